@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 16, WIDTH = 256, LISTS = 16, LARGEST = 1 << 20 };
+enum { STEPS = 16, WIDTH = 256, LISTS = 8, LARGEST = 1 << 20 };
 #define DEADLINE_US 20e6
 
 typedef struct ring {
@@ -73,8 +73,8 @@ static gantry_graph *make_graph(ring *r, const settings *s)
         r->u[k] = gantry_graph_buffer(g, k ? "odd" : "even", GANTRY_F32, 2, ((int64_t[]){ r->lists, WIDTH }));
         gantry_buffer_split(g, r->u[k], r->lists);
         gantry_buffer_set_class(g, r->u[k], GANTRY_STATE);
-        gantry_buffer_output(g, r->u[k]);
     }
+    gantry_buffer_output(g, r->u[0]);
     for (int step = 0; step < STEPS; step++)
         for (int i = 0; i < r->lists; i++) {
             const char *where = device_id(r->machine, s, i * s->devices / r->lists);
@@ -132,21 +132,18 @@ static uint64_t wrong_words(const ring *r, const float *got, const float *wanted
     return wrong;
 }
 
-/* False after a message. */
+/* Of the words at an even time; what is wrong at an odd one makes these wrong in the next start. False after a message.
+ */
 static bool start(ring *r)
 {
     gantry_error err = { 0 };
-    uint64_t ticket, wrong = 0;
+    uint64_t ticket, wrong;
     if (told(gantry_run_start(r->run, &ticket, &err), &err) || told(gantry_run_wait(r->run, ticket, &err), &err))
         return false;
-    r->starts++;
-    uint64_t time = r->starts * STEPS;
-    for (int k = 0; k < 2; k++) {
-        const void *got = NULL;
-        if (told(gantry_run_output(r->run, r->u[k], &got, NULL, &err), &err))
-            return false;
-        wrong += wrong_words(r, got, words_at(r, time - (uint64_t)k));
-    }
+    const void *got = NULL;
+    if (told(gantry_run_output(r->run, r->u[0], &got, NULL, &err), &err))
+        return false;
+    wrong = wrong_words(r, got, words_at(r, ++r->starts * STEPS));
     if (wrong && !r->wrong)
         fprintf(stderr, "start %" PRIu64 ": %" PRIu64 " words are wrong\n", r->starts, wrong);
     r->wrong += wrong;
@@ -178,13 +175,14 @@ int soak_stencil(const settings *s)
         fine = start(&r);
         look_at(&t, part, s);
     }
+    fine = fine && start(&r); /* what the last one left at an odd time is seen in this one */
     double took = seconds_now() - begin;
     fine = is_replayed(&r, s, &replay) && fine;
     printf("stencil: %" PRIu64
            " starts of %d steps of %d lists on %d devices (%s, replay %s), %.1f s, %.2f us each, %" PRIu64
            " words each, %" PRIu64 " wrong\n",
            r.starts, STEPS, r.lists, s->devices, s->backend, replay, took, r.starts ? took * 1e6 / (double)r.starts : 0,
-           2 * bytes_of(&r) / sizeof(float), r.wrong);
+           bytes_of(&r) / sizeof(float), r.wrong);
     bool flat = is_flat(&t, s);
     drop(&r);
     return fine && !r.wrong && flat ? EXIT_SUCCESS : EXIT_WRONG;

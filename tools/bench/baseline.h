@@ -4,12 +4,13 @@
 #ifndef GANTRY_COMMAND_BENCH_BASELINE_H
 #define GANTRY_COMMAND_BENCH_BASELINE_H
 
+#include "bench_dag.h"
 #include <gantry/gantry.h>
 
 typedef struct baseline baseline;
 
 typedef struct baseline_options {
-    const char *shape; /* replay, build: "chain", "wide" or "stencil"; nccl: "all_reduce", "broadcast", ... */
+    const char *shape; /* replay, build: "chain", "wide", "stencil"; nccl: "all_reduce", "broadcast", ... */
     uint64_t bytes;    /* copies: of each; nccl: as in machine files, a multiple of 16 times the square of GPUs */
     int64_t nodes;     /* replay, build: tiny kernels in all */
     int copies;        /* on each stream, one after another; nccl: collectives; at least 1 */
@@ -19,10 +20,14 @@ typedef struct baseline_options {
      * page-locked memory of its own. Where memory lies may count for more than who copies. */
     void *const *host;
     uint64_t apart; /* with `host`; 0: `bytes` */
+    bench_dag dag;  /* replay, build: tasks in place of a shape; width 0: none */
 } baseline_options;
 #define BASELINE_OPTIONS_INIT                                                                                          \
     {                                                                                                                  \
-        "chain", 0, 1, 1, 0, NULL, 0                                                                                   \
+        "chain", 0, 1, 1, 0, NULL, 0,                                                                                  \
+        {                                                                                                              \
+            false, 0, 0, 0                                                                                             \
+        }                                                                                                              \
     }
 
 /* Prepares `what`:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A graph of many tiny kernels over GPUs, as a good program would capture it by hand: a chain on one GPU; chains on
- * all; or a stencil, where each GPU takes a row from both neighbours before each step. */
+ * all; or a stencil, where each GPU takes a row from both neighbours before each step. Or the tasks of a bench_dag. */
 #include "baseline_work.h"
 
 #include "command.h"
@@ -9,6 +9,7 @@
 
 struct baseline_graph {
     bool stencil;
+    bench_dag dag; /* width 0: none */
     int64_t steps;
     int lanes;      /* GPUs that take part */
     CUevent *event; /* 2 per GPU: the end of its last steps */
@@ -54,6 +55,13 @@ static gantry_status queue_all(gpus *g, void *work, gantry_error *err)
     return status ? status : gpus_order_all(g, w->lanes, false, err);
 }
 
+static gantry_status capture(baseline *b, gantry_error *err)
+{
+    baseline_graph *w = b->graph;
+    bool dag = w->dag.width > 0;
+    return gpus_capture(&b->gpus, &w->exec, dag ? baseline_dag_queue : queue_all, dag ? (void *)&w->dag : w, err);
+}
+
 static void drop_graph(baseline *b)
 {
     if (b->graph->exec && gpus_settle(&b->gpus))
@@ -71,7 +79,7 @@ static gantry_status time_build(baseline *b, double *us, gantry_error *err)
 {
     double start = now_us();
     gpus *g = &b->gpus;
-    gantry_status status = gpus_capture(g, &b->graph->exec, queue_all, b->graph, err);
+    gantry_status status = capture(b, err);
     if (!status)
         status = gpus_check(g, g->d.cuEventRecord(g->at[0].end, g->at[0].stream[0]), 0, "recording an event", err);
     if (!status)
@@ -98,9 +106,12 @@ static gantry_status make_events(baseline *b, gantry_error *err)
     return status;
 }
 
-/* Neighbours must reach each other: a staged copy has no place in a graph made by hand. */
+/* Those who copy must reach each other: a staged copy has no place in a graph made by hand. */
 static gantry_status check_shape(const baseline *b, gantry_error *err)
 {
+    for (int i = 0; i < b->gpus.count * b->gpus.count && b->graph->dag.width > 0; i++)
+        if (!gpus_reach(&b->gpus, i / b->gpus.count, i % b->gpus.count))
+            return bench_error(err, GANTRY_E_UNSUPPORTED, "GPUs have no access to each other");
     for (int i = 1; i < b->graph->lanes && b->graph->stencil; i++)
         if (!gpus_reach(&b->gpus, i - 1, i))
             return bench_error(err, GANTRY_E_UNSUPPORTED, "neighbouring GPUs have no access to each other");
@@ -110,22 +121,22 @@ static gantry_status check_shape(const baseline *b, gantry_error *err)
 gantry_status baseline_graph_open(baseline *b, const gantry_machine *machine, const char *shape, bool build,
                                   gantry_error *err)
 {
-    bool stencil = strcmp(shape, "stencil") == 0;
-    gantry_status status =
-        gpus_open(&b->gpus, machine, b->options.devices, BASELINE_SMALL, BASELINE_SMALL, stencil, err);
+    bool stencil = strcmp(shape, "stencil") == 0, peers = stencil || b->options.dag.width > 0;
+    gantry_status status = gpus_open(&b->gpus, machine, b->options.devices, BASELINE_SMALL, BASELINE_SMALL, peers, err);
     if (status)
         return status;
     baseline_graph *w = b->graph = calloc(1, sizeof *w);
     if (!w)
         return bench_error(err, GANTRY_E_NOMEM, "out of memory");
     w->stencil = stencil;
+    w->dag = b->options.dag;
     w->lanes = strcmp(shape, "chain") == 0 ? 1 : b->gpus.count;
     w->steps = b->options.nodes / w->lanes;
     b->time = build ? time_build : time_replay;
     status = check_shape(b, err);
     if (!status)
         status = make_events(b, err);
-    return status || build ? status : gpus_capture(&b->gpus, &w->exec, queue_all, w, err);
+    return status || build ? status : capture(b, err);
 }
 
 void baseline_graph_close(baseline *b)

@@ -34,6 +34,8 @@ struct baseline {
 gantry_status baseline_graph_open(baseline *b, const gantry_machine *machine, const char *shape, bool build,
                                   gantry_error *err);
 void baseline_graph_close(baseline *b); /* while the GPUs are open */
+/* baseline_dag.c: its tasks, in a capture; `work` is a bench_dag. */
+gantry_status baseline_dag_queue(gpus *g, void *work, gantry_error *err);
 /* baseline_nccl.c: a chain of collectives, captured by hand. */
 gantry_status baseline_nccl_open(baseline *b, const gantry_machine *machine, const char *collective, gantry_error *err);
 void baseline_nccl_close(baseline *b);

@@ -71,9 +71,6 @@ int bench_collectives(const options *o);
 
 /* bench_graphs.c: graphs made through the C API. */
 gantry_graph *bench_layered(int64_t nodes);
-/* "tree": as many leaves as there are, a power of two, and what joins two and two of them; "random": layers, of which a
- * task reads one or two rows of the layer before, from a fixed seed. There is nothing by hand for these. */
-bool bench_is_dag(const char *shape);
 /* nodes >= devices; the graph has nodes / devices * devices of them (chain, random: nodes; tree: no more than that). */
 gantry_graph *bench_empty(const char *shape, int64_t nodes, int devices);
 /* The same shapes of tiny kernels, which GPUs have to launch. */

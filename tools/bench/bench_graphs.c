@@ -10,15 +10,6 @@ static gantry_status nothing(const gantry_launch *launch)
     return GANTRY_OK;
 }
 
-/* A fixed sequence (splitmix64), so that every machine measures the same graph. */
-static uint64_t next(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 enum { WIDTH = 100, ROW_BYTES = 4096 };
 
 /* Layers of WIDTH nodes; each reads two random parts of the layer before and writes its own: 3 accesses a node. */
@@ -34,12 +25,12 @@ gantry_graph *bench_layered(int64_t nodes)
         int64_t layer = i / WIDTH;
         gantry_node t = gantry_graph_work(g, "n");
         for (int k = 0; k < 2; k++) {
-            int64_t row = layer * WIDTH + (int64_t)(next(&seed) % WIDTH);
+            int64_t row = layer * WIDTH + (int64_t)(bench_next(&seed) % WIDTH);
             gantry_node_read(g, t, gantry_rows(data, row, row + 1));
         }
         int64_t own = WIDTH + i;
         gantry_node_write(g, t, gantry_rows(data, own, own + 1));
-        gantry_node_time(g, t, NULL, 5.0 + (double)(next(&seed) % 100));
+        gantry_node_time(g, t, NULL, 5.0 + (double)(bench_next(&seed) % 100));
     }
     return g;
 }
@@ -53,44 +44,8 @@ static void place(gantry_graph *g, gantry_node t, int64_t device)
 
 /* ---- trees, and layers at random ---- */
 
-enum { LEAST_WIDTH = 8 };
-
-bool bench_is_dag(const char *shape)
-{
-    return strcmp(shape, "tree") == 0 || strcmp(shape, "random") == 0;
-}
-
-/* What a task reads: rows that tasks before it made, or, where there is none, its own row of the input. */
-typedef struct task {
-    int64_t from[2];
-    int froms, device;
-} task;
-
-/* The leaves first, then level by level what joins two of them: the task reads the k-th and the next one. */
-static task tree_task(int64_t leaves, int64_t i, int devices)
-{
-    int64_t width = leaves, first = 0;
-    while (i >= first + width) {
-        first += width;
-        width /= 2;
-    }
-    int64_t below = first - 2 * width + 2 * (i - first);
-    return (task){ { below, below + 1 }, first > 0 ? 2 : 0, (int)((i - first) * devices / width) };
-}
-
-/* One or two of the layer before. */
-static task random_task(int64_t width, int64_t i, int devices, uint64_t *seed)
-{
-    task t = { .froms = i < width ? 0 : 1 + (int)(next(seed) % 2), .device = (int)(i % width * devices / width) };
-    int64_t before = i / width * width - width;
-    for (int k = 0; k < t.froms; k++)
-        t.from[k] = before + (int64_t)(next(seed) % (uint64_t)width);
-    if (t.froms == 2 && t.from[0] == t.from[1])
-        t.froms = 1;
-    return t;
-}
-
-static void add_reads(gantry_graph *g, gantry_node n, const task *t, gantry_region own, gantry_buffer made, bool empty)
+static void add_reads(gantry_graph *g, gantry_node n, const bench_task *t, gantry_region own, gantry_buffer made,
+                      bool empty)
 {
     static const char *const args[] = { "x", "y" };
     for (int k = 0; k < (t->froms ? t->froms : 1); k++) {
@@ -105,28 +60,21 @@ static void add_reads(gantry_graph *g, gantry_node n, const task *t, gantry_regi
 /* Each task makes a row of its own, so that nothing waits but for what it reads. */
 static gantry_graph *make_dag(const char *shape, int64_t nodes, int devices, int64_t lanes, bool empty)
 {
+    bench_dag d = bench_dag_of(shape, nodes, devices, lanes);
     gantry_graph *g = gantry_graph_new(shape);
-    bool tree = strcmp(shape, "tree") == 0;
-    int64_t width = 1;
-    while (tree && 4 * width - 1 <= nodes)
-        width *= 2;
-    if (!tree)
-        width = devices * lanes > LEAST_WIDTH ? devices * lanes : LEAST_WIDTH;
-    int64_t tasks = tree ? 2 * width - 1 : nodes;
-    uint64_t seed = 1;
     gantry_buffer b[2]; /* the input, and what tasks make */
     for (int k = 0; k < 2; k++) {
-        int64_t count = k ? tasks : width, size[] = { count, ROW_BYTES / 4 };
+        int64_t count = k ? d.tasks : d.width, size[] = { count, ROW_BYTES / 4 };
         b[k] = gantry_graph_buffer(g, k ? "made" : "in", GANTRY_F32, 2, size);
         gantry_buffer_set_class(g, b[k], GANTRY_STATE);
         gantry_buffer_init_value(g, b[k], 0);
         gantry_buffer_split(g, b[k], count);
     }
-    for (int64_t i = 0; i < tasks; i++) {
-        task t = tree ? tree_task(width, i, devices) : random_task(width, i, devices, &seed);
+    for (int64_t i = 0; i < d.tasks; i++) {
+        bench_task t = bench_dag_task(&d, i);
         gantry_node n = empty ? gantry_graph_launch(g, "n", nothing, NULL)
                               : gantry_graph_kernel(g, "n", t.froms == 2 ? "add" : "copy");
-        add_reads(g, n, &t, gantry_part(b[0], i % width), b[1], empty);
+        add_reads(g, n, &t, gantry_part(b[0], i % d.width), b[1], empty);
         if (empty)
             gantry_node_write(g, n, gantry_part(b[1], i));
         else

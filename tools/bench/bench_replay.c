@@ -87,11 +87,6 @@ static int open_tiny(tiny *t, const options *o, const char *what)
     baseline_options bo = BASELINE_OPTIONS_INIT;
     t->shape = o->shape ? o->shape : "chain";
     int code = check_shape(t->shape);
-    if (!code && bench_is_dag(t->shape)) {
-        fprintf(stderr, "gantry bench: shape \"%s\" is not built by hand, so %s takes chain, wide or stencil\n",
-                t->shape, what);
-        return EXIT_USAGE;
-    }
     if (!code)
         code = bench_gpus(&t->machine, o, &t->gpus);
     if (code)
@@ -102,6 +97,8 @@ static int open_tiny(tiny *t, const options *o, const char *what)
     t->graph = bench_tiny(t->shape, t->nodes, t->gpus, 1);
     t->nodes = (int64_t)gantry_graph_node_count(t->graph);
     bo.shape = t->shape;
+    if (bench_is_dag(t->shape))
+        bo.dag = bench_dag_of(t->shape, t->nodes, t->gpus, 1);
     bo.nodes = t->nodes;
     bo.devices = lanes;
     return baseline_open(&t->hand, what, t->machine, &bo, &err) ? fail(&err) : EXIT_FINE;
@@ -135,7 +132,7 @@ static int report_tiny(const options *o, const tiny *t, const char *replay, cons
     return EXIT_FINE;
 }
 
-/* Nothing of several lists on a GPU is there by hand, and no tree. */
+/* Nothing of several lists on a GPU is there by hand. */
 static int replay_lists(const options *o)
 {
     enum { STEPS = 100 };
@@ -250,7 +247,7 @@ int bench_replay(const options *o)
     gantry_machine *machine = NULL;
     double us = 0;
     if (strcmp(backend, "cuda") == 0)
-        return o->lanes > 1 || bench_is_dag(shape) ? replay_lists(o) : replay_on_gpus(o);
+        return o->lanes > 1 ? replay_lists(o) : replay_on_gpus(o);
     if (o->lanes > 1)
         return bench_refuse_lanes(o, backend);
     int code = check_shape(shape);

@@ -130,6 +130,10 @@ static gantry_status open_driver(driver *d, int *devices, gantry_error *err)
     DRIVER_FUNCTIONS(X_)
 #undef X_
     all = find(library, "cuEventElapsedTime", &d->elapsed) && all;
+#if CUDA_VERSION >= 12030
+    find(library, "cuStreamGetCaptureInfo_v3", &d->capture_info);
+    find(library, "cuStreamUpdateCaptureDependencies_v2", &d->capture_behind);
+#endif
     dlclose(library);
     if (!all)
         return bench_error(err, GANTRY_E_DEVICE, "libcuda.so.1 is too old; CUDA 11.4 or later is needed");
@@ -365,6 +369,52 @@ gantry_status gpus_tiny(gpus *g, int gpu, gantry_error *err)
                                         (void *[]){ &to, &from }, NULL);
     return gpus_check(g, code, gpu, "launching a tiny kernel", err);
 }
+
+static gantry_status too_old(gantry_error *err)
+{
+    return bench_error(err, GANTRY_E_UNSUPPORTED,
+                       "dependencies of a capture are set from CUDA 12.3 on, and this is older");
+}
+
+#if CUDA_VERSION >= 12030
+gantry_status gpus_behind(const gpus *g, int gpu, CUgraphNode *nodes, size_t count, gantry_error *err)
+{
+    if (!g->d.capture_info || !g->d.capture_behind)
+        return too_old(err);
+    CUresult code = g->d.capture_behind(g->at[gpu].stream[0], nodes, NULL, count, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+    return gpus_check(g, code, gpu, "setting what comes before in a capture", err);
+}
+
+gantry_status gpus_last(const gpus *g, int gpu, CUgraphNode *node, gantry_error *err)
+{
+    CUstreamCaptureStatus state;
+    const CUgraphNode *front = NULL;
+    const CUgraphEdgeData *edges = NULL; /* unasked for, they would be an error if there were any */
+    size_t fronts = 0;
+    if (!g->d.capture_info || !g->d.capture_behind)
+        return too_old(err);
+    CUresult code = g->d.capture_info(g->at[gpu].stream[0], &state, NULL, NULL, &front, &edges, &fronts);
+    if (!code && fronts == 1)
+        *node = front[0];
+    return gpus_check(g,
+                      code          ? code
+                      : fronts == 1 ? CUDA_SUCCESS
+                                    : CUDA_ERROR_UNKNOWN,
+                      gpu, "asking what was captured last", err);
+}
+#else
+gantry_status gpus_behind(const gpus *g, int gpu, CUgraphNode *nodes, size_t count, gantry_error *err)
+{
+    (void)g, (void)gpu, (void)nodes, (void)count;
+    return too_old(err);
+}
+
+gantry_status gpus_last(const gpus *g, int gpu, CUgraphNode *node, gantry_error *err)
+{
+    (void)g, (void)gpu, (void)node;
+    return too_old(err);
+}
+#endif
 
 static gantry_status capture(gpus *g, CUgraph *graph, queue_fn *queue, void *work, gantry_error *err)
 {

@@ -54,6 +54,13 @@ typedef struct driver {
     DRIVER_FUNCTIONS(X_)
 #undef X_
     CUresult (*elapsed)(float *ms, CUevent start, CUevent end); /* cuEventElapsedTime, whatever cuda.h calls so */
+#if CUDA_VERSION >= 12030
+    /* cuStreamGetCaptureInfo_v3, cuStreamUpdateCaptureDependencies_v2; NULL: an older driver */
+    CUresult (*capture_info)(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                             const CUgraphNode **front, const CUgraphEdgeData **edges, size_t *fronts);
+    CUresult (*capture_behind)(CUstream stream, CUgraphNode *front, const CUgraphEdgeData *edges, size_t fronts,
+                               unsigned flags);
+#endif
 } driver;
 
 enum { GPU_STREAMS = 2, GPU_MARKS = 4, TINY_BYTES = 4096 };
@@ -105,6 +112,10 @@ gantry_status gpus_order(gpus *g, int from_gpu, CUstream from, int to_gpu, CUstr
  */
 gantry_status gpus_order_all(gpus *g, int count, bool before, gantry_error *err);
 gantry_status gpus_tiny(gpus *g, int gpu, gantry_error *err); /* launches the tiny kernel on its first stream */
+
+/* In a capture: what the first stream of the GPU is given next comes after these nodes of it and nothing else. */
+gantry_status gpus_behind(const gpus *g, int gpu, CUgraphNode *nodes, size_t count, gantry_error *err);
+gantry_status gpus_last(const gpus *g, int gpu, CUgraphNode *node, gantry_error *err); /* what it was given last */
 
 /* Work that `queue` gives to streams, captured from the first stream of the first GPU on. NULL: not made. */
 typedef gantry_status queue_fn(gpus *g, void *work, gantry_error *err);

@@ -27,6 +27,8 @@ static const work_case cases[] = {
     { "replay", "chain", 2, 0, "kernel", NODES },
     { "replay", "wide", 3, 0, "kernel", NODES },
     { "replay", "stencil", 3, 0, "kernel", NODES },
+    { "replay", "tree", 2, 0, "kernel", 15 }, /* of 8 leaves: the next would have 31 tasks */
+    { "replay", "random", 3, 0, "kernel", NODES },
     { "build", "wide", 2, 0, "cuGraphInstantiateWithFlags", 1 },
     { "build", "stencil", 2, 0, "cuGraphInstantiateWithFlags", 1 },
     { "nccl", "all_reduce", 2, 1.0 * BYTES *COPIES, "cuGraphLaunch", 1 },
@@ -51,6 +53,8 @@ static baseline_options options_of(const work_case *c)
     o.copies = COPIES;
     o.nodes = NODES;
     o.devices = c->gpus;
+    if (bench_is_dag(c->shape))
+        o.dag = bench_dag_of(c->shape, NODES, c->gpus, 1);
     return o;
 }
 
@@ -151,6 +155,35 @@ START_TEST(stencil_exchanges)
 }
 END_TEST
 
+/* Half of a tree is on each GPU, so that one row goes over. Layers bring one for each edge between two GPUs. */
+START_TEST(dag_exchanges)
+{
+    bench_dag random = bench_dag_of("random", NODES, 3, 1);
+    int between = 0;
+    for (int64_t i = 0; i < NODES; i++) {
+        bench_task t = bench_dag_task(&random, i);
+        ck_assert(t.froms == 0 ? i < random.width : i >= random.width && t.froms <= 2);
+        for (int k = 0; k < t.froms; k++) {
+            ck_assert(t.from[k] / random.width == i / random.width - 1);
+            between += bench_dag_task(&random, t.from[k]).device != t.device;
+        }
+    }
+    ck_assert_int_gt(between, 0);
+    fakeCudaDevices(3, "all", 0);
+    gantry_machine *m = gpu_machine(3, false);
+    for (int k = 0; k < 2; k++) {
+        baseline *hand = NULL;
+        baseline_options o = options_of(&cases[8 + k]);
+        int before = fakeCudaCalls("cuMemcpyDtoDAsync");
+        MUST(baseline_open(&hand, "replay", m, &o, MUST_ERR));
+        ck_assert_int_eq(fakeCudaCalls("cuMemcpyDtoDAsync") - before, k ? between : 1);
+        baseline_close(hand);
+    }
+    gantry_machine_free(m);
+    check_alive("dag");
+}
+END_TEST
+
 START_TEST(cannot)
 {
     baseline *hand = NULL;
@@ -193,15 +226,26 @@ END_TEST
 /* Each call fails once, at each place. */
 START_TEST(every_call)
 {
-    static const char *const calls[] = { "cuMemAlloc",         "cuMemHostAlloc",
-                                         "cuStreamCreate",     "cuEventCreate",
-                                         "cuEventRecord",      "cuStreamWaitEvent",
-                                         "cuMemcpyPeerAsync",  "cuMemcpyHtoDAsync",
-                                         "cuMemcpyDtoHAsync",  "cuMemcpyDtoDAsync",
-                                         "cuLaunchKernel",     "cuStreamBeginCapture",
-                                         "cuStreamEndCapture", "cuGraphInstantiateWithFlags",
-                                         "cuGraphUpload",      "cuGraphLaunch",
-                                         "cuMemsetD8Async",    "cuEventQuery" };
+    static const char *const calls[] = { "cuMemAlloc",
+                                         "cuMemHostAlloc",
+                                         "cuStreamCreate",
+                                         "cuEventCreate",
+                                         "cuEventRecord",
+                                         "cuStreamWaitEvent",
+                                         "cuMemcpyPeerAsync",
+                                         "cuMemcpyHtoDAsync",
+                                         "cuMemcpyDtoHAsync",
+                                         "cuMemcpyDtoDAsync",
+                                         "cuLaunchKernel",
+                                         "cuStreamBeginCapture",
+                                         "cuStreamEndCapture",
+                                         "cuGraphInstantiateWithFlags",
+                                         "cuGraphUpload",
+                                         "cuGraphLaunch",
+                                         "cuMemsetD8Async",
+                                         "cuEventQuery",
+                                         "cuStreamGetCaptureInfo",
+                                         "cuStreamUpdateCaptureDependencies" };
     const work_case *c = &cases[_i];
     fakeCudaDevices(3, "all", 0);
     gantry_machine *m = gpu_machine(3, false);
@@ -318,6 +362,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, does_it, 0, CASES);
     tcase_add_test(tests, stencil_exchanges);
+    tcase_add_test(tests, dag_exchanges);
     tcase_add_test(tests, arrays_of_the_program);
     tcase_add_test(tests, cannot);
     tcase_add_test(tests, no_room);

@@ -167,6 +167,9 @@ class Loop(namedtuple("Loop", "first last times carry until every inner")):
     def ends(self):
         """Whether `until` may end it, so that it is never unrolled."""
         return self.until is not None and self.times > 0 and self.first < self.last
+    def counted(self, times):
+        """How many of so many iterations have values of their own."""
+        return times if self.first < self.last or self.inner else min(times, 3)
 
 Task = namedtuple("Task", "node iteration accesses found")  # found: what each access finds.
 
@@ -234,7 +237,7 @@ class Graph:
         return self.run(0, len(self.nodes), [(loop, loop.times) for loop in self.loops], *self.begin())
     def loop(self, loop, times, turn=0):
         """Carrying is renaming: `next` is a value of its own in every later iteration. `turn`: that of the loop around it."""
-        for i in range(times):
+        for i in range(loop.counted(times)):
             for prev, after in loop.carry:
                 self.means[prev] = self.means[after if i else prev]
                 if self.means[prev] == self.means[after]:

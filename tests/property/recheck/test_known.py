@@ -25,6 +25,15 @@ SUM = {
     "nodes": [{"id": "sum[i]", "for": {"i": 2}, "work": {}, "reads": ["x[i]"], "writes": [{"sum": "total"}], "on": "i", "cost": {"time_us": 10}}]}
 
 
+def nothing_in(*loops):
+    """A node, then loops without nodes that carry a pair: [7] is one outermost loop of seven iterations, [2, 5] one in another."""
+    nodes, pair = [], {"dtype": "f32", "shape": [4], "init": 1}
+    for times in loops[::-1]:
+        nodes = [{"repeat": times, "nodes": nodes, **({} if nodes else {"carry": {"p": "q"}})}]
+    return {"gantry": 1, "name": "nothing", "buffers": {"p": pair, "q": pair, "out": {"dtype": "f32", "shape": [4], "output": True}},
+            "nodes": [{"id": "write", "fill": {"to": "out", "value": 1}}, *nodes]}
+
+
 def op_of(s, **words):
     return next(op for op in s["ops"] if all(op.get(key) == word for key, word in words.items()))
 
@@ -73,8 +82,19 @@ def start_twice(s):
     uses.insert(0, list(next(use for use in uses if use[0] == "read" and s["instances"][use[1]]["role"] != "accumulator")))
 
 
+def as_it_is(_):
+    """Nothing is changed."""
+
+
+def values_of_all_iterations(s):
+    """As if each iteration of a loop without nodes counted."""
+    s["values"] += [{"buffer": 1, "generation": len(s["values"]) - 2 + i} for i in range(4)]
+
+
 KNOWN = [(TWO_TYPES, 1, bytes_over_whole, "unsound"), (SUM, 2, sum_elsewhere, "right"), (SUM, 2, sum_of_another_type, "right"),
-         (SUM, 2, zeros_of_other_rows, "right"), (SUM, 2, contributions_in_other_rows, "unsound"), (SUM, 2, start_twice, "unsound")]
+         (SUM, 2, zeros_of_other_rows, "right"), (SUM, 2, contributions_in_other_rows, "unsound"), (SUM, 2, start_twice, "unsound"),
+         *[(nothing_in(*loops), 1, as_it_is, "right") for loops in ([2, 5], [1, 2, 9], [3, 1], [7], [0, 4])],
+         (nothing_in(2, 5), 1, values_of_all_iterations, "malformed"), (nothing_in(7), 1, values_of_all_iterations, "malformed")]
 
 
 def main(command, library, source):

@@ -282,7 +282,7 @@ const command command_run = {
     "replay "
     "iterations check compare calibrate output-schedule dot svg html trace explain allow-code no-fuse json",
     "  gantry run graphs/saxpy.json --devices 2\n"
-    "  gantry run graphs/image_blur.json --devices 4 --input frames=photos.npy --output blurred=out.npy\n"
+    "  gantry run graphs/image_blur.json --devices 4 --input 'frames=photos/*.jpg' --output blurred=out.npy\n"
     "  gantry run graphs/cholesky.json --devices 4 --check\n"
     "  gantry run graphs/jacobi.json --devices 4 --iterations 20 --compare --trace trace.json\n"
     "  gantry run graphs/image_blur.json --devices 2 --iterations 10 --calibrate here.json\n"

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "images/images.h"
 #include "kernel/registry.h"
 #include "run/array.h"
 #include <inttypes.h>
@@ -198,7 +199,8 @@ static gantry_status bind_file(gantry_run *run, gantry_buffer buffer, const char
             b->name, b->external, path);
     }
     void *own;
-    status = gy_array_read(&own, b, path, NULL, gy_is_npy_name(path), err);
+    status = gy_images_named(path) ? gy_array_read_images(&own, b, path, err)
+                                   : gy_array_read(&own, b, path, NULL, gy_is_npy_name(path), err);
     if (status == GANTRY_OK && (status = gy_run_set_array(run, buffer.id, own, own, err)))
         gy_free(own);
     return status;

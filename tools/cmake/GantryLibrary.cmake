@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # libgantry: the objects of every component in one shared library; only the functions of the public headers leave it.
 set(gantry_objects)
-foreach(component base kernel maths graph machine import schedule sim scheduler run_data run backend_host backend_sim export kernels)
+foreach(component base images kernel maths graph machine import schedule sim scheduler run_data run backend_host backend_sim export kernels)
   list(APPEND gantry_objects $<TARGET_OBJECTS:gantry_${component}>)
 endforeach()
 set(gantry_libraries PkgConfig::jansson PkgConfig::hwloc Threads::Threads ${CMAKE_DL_LIBS} m)

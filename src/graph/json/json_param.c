@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/npy.h"
+#include "images/images.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -88,22 +89,44 @@ static gantry_status take_size(gy_reader *r, const gy_json_at *entry, const char
     return GANTRY_OK;
 }
 
-static gantry_status take_shape(gy_reader *r, const gy_json_at *shape, const char *file, givens *all)
+/* The bare params of a shape are the sizes that a file has; `rank` of them. */
+static gantry_status take_sizes(gy_reader *r, const gy_json_at *shape, const char *file, const int64_t *size,
+                                size_t rank, givens *all)
+{
+    gantry_status status = GANTRY_OK;
+    size_t axes = json_array_size(shape->value);
+    if (rank != axes)
+        return gy_read_fail(r, shape, "has %zu %s, but the file %s has %zu", axes, axes == 1 ? "axis" : "axes", file,
+                            rank);
+    for (size_t i = 0; i < rank && !status; i++) {
+        gy_json_at entry = gy_read_item(shape, i);
+        status = take_size(r, &entry, file, size[i], all);
+    }
+    return status;
+}
+
+static gantry_status take_npy(gy_reader *r, const gy_json_at *shape, const char *file, givens *all)
 {
     gy_npy npy;
-    size_t rank = json_array_size(shape->value);
     gantry_status status = gy_npy_header_read(&npy, file, &r->error);
     if (status)
         return status;
-    if ((size_t)npy.rank != rank) {
-        status = gy_read_fail(r, shape, "has %zu %s, but the file %s has %d", rank, rank == 1 ? "axis" : "axes", file,
-                              npy.rank);
-    }
-    for (size_t i = 0; i < rank && !status; i++) {
-        gy_json_at entry = gy_read_item(shape, i);
-        status = take_size(r, &entry, file, npy.shape[i], all);
-    }
+    status = take_sizes(r, shape, file, npy.shape, (size_t)npy.rank, all);
     gy_npy_free(&npy);
+    return status;
+}
+
+/* [image, height, width, channel] of the first file, with which the others are compared when they are bound. */
+static gantry_status take_images(gy_reader *r, const gy_json_at *shape, const char *pattern, givens *all)
+{
+    gy_images images;
+    gy_image_size first;
+    GY_TRY(gy_images_open(&images, pattern, &r->error));
+    gantry_status status = gy_images_look(&images, 0, &first, &r->error);
+    int64_t size[] = { (int64_t)images.count, first.height, first.width, first.channels };
+    bool alone = images.count == 1 && json_array_size(shape->value) == 3;
+    status = status ? status : take_sizes(r, shape, pattern, size + alone, 4 - (size_t)alone, all);
+    gy_images_close(&images);
     return status;
 }
 
@@ -156,7 +179,9 @@ static gantry_status take_input(gy_reader *r, const gy_json_at *buffers, size_t 
     bool names_sizes = false; /* mistakes of the shape are found when the buffer is read */
     for (size_t k = 0; k < json_array_size(shape.value); k++)
         names_sizes = names_sizes || json_is_string(json_array_get(shape.value, k));
-    return names_sizes && is_npy(file) ? take_shape(r, &shape, file, all) : GANTRY_OK;
+    if (names_sizes && gy_images_named(file))
+        return take_images(r, &shape, file, all);
+    return names_sizes && is_npy(file) ? take_npy(r, &shape, file, all) : GANTRY_OK;
 }
 
 static gantry_status take_options(gy_reader *r, const gy_json_at *root, givens *all)

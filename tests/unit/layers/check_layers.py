@@ -7,16 +7,17 @@ import sys
 
 BELOW = {
     "base": [],
+    "images": ["base"],
     "kernel": ["base"],
     "maths": ["kernel", "base"],
-    "graph": ["maths", "kernel", "base"],
+    "graph": ["maths", "kernel", "images", "base"],
     "machine": ["base"],
     "import": ["graph", "machine", "kernel", "base"],
     "schedule": ["graph", "machine", "kernel", "base"],
     "sim": ["schedule", "graph", "machine", "kernel", "base"],
     "scheduler": ["sim", "schedule", "graph", "machine", "kernel", "base"],
-    "run": ["scheduler", "schedule", "graph", "machine", "kernel", "base"],
-    "backends": ["run", "kernels", "sim", "schedule", "graph", "machine", "maths", "kernel", "base"],
+    "run": ["scheduler", "schedule", "graph", "machine", "kernel", "images", "base"],
+    "backends": ["run", "kernels", "sim", "schedule", "graph", "machine", "maths", "kernel", "images", "base"],
     "export": ["schedule", "graph", "machine", "kernel", "base"],
     "kernels": ["kernel", "base"],
     "tools": [],
@@ -25,7 +26,7 @@ BELOW = {
 # itself, and has to be listed only where there are some. A folder that is a key has no other rooms than these. Files outside the
 # folder may include headers of every room, if the layers let them.
 ROOMS = {
-    "backends": {"blas": [], "cuda": [], "fftw": [], "host": [], "sim": []},
+    "backends": {"blas": [], "cuda": [], "fftw": [], "host": [], "jpeg": [], "sim": []},
     "backends/cuda": {
         "nvidia": [],
         "kernels": ["nvidia"],
@@ -78,7 +79,7 @@ ROOMS = {
     },
     "schedule": {"": [], "check": [""], "counters": [""], "exchange": ["", "traffic"], "json": [""], "traffic": [""]},
 }
-FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}, "fftw3.h": {"backends"}}
+FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}, "fftw3.h": {"backends"}, "turbojpeg.h": {"backends"}}
 
 
 def home_of(path):

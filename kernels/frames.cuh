@@ -20,6 +20,16 @@ static __device__ inline gy_tile gy_tile_at(const gy_frames &f, int rows, int co
     return t;
 }
 
+/* The element of the border's pixel for an element outside the row. */
+static __device__ inline int64_t gy_inside(int64_t element, const gy_frames &f)
+{
+    if (element < 0) {
+        int64_t channel = element % f.channels;
+        return channel < 0 ? channel + f.channels : channel;
+    }
+    return element < f.row_elements ? element : f.row_elements - f.channels + element % f.channels;
+}
+
 /* Goes down the rows of an input from `row`, which may lie outside the image. */
 template <typename T> struct gy_walk {
     const T *at; /* element 0 of the row, or of the border's */

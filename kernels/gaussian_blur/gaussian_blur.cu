@@ -17,16 +17,6 @@ static __device__ inline void store(uint8_t *to, float value)
     *to = (uint8_t)(rounded < 0 ? 0 : rounded > 255 ? 255 : rounded);
 }
 
-/* The element of the border's pixel for an element outside the row. */
-static __device__ inline int64_t inside(int64_t element, const gy_frames &f)
-{
-    if (element < 0) {
-        int64_t channel = element % f.channels;
-        return channel < 0 ? channel + f.channels : channel;
-    }
-    return element < f.row_elements ? element : f.row_elements - f.channels + element % f.channels;
-}
-
 /* sum[i] = column `element` around row i of the tile. Row j of the input counts for the sums that it reaches, which are
  * all but at the beginning and at the end. */
 template <typename T>
@@ -69,7 +59,7 @@ static __device__ void blur(const T *__restrict__ in, T *__restrict__ out, const
     int reach = g.radius * f.channels;
     for (int c = threadIdx.x; c < COLUMNS + 2 * reach; c += COLUMNS) {
         float sum[ROWS] = {};
-        filter_column(in, f, t, g, inside(t.column + c - reach, f), sum);
+        filter_column(in, f, t, g, gy_inside(t.column + c - reach, f), sum);
 #pragma unroll
         for (int i = 0; i < ROWS; i++)
             strip[i][c] = sum[i];

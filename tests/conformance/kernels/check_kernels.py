@@ -202,6 +202,19 @@ def images():
         yield Case("sobel", {"image": ("in", dtype, x), "out": ("out", dtype, np.zeros_like(x))}, {"out": (want, *near)})
 
 
+def filters():
+    """Sums over shifted copies of a padded image, in double. Weights of some sign reach below 0 and above 255."""
+    for dtype, shape, (high, wide_) in itertools.product(["u8", "f32"], [(9, 11), (2, 20, 30), (2, 13, 700, 3), (1, 2, 3, 5)], [(1, 1), (3, 3), (5, 1), (1, 7), (9, 5)]):
+        x, w = rng.integers(0, 256, shape).astype(DTYPES[dtype]), rng.uniform(-0.5, 0.7, (high, wide_)).astype(np.float32)
+        full = x.astype(float).reshape((1, *shape, 1) if len(shape) == 2 else (*shape, 1) if len(shape) == 3 else shape)
+        p = np.pad(full, [(0, 0), (high // 2,) * 2, (wide_ // 2,) * 2, (0, 0)], mode="edge")
+        h, v = full.shape[1:3]
+        want = sum(float(w[i, j]) * p[:, i:i + h, j:j + v] for i in range(high) for j in range(wide_)).reshape(shape)
+        want = np.clip(want, 0, 255) if dtype == "u8" else want
+        near = (0, 0.501) if dtype == "u8" else (0, 1e-5 * 255 * float(np.abs(w).sum()))
+        yield Case("filter2d", {"weights": ("in", "f32", w), "image": ("in", dtype, x), "out": ("out", dtype, np.zeros_like(x))}, {"out": (want, *near)})
+
+
 def algebra():
     for dtype, ta, tb in itertools.product(FLOATS, [0, 1], [0, 1]):
         m, n, k = 17, 23, 31
@@ -566,7 +579,7 @@ def fourier():
 def main(command, only):
     wanted = set(only) or {k["name"] for k in json.loads(gantry(command, "kernels", "--json"))["kernels"]}
     seen, count, failed = set(), 0, 0
-    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), algebra(), systems(), learning(), transformers(), stacks(), attention(), heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
+    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), learning(), transformers(), stacks(), attention(), heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
                                 scans(), sorts(), best(), fourier()):
         if case.kernel not in wanted:
             continue

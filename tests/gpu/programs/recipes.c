@@ -272,7 +272,8 @@ static bool best(problem *p, gantry_dtype type, int i)
 
 /* ---- images ---- */
 
-static bool images(problem *p, gantry_dtype type, int i, int64_t halo)
+/* The image and the result are the arguments `first` and the one behind it. */
+static bool images(problem *p, gantry_dtype type, int i, int first, int64_t halo)
 {
     static const struct {
         int rank;
@@ -283,7 +284,7 @@ static bool images(problem *p, gantry_dtype type, int i, int64_t halo)
         return false;
     begin(p, type, 1);
     for (int k = 0; k < 2; k++) {
-        operand *o = &p->operand[k];
+        operand *o = &p->operand[first + k];
         o->rank = list[i].rank;
         memcpy(o->shape, list[i].shape, sizeof o->shape);
         o->filling = PIXELS;
@@ -296,7 +297,17 @@ static bool images(problem *p, gantry_dtype type, int i, int64_t halo)
 /* Sums of integers below 2^24, a square root and a rounding, all of them exact or rounded correctly. */
 static bool edges(problem *p, gantry_dtype type, int i)
 {
-    return images(p, type, i, 1);
+    return images(p, type, i, 0, 1);
+}
+
+/* Products that are rounded once and added up in one order on both sides. */
+static bool filtered(problem *p, gantry_dtype type, int i)
+{
+    if (!images(p, type, i, 1, 2))
+        return false;
+    p->operand[0].dtype = GANTRY_F32;
+    matrix(&p->operand[0], 5, 3);
+    return true;
 }
 
 /* Steps that are rounded once each, in one order on both sides. */
@@ -327,7 +338,7 @@ static bool blurred(problem *p, gantry_dtype type, int i)
 {
     static const double sigmas[] = { 0.8, 5 };
     double sigma = sigmas[i % 2], terms = 2 * ceil(3 * sigma) + 1;
-    if (!images(p, type, i / 2, (int64_t)ceil(3 * sigma)))
+    if (!images(p, type, i / 2, 0, (int64_t)ceil(3 * sigma)))
         return false;
     number(p, "sigma", sigma);
     p->bound.absolute = type == GANTRY_U8 ? 1 : 2 * (2 * terms + 4) * 0x1p-24 * 255;
@@ -834,6 +845,7 @@ static const recipe recipes[] = {
     { "embedding_grad", "dy", embedded },
     { "fail", NULL, elements },
     { "fft", NULL, transformed },
+    { "filter2d", "image", filtered },
     { "gaussian_blur", NULL, blurred },
     { "gemm", NULL, product },
     { "gemm_batched", NULL, products },

@@ -93,6 +93,31 @@ START_TEST(filters)
 }
 END_TEST
 
+/* Weights of one's own, as sobel's shapes and further ones. */
+START_TEST(weighted)
+{
+    static const struct {
+        const char *dtype, *size, *weights;
+        int parts, halo;
+    } list[] = { { "u8", "[40,300]", "[3,3]", 3, 1 },     { "f32", "[33,257]", "[5,9]", 2, 2 },
+                 { "u8", "[1,1]", "[3,1]", 1, 1 },        { "f32", "[7,2]", "[1,7]", 2, 0 },
+                 { "u8", "[3,17,100,3]", "[3,5]", 2, 0 }, { "f32", "[2,3,1,4]", "[9,3]", 1, 0 },
+                 { "f32", "[19,600]", "[1,1]", 4, 0 } };
+    char text[1024];
+    int length =
+        snprintf(text, sizeof text,
+                 "{\"gantry\":1,\"buffers\":{\"w\":{\"dtype\":\"f32\",\"shape\":%s,\"init\":{\"random\":{"
+                 "\"seed\":6,\"low\":-0.5,\"high\":0.8}}},\"a\":{\"dtype\":\"%s\",\"shape\":%s,\"split\":%d,"
+                 "\"init\":{\"random\":{\"seed\":5,\"low\":0,\"high\":250}}},\"b\":{\"dtype\":\"%s\",\"shape\":%s,"
+                 "\"split\":%d,\"output\":true}},\"nodes\":[{\"id\":\"k[i]\",\"for\":{\"i\":%d},\"kernel\":"
+                 "\"filter2d\",\"args\":{\"weights\":\"w\",\"image\":\"a[i]~%d\",\"out\":\"b[i]\"}}]}",
+                 list[_i].weights, list[_i].dtype, list[_i].size, list[_i].parts, list[_i].dtype, list[_i].size,
+                 list[_i].parts, list[_i].parts, list[_i].halo);
+    ck_assert_int_lt(length, (int)sizeof text);
+    on_both(text);
+}
+END_TEST
+
 /* Tiles with a halo: packing, unpacking, and stencils whose regions are boxes. */
 static const struct {
     const char *kernel, *dtype, *size, *tiles, *ref, *halo;
@@ -191,6 +216,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, filters, 0, (int)(sizeof shapes / sizeof *shapes));
+    tcase_add_loop_test(tests, weighted, 0, 7);
     tcase_add_loop_test(tests, in_tiles, 0, (int)(sizeof boxes / sizeof *boxes));
     tcase_add_loop_test(tests, halos, 0, 16);
     tcase_add_loop_test(tests, transposed, 0, (int)(sizeof matrices / sizeof *matrices));

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A weighted sum of the pixels around each, per channel: rows of weights from top to bottom, each from left to right,
+ * added up in float in that order. */
+#include "kernels/image.h"
+
+enum { STRIP = 1024 }; /* elements of a row that are in work at once */
+
+/* Elements [first, last) of a row; `shift`: how far behind them lie those that are added. */
+typedef struct strip {
+    int64_t first, last, shift;
+} strip;
+
+/* The element for one that lies `shift` behind `element`: that of the border's pixel outside the row. */
+static int64_t source(const gy_image *m, int64_t element, int64_t shift)
+{
+    int64_t at = element + shift, channel = element % m->channels;
+    return at < 0 ? channel : at < m->row_elements ? at : m->row_elements - m->channels + channel;
+}
+
+#define ADD_TO(TYPE)                                                                                                   \
+    static void add_##TYPE(float *sum, const TYPE *row, float w, const gy_image *m, strip s)                           \
+    {                                                                                                                  \
+        int64_t low = -s.shift, high = m->row_elements - s.shift;                                                      \
+        low = low < s.first ? s.first : low > s.last ? s.last : low;                                                   \
+        high = high > s.last ? s.last : high < low ? low : high;                                                       \
+        for (int64_t e = s.first; e < low; e++)                                                                        \
+            sum[e - s.first] += w * (float)row[source(m, e, s.shift)];                                                 \
+        for (int64_t e = low; e < high; e++)                                                                           \
+            sum[e - s.first] += w * (float)row[e + s.shift];                                                           \
+        for (int64_t e = high; e < s.last; e++)                                                                        \
+            sum[e - s.first] += w * (float)row[source(m, e, s.shift)];                                                 \
+    }
+ADD_TO(uint8_t)
+ADD_TO(float)
+
+static void store(const gantry_arg *out, int64_t offset, const float *value, int64_t count)
+{
+    for (int64_t i = 0; i < count && out->dtype == GANTRY_U8; i++)
+        ((uint8_t *)out->data)[offset + i] = value[i] >= 255 ? 255 : value[i] > 0 ? (uint8_t)(value[i] + 0.5f) : 0;
+    for (int64_t i = 0; i < count && out->dtype == GANTRY_F32; i++)
+        ((float *)out->data)[offset + i] = value[i];
+}
+
+/* Adds up what row `y` of the result wants of the row `k` rows of weights down. */
+static void add_row(const gantry_launch *l, const gy_image *m, int64_t frame, int64_t y, int64_t k, strip s, float *sum)
+{
+    const gantry_arg *weights = &l->arg[0], *in = &l->arg[1];
+    const float *w = (const float *)weights->data + k * weights->shape[1];
+    int64_t row = y + k - weights->shape[0] / 2;
+    row = (row < 0 ? 0 : row >= m->height ? m->height - 1 : row) - m->first;
+    int64_t offset = (frame * m->rows + row) * m->row_elements;
+    for (int64_t i = 0; i < weights->shape[1]; i++) {
+        s.shift = (i - weights->shape[1] / 2) * m->channels;
+        if (in->dtype == GANTRY_U8)
+            add_uint8_t(sum, (const uint8_t *)in->data + offset, w[i], m, s);
+        else
+            add_float(sum, (const float *)in->data + offset, w[i], m, s);
+    }
+}
+
+static void filter_row(const gantry_launch *l, const gy_image *m, const gy_image *to, int64_t frame, int64_t y)
+{
+    for (int64_t first = 0; first < m->row_elements; first += STRIP) {
+        float sum[STRIP] = { 0 };
+        strip s = { first, first + STRIP < m->row_elements ? first + STRIP : m->row_elements, 0 };
+        for (int64_t k = 0; k < l->arg[0].shape[0]; k++)
+            add_row(l, m, frame, y, k, s, sum);
+        store(&l->arg[2], (frame * to->rows + y - to->first) * to->row_elements + first, sum, s.last - first);
+    }
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    gy_image m = gy_image_of(&l->arg[1]), to = gy_image_of(&l->arg[2]);
+    for (int64_t frame = 0; frame < to.frames; frame++)
+        for (int64_t y = to.first; y < to.first + to.rows; y++)
+            filter_row(l, &m, &to, frame, y);
+    return GANTRY_OK;
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    const gantry_arg *w = &l->arg[0];
+    if (w->rank != 2 || w->tile[0] >= 0 || w->rows != w->shape[0])
+        return gy_check_fail(text, size, "\"weights\" must be a whole [height, width]");
+    if (w->shape[0] % 2 == 0 || w->shape[1] % 2 == 0) {
+        return gy_check_fail(text, size,
+                             "\"weights\" is [%lld, %lld]; both must be odd, so that one weight is in the middle",
+                             (long long)w->shape[0], (long long)w->shape[1]);
+    }
+    return gy_check_image(l, 1, 2, w->shape[0] / 2, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_REGION("weights", GANTRY_READ, GANTRY_DTYPE_BIT(GANTRY_F32), 0, "[kh, kw], both odd; not turned around"),
+    GY_REGION("image", GANTRY_READ, GY_IMAGE_DTYPES, 'T', "[h, w], [frames, h, w] or [frames, h, w, channels]"),
+    GY_REGION("out", GANTRY_WRITE, GY_IMAGE_DTYPES, 'T', "the same shape; u8 is rounded and stops at 0 and 255"),
+};
+
+const gantry_kernel gy_kernel_filter2d = { sizeof(gantry_kernel),
+                                           "filter2d",
+                                           "out = sums of image around each pixel by weights, borders repeated",
+                                           GY_ARGS(args),
+                                           0,
+                                           "2 * weights.size * out.size",
+                                           "weights.bytes + image.bytes + out.bytes",
+                                           NULL,
+                                           run,
+                                           check,
+                                           NULL,
+                                           NULL };

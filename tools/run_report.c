@@ -112,6 +112,10 @@ static int report_json(const report *r)
         json_object_set_new(json, "loop_iterations", json_integer((json_int_t)r->info.iterations));
         json_object_set_new(json, "predicted_loop_iterations", json_integer(most_iterations(s->schedule, &ends)));
     }
+    if (r->info.formulas_compiled)
+        json_object_set_new(json, "formulas_compiled", json_integer((json_int_t)r->info.formulas_compiled));
+    if (r->info.formulas_why)
+        json_object_set_new(json, "formulas_why", json_string(r->info.formulas_why));
     if (r->comparison)
         json_object_set(json, "compare", r->comparison);
     if (s->explanation)
@@ -223,6 +227,10 @@ static int report_text(const report *r)
     print_loops(to, r);
     if (s->throughput_us > 0)
         print_throughput(to, s);
+    if (r->info.formulas_compiled)
+        fprintf(to, "  formulas compiled: %lld\n", (long long)r->info.formulas_compiled);
+    if (r->info.formulas_why)
+        fprintf(to, "  formulas are carried out step by step, since compiling failed: %s\n", r->info.formulas_why);
     print_rebalanced(to, s);
     print_calibrated(to, s);
     if (r->comparison) {

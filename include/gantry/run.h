@@ -115,11 +115,13 @@ typedef struct gantry_run_info {
     double predicted_us; /* makespan of the schedule */
     double last_us;      /* of the last start that was waited for, until its end was seen; sim: the predicted time */
     uint64_t starts;
-    uint64_t iterations; /* of loops that are not unrolled (phases): how many the last start carried out */
+    uint64_t iterations;       /* of loops that are not unrolled (phases): how many the last start carried out */
+    int64_t formulas_compiled; /* kernels of formulas whose steps are compiled code: GANTRY_COMPILE_FORMULAS=1 */
+    const char *formulas_why;  /* why others are not, although that asks for it; NULL: nothing went wrong. The run's */
 } gantry_run_info;
 #define GANTRY_RUN_INFO_INIT                                                                                           \
     {                                                                                                                  \
-        sizeof(gantry_run_info), NULL, NULL, 0, 0, 0, 0                                                                \
+        sizeof(gantry_run_info), NULL, NULL, 0, 0, 0, 0, 0, NULL                                                       \
     }
 GANTRY_MUST_USE gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err);
 /** The last start as a Chrome trace, next to the prediction. `*text` is yours. Needs record_trace. */

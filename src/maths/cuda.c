@@ -128,6 +128,7 @@ static void add_body_call(gy_text *to, const gy_maths_program *p, const char *ty
 
 void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const char *name)
 {
+    gy_text_add(to, gy_maths_conversions);
     gy_text_add(to, gy_maths_cuda_prelude);
     if (program->maths->reduces) {
         gy_maths_print_cuda_reduction(to, program, name);

@@ -11,11 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* NVRTC knows no headers, and needs none for this. Who has shared memory of another kind defines SHARED ahead of it. */
-const char gy_maths_cuda_prelude[] =
-    "#ifndef SHARED\n"
-    "#define SHARED(type, name, count) __shared__ type name[count]\n"
-    "#endif\n"
+/* NVRTC knows no headers, and needs none for this. */
+const char gy_maths_conversions[] =
     "typedef long long i64;\n"
     "typedef unsigned long long u64;\n"
     "typedef unsigned short half;\n"
@@ -57,7 +54,13 @@ const char gy_maths_cuda_prelude[] =
     "    if (!(x > least))\n"
     "        return x <= least ? lowest : 0;\n"
     "    return x >= limit ? most : (i64)x;\n"
-    "}\n"
+    "}\n";
+
+/* Who has shared memory of another kind defines SHARED ahead of it. */
+const char gy_maths_cuda_prelude[] =
+    "#ifndef SHARED\n"
+    "#define SHARED(type, name, count) __shared__ type name[count]\n"
+    "#endif\n"
     "static __device__ __forceinline__ unsigned quotient(unsigned i, i64 d, i64 by)\n"
     "{\n"
     "    (void)d;\n"
@@ -250,7 +253,7 @@ static void add_converted(gy_text *to, const gy_maths_program *p, const gy_maths
     gy_text_free(&operand);
 }
 
-static void add_step(gy_text *to, const gy_maths_program *p, uint32_t step)
+void gy_maths_cuda_add_step(gy_text *to, const gy_maths_program *p, uint32_t step)
 {
     const gy_maths_step *s = &p->step[step];
     gy_text_printf(to, "    const %s v%u = ", gy_maths_cuda_type(s->to), step);
@@ -356,7 +359,7 @@ void gy_maths_cuda_add_values(gy_text *to, const gy_maths_program *p)
         gy_text_add(to, ";\n");
     }
     for (uint32_t k = 0; k < p->steps; k++)
-        add_step(to, p, k);
+        gy_maths_cuda_add_step(to, p, k);
 }
 
 void gy_maths_cuda_add_value(gy_text *to, const gy_maths_program *p, uint32_t result)

@@ -8,7 +8,9 @@
 
 #include "maths/maths.h"
 
-/* Types and functions that steps use. */
+/* Types and functions that steps use; the host's C has them, too (host.c). */
+extern const char gy_maths_conversions[];
+/* Functions that loads use, behind those. */
 extern const char gy_maths_cuda_prelude[];
 
 const char *gy_maths_cuda_type(gy_maths_type type);
@@ -27,6 +29,8 @@ void gy_maths_cuda_add_step_names(gy_text *to, const gy_maths_program *program);
 void gy_maths_cuda_add_load(gy_text *to, const gy_maths_program *program, uint32_t arg, const char *before);
 /* Lines that make values of loaded elements, and then of all steps. */
 void gy_maths_cuda_add_values(gy_text *to, const gy_maths_program *program);
+/* One of the latter. */
+void gy_maths_cuda_add_step(gy_text *to, const gy_maths_program *program, uint32_t step);
 /* The value of a result. */
 void gy_maths_cuda_add_value(gy_text *to, const gy_maths_program *program, uint32_t result);
 

@@ -264,6 +264,19 @@ enum { GY_MATHS_SEGMENT = 8192, GY_MATHS_COLUMN = 128, GY_MATHS_SHORT = 2048 };
 /* Bytes that one total takes in the scratch memory, which has room for one and a half times those of all segments. */
 size_t gy_maths_total_bytes(const gy_maths *maths);
 
+/* host.c: C of the program's steps, which needs no headers: a function GY_MATHS_ENTRY of the type below. */
+#define GY_MATHS_ENTRY "gantry_formulas"
+void gy_maths_print_c(gy_text *to, const gy_maths_program *program);
+/* All steps for n elements. `value`: where the values of arguments and of fixed steps lie, by number; `result`: where
+ * those of results go, which overlap with nothing. */
+typedef void (*gy_maths_steps_fn)(const void *const *value, void *const *result, unsigned long long n);
+typedef struct gy_maths_code {
+    const gy_maths_program *program;
+    gy_maths_steps_fn steps;
+} gy_maths_code;
+/* run.c: a gantry_kernel_fn whose `user` is a gy_maths_code; bits are those of gy_maths_run, but for NaN. */
+gantry_status gy_maths_run_compiled(const gantry_launch *launch);
+
 /* run.c: a gantry_kernel_fn whose `user` is the program; further arguments of the launch are not looked at. */
 gantry_status gy_maths_run(const gantry_launch *launch);
 

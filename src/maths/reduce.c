@@ -103,7 +103,7 @@ static gy_maths_type type_of(const reducer *r, uint32_t k)
 
 static const void *value_of(const reducer *r, uint32_t k)
 {
-    return r->runner->value[r->runner->program->value[r->result[k]]];
+    return gy_maths_result_values(r->runner, r->result[k]);
 }
 
 /* Lanes that have no element change nothing, so they are left out. */

@@ -111,9 +111,11 @@ void gy_maths_do_chunk(gy_maths_runner *r, int64_t first, size_t n)
             r->value[i] = slot_of(r, i);
         }
     }
-    for (uint32_t i = 0; i < p->steps; i++)
+    for (uint32_t i = 0; i < p->steps && !r->steps; i++)
         if (!p->step[i].is_fixed)
             do_step(r, i, n);
+    if (r->steps)
+        r->steps(r->value, r->result, n);
 }
 
 void gy_maths_store_chunk(const gy_maths_runner *r, uint32_t result, int64_t first, size_t n)
@@ -121,7 +123,7 @@ void gy_maths_store_chunk(const gy_maths_runner *r, uint32_t result, int64_t fir
     const gy_maths_program *p = r->program;
     const gantry_arg *arg = gantry_launch_arg(r->launch, (int32_t)p->maths->result[result].arg);
     char *to = (char *)arg->data + (size_t)first * gantry_dtype_size(arg->dtype);
-    gy_maths_store(to, r->value[p->value[result]], arg->dtype, p->value_type[result], n);
+    gy_maths_store(to, gy_maths_result_values(r, result), arg->dtype, p->value_type[result], n);
 }
 
 /* All formulas, then all results, so that a result may be where an argument was. */
@@ -132,18 +134,20 @@ static void map_chunk(gy_maths_runner *r, int64_t first, size_t n)
         gy_maths_store_chunk(r, i, first, n);
 }
 
-gantry_status gy_maths_run(const gantry_launch *launch)
+static gantry_status run(const gantry_launch *launch, const gy_maths_program *program, gy_maths_steps_fn steps)
 {
-    const gy_maths_program *program = launch->user;
     gy_maths_shape model = gy_maths_model(program, launch);
     int64_t elements = gy_maths_shape_elements(&model);
     if (elements == 0 && !program->maths->reduces)
         return GANTRY_OK;
     gy_maths_runner r = { .program = program,
                           .launch = launch,
-                          .slots = gy_alloc((size_t)program->slots * GY_MATHS_SLOT) };
+                          .steps = steps,
+                          .slots = gy_alloc((size_t)(program->slots + GY_MATHS_RESULTS) * GY_MATHS_SLOT) };
     if (!r.slots)
         return GANTRY_E_NOMEM;
+    for (uint32_t i = 0; i < GY_MATHS_RESULTS; i++)
+        r.result[i] = slot_of(&r, program->slots + i);
     begin(&r);
     gantry_status status = program->maths->reduces ? gy_maths_reduce(&r) : GANTRY_OK;
     for (int64_t first = 0; first < elements && !program->maths->reduces; first += GY_MATHS_CHUNK) {
@@ -152,4 +156,15 @@ gantry_status gy_maths_run(const gantry_launch *launch)
     }
     gy_free(r.slots);
     return status;
+}
+
+gantry_status gy_maths_run(const gantry_launch *launch)
+{
+    return run(launch, launch->user, NULL);
+}
+
+gantry_status gy_maths_run_compiled(const gantry_launch *launch)
+{
+    const gy_maths_code *code = launch->user;
+    return run(launch, code->program, code->steps);
 }

@@ -8,10 +8,18 @@
 typedef struct gy_maths_runner {
     const gy_maths_program *program;
     const gantry_launch *launch;
-    char *slots;
-    gy_maths_spread spread[GY_MATHS_ARGS];             /* of spread regions */
+    gy_maths_steps_fn steps;               /* compiled; NULL: they are carried out one after the other */
+    char *slots;                           /* those of the program, then one for each result that is compiled */
+    gy_maths_spread spread[GY_MATHS_ARGS]; /* of spread regions */
     const void *value[GY_MATHS_ARGS + GY_MATHS_STEPS]; /* of the chunk at hand */
+    void *result[GY_MATHS_RESULTS];                    /* where compiled steps leave the values of results */
 } gy_maths_runner;
+
+/* The values of a result for the chunk at hand. */
+static inline const void *gy_maths_result_values(const gy_maths_runner *r, uint32_t result)
+{
+    return r->steps ? r->result[result] : r->value[r->program->value[result]];
+}
 
 /* run.c: all steps for n elements from `first` on. */
 void gy_maths_do_chunk(gy_maths_runner *runner, int64_t first, size_t n);

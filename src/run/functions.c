@@ -3,6 +3,7 @@
 #include "run/run.h"
 
 #include "base/error.h"
+#include "maths/maths.h"
 
 static gantry_status fail_no_function(const gantry_run *run, const gy_node *node, gantry_error *err)
 {
@@ -54,6 +55,15 @@ static bool has_own(const gantry_run *run, const gy_node *node, uint32_t device)
     return run->backend->gpu_kernels && node->kernel != GY_NONE && run->schedule->machine->device[device].gpu;
 }
 
+static void take_compiled(gantry_run *run, uint32_t kernel, gy_callee *callee)
+{
+    const gy_maths_code *code = gy_formulas_find(&run->formulas, run->graph, kernel);
+    if (code) {
+        callee->call = gy_maths_run_compiled;
+        callee->user = (void *)(uintptr_t)code; /* only read */
+    }
+}
+
 static gantry_status find_function(gantry_run *run, uint32_t id, uint32_t device, bool allow_code, gantry_error *err)
 {
     const gy_node *node = &run->graph->nodes.at[id];
@@ -71,6 +81,8 @@ static gantry_status find_function(gantry_run *run, uint32_t id, uint32_t device
         return status;
     if (!found.call && !own)
         return fail_no_function(run, node, err);
+    if (kernel && kernel->maths && !own && run->backend->executes)
+        take_compiled(run, node->kernel, &found);
     run->function[id] = found;
     return GANTRY_OK;
 }

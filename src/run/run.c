@@ -95,6 +95,7 @@ static void free_front(gantry_run *run)
 {
     free_arrays(run);
     gy_user_code_free(&run->code);
+    gy_formulas_free(&run->formulas);
     gy_module_close(&run->module);
     gantry_schedule_free(run->schedule);
     gy_samples_free(run->samples);
@@ -175,7 +176,9 @@ static gantry_status get_info(const gantry_run *run, gantry_run_info *info, gant
                              .predicted_us = gy_ticks_to_us(run->schedule->makespan),
                              .last_us = run->last_us,
                              .starts = run->started,
-                             .iterations = run->schedule->phases.count ? gy_phases_iterations(run->state) : 0 };
+                             .iterations = run->schedule->phases.count ? gy_phases_iterations(run->state) : 0,
+                             .formulas_compiled = run->formulas.compiled,
+                             .formulas_why = run->formulas.why };
     gy_struct_write(info, &full, sizeof full);
     return GANTRY_OK;
 }

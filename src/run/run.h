@@ -57,6 +57,7 @@ struct gantry_run {
     uint64_t version;       /* of the bindings; counts changes */
     GY_VEC(void *) retired; /* memory that starts in flight may still read; freed when none is */
     gy_user_code code;
+    gy_formulas formulas;
     bool unplaced;              /* contents of states or constants have to be set up before the next start */
     bool changed;               /* pointers or scalars changed: `rebind` of the back end must be called */
     bool repack;                /* tiled inputs are packed anew at every start */

@@ -74,7 +74,7 @@ static int pass_over_known(int fd, char path[PATH_ROOM])
 
 /* The bytes that were checked are the bytes that run: they lie in memory that can no longer be written or cut, whatever
  * happens to the file in the cache, which would take the code away under a run. */
-static gantry_status open_copy(void **object, const gy_object *from, const char *source, gantry_error *err)
+gantry_status gy_object_load(void **object, const gy_object *from, const char *source, gantry_error *err)
 {
     char path[PATH_ROOM] = "";
     int fd = make_memory_file();
@@ -101,7 +101,7 @@ static gantry_status compile_and_open(void **object, const char *source, gantry_
 {
     gy_object made;
     GY_TRY(gy_compile_c(&made, source, err));
-    gantry_status status = open_copy(object, &made, source, err);
+    gantry_status status = gy_object_load(object, &made, source, err);
     gy_free(made.at);
     return status;
 }

@@ -35,4 +35,24 @@ typedef struct gy_object {
 /* usercode_compile.c: what a C file is compiled to, or what was kept of it. */
 gantry_status gy_compile_c(gy_object *object, const char *source, gantry_error *err);
 
+/* The same of a text of our own, with flags for loops; messages call it formulas.c. */
+gantry_status gy_compile_text(gy_object *object, const char *text, size_t length, gantry_error *err);
+/* usercode.c: loads an object from a copy in memory that nobody can change; `source` is for messages. */
+gantry_status gy_object_load(void **loaded, const gy_object *object, const char *source, gantry_error *err);
+
+/*
+ * formulas.c: steps of formulas, compiled where $GANTRY_COMPILE_FORMULAS is 1; by kernel of the graph. What cannot be
+ * compiled is carried out step by step as ever, and after the first such one no more is tried.
+ */
+typedef struct gy_formulas {
+    struct gy_maths_code *code; /* NULL entries: not compiled */
+    void **object;
+    uint32_t count, compiled;
+    char *why; /* nothing more is compiled; NULL: all went well */
+} gy_formulas;
+
+/* The compiled code of a map or reduce kernel; NULL: carry its steps out. */
+const struct gy_maths_code *gy_formulas_find(gy_formulas *formulas, const gantry_graph *graph, uint32_t kernel);
+void gy_formulas_free(gy_formulas *formulas);
+
 #endif

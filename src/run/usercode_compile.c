@@ -23,6 +23,10 @@
 #endif
 static const char *const flags[] = { "-std=gnu11", "-O2", "-fPIC", "-ffp-contract=off" };
 enum { FLAGS = sizeof flags / sizeof *flags };
+/* Of texts of our own: loops that become vector code of this processor, where neither errno nor traps are asked for.
+ * Results are the same. */
+static const char *const loop_flags[] = { "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math" };
+enum { LOOP_FLAGS = sizeof loop_flags / sizeof *loop_flags };
 
 /* ---- commands ---- */
 
@@ -86,18 +90,29 @@ static bool add_includes(words *w)
     return ok;
 }
 
-static bool add_flags(words *w)
+static bool add_words(words *w, const char *const *word, size_t count)
 {
-    for (size_t i = 0; i < FLAGS; i++)
-        if (!add_word(w, flags[i], strlen(flags[i])))
+    for (size_t i = 0; i < count; i++)
+        if (!add_word(w, word[i], strlen(word[i])))
             return false;
-    return add_includes(w);
+    return true;
 }
 
-/* Compiler, then our flags if `with_flags`, then the extra words up to NULL. */
-static bool make_command(words *w, bool with_flags, const char *const *extra)
+/* Which flags stand behind the compiler. */
+typedef enum flag_set { NO_FLAGS, KERNEL_FLAGS, LOOP_FLAGS_TOO } flag_set;
+
+static bool add_flags(words *w, flag_set set)
 {
-    if (!add_compiler(w) || (with_flags && !add_flags(w)))
+    if (set == NO_FLAGS)
+        return true;
+    return add_words(w, flags, FLAGS) &&
+           (set == LOOP_FLAGS_TOO ? add_words(w, loop_flags, LOOP_FLAGS) : add_includes(w));
+}
+
+/* Compiler, then our flags, then the extra words up to NULL. */
+static bool make_command(words *w, flag_set set, const char *const *extra)
+{
+    if (!add_compiler(w) || !add_flags(w, set))
         return false;
     for (; *extra; extra++)
         if (!add_word(w, *extra, strlen(*extra)))
@@ -117,6 +132,7 @@ static uint64_t hash_words(const words *w, uint64_t hash)
 
 typedef struct job {
     const char *source;
+    flag_set set; /* LOOP_FLAGS_TOO: a text of our own, whose name says nothing */
     gy_compilers compilers;
     uint64_t hash;
     bool known; /* the hash says all that the object depends on */
@@ -126,7 +142,7 @@ static gantry_status run(job *j, bool with_flags, const char *const *extra, cons
                          gantry_error *err)
 {
     words command = { 0 };
-    gantry_status status = make_command(&command, with_flags, extra)
+    gantry_status status = make_command(&command, with_flags ? j->set : NO_FLAGS, extra)
                                ? gy_compilers_run(&j->compilers, command.at, folder, text, err)
                                : gy_fail_nomem(err);
     free_words(&command);
@@ -153,7 +169,9 @@ static gantry_status complain(job *j, gantry_error *err)
 static gantry_status hash_text(job *j, gantry_error *err)
 {
     gy_text text = { 0 };
-    gantry_status status = run(j, true, (const char *const[]){ "-E", "-dD", j->source, NULL }, NULL, &text, err);
+    gantry_status status =
+        run(j, true, (const char *const[]){ "-E", "-dD", j->source, j->set == LOOP_FLAGS_TOO ? "-P" : NULL, NULL },
+            NULL, &text, err);
     if (status == GANTRY_OK && text.length) {
         j->hash = gy_hash_bytes(text.at, text.length, j->hash);
         j->known = !has(&text, ".incbin") && !has(&text, ".include"); /* the assembler reads more */
@@ -177,7 +195,7 @@ static gantry_status hash_version(job *j, gantry_error *err)
 static gantry_status hash_command(job *j, gantry_error *err)
 {
     words command = { 0 };
-    bool room = make_command(&command, true, (const char *const[]){ NULL });
+    bool room = make_command(&command, j->set, (const char *const[]){ NULL });
     j->hash = room ? hash_words(&command, sizeof(gantry_launch)) : 0;
     free_words(&command);
     return room ? GANTRY_OK : gy_fail_nomem(err);
@@ -243,9 +261,9 @@ static gantry_status find_or_compile(gy_object *object, job *j, gantry_error *er
     return GANTRY_OK;
 }
 
-static gantry_status compile_source(gy_object *object, const char *source, gantry_error *err)
+static gantry_status compile_source(gy_object *object, const char *source, flag_set set, gantry_error *err)
 {
-    job j = { .source = source };
+    job j = { .source = source, .set = set };
     GY_TRY(gy_code_file_check(source, err));
     GY_TRY(gy_compilers_begin(&j.compilers, source, err));
     gantry_status status = find_hash(&j, err);
@@ -257,9 +275,27 @@ static gantry_status compile_source(gy_object *object, const char *source, gantr
 gantry_status gy_compile_c(gy_object *object, const char *source, gantry_error *err)
 {
     if (*source != '-' && *source != '@') /* which compilers take for something else than a file */
-        return compile_source(object, source, err);
+        return compile_source(object, source, KERNEL_FLAGS, err);
     char *path = gy_path_join(".", source);
-    gantry_status status = path ? compile_source(object, path, err) : gy_fail_nomem(err);
+    gantry_status status = path ? compile_source(object, path, KERNEL_FLAGS, err) : gy_fail_nomem(err);
     gy_free(path);
+    return status;
+}
+
+/* The text lies in a folder of its own within the cache as long as it is compiled. */
+gantry_status gy_compile_text(gy_object *object, const char *text, size_t length, gantry_error *err)
+{
+    gy_cache_entry place;
+    gy_cache_work work;
+    GY_TRY(gy_cache_open(&place, 0, ".c", err));
+    gantry_status status = gy_cache_work_begin(&work, &place, err);
+    if (status == GANTRY_OK) {
+        char *path = gy_path_join(work.path, "formulas.c");
+        status = path ? gy_file_write(path, text, length, err) : gy_fail_nomem(err);
+        status = status ? status : compile_source(object, path, LOOP_FLAGS_TOO, err);
+        gy_free(path);
+        gy_cache_work_end(&work);
+    }
+    gy_cache_close(&place);
     return status;
 }

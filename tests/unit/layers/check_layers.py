@@ -16,7 +16,7 @@ BELOW = {
     "schedule": ["graph", "machine", "kernel", "base"],
     "sim": ["schedule", "graph", "machine", "kernel", "base"],
     "scheduler": ["sim", "schedule", "graph", "machine", "kernel", "base"],
-    "run": ["scheduler", "schedule", "graph", "machine", "kernel", "images", "base"],
+    "run": ["scheduler", "schedule", "graph", "machine", "maths", "kernel", "images", "base"],
     "backends": ["run", "kernels", "sim", "schedule", "graph", "machine", "maths", "kernel", "images", "base"],
     "export": ["schedule", "graph", "machine", "kernel", "base"],
     "kernels": ["kernel", "base"],

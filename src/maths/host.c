@@ -40,7 +40,7 @@ static const char prelude[] =
     "#define __ll2float_rn(a) ((float)(a))\n"
     "#define __ll2double_rn(a) ((double)(a))\n";
 
-/* What is the same for all elements, then where the others lie. */
+/* Numbers and values that are the same for all elements, then where the others lie. */
 static void add_operands(gy_text *to, const gy_maths_program *p)
 {
     const gy_maths *m = p->maths;

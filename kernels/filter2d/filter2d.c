@@ -46,7 +46,7 @@ static void add_row(const gantry_launch *l, const gy_image *m, int64_t frame, in
 {
     const gantry_arg *weights = &l->arg[0], *in = &l->arg[1];
     const float *w = (const float *)weights->data + k * weights->shape[1];
-    int64_t row = y + k - weights->shape[0] / 2;
+    int64_t row = y + k - weights->rows / 2;
     row = (row < 0 ? 0 : row >= m->height ? m->height - 1 : row) - m->first;
     int64_t offset = (frame * m->rows + row) * m->row_elements;
     for (int64_t i = 0; i < weights->shape[1]; i++) {
@@ -63,7 +63,7 @@ static void filter_row(const gantry_launch *l, const gy_image *m, const gy_image
     for (int64_t first = 0; first < m->row_elements; first += STRIP) {
         float sum[STRIP] = { 0 };
         strip s = { first, first + STRIP < m->row_elements ? first + STRIP : m->row_elements, 0 };
-        for (int64_t k = 0; k < l->arg[0].shape[0]; k++)
+        for (int64_t k = 0; k < l->arg[0].rows; k++)
             add_row(l, m, frame, y, k, s, sum);
         store(&l->arg[2], (frame * to->rows + y - to->first) * to->row_elements + first, sum, s.last - first);
     }
@@ -81,14 +81,14 @@ static gantry_status run(const gantry_launch *l)
 static gantry_status check(const gantry_launch *l, char *text, size_t size)
 {
     const gantry_arg *w = &l->arg[0];
-    if (w->rank != 2 || w->tile[0] >= 0 || w->rows != w->shape[0])
-        return gy_check_fail(text, size, "\"weights\" must be a whole [height, width]");
-    if (w->shape[0] % 2 == 0 || w->shape[1] % 2 == 0) {
+    if (w->rank != 2 || w->tile[0] >= 0)
+        return gy_check_fail(text, size, "\"weights\" has %d axes; it must be [height, width]", (int)w->rank);
+    if (w->rows % 2 == 0 || w->shape[1] % 2 == 0) {
         return gy_check_fail(text, size,
                              "\"weights\" is [%lld, %lld]; both must be odd, so that one weight is in the middle",
-                             (long long)w->shape[0], (long long)w->shape[1]);
+                             (long long)w->rows, (long long)w->shape[1]);
     }
-    return gy_check_image(l, 1, 2, w->shape[0] / 2, text, size);
+    return gy_check_image(l, 1, 2, w->rows / 2, text, size);
 }
 
 static const gantry_kernel_arg args[] = {

@@ -7,7 +7,7 @@ static gantry_status launch_filter2d(const gantry_launch *l)
 {
     const void *weights = l->arg[0].data, *in = l->arg[1].data;
     void *out = l->arg[2].data;
-    int32_t high = (int32_t)l->arg[0].shape[0], wide = (int32_t)l->arg[0].shape[1];
+    int32_t high = (int32_t)l->arg[0].rows, wide = (int32_t)l->arg[0].shape[1];
     unsigned blocks;
     gy_frames f = gy_frames_of(&l->arg[1], &l->arg[2], FILTER_ROWS, &blocks);
     return gy_cuda_image_launch(l, 0, l->arg[1].dtype, (gy_grid){ blocks, 1, 1, GY_FRAMES_COLUMNS, 1, 1 },

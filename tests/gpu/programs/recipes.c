@@ -306,6 +306,7 @@ static bool filtered(problem *p, gantry_dtype type, int i)
     if (!images(p, type, i, 1, 2))
         return false;
     p->operand[0].dtype = GANTRY_F32;
+    p->operand[0].whole = true;
     matrix(&p->operand[0], 5, 3);
     return true;
 }

@@ -134,7 +134,7 @@ static void map_chunk(gy_maths_runner *r, int64_t first, size_t n)
         gy_maths_store_chunk(r, i, first, n);
 }
 
-static gantry_status run(const gantry_launch *launch, const gy_maths_program *program, gy_maths_steps_fn steps)
+static gantry_status carry_out(const gantry_launch *launch, const gy_maths_program *program, gy_maths_steps_fn steps)
 {
     gy_maths_shape model = gy_maths_model(program, launch);
     int64_t elements = gy_maths_shape_elements(&model);
@@ -160,11 +160,11 @@ static gantry_status run(const gantry_launch *launch, const gy_maths_program *pr
 
 gantry_status gy_maths_run(const gantry_launch *launch)
 {
-    return run(launch, launch->user, NULL);
+    return carry_out(launch, launch->user, NULL);
 }
 
 gantry_status gy_maths_run_compiled(const gantry_launch *launch)
 {
     const gy_maths_code *code = launch->user;
-    return run(launch, code->program, code->steps);
+    return carry_out(launch, code->program, code->steps);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/conv2d/conv2d_launch.h"
 
-static gantry_status launch_conv2d(const gantry_launch *l)
+gantry_status gy_plain_conv2d_launch(const gantry_launch *l)
 {
     enum { X = GY_CONV_PAD + 1, W, Y };
     gy_conv c = gy_conv_of(l, X, W, Y);
     return gy_conv_launch(l, &c, c.results, (int64_t)c.images * c.high * c.wide, X, W, Y);
 }
 
-GY_CUDA_KERNEL(conv2d, launch_conv2d, GY_FLOAT_DTYPES, "")
+GY_PLAIN_KERNEL(conv2d, NULL, GY_FLOAT_DTYPES, "")

@@ -2,7 +2,7 @@
 #ifndef GY_KERNELS_CONV2D_LAUNCH_H
 #define GY_KERNELS_CONV2D_LAUNCH_H
 
-#include "backends/cuda/kernels/image.h"
+#include "backends/cuda/kernels/plain.h"
 #include "kernels/conv2d/conv2d.h"
 
 /* A product of so many rows and columns, in tiles of conv2d.cuh; the function is given two regions and the result. */

@@ -52,37 +52,45 @@ static unsigned to_bits(double x, int fraction, int least)
     return sign | (made > top ? top : made);
 }
 
-static double load(element type, columns m, int i, int j)
+double columns_load(element type, const void *at, int64_t i)
 {
-    size_t at = (size_t)i + (size_t)j * (size_t)m.ld;
     switch (type) {
     case F16:
-        return from_bits(((const uint16_t *)m.at)[at], 10, -14);
+        return from_bits(((const uint16_t *)at)[i], 10, -14);
     case BF16:
-        return from_bits(((const uint16_t *)m.at)[at], 7, -126);
+        return from_bits(((const uint16_t *)at)[i], 7, -126);
     case F32:
-        return (double)((const float *)m.at)[at];
+        return (double)((const float *)at)[i];
     default:
-        return ((const double *)m.at)[at];
+        return ((const double *)at)[i];
     }
+}
+
+void columns_store(element type, void *at, int64_t i, double x)
+{
+    switch (type) {
+    case F16:
+        ((uint16_t *)at)[i] = (uint16_t)to_bits(x, 10, -14);
+        return;
+    case BF16:
+        ((uint16_t *)at)[i] = (uint16_t)to_bits(x, 7, -126);
+        return;
+    case F32:
+        ((float *)at)[i] = (float)x;
+        return;
+    default:
+        ((double *)at)[i] = x;
+    }
+}
+
+static double load(element type, columns m, int i, int j)
+{
+    return columns_load(type, m.at, i + (int64_t)j * m.ld);
 }
 
 static void store(element type, columns m, int i, int j, double x)
 {
-    size_t at = (size_t)i + (size_t)j * (size_t)m.ld;
-    switch (type) {
-    case F16:
-        ((uint16_t *)m.at)[at] = (uint16_t)to_bits(x, 10, -14);
-        return;
-    case BF16:
-        ((uint16_t *)m.at)[at] = (uint16_t)to_bits(x, 7, -126);
-        return;
-    case F32:
-        ((float *)m.at)[at] = (float)x;
-        return;
-    default:
-        ((double *)m.at)[at] = x;
-    }
+    columns_store(type, m.at, i + (int64_t)j * m.ld, x);
 }
 
 /* ---- what the functions mean ---- */

@@ -34,6 +34,10 @@ typedef struct job {
     size_t workspace_bytes;
 } job;
 
+/* Element i of those that lie one behind the other. */
+double columns_load(element type, const void *at, int64_t i);
+void columns_store(element type, void *at, int64_t i, double x);
+
 /* Queues it on the stream as one kernel. The workspace is used, so that it had better be there. With FAKE_LINALG_LOADS
  * (any number; another one begins anew), the first call of each kind, type and size on a device counts as "load by a
  * library" (fakeCudaCalls). */

@@ -15,6 +15,7 @@ static gantry_status usable(const gy_cuda_kernel *kernel, const gy_driver *drive
 }
 
 #define KERNEL(name)
+#define NETWORK(name)
 #define DEVICE(name)
 #define LIBRARY(name_) const gy_cuda_kernel gy_library_##name_ = { .name = #name_, .usable = usable };
 #include "kernels/kernels.def"

@@ -2,6 +2,8 @@
 /* Tells people what was found on this computer, a line each. */
 #include "backends/cuda/module/module.h"
 
+#include "backends/cuda/kernels/linalg.h"
+#include "backends/cuda/nvidia/cudnn_api.h"
 #include "backends/cuda/nvidia/cupti_api.h"
 #include "backends/cuda/nvidia/discover.h"
 #include "backends/cuda/nvidia/nccl_api.h"
@@ -116,12 +118,40 @@ static void describe_cupti(gy_text *to)
                    (unsigned)api.version);
 }
 
+/* The CUDA version of the driver: a library that the driver cannot run is not taken. */
+static int driver_version(void)
+{
+    gy_driver d;
+    if (gy_driver_open(&d, NULL))
+        return 0;
+    int version = gy_linalg_driver_version(&d);
+    gy_driver_close(&d);
+    return version;
+}
+
+static void describe_cudnn(gy_text *to, int driver)
+{
+    gy_cudnn cudnn;
+    gantry_error why = { 0 };
+    if (gy_cudnn_open(&cudnn, driver, &why)) {
+        gy_text_printf(to,
+                       "cuDNN: %s; conv2d, conv2d_grad_w and conv2d_grad_x run as plain kernels, which are slower\n",
+                       why.text);
+        return;
+    }
+    size_t version = cudnn.cudnnGetVersion();
+    gy_text_printf(to, "cuDNN: %s, version %zu.%zu.%zu\n", cudnn.lib.name, version / 10000, version / 100 % 100,
+                   version % 100);
+}
+
 void gy_cuda_describe(gy_text *to)
 {
+    int driver = driver_version();
     describe_driver(to);
     describe_nvml(to);
     describe_nccl(to);
     describe_nvrtc(to);
     describe_cupti(to);
-    gy_linalg_describe(to);
+    gy_linalg_describe(to, driver);
+    describe_cudnn(to, driver);
 }

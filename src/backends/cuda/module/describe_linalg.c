@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backends/cuda/kernels/linalg.h"
 #include "backends/cuda/module/module.h"
 #include "backends/cuda/nvidia/blas.h"
 #include "backends/cuda/nvidia/fft_api.h"
 #include "backends/cuda/nvidia/solver.h"
-
-/* The CUDA version of the driver: a library that the driver cannot run is not taken. */
-static int driver_version(void)
-{
-    gy_driver d;
-    if (gy_driver_open(&d, NULL))
-        return 0;
-    int version = gy_linalg_driver_version(&d);
-    gy_driver_close(&d);
-    return version;
-}
 
 static void describe_blas(gy_text *to, int driver)
 {
@@ -62,9 +50,8 @@ static void describe_fft(gy_text *to, int driver)
                    version % 100);
 }
 
-void gy_linalg_describe(gy_text *to)
+void gy_linalg_describe(gy_text *to, int driver)
 {
-    int driver = driver_version();
     describe_blas(to, driver);
     describe_solver(to, driver);
     describe_fft(to, driver);

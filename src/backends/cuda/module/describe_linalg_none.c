@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/module/module.h"
 
-void gy_linalg_describe(gy_text *to)
+void gy_linalg_describe(gy_text *to, int driver)
 {
+    (void)driver;
     gy_text_add(
         to,
         "cuBLAS, cuSOLVER, cuFFT: this module was built without their headers; fft, gemm, gemm_batched, getrf, getrs, "

@@ -16,7 +16,7 @@ gantry_status gy_cuda_usable(const gantry_schedule *schedule, gantry_error *err)
 
 /* See gy_backend_module. */
 void gy_cuda_describe(gy_text *to);
-/* A line each on cuBLAS and cuSOLVER. */
-void gy_linalg_describe(gy_text *to);
+/* A line each on cuBLAS, cuSOLVER and cuFFT; `driver` is its CUDA version, 0: it does not tell. */
+void gy_linalg_describe(gy_text *to, int driver);
 
 #endif

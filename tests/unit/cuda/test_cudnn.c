@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv2d and its gradients of the real gantry-cuda.so, by a cuDNN of the tests on the fake driver: numbers as on the
+ * host, what cuDNN refuses done by our own kernels, failures with their names, what is said where cuDNN is missing or
+ * does not fit. */
+#include "control.h"
+#include "linalg_cases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const replays[] = { "stream", "graph" };
+static const char *const dtypes[] = { "f32", "f16", "bf16", "f64" };
+
+typedef struct shape {
+    int n, c, o, h, w, kh, kw, stride, pad;
+} shape;
+/* The last has no images. */
+static const shape shapes[] = { { 1, 1, 1, 1, 1, 1, 1, 1, 0 },   { 2, 3, 4, 9, 7, 3, 3, 1, 1 },
+                                { 3, 5, 2, 6, 11, 1, 4, 1, 2 },  { 2, 4, 3, 12, 12, 5, 5, 2, 2 },
+                                { 1, 2, 5, 10, 13, 3, 2, 3, 0 }, { 0, 2, 5, 10, 13, 3, 2, 3, 0 } };
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+typedef struct world {
+    gantry_graph *g;
+    gantry_machine *m;
+    gantry_schedule *s;
+} world;
+
+/* All three convolutions of a shape. */
+static gantry_graph *convolutions(const shape *s, const char *dtype)
+{
+    char text[2048];
+    gantry_graph *g = NULL;
+    int high = (s->h + 2 * s->pad - s->kh) / s->stride + 1, wide = (s->w + 2 * s->pad - s->kw) / s->stride + 1;
+    int n = snprintf(
+        text, sizeof text,
+        "{\"gantry\":1,\"buffers\":{"
+        "\"x\":{\"dtype\":\"%s\",\"shape\":[%d,%d,%d,%d],\"init\":{\"random\":{\"seed\":1}}},"
+        "\"w\":{\"dtype\":\"%s\",\"shape\":[%d,%d,%d,%d],\"init\":{\"random\":{\"seed\":2}}},"
+        "\"dy\":{\"dtype\":\"%s\",\"shape\":[%d,%d,%d,%d],\"init\":{\"random\":{\"seed\":3}}},"
+        "\"y\":{\"dtype\":\"%s\",\"shape\":[%d,%d,%d,%d],\"output\":true},"
+        "\"dx\":{\"dtype\":\"%s\",\"shape\":[%d,%d,%d,%d],\"output\":true},"
+        "\"dw\":{\"dtype\":\"%s\",\"shape\":[%d,%d,%d,%d],\"init\":1,\"output\":true}},\"nodes\":["
+        "{\"id\":\"f\",\"kernel\":\"conv2d\",\"args\":{\"stride\":%d,\"pad\":%d,\"x\":\"x\",\"w\":\"w\",\"y\":\"y\"}},"
+        "{\"id\":\"i\",\"kernel\":\"conv2d_grad_x\",\"args\":{\"stride\":%d,\"pad\":%d,\"w\":\"w\",\"dy\":\"dy\","
+        "\"dx\":\"dx\"}},"
+        "{\"id\":\"k\",\"kernel\":\"conv2d_grad_w\",\"args\":{\"stride\":%d,\"pad\":%d,\"x\":\"x\",\"dy\":\"dy\","
+        "\"dw\":\"dw\"}}]}",
+        dtype, s->n, s->c, s->h, s->w, dtype, s->o, s->c, s->kh, s->kw, dtype, s->n, s->o, high, wide, dtype, s->n,
+        s->o, high, wide, dtype, s->n, s->c, s->h, s->w, dtype, s->o, s->c, s->kh, s->kw, s->stride, s->pad, s->stride,
+        s->pad, s->stride, s->pad);
+    ck_assert_int_lt(n, (int)sizeof text);
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    return g;
+}
+
+static world make_world(const shape *s, const char *dtype, int gpus, const char *replay)
+{
+    world w = { .g = convolutions(s, dtype) };
+    fakeCudaDevices(gpus, "all", 0);
+    w.m = gpu_machine(gpus, false);
+    w.s = make_schedule(w.g, w.m, replay, "round-robin");
+    return w;
+}
+
+static void free_world(world *w)
+{
+    char text[160];
+    ck_assert_msg(fakeCudaAlive(text, sizeof text) == 0, "left behind: %s", text);
+    gantry_schedule_free(w->s);
+    gantry_machine_free(w->m);
+    gantry_graph_free(w->g);
+}
+
+static gantry_status attempt(const world *w, gantry_error *err)
+{
+    gantry_run *run = NULL;
+    uint64_t ticket = 0;
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    options.backend = "cuda";
+    gantry_status status = gantry_run_new(&run, w->s, &options, err);
+    status = status ? status : gantry_run_start(run, &ticket, err);
+    status = status ? status : gantry_run_wait(run, ticket, err);
+    gantry_run_free(run);
+    return status;
+}
+
+static const char *const functions[] = { "cudnnConvolutionForward", "cudnnConvolutionBackwardData",
+                                         "cudnnConvolutionBackwardFilter" };
+
+/* Two starts of both back ends; `by_cudnn`: a bit for each of the functions that must have been called, others must
+ * not. */
+static void compare(const world *w, unsigned by_cudnn, const char *what)
+{
+    int before[3];
+    for (int i = 0; i < 3; i++)
+        before[i] = fakeCudaCalls(functions[i]);
+    gantry_run *host = open_run(w->s, "host"), *run = open_run(w->s, "cuda");
+    for (int start = 0; start < 2; start++) {
+        start_and_wait(host);
+        start_and_wait(run);
+        expect_near(run, host, w->g, what);
+    }
+    gantry_run_free(host);
+    gantry_run_free(run);
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg((fakeCudaCalls(functions[i]) > before[i]) == (by_cudnn >> i & 1), "%s: %s", what, functions[i]);
+}
+
+START_TEST(numbers)
+{
+    for (int d = 0; d < 4; d++)
+        for (int i = 0; i < SHAPES; i++) {
+            char what[60];
+            fakeCudaSeed((uint64_t)(i + 1));
+            world w = make_world(&shapes[i], dtypes[d], 1 + i % 2, replays[_i]);
+            snprintf(what, sizeof what, "%s, shape %d", dtypes[d], i);
+            compare(&w, d == 3 || shapes[i].n == 0 ? 0 : 7, what);
+            free_world(&w);
+        }
+}
+END_TEST
+
+/* When asked for an algorithm, for the workspace of each of them, or when called: our own kernels do it. */
+START_TEST(refusals)
+{
+    static const struct {
+        const char *spec;
+        unsigned others;
+    } cases[] = { { "cudnnGetConvolutionForwardAlgorithm_v7:3000", 6 },
+                  { "cudnnGetConvolutionBackwardDataWorkspaceSize:3001", 5 },
+                  { "cudnnConvolutionBackwardFilter:3000", 3 },
+                  { "cudnnConvolutionForward:3007", 6 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        world w = make_world(&shapes[3], dtypes[i % 3], 1, replays[_i]);
+        setenv("FAKE_LINALG_FAIL", cases[i].spec, 1);
+        compare(&w, cases[i].others, cases[i].spec);
+        unsetenv("FAKE_LINALG_FAIL");
+        free_world(&w);
+    }
+}
+END_TEST
+
+static const struct call {
+    const char *spec, *told, *where;
+} bad_calls[] = {
+    { "cudnnCreate:1001",
+      "cudnnCreate of libcudnn.so.9 returned CUDNN_STATUS_OF_ANOTHER_KIND (1001); the driver is for CUDA 13.0",
+      " on device \"gpu0\": " },
+    { "cudnnCreateTensorDescriptor:2000",
+      "cudnnCreateTensorDescriptor of libcudnn.so.9 returned CUDNN_STATUS_BAD_PARAM (2000) for 2 "
+      "images of 4 x 12 x 12 and 3 windows of 5 x 5",
+      "node \"" },
+    { "cudnnCreateFilterDescriptor:2000", "cudnnCreateFilterDescriptor of libcudnn.so.9 returned ", "node \"" },
+    { "cudnnCreateConvolutionDescriptor:2000", "cudnnCreateConvolutionDescriptor of libcudnn.so.9 returned ",
+      "node \"" },
+    { "cudnnSetTensor4dDescriptor:2000", "cudnnSetTensor4dDescriptor of libcudnn.so.9 returned ", "node \"" },
+    { "cudnnSetFilter4dDescriptor:2000", "cudnnSetFilter4dDescriptor of libcudnn.so.9 returned ", "node \"" },
+    { "cudnnSetConvolution2dDescriptor:2000", "cudnnSetConvolution2dDescriptor of libcudnn.so.9 returned ", "node \"" },
+    { "cudnnSetConvolutionMathType:2000", "cudnnSetConvolutionMathType of libcudnn.so.9 returned ", "node \"" },
+    { "cudnnGetConvolutionForwardAlgorithm_v7:4000",
+      "cudnnGetConvolutionForwardAlgorithm_v7 of libcudnn.so.9 returned ", "node \"f\"" },
+    { "cudnnGetConvolutionBackwardDataAlgorithm_v7:4000",
+      "cudnnGetConvolutionBackwardDataAlgorithm_v7 of libcudnn.so.9 returned ", "node \"i\"" },
+    { "cudnnGetConvolutionBackwardFilterAlgorithm_v7:4000",
+      "cudnnGetConvolutionBackwardFilterAlgorithm_v7 of libcudnn.so.9 returned ", "node \"k\"" },
+    { "cudnnGetConvolutionForwardWorkspaceSize:4000",
+      "cudnnGetConvolutionForwardWorkspaceSize of libcudnn.so.9 returned ", "node \"f\"" },
+    { "cudnnSetStream:4000", "cudnnSetStream of libcudnn.so.9 returned ", "node \"" },
+    { "cudnnConvolutionForward:5000", "cudnnConvolutionForward of libcudnn.so.9 returned ", "node \"f\" failed" },
+    { "cudnnConvolutionBackwardData:5000", "cudnnConvolutionBackwardData of libcudnn.so.9 returned ",
+      "node \"i\" failed" },
+    { "cudnnConvolutionBackwardFilter:5000", "cudnnConvolutionBackwardFilter of libcudnn.so.9 returned ",
+      "node \"k\" failed" },
+};
+
+/* Every function that can fail does; its name and status are told, with the node; then it works again. */
+START_TEST(calls_fail)
+{
+    setenv("FAKE_CUDA_VERSION", "13000", 1);
+    world w = make_world(&shapes[3], "f32", 1, replays[_i]);
+    for (size_t i = 0; i < sizeof bad_calls / sizeof *bad_calls; i++) {
+        const struct call *c = &bad_calls[i];
+        gantry_error err = { 0 };
+        setenv("FAKE_LINALG_FAIL", c->spec, 1);
+        gantry_status status = attempt(&w, &err);
+        unsetenv("FAKE_LINALG_FAIL");
+        ck_assert_msg(status == GANTRY_E_DEVICE || status == GANTRY_E_KERNEL, "%s: %d", c->spec, (int)status);
+        ck_assert_msg(strstr(err.text, c->told) && strstr(err.text, c->where), "%s: %s", c->spec, err.text);
+        MUST(attempt(&w, MUST_ERR));
+    }
+    free_world(&w);
+}
+END_TEST
+
+/* ---- a cuDNN that is not there, or does not fit ---- */
+
+static void expect_line(const char *line)
+{
+    char *text = NULL;
+    size_t i = 0;
+    while (strcmp(gantry_backend_name(i), "cuda") != 0)
+        i++;
+    MUST(gantry_backend_describe(i, &text, MUST_ERR));
+    ck_assert_msg(strstr(text, line), "no \"%s\" in:\n%s", line, text);
+    gantry_free(text);
+}
+
+static void expect_own(void)
+{
+    world w = make_world(&shapes[2], "f32", 1, "stream");
+    compare(&w, 0, "without cuDNN");
+    free_world(&w);
+}
+
+START_TEST(version_is_told)
+{
+    setenv("FAKE_CUDNN_VERSION", "91203", 1);
+    expect_line("\ncuDNN: libcudnn.so.9, version 9.12.3\n");
+}
+END_TEST
+
+START_TEST(too_old)
+{
+    setenv("FAKE_CUDNN_VERSION", "8907", 1);
+    expect_line(
+        "\ncuDNN: libcudnn.so.9 says that it is version 8907; it must be 90000 or later; conv2d, conv2d_grad_w and "
+        "conv2d_grad_x run as plain kernels, which are slower\n");
+    expect_own();
+}
+END_TEST
+
+START_TEST(for_a_newer_driver)
+{
+    setenv("FAKE_CUDA_VERSION", "12080", 1);
+    setenv("FAKE_CUDNN_CUDA", "13000", 1);
+    expect_line(
+        "\ncuDNN: libcudnn.so.9 is made for CUDA 13 and the driver is for CUDA 12; install the cuDNN 9 for CUDA 12; ");
+    expect_own();
+}
+END_TEST
+
+START_TEST(no_functions)
+{
+    setenv("GANTRY_CUDA_LIBRARIES", GANTRY_ABSENT, 1);
+    expect_line("\ncuDNN: libcudnn.so.9 has no function cudnnGetVersion: it is too old; ");
+    expect_own();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda cudnn");
+    TCase *tests = tcase_create("cudnn");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, numbers, 0, 2);
+    tcase_add_loop_test(tests, refusals, 0, 2);
+    tcase_add_loop_test(tests, calls_fail, 0, 2);
+    tcase_add_test(tests, version_is_told);
+    tcase_add_test(tests, too_old);
+    tcase_add_test(tests, for_a_newer_driver);
+    tcase_add_test(tests, no_functions);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

@@ -8,26 +8,11 @@
 #ifndef GY_KERNELS_ATTENTION_CUH
 #define GY_KERNELS_ATTENTION_CUH
 
+#include "kernels/attention/attention_mma.cuh"
 #include "kernels/begin.cuh"
 #include "kernels/element.cuh"
 
 enum { GY_ATTENTION_LINE = 16, GY_ATTENTION_THREADS = GY_ATTENTION_LINE * GY_ATTENTION_LINE };
-
-/* As attention.h has it. */
-struct gy_attention {
-    int64_t n, m, d, heads, rows, lengths, per, causal;
-    double scale;
-};
-
-static __device__ inline float gy_power(float x) { return expf(x); }
-static __device__ inline double gy_power(double x) { return exp(x); }
-
-/* Keys that row r of a head sees. */
-static __device__ inline int64_t gy_seen(const gy_attention &a, int64_t r, int64_t length)
-{
-    const int64_t upto = a.causal ? length - a.n + r % a.n + 1 : length;
-    return upto < 0 ? 0 : upto;
-}
 
 template <typename Wide, int SIDE, int WIDTH> struct gy_attention_tiles {
     enum { DEPTH = 32, KEYS = 16 };
@@ -157,23 +142,20 @@ template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_attention_bl
     }
 };
 
-/* `across`: blocks of a head. */
+/* SIDE queries of a head, from `row` on. */
 template <typename Wide, int SIDE, int WIDTH, typename T>
-static __device__ inline void gy_attend(const gy_attention &a, uint32_t across, const T *q, const T *k, const T *v,
+static __device__ inline void gy_attend(const gy_attention &a, int64_t head, int64_t row, const T *q, const T *k, const T *v,
                                         const int32_t *length, T *y, int32_t *status)
 {
     __shared__ gy_attention_tiles<Wide, SIDE, WIDTH> tiles;
-    const int64_t head = blockIdx.x / across, row = (int64_t)(blockIdx.x % across) * SIDE;
-    const int64_t given = a.lengths ? length[head / a.per] : a.m, at = (head * a.rows + row) * a.d;
+    const int64_t at = (head * a.rows + row) * a.d;
     gy_attention_block<Wide, T, SIDE, WIDTH> b(a, tiles);
     b.q = q + at;
     b.k = k + head * a.m * a.d;
     b.v = v + head * a.m * a.d;
     b.first = row;
     b.rows = a.rows - row < SIDE ? a.rows - row : SIDE;
-    b.length = given < 0 || given > a.m ? 0 : given;
-    if (b.length != given && threadIdx.x == 0)
-        *status = (int32_t)(head / a.per + 1);
+    b.length = gy_attention_length(a, head, length, status);
     int64_t keys = 0;
     for (int r = 0; r < b.rows; r++) {
         const int64_t seen = gy_seen(a, row + r, b.length);
@@ -187,22 +169,51 @@ static __device__ inline void gy_attend(const gy_attention &a, uint32_t across, 
     b.store(y + at);
 }
 
+/* `across`: blocks of a head. */
+template <typename Wide, int SIDE, int WIDTH> struct gy_attention_way {
+    template <typename T>
+    static __device__ void go(const gy_attention &a, uint32_t across, const T *q, const T *k, const T *v, const int32_t *length, T *y,
+                              int32_t *status)
+    {
+        gy_attend<Wide, SIDE, WIDTH>(a, blockIdx.x / across, (int64_t)(blockIdx.x % across) * SIDE, q, k, v, length, y, status);
+    }
+};
+
+/* 128 queries a block are for tensor cores; where there are none it does two halves. */
+template <int WIDTH> struct gy_attention_way<float, GY_ATTENTION_MMA_ROWS, WIDTH> {
+    template <typename T>
+    static __device__ void go(const gy_attention &a, uint32_t across, const T *q, const T *k, const T *v, const int32_t *length, T *y,
+                              int32_t *status)
+    {
+        const int64_t head = blockIdx.x / across, row = (int64_t)(across - 1 - blockIdx.x % across) * GY_ATTENTION_MMA_ROWS;
+#ifdef GY_MMA
+        gy_attend_mma<T, WIDTH>(a, head, row, q, k, v, length, y, status);
+#else
+        enum { HALF = GY_ATTENTION_MMA_ROWS / 2 };
+        gy_attend<float, HALF, WIDTH>(a, head, row, q, k, v, length, y, status);
+        __syncthreads();
+        if (row + HALF < a.rows)
+            gy_attend<float, HALF, WIDTH>(a, head, row + HALF, q, k, v, length, y, status);
+#endif
+    }
+};
+
 #define GY_ATTENTION_KERNEL(name, suffix, type, wide, side, width)                                                     \
-    extern "C" __global__ void __launch_bounds__(GY_ATTENTION_THREADS)                                                 \
+    extern "C" __global__ void __launch_bounds__(GY_ATTENTION_THREADS, width == 64 ? 2 : 1)                                                 \
         name##_##width##_##suffix(gy_attention a, uint32_t across, const type *q, const type *k, const type *v,        \
                                   const int32_t *length, type *y, int32_t *status)                                     \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        gy_attend<wide, side, width>(a, across, q, k, v, length, y, status);                                           \
+        gy_attention_way<wide, side, width>::go(a, across, q, k, v, length, y, status);                                       \
     }
-#define GY_ATTENTION_WIDTHS(name, suffix, type, wide, side)                                                            \
-    GY_ATTENTION_KERNEL(name, suffix, type, wide, side, 64)                                                            \
-    GY_ATTENTION_KERNEL(name, suffix, type, wide, side, 128)                                                           \
+#define GY_ATTENTION_WIDTHS(name, suffix, type, wide, narrow, side)                                                    \
+    GY_ATTENTION_KERNEL(name, suffix, type, wide, narrow, 64)                                                          \
+    GY_ATTENTION_KERNEL(name, suffix, type, wide, narrow, 128)                                                         \
     GY_ATTENTION_KERNEL(name, suffix, type, wide, side, 256)
 #define GY_ATTENTION_KERNELS(name)                                                                                     \
-    GY_ATTENTION_WIDTHS(name, f16, __half, float, 64)                                                                  \
-    GY_ATTENTION_WIDTHS(name, bf16, __nv_bfloat16, float, 64)                                                          \
-    GY_ATTENTION_WIDTHS(name, f32, float, float, 64)                                                                   \
-    GY_ATTENTION_WIDTHS(name, f64, double, double, 32)
+    GY_ATTENTION_WIDTHS(name, f16, __half, float, GY_ATTENTION_MMA_ROWS, 64)\
+    GY_ATTENTION_WIDTHS(name, bf16, __nv_bfloat16, float, GY_ATTENTION_MMA_ROWS, 64)\
+    GY_ATTENTION_WIDTHS(name, f32, float, float, 64, 64)\
+    GY_ATTENTION_WIDTHS(name, f64, double, double, 32, 32)
 
 #endif

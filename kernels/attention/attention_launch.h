@@ -5,23 +5,31 @@
 #include "backends/cuda/kernels/image.h"
 #include "kernels/attention/attention.h"
 
-/* Variants are by the elements of a head, up to 64, 128 and 256; sides are those of attention.cuh. */
+/* Queries of a block; as attention.cuh has it. */
+static inline int64_t gy_attention_side(gantry_dtype dtype, int64_t d)
+{
+    bool narrow = dtype == GANTRY_F16 || dtype == GANTRY_BF16;
+    return narrow && d <= 128 ? 128 : dtype == GANTRY_F64 ? 32 : 64;
+}
+
+/* By the elements of a head, up to 64, 128 and 256. */
+static inline int gy_attention_variant(int64_t d)
+{
+    return d <= 64 ? 0 : d <= 128 ? 1 : 2;
+}
+
 static inline gantry_status gy_attention_launch(const gantry_launch *l, int length, int y)
 {
     gy_attention a = gy_attention_of(l, length);
     gantry_dtype dtype = l->arg[y].dtype;
-    int64_t side = dtype == GANTRY_F64 ? 32 : 64;
-    uint32_t across = (uint32_t)gy_tiles(a.rows, side);
+    uint32_t across = (uint32_t)gy_tiles(a.rows, gy_attention_side(dtype, a.d));
     const void *q = l->arg[GY_ATTENTION_Q].data, *k = l->arg[GY_ATTENTION_K].data, *v = l->arg[GY_ATTENTION_V].data;
     const void *given = length ? l->arg[length].data : NULL;
     void *to = l->arg[y].data;
     int32_t *status = l->status;
     gy_grid grid = { (unsigned)(across * a.heads), 1, 1, GY_IMAGE_THREADS, 1, 1 };
-    return gy_cuda_image_launch(l,
-                                a.d <= 64    ? 0
-                                : a.d <= 128 ? 1
-                                             : 2,
-                                dtype, grid, (void *[]){ &a, &across, &q, &k, &v, &given, &to, &status });
+    return gy_cuda_image_launch(l, gy_attention_variant(a.d), dtype, grid,
+                                (void *[]){ &a, &across, &q, &k, &v, &given, &to, &status });
 }
 
 #endif

@@ -39,7 +39,10 @@ static inline gy_attention gy_attention_of(const gantry_launch *l, int length)
 }
 
 gantry_status gy_attention_run(const gantry_launch *l, int length, int y);
+/* check(): of q, k, v and the lengths; also that y is as q; that argument i is as large as another. */
+gantry_status gy_attention_check_inputs(const gantry_launch *l, int length, char *text, size_t size);
 gantry_status gy_attention_check(const gantry_launch *l, int length, int y, char *text, size_t size);
+gantry_status gy_attention_check_axes(const gantry_launch *l, int i, int other, char *text, size_t size);
 
 #define GY_ATTENTION_ARGS                                                                                              \
     GY_SCALE_OR("scale", 0, "factor of q k^T; 0: 1 / sqrt(elements of a head)"),                                       \

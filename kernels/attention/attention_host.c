@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of queries at a time: products with all keys, their softmax, the product with the values. Products are those
  * of gemm, in float but for f64; f16 and bf16 are made float head by head. */
+#include "kernels/attention/attention_host.h"
 #include "base/memory.h"
-#include "kernels/attention/attention.h"
 #include <math.h>
 
-enum { BLOCK = 64 };
+enum { BLOCK = GY_ATTENTION_BLOCK };
 
 double gy_attention_scale(int64_t d)
 {
     return d > 0 ? 1 / sqrt((double)d) : 1;
 }
 
-/* Keys that row r of a head sees, of `length`. */
-static int64_t seen(const gy_attention *a, int64_t r, int64_t length)
+int64_t gy_attention_seen(const gy_attention *a, int64_t r, int64_t length)
 {
     int64_t upto = a->causal ? length - a->n + r % a->n + 1 : length;
     return upto < 0 ? 0 : upto;
+}
+
+int64_t gy_attention_seen_by_any(const gy_attention *a, int64_t first, int64_t rows, int64_t length)
+{
+    int64_t keys = 0;
+    for (int64_t r = first; r < first + rows; r++)
+        keys = gy_attention_seen(a, r, length) > keys ? gy_attention_seen(a, r, length) : keys;
+    return keys;
 }
 
 /* Memory of a call: a head as floats, a block of scores and one of results. */
@@ -50,8 +57,7 @@ static bool make_work(work *w, const gy_attention *a, gantry_dtype dtype)
     return w->scores && w->q && w->k && w->v && w->result;
 }
 
-/* Elements from number `first` on as they are computed with: where they lie, or in `room`. */
-static void *widened(const gantry_arg *x, int64_t first, int64_t count, float *room)
+void *gy_attention_widened(const gantry_arg *x, int64_t first, int64_t count, float *room)
 {
     uint16_t *from = (uint16_t *)x->data + first;
     if (!room)
@@ -61,7 +67,7 @@ static void *widened(const gantry_arg *x, int64_t first, int64_t count, float *r
     return room;
 }
 
-static void narrow(const gantry_arg *y, int64_t first, int64_t count, const float *from)
+void gy_attention_narrow(const gantry_arg *y, int64_t first, int64_t count, const float *from)
 {
     uint16_t *to = (uint16_t *)y->data + first;
     for (int64_t i = 0; i < count && from; i++)
@@ -83,12 +89,12 @@ static void narrow(const gantry_arg *y, int64_t first, int64_t count, const floa
     }
 GY_WIDE_TYPES(SOFTMAX)
 
-static void soften(const work *w, int64_t row, int64_t stop, int64_t count)
+void gy_attention_soften(gantry_dtype dtype, void *scores, int64_t row, int64_t stop, int64_t count)
 {
-    if (w->dtype == GANTRY_F32)
-        soften_float((float *)w->scores + row * count, stop, count);
+    if (dtype == GANTRY_F32)
+        soften_float((float *)scores + row * count, stop, count);
     else
-        soften_double((double *)w->scores + row * count, stop, count);
+        soften_double((double *)scores + row * count, stop, count);
 }
 
 /* Rows [first, first + rows) of a head. Keys that none of them sees are left out. */
@@ -96,17 +102,15 @@ static void attend(const gantry_launch *l, const gy_attention *a, const work *w,
                    int64_t first, int64_t length, void *k, void *v, const gantry_arg *y)
 {
     const gy_linalg *table = gy_linalg_of(l);
-    int64_t keys = 0;
-    for (int64_t r = first; r < first + rows; r++)
-        keys = seen(a, r, length) > keys ? seen(a, r, length) : keys;
+    int64_t keys = gy_attention_seen_by_any(a, first, rows, length);
     void *to = w->result ? w->result : (char *)y->data + at * a->d * (int64_t)w->size;
-    gy_matrix q = { widened(&l->arg[GY_ATTENTION_Q], at * a->d, rows * a->d, w->q), rows, a->d, a->d };
+    gy_matrix q = { gy_attention_widened(&l->arg[GY_ATTENTION_Q], at * a->d, rows * a->d, w->q), rows, a->d, a->d };
     gy_matrix scores = { w->scores, rows, keys, keys }, out = { to, rows, a->d, a->d };
     table->gemm(w->dtype, 0, 1, a->scale, q, (gy_matrix){ k, keys, a->d, a->d }, 0, scores);
     for (int64_t r = 0; r < rows; r++)
-        soften(w, r, seen(a, first + r, length), keys);
+        gy_attention_soften(w->dtype, w->scores, r, gy_attention_seen(a, first + r, length), keys);
     table->gemm(w->dtype, 0, 0, 1, scores, (gy_matrix){ v, keys, a->d, a->d }, 0, out);
-    narrow(y, at * a->d, rows * a->d, w->result);
+    gy_attention_narrow(y, at * a->d, rows * a->d, w->result);
 }
 
 /* Keys of a head; -1: more than there are, or less than none. */
@@ -129,8 +133,8 @@ gantry_status gy_attention_run(const gantry_launch *l, int length, int y)
             *l->status = (int32_t)(h / a.per + 1);
             break;
         }
-        void *k = widened(&l->arg[GY_ATTENTION_K], h * a.m * a.d, keys * a.d, w.k);
-        void *v = widened(&l->arg[GY_ATTENTION_V], h * a.m * a.d, keys * a.d, w.v);
+        void *k = gy_attention_widened(&l->arg[GY_ATTENTION_K], h * a.m * a.d, keys * a.d, w.k);
+        void *v = gy_attention_widened(&l->arg[GY_ATTENTION_V], h * a.m * a.d, keys * a.d, w.v);
         for (int64_t r = 0; r < a.rows; r += BLOCK)
             attend(l, &a, &w, h * a.rows + r, a.rows - r < BLOCK ? a.rows - r : BLOCK, r, keys, k, v, out);
     }
@@ -140,22 +144,18 @@ gantry_status gy_attention_run(const gantry_launch *l, int length, int y)
 
 /* ---- checks ---- */
 
-static gantry_status check_axes(const gantry_launch *l, int y, char *text, size_t size)
+gantry_status gy_attention_check_axes(const gantry_launch *l, int i, int other, char *text, size_t size)
 {
     static const char *const what[] = { "heads", "queries or keys", "elements of a head" };
-    for (int i = GY_ATTENTION_Q; i <= y; i++) {
-        const gantry_arg *a = &l->arg[i], *as = &l->arg[i == y ? GY_ATTENTION_Q : GY_ATTENTION_K];
-        if (i > GY_ATTENTION_V && i < y)
-            continue;
-        if (a->rank != 3)
-            return gy_check_fail(text, size, "\"%s\" has %d axes; it must have 3: heads, queries or keys, and elements",
-                                 a->name, (int)a->rank);
-        for (int axis = 0; axis < 3; axis++) {
-            int64_t is = axis ? a->shape[axis] : a->rows, other = axis ? as->shape[axis] : as->rows;
-            if (i != GY_ATTENTION_Q && as->rank == 3 && is != other)
-                return gy_check_fail(text, size, "\"%s\" has %lld %s and \"%s\" %lld; they must agree", a->name,
-                                     (long long)is, what[axis], as->name, (long long)other);
-        }
+    const gantry_arg *a = &l->arg[i], *as = &l->arg[other];
+    if (a->rank != 3)
+        return gy_check_fail(text, size, "\"%s\" has %d axes; it must have 3: heads, queries or keys, and elements",
+                             a->name, (int)a->rank);
+    for (int axis = 0; axis < 3; axis++) {
+        int64_t is = axis ? a->shape[axis] : a->rows, should = axis ? as->shape[axis] : as->rows;
+        if (as->rank == 3 && is != should)
+            return gy_check_fail(text, size, "\"%s\" has %lld %s and \"%s\" %lld; they must agree", a->name,
+                                 (long long)is, what[axis], as->name, (long long)should);
     }
     return GANTRY_OK;
 }
@@ -182,11 +182,20 @@ static gantry_status check_heads(const gantry_launch *l, int length, char *text,
     return GANTRY_OK;
 }
 
-gantry_status gy_attention_check(const gantry_launch *l, int length, int y, char *text, size_t size)
+gantry_status gy_attention_check_inputs(const gantry_launch *l, int length, char *text, size_t size)
 {
     const gantry_arg *causal = &l->arg[GY_ATTENTION_CAUSAL];
     if (causal->number != 0 && causal->number != 1)
         return gy_check_fail(text, size, "\"causal\" is %g; it must be 0 or 1", causal->number);
-    gantry_status status = check_axes(l, y, text, size);
+    static const int as[] = { GY_ATTENTION_Q, GY_ATTENTION_K, GY_ATTENTION_K };
+    gantry_status status = GANTRY_OK;
+    for (int i = GY_ATTENTION_Q; i <= GY_ATTENTION_V && !status; i++)
+        status = gy_attention_check_axes(l, i, as[i - GY_ATTENTION_Q], text, size);
     return status ? status : check_heads(l, length, text, size);
+}
+
+gantry_status gy_attention_check(const gantry_launch *l, int length, int y, char *text, size_t size)
+{
+    gantry_status status = gy_attention_check_inputs(l, length, text, size);
+    return status ? status : gy_attention_check_axes(l, y, GY_ATTENTION_Q, text, size);
 }

@@ -434,6 +434,50 @@ def heads():
                 yield Case("attention_cached", {**given, "length": ("in", "i32", np.array(lengths, np.int32)), **y}, {"y": (want, RTOL[dtype])})
 
 
+def gradients_of_heads():
+    """Against differences of sum(dy * attention) in double, in three directions each of q, k and v, where results are exact enough, and
+    against the derivative of the softmax by its Jacobian, a matrix for each query."""
+    shapes = [(1, 1, 1, 1, 1), (2, 2, 5, 5, 8), (6, 2, 7, 70, 16), (4, 1, 65, 130, 33), (2, 2, 9, 4, 64)]
+    for dtype, (many, few, n, m, d), causal in itertools.product(FLOATS, shapes, [0, 1]):
+        q, k, v, dy = (values(dtype, shape, -1, 1) for shape in [(many, n, d), (few, m, d), (few, m, d), (many, n, d)])
+        Q, K, V, D = (np.asarray(wide(dtype, a), float) for a in (q, k, v, dy))
+        scale = 0.3 if n == 7 else d ** -0.5
+
+        def attend(Q, K, V):
+            out, weights = np.zeros((many, n, d)), np.zeros((many, n, m))
+            for h in range(many):
+                s = Q[h] @ K[h // (many // few)].T * scale
+                rows, columns = np.indices(s.shape)
+                s = np.where(columns <= m - n + rows, s, -np.inf) if causal else s
+                p = np.exp(s - s.max(1, keepdims=True, initial=-1e300))
+                weights[h] = p / np.maximum(p.sum(1, keepdims=True), 1e-300)
+                out[h] = weights[h] @ V[h // (many // few)]
+            return out, weights
+
+        y, p = attend(Q, K, V)
+        dq, dk, dv = np.zeros_like(Q), np.zeros_like(K), np.zeros_like(V)
+        for h in range(many):
+            kv = h // (many // few)
+            for r in range(n):
+                slope = (np.diag(p[h, r]) - np.outer(p[h, r], p[h, r])) @ (V[kv] @ D[h, r]) * scale
+                dq[h, r] += slope @ K[kv]
+                dk[kv] += np.outer(slope, Q[h, r])
+                dv[kv] += np.outer(p[h, r], D[h, r])
+        if dtype == "f64":
+            for which, want in enumerate([dq, dk, dv]):
+                for _ in range(3):
+                    step = [np.zeros_like(Q), np.zeros_like(K), np.zeros_like(V)]
+                    step[which] = rng.uniform(-1, 1, want.shape)
+                    up, down = (np.sum(D * attend(*(a + sign * 1e-5 * b for a, b in zip((Q, K, V), step)))[0]) for sign in (1, -1))
+                    assert abs((up - down) / 2e-5 - np.sum(want * step[which])) < 1e-6 * max(1, np.abs(want).sum()), "the reference is wrong"
+        held = from_bf16(to_bf16(y.astype(np.float32))) if dtype == "bf16" else y.astype(DTYPES[dtype])
+        given = {"causal": causal, **({"scale": 0.3} if n == 7 else {}), "q": ("in", dtype, q), "k": ("in", dtype, k), "v": ("in", dtype, v),
+                 "y": ("in", dtype, held), "dy": ("in", dtype, dy)}
+        rtol = 4 * RTOL[dtype]
+        yield Case("attention_grad", {**given, "dq": ("out", dtype, np.zeros_like(q)), "dk": ("out", dtype, np.zeros_like(k)), "dv": ("out", dtype, np.zeros_like(v))},
+                   {"dq": (dq, rtol), "dk": (dk, rtol), "dv": (dv, rtol)})
+
+
 def wrong_entries():
     """A column that x has no row for, and rows that go beyond the entries."""
     one, x = np.ones(2), np.ones((3, 40))
@@ -579,7 +623,7 @@ def fourier():
 def main(command, only):
     wanted = set(only) or {k["name"] for k in json.loads(gantry(command, "kernels", "--json"))["kernels"]}
     seen, count, failed = set(), 0, 0
-    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), learning(), transformers(), stacks(), attention(), heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
+    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), learning(), transformers(), stacks(), attention(), heads(), gradients_of_heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
                                 scans(), sorts(), best(), fourier()):
         if case.kernel not in wanted:
             continue

@@ -688,13 +688,15 @@ static bool softmax_gradient(problem *p, gantry_dtype type, int i)
 }
 
 /* A score is a sum of d products, scaled; the error of an exponential is that of its score, and results are means of
- * values of at most B. On GPUs each block of keys scales what was before it, which is a rounding more. */
+ * values of at most B. On GPUs each block of keys scales what was before it, which is a rounding more; exponentials are
+ * rounded to f16 or bf16 where they multiply values on tensor cores. */
 static bool attended(problem *p, gantry_dtype type, int i)
 {
     static const struct {
         int64_t many, few, n, m, d;
-    } list[] = { { 1, 1, 1, 1, 1 },     { 3, 3, 5, 5, 8 },     { 6, 2, 7, 70, 16 }, { 4, 1, 65, 130, 33 },
-                 { 2, 2, 130, 64, 64 }, { 8, 4, 1, 200, 128 }, { 2, 1, 9, 4, 130 }, { 3, 3, 70, 33, 256 } };
+    } list[] = { { 1, 1, 1, 1, 1 },     { 3, 3, 5, 5, 8 },       { 6, 2, 7, 70, 16 },   { 4, 1, 65, 130, 33 },
+                 { 2, 2, 130, 64, 64 }, { 8, 4, 1, 200, 128 },   { 2, 1, 9, 4, 130 },   { 3, 3, 70, 33, 256 },
+                 { 4, 2, 70, 150, 72 }, { 2, 2, 140, 200, 128 }, { 3, 1, 50, 129, 64 }, { 2, 2, 131, 131, 63 } };
     if (i / 2 >= (int)(sizeof list / sizeof *list))
         return false;
     int64_t many = list[i / 2].many, few = list[i / 2].few, n = list[i / 2].n, m = list[i / 2].m, d = list[i / 2].d;
@@ -715,6 +717,38 @@ static bool attended(problem *p, gantry_dtype type, int i)
     number(p, "causal", i % 2);
     p->parts = many == few;
     p->bound = (bound){ 2 * unit_of(type), 2 * B * u * (2 * (double)(d + 8) * highest + 2 * highest + (double)m + 24) };
+    if (type == GANTRY_F16 || type == GANTRY_BF16)
+        p->bound.absolute += B * unit_of(type);
+    return true;
+}
+
+/* Scores are so small that exponentials are about 1; a slope of a score is at most 4 B^2 d scale = 4 times its weight,
+ * and weights of a query add up to 1. A gradient by a key adds up what as many queries as share it contribute. */
+static bool attended_back(problem *p, gantry_dtype type, int i)
+{
+    static const struct {
+        int64_t many, few, n, m, d;
+    } list[] = { { 1, 1, 1, 1, 1 },     { 3, 3, 5, 5, 8 },      { 6, 2, 3, 70, 16 }, { 4, 1, 65, 130, 33 },
+                 { 2, 2, 130, 64, 64 }, { 8, 4, 1, 200, 128 },  { 2, 1, 9, 4, 130 }, { 3, 3, 70, 33, 256 },
+                 { 2, 2, 2, 300, 72 },  { 2, 2, 140, 200, 128 } };
+    if (i / 2 >= (int)(sizeof list / sizeof *list))
+        return false;
+    int64_t many = list[i / 2].many, few = list[i / 2].few, n = list[i / 2].n, m = list[i / 2].m, d = list[i / 2].d;
+    double u = type == GANTRY_F64 ? U : 0x1p-24, highest = 2, scale = highest / ((double)d * B * B);
+    double most = 2 * highest * B * (double)(many / few * n),
+           terms = 8 * (double)(d + 8) + (double)(m + n * many / few) + 32;
+    begin(p, type, 1);
+    for (int k = 0; k < p->operands; k++) {
+        const char *name = p->operand[k].arg->name, last = name[strlen(name) - 1];
+        bool keys = last == 'k' || last == 'v';
+        stack(&p->operand[k], keys ? few : many, keys ? m : n, d);
+    }
+    number(p, "scale", scale);
+    number(p, "causal", i % 2);
+    p->parts = many == few;
+    p->bound = (bound){ 2 * unit_of(type), 2 * most * terms * u };
+    if (type == GANTRY_F16 || type == GANTRY_BF16)
+        p->bound.absolute += most * unit_of(type);
     return true;
 }
 
@@ -833,6 +867,7 @@ static const recipe recipes[] = {
     { "argsort", NULL, sorted_places },
     { "attention", NULL, attended },
     { "attention_cached", NULL, attended },
+    { "attention_grad", NULL, attended_back },
     { "axpby", NULL, elements },
     { "bias_add", NULL, rows_and_vector },
     { "busy", NULL, elements },

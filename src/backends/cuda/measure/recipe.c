@@ -108,6 +108,13 @@ static const recipe recipes[] = {
       STATE("q", "$", HEADS, "0") "," STATE("k", "$", HEADS, "0") "," STATE("v", "$", HEADS, "0") "," STATE("y", "$",
                                                                                                             HEADS, "0"),
       "\"q\":\"q\",\"k\":\"k\",\"v\":\"v\",\"y\":\"y\"" },
+    { "attention_grad", true,
+      STATE("q", "$", HEADS, "0") "," STATE("k", "$", HEADS, "0") "," STATE("v", "$", HEADS, "0") "," STATE(
+          "y", "$", HEADS, "0") "," STATE("d", "$", HEADS, "0") "," STATE("e", "$", HEADS,
+                                                                          "0") "," STATE("f", "$", HEADS,
+                                                                                         "0") "," STATE("g", "$", HEADS,
+                                                                                                        "0"),
+      "\"q\":\"q\",\"k\":\"k\",\"v\":\"v\",\"y\":\"y\",\"dy\":\"d\",\"dq\":\"e\",\"dk\":\"f\",\"dv\":\"g\"" },
     { "conv2d", true,
       STATE("x", "$", CHANNELS, "0") "," STATE("w", "$", "[16,16,3,3]", "0") "," STATE("y", "$", CHANNELS, "0"),
       "\"pad\":1,\"x\":\"x\",\"w\":\"w\",\"y\":\"y\"" },

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gradients of attention in four launches, each of which makes the scores that it needs again: of each query the logarithm of its sum of
+ * exponentials and the sum of y dy; then dq, dk and dv. A block has `own` items, queries for dq and keys for dk and dv, and goes over
+ * the others. What it makes is a product of weights with rows of the others, in one order, so nobody adds to what another block made:
+ *
+ *   dq[query] = sum of ds k[key]      dk[key] = sum of ds q[query]      dv[key] = sum of p dy[query]
+ *   p = exp(scale q k^T - logarithm),  ds = scale p (dy v^T - sum of y dy)
+ */
+#ifndef GY_KERNELS_ATTENTION_GRAD_CUH
+#define GY_KERNELS_ATTENTION_GRAD_CUH
+
+#include "kernels/attention/attention.cuh"
+
+enum gy_grad_step { GY_GRAD_SUMS, GY_GRAD_Q, GY_GRAD_K, GY_GRAD_V };
+
+/* Of all heads. */
+template <typename T> struct gy_grad_arrays {
+    const T *q, *k, *v, *y, *dy;
+    T *dq, *dk, *dv;
+    void *sums; /* of each query, in float or, for f64, double: logarithms, then sums of y dy */
+};
+
+/* Of one head, as a step sees it. */
+template <typename T> struct gy_grad_head {
+    const T *own[2], *other[2], *added; /* q and dy, or k and v; whose rows are multiplied by weights */
+    T *to;
+    int64_t owns, others;
+    bool keys; /* own items are keys */
+};
+
+template <typename T>
+static __device__ inline gy_grad_head<T> gy_grad_head_of(const gy_attention &a, int64_t head, int step, const gy_grad_arrays<T> &x)
+{
+    const int64_t queries = head * a.rows * a.d, keys = head * a.m * a.d;
+    gy_grad_head<T> h;
+    h.keys = step == GY_GRAD_K || step == GY_GRAD_V;
+    const T *const of_queries[] = { x.q + queries, x.dy + queries }, *const of_keys[] = { x.k + keys, x.v + keys };
+    for (int i = 0; i < 2; i++) {
+        h.own[i] = h.keys ? of_keys[i] : of_queries[i];
+        h.other[i] = h.keys ? of_queries[i] : of_keys[i];
+    }
+    h.added = h.other[step == GY_GRAD_V];
+    h.to = step == GY_GRAD_Q ? x.dq + queries : step == GY_GRAD_K ? x.dk + keys : x.dv + keys;
+    h.owns = h.keys ? a.m : a.rows;
+    h.others = h.keys ? a.rows : a.m;
+    return h;
+}
+
+/* Does one of the items [own, own_end) have to do with one of [other, other_end)? */
+static __device__ inline bool gy_grad_meets(const gy_attention &a, bool keys, int64_t own, int64_t own_end, int64_t other,
+                                            int64_t other_end)
+{
+    return keys ? gy_seen_by_most(a, other, other_end, a.m) > own : gy_seen_by_most(a, own, own_end, a.m) > other;
+}
+
+template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_grad_block {
+    enum { LINE = GY_ATTENTION_LINE, EACH = SIDE / LINE, PARTS = WIDTH / LINE };
+    typedef gy_attention_tiles<Wide, SIDE, WIDTH> tiles;
+    const gy_attention &a;
+    tiles &t;
+    gy_grad_head<T> h;
+    const Wide *logarithm, *total; /* of the head's queries */
+    int64_t first, rows;
+    int x, y;
+    Wide score[EACH][EACH], result[EACH][PARTS];
+
+    __device__ gy_grad_block(const gy_attention &of, tiles &in) : a(of), t(in), x(threadIdx.x % LINE), y(threadIdx.x / LINE) {}
+
+    /* to = own[which] other[which]^T, for SIDE others from `other` on. */
+    __device__ void multiply(int which, int64_t other, Wide (&to)[EACH][EACH])
+    {
+        for (int i = 0; i < EACH; i++)
+            for (int j = 0; j < EACH; j++)
+                to[i][j] = 0;
+        for (int64_t c = 0; c < a.d; c += tiles::DEPTH) {
+            __syncthreads();
+            gy_load_turned<tiles::DEPTH, SIDE>(t.at.q, h.own[which] + first * a.d + c, a.d, rows, a.d - c);
+            gy_load_turned<tiles::DEPTH, SIDE>(t.at.k, h.other[which] + other * a.d + c, a.d, h.others - other, a.d - c);
+            __syncthreads();
+#pragma unroll 4
+            for (int e = 0; e < tiles::DEPTH; e++)
+#pragma unroll
+                for (int i = 0; i < EACH; i++)
+#pragma unroll
+                    for (int j = 0; j < EACH; j++)
+                        to[i][j] += t.at.q[e][y + i * LINE] * t.at.k[e][x + j * LINE];
+        }
+    }
+
+    /* Element (i, j) of the thread's: which query and which key it is of, and whether that sees it. */
+    __device__ bool sees(int i, int j, int64_t other, int64_t *query) const
+    {
+        const int64_t mine = first + y + i * LINE, theirs = other + x + j * LINE;
+        const int64_t key = h.keys ? mine : theirs;
+        *query = h.keys ? theirs : mine;
+        return mine < h.owns && theirs < h.others && key < gy_seen(a, *query, a.m);
+    }
+
+    __device__ void sum_up(int64_t stop, const T *y_of_head, const T *dy_of_head, Wide *to_logarithm, Wide *to_total)
+    {
+        Wide largest[EACH], sum[EACH];
+        for (int i = 0; i < EACH; i++) {
+            largest[i] = -(Wide)INFINITY;
+            sum[i] = 0;
+        }
+        for (int64_t other = 0; other < stop; other += SIDE) {
+            int64_t query;
+            multiply(0, other, score);
+            for (int i = 0; i < EACH; i++) {
+                Wide top = largest[i], part = 0;
+                for (int j = 0; j < EACH; j++) {
+                    score[i][j] = sees(i, j, other, &query) ? (Wide)a.scale * score[i][j] : -(Wide)INFINITY;
+                    top = fmax(top, score[i][j]);
+                }
+                top = gy_line_join(top, [](Wide f, Wide g) { return fmax(f, g); });
+                const Wide base = top == -(Wide)INFINITY ? (Wide)0 : top;
+                for (int j = 0; j < EACH; j++)
+                    part += gy_power(score[i][j] - base);
+                sum[i] = sum[i] * gy_power(largest[i] - base) + gy_line_join(part, [](Wide f, Wide g) { return f + g; });
+                largest[i] = top;
+            }
+        }
+        for (int i = 0; i < EACH; i++) {
+            const int64_t r = first + y + i * LINE;
+            Wide part = 0;
+            for (int64_t c = x; c < a.d && r < h.owns; c += LINE)
+                part += gy_element<Wide>::load(y_of_head[r * a.d + c]) * gy_element<Wide>::load(dy_of_head[r * a.d + c]);
+            part = gy_line_join(part, [](Wide f, Wide g) { return f + g; });
+            if (x == 0 && r < h.owns) {
+                to_logarithm[r] = largest[i] + (Wide)log((double)sum[i]);
+                to_total[r] = part;
+            }
+        }
+    }
+
+    /* Weights of the others, to memory that the block shares. */
+    __device__ void weigh(bool slopes, int64_t other)
+    {
+        Wide slope[EACH][EACH];
+        multiply(0, other, score);
+        if (slopes)
+            multiply(1, other, slope);
+        for (int i = 0; i < EACH; i++)
+            for (int j = 0; j < EACH; j++) {
+                int64_t query;
+                Wide w = 0;
+                if (sees(i, j, other, &query)) {
+                    w = gy_power((Wide)a.scale * score[i][j] - logarithm[query]);
+                    w = slopes ? (Wide)a.scale * w * (slope[i][j] - total[query]) : w;
+                }
+                t.p[y + i * LINE][x + j * LINE] = w;
+            }
+    }
+
+    __device__ void add(int64_t other)
+    {
+        for (int from = 0; from < SIDE; from += tiles::KEYS) {
+            __syncthreads();
+            for (int i = threadIdx.x; i < tiles::KEYS * WIDTH; i += GY_ATTENTION_THREADS) {
+                const int j = i / WIDTH, c = i % WIDTH;
+                const int64_t at = other + from + j;
+                t.v[j][c] = at < h.others && c < a.d ? gy_element<Wide>::load(h.added[at * a.d + c]) : (Wide)0;
+            }
+            __syncthreads();
+#pragma unroll 4
+            for (int j = 0; j < tiles::KEYS; j++)
+#pragma unroll
+                for (int i = 0; i < EACH; i++) {
+                    const Wide p = t.p[y + i * LINE][from + j];
+#pragma unroll
+                    for (int c = 0; c < PARTS; c++)
+                        result[i][c] += p * t.v[j][x + c * LINE];
+                }
+        }
+    }
+
+    __device__ void go_over_others(bool slopes)
+    {
+        for (int i = 0; i < EACH; i++)
+            for (int c = 0; c < PARTS; c++)
+                result[i][c] = 0;
+        for (int64_t other = 0; other < h.others; other += SIDE) {
+            const int64_t end = other + SIDE < h.others ? other + SIDE : h.others;
+            if (!gy_grad_meets(a, h.keys, first, first + rows, other, end))
+                continue;
+            weigh(slopes, other);
+            add(other);
+        }
+        for (int i = 0; i < EACH; i++)
+            for (int c = 0; c < PARTS; c++)
+                if (y + i * LINE < rows && x + c * LINE < a.d)
+                    h.to[(first + y + i * LINE) * a.d + x + c * LINE] = gy_element<Wide>::template store<T>(result[i][c]);
+    }
+};
+
+/* SIDE own items of a head, from `first` on. */
+template <typename Wide, int SIDE, int WIDTH, typename T>
+static __device__ inline void gy_grad(const gy_attention &a, int64_t head, int64_t first, int step, const gy_grad_arrays<T> &x)
+{
+    __shared__ gy_attention_tiles<Wide, SIDE, WIDTH> tiles;
+    gy_grad_block<Wide, T, SIDE, WIDTH> b(a, tiles);
+    Wide *logarithm = (Wide *)x.sums + head * a.rows, *total = logarithm + a.heads * a.rows;
+    b.h = gy_grad_head_of(a, head, step, x);
+    b.first = first;
+    b.rows = b.h.owns - first < SIDE ? b.h.owns - first : SIDE;
+    b.logarithm = logarithm;
+    b.total = total;
+    const int64_t queries = head * a.rows * a.d;
+    if (step == GY_GRAD_SUMS)
+        b.sum_up(gy_seen_by_most(a, first, first + b.rows, a.m), x.y + queries, x.dy + queries, logarithm, total);
+    else
+        b.go_over_others(step != GY_GRAD_V);
+}
+
+/* `across`: blocks of a head. */
+template <typename Wide, int SIDE, int WIDTH> struct gy_grad_way {
+    template <typename T> static __device__ void go(const gy_attention &a, uint32_t across, int step, const gy_grad_arrays<T> &x)
+    {
+        gy_grad<Wide, SIDE, WIDTH>(a, blockIdx.x / across, (int64_t)(blockIdx.x % across) * SIDE, step, x);
+    }
+};
+
+/* 128 items a block are for tensor cores; where there are none it does two halves. */
+template <int WIDTH> struct gy_grad_way<float, GY_ATTENTION_MMA_ROWS, WIDTH> {
+    template <typename T> static __device__ void go(const gy_attention &a, uint32_t across, int step, const gy_grad_arrays<T> &x)
+    {
+        enum { HALF = GY_ATTENTION_MMA_ROWS / 2 };
+        const int64_t head = blockIdx.x / across, first = (int64_t)(blockIdx.x % across) * GY_ATTENTION_MMA_ROWS;
+        gy_grad<float, HALF, WIDTH>(a, head, first, step, x);
+        __syncthreads();
+        if (first + HALF < (step == GY_GRAD_K || step == GY_GRAD_V ? a.m : a.rows))
+            gy_grad<float, HALF, WIDTH>(a, head, first + HALF, step, x);
+    }
+};
+
+#define GY_GRAD_KERNEL(suffix, type, wide, side, width)                                                                \
+    extern "C" __global__ void __launch_bounds__(GY_ATTENTION_THREADS) attention_grad_##width##_##suffix(              \
+        gy_attention a, uint32_t across, int step, gy_grad_arrays<type> x)                                             \
+    {                                                                                                                  \
+        gy_begin();                                                                                                    \
+        gy_grad_way<wide, side, width>::go(a, across, step, x);                                                        \
+    }
+
+#endif

@@ -101,5 +101,14 @@ template <> __device__ inline uint32_t gy_pair<__nv_bfloat16>(float low, float h
     memcpy(&bits, &pair, sizeof bits);
     return bits;
 }
+
+/* The first of two neighbours. */
+template <typename T> static __device__ inline float gy_float_of(uint32_t pair)
+{
+    const uint16_t bits = (uint16_t)pair;
+    T x;
+    memcpy((void *)&x, &bits, sizeof bits);
+    return (float)x;
+}
 #endif
 #endif

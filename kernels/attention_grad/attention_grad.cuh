@@ -11,48 +11,7 @@
 #define GY_KERNELS_ATTENTION_GRAD_CUH
 
 #include "kernels/attention/attention.cuh"
-
-enum gy_grad_step { GY_GRAD_SUMS, GY_GRAD_Q, GY_GRAD_K, GY_GRAD_V };
-
-/* Of all heads. */
-template <typename T> struct gy_grad_arrays {
-    const T *q, *k, *v, *y, *dy;
-    T *dq, *dk, *dv;
-    void *sums; /* of each query, in float or, for f64, double: logarithms, then sums of y dy */
-};
-
-/* Of one head, as a step sees it. */
-template <typename T> struct gy_grad_head {
-    const T *own[2], *other[2], *added; /* q and dy, or k and v; whose rows are multiplied by weights */
-    T *to;
-    int64_t owns, others;
-    bool keys; /* own items are keys */
-};
-
-template <typename T>
-static __device__ inline gy_grad_head<T> gy_grad_head_of(const gy_attention &a, int64_t head, int step, const gy_grad_arrays<T> &x)
-{
-    const int64_t queries = head * a.rows * a.d, keys = head * a.m * a.d;
-    gy_grad_head<T> h;
-    h.keys = step == GY_GRAD_K || step == GY_GRAD_V;
-    const T *const of_queries[] = { x.q + queries, x.dy + queries }, *const of_keys[] = { x.k + keys, x.v + keys };
-    for (int i = 0; i < 2; i++) {
-        h.own[i] = h.keys ? of_keys[i] : of_queries[i];
-        h.other[i] = h.keys ? of_queries[i] : of_keys[i];
-    }
-    h.added = h.other[step == GY_GRAD_V];
-    h.to = step == GY_GRAD_Q ? x.dq + queries : step == GY_GRAD_K ? x.dk + keys : x.dv + keys;
-    h.owns = h.keys ? a.m : a.rows;
-    h.others = h.keys ? a.rows : a.m;
-    return h;
-}
-
-/* Does one of the items [own, own_end) have to do with one of [other, other_end)? */
-static __device__ inline bool gy_grad_meets(const gy_attention &a, bool keys, int64_t own, int64_t own_end, int64_t other,
-                                            int64_t other_end)
-{
-    return keys ? gy_seen_by_most(a, other, other_end, a.m) > own : gy_seen_by_most(a, own, own_end, a.m) > other;
-}
+#include "kernels/attention_grad/attention_grad_mma.cuh"
 
 template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_grad_block {
     enum { LINE = GY_ATTENTION_LINE, EACH = SIDE / LINE, PARTS = WIDTH / LINE };
@@ -225,12 +184,16 @@ template <typename Wide, int SIDE, int WIDTH> struct gy_grad_way {
 template <int WIDTH> struct gy_grad_way<float, GY_ATTENTION_MMA_ROWS, WIDTH> {
     template <typename T> static __device__ void go(const gy_attention &a, uint32_t across, int step, const gy_grad_arrays<T> &x)
     {
-        enum { HALF = GY_ATTENTION_MMA_ROWS / 2 };
         const int64_t head = blockIdx.x / across, first = (int64_t)(blockIdx.x % across) * GY_ATTENTION_MMA_ROWS;
+#ifdef GY_MMA
+        gy_grad_by_mma<WIDTH>(a, head, first, step, x);
+#else
+        enum { HALF = GY_ATTENTION_MMA_ROWS / 2 };
         gy_grad<float, HALF, WIDTH>(a, head, first, step, x);
         __syncthreads();
         if (first + HALF < (step == GY_GRAD_K || step == GY_GRAD_V ? a.m : a.rows))
             gy_grad<float, HALF, WIDTH>(a, head, first + HALF, step, x);
+#endif
     }
 };
 

@@ -185,7 +185,8 @@ template <int WIDTH> struct gy_attention_way<float, GY_ATTENTION_MMA_ROWS, WIDTH
     static __device__ void go(const gy_attention &a, uint32_t across, const T *q, const T *k, const T *v, const int32_t *length, T *y,
                               int32_t *status)
     {
-        const int64_t head = blockIdx.x / across, row = (int64_t)(across - 1 - blockIdx.x % across) * GY_ATTENTION_MMA_ROWS;
+        int64_t head;
+        const int64_t row = (int64_t)(across - 1 - gy_attention_order(a, across, &head)) * GY_ATTENTION_MMA_ROWS;
 #ifdef GY_MMA
         gy_attend_mma<T, WIDTH>(a, head, row, q, k, v, length, y, status);
 #else

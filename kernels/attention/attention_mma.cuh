@@ -2,7 +2,8 @@
 /*
  * Attention of f16 and bf16 on tensor cores, as FlashAttention-2 goes about it (Dao 2023). A block has ROWS queries of one head of keys,
  * each warp 16 of them, and goes over the keys KEYS at a time. Queries stay in registers as left operands; keys and values come to
- * shared memory by asynchronous copies, values while scores are computed, the next keys while values are added. Scores, the largest of
+ * shared memory by asynchronous copies: with two buffers the next of both while scores are computed and values added, else values while
+ * scores are computed and the next keys while values are added. Scores, the largest of
  * them, sums of exponentials and results are f32; exponentials are rounded to the type of the elements where they multiply values, and
  * are added up unrounded.
  */
@@ -17,8 +18,8 @@ enum { GY_ATTENTION_MMA_ROWS = 128 };
 #ifdef GY_MMA
 /* Rows of WIDTH elements lie so far apart that eight of them that follow each other have no bank in common. */
 template <int WIDTH> struct gy_mma_tiles {
-    enum { KEYS = 64, LINE = WIDTH + 8 };
-    alignas(16) uint16_t k[KEYS][LINE], v[KEYS][LINE];
+    enum { KEYS = 64, LINE = WIDTH + 8, BUFFERS = WIDTH == 64 ? 2 : 1 }; /* 48 KiB is all there is without being asked for */
+    alignas(16) uint16_t k[BUFFERS][KEYS][LINE], v[BUFFERS][KEYS][LINE];
 };
 
 template <typename T, int WIDTH> struct gy_attention_warp {
@@ -107,11 +108,69 @@ template <typename T, int WIDTH> struct gy_attention_warp {
     }
 };
 
+/* Of the head. */
+struct gy_attention_keys {
+    const uint16_t *k, *v;
+    int64_t given, stop, all_see; /* keys; those that some query of the block sees; those that all see */
+    int d;
+    bool whole;
+};
+
+/* Rows [key, key + KEYS) of the keys or values; zeros beyond those that are seen. */
+template <int WIDTH>
+static __device__ inline void gy_attention_fetch(uint16_t (*to)[WIDTH + 8], const gy_attention_keys &of, const uint16_t *rows, int64_t key)
+{
+    gy_mma_load<gy_mma_tiles<WIDTH>::KEYS, WIDTH, GY_ATTENTION_MMA_ROWS * 2>(to, rows, key, key < of.stop ? of.given : 0, of.d, of.whole);
+}
+
+template <typename T, int WIDTH>
+static __device__ inline void gy_attend_one_buffer(const gy_attention_keys &of, gy_mma_tiles<WIDTH> &t, gy_attention_warp<T, WIDTH> &warp)
+{
+    enum { KEYS = gy_mma_tiles<WIDTH>::KEYS };
+    gy_attention_fetch<WIDTH>(t.k[0], of, of.k, 0);
+    for (int64_t key = 0; key < of.stop; key += KEYS) {
+        gy_attention_fetch<WIDTH>(t.v[0], of, of.v, key);
+        gy_copies_wait<1>();
+        __syncthreads();
+        gy_mma_scores<T>(warp.score, warp.q, t.k[0]);
+        __syncthreads();
+        gy_attention_fetch<WIDTH>(t.k[0], of, of.k, key + KEYS);
+        if (key + KEYS > of.all_see)
+            warp.hide(key);
+        warp.soften();
+        gy_copies_wait<1>();
+        __syncthreads();
+        gy_mma_add_rows<T>(warp.result, warp.score, t.v[0]);
+        __syncthreads();
+    }
+}
+
+template <typename T, int WIDTH>
+static __device__ inline void gy_attend_in_turn(const gy_attention_keys &of, gy_mma_tiles<WIDTH> &t, gy_attention_warp<T, WIDTH> &warp)
+{
+    enum { KEYS = gy_mma_tiles<WIDTH>::KEYS, OTHER = gy_mma_tiles<WIDTH>::BUFFERS - 1 };
+    gy_attention_fetch<WIDTH>(t.k[0], of, of.k, 0);
+    gy_attention_fetch<WIDTH>(t.v[0], of, of.v, 0);
+    int b = 0;
+    for (int64_t key = 0; key < of.stop; key += KEYS, b ^= OTHER) {
+        gy_attention_fetch<WIDTH>(t.k[b ^ OTHER], of, of.k, key + KEYS);
+        gy_attention_fetch<WIDTH>(t.v[b ^ OTHER], of, of.v, key + KEYS);
+        gy_copies_wait<2>();
+        __syncthreads();
+        gy_mma_scores<T>(warp.score, warp.q, t.k[b]);
+        if (key + KEYS > of.all_see)
+            warp.hide(key);
+        warp.soften();
+        gy_mma_add_rows<T>(warp.result, warp.score, t.v[b]);
+        __syncthreads();
+    }
+}
+
 template <typename T, int WIDTH>
 static __device__ inline void gy_attend_mma(const gy_attention &a, int64_t head, int64_t row, const T *q, const T *k, const T *v,
                                             const int32_t *length, T *y, int32_t *status)
 {
-    enum { ROWS = GY_ATTENTION_MMA_ROWS, KEYS = gy_mma_tiles<WIDTH>::KEYS, THREADS = ROWS / 16 * 32 };
+    enum { ROWS = GY_ATTENTION_MMA_ROWS };
     __shared__ gy_mma_tiles<WIDTH> tiles;
     gy_attention_warp<T, WIDTH> warp;
     const int d = (int)a.d;
@@ -121,22 +180,11 @@ static __device__ inline void gy_attend_mma(const gy_attention &a, int64_t head,
     const int64_t end = row + ROWS < a.rows ? row + ROWS : a.rows, own = row + threadIdx.x / 32 * 16;
     const int64_t stop = gy_seen_by_most(a, row, end, given), all_see = gy_seen_by_fewest(a, row, end, given);
     warp.begin(a, (const uint16_t *)q + head * a.rows * d, own, a.rows, given, whole);
-    gy_mma_load<KEYS, WIDTH, THREADS>(tiles.k, keys, 0, given, d, whole);
-    for (int64_t key = 0; key < stop; key += KEYS) {
-        gy_mma_load<KEYS, WIDTH, THREADS>(tiles.v, values, key, given, d, whole);
-        gy_copies_wait<1>();
-        __syncthreads();
-        gy_mma_scores<T>(warp.score, warp.q, tiles.k);
-        __syncthreads();
-        gy_mma_load<KEYS, WIDTH, THREADS>(tiles.k, keys, key + KEYS, key + KEYS < stop ? given : 0, d, whole);
-        if (key + KEYS > all_see)
-            warp.hide(key);
-        warp.soften();
-        gy_copies_wait<1>();
-        __syncthreads();
-        gy_mma_add_rows<T>(warp.result, warp.score, tiles.v);
-        __syncthreads();
-    }
+    const gy_attention_keys of = { keys, values, given, stop, all_see, d, whole };
+    if (gy_mma_tiles<WIDTH>::BUFFERS == 2)
+        gy_attend_in_turn<T, WIDTH>(of, tiles, warp);
+    else
+        gy_attend_one_buffer<T, WIDTH>(of, tiles, warp);
     gy_copies_wait<0>();
     warp.store((uint16_t *)y + head * a.rows * d, own, a.rows, d, whole);
 }

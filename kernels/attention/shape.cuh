@@ -32,6 +32,17 @@ static __device__ inline int64_t gy_attention_length(const gy_attention &a, int6
     return 0;
 }
 
+/* Which head the block is of, and which of its head's `across` blocks it is. With a causal mask the first blocks of several heads come
+ * first, which are to have most to do, so that the GPU's last blocks are short; the keys of that many heads stay in its cache. */
+static __device__ inline uint32_t gy_attention_order(const gy_attention &a, uint32_t across, int64_t *head)
+{
+    enum { TOGETHER = 16 };
+    const uint32_t heads = a.causal ? TOGETHER : 1, group = blockIdx.x / (across * heads) * heads, in = blockIdx.x % (across * heads);
+    const uint32_t here = a.heads - group < heads ? (uint32_t)(a.heads - group) : heads;
+    *head = group + in % here;
+    return in / here;
+}
+
 /* The most keys that one of the rows [row, end) of a head sees, and the fewest. Queries of several heads follow each other in it. */
 static __device__ inline int64_t gy_seen_by_most(const gy_attention &a, int64_t row, int64_t end, int64_t length)
 {

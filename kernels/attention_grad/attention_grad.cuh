@@ -184,7 +184,9 @@ template <typename Wide, int SIDE, int WIDTH> struct gy_grad_way {
 template <int WIDTH> struct gy_grad_way<float, GY_ATTENTION_MMA_ROWS, WIDTH> {
     template <typename T> static __device__ void go(const gy_attention &a, uint32_t across, int step, const gy_grad_arrays<T> &x)
     {
-        const int64_t head = blockIdx.x / across, first = (int64_t)(blockIdx.x % across) * GY_ATTENTION_MMA_ROWS;
+        int64_t head;
+        const uint32_t order = gy_attention_order(a, across, &head);
+        const int64_t first = (int64_t)(step < GY_GRAD_K ? across - 1 - order : order) * GY_ATTENTION_MMA_ROWS; /* longest first */
 #ifdef GY_MMA
         gy_grad_by_mma<WIDTH>(a, head, first, step, x);
 #else

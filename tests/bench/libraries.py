@@ -13,6 +13,7 @@ import tempfile
 
 import torch
 
+torch.backends.cudnn.allow_tf32 = False  # as torch.matmul by default, and as Gantry: f32 is f32
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f64": torch.float64, "i32": torch.int32, "i64": torch.int64}
 
 
@@ -85,12 +86,22 @@ def networks():
             buffers = {name: state([heads, n, width], dtype) for name in "qkvy"}
             yield (f"attention {dtype} {heads} of {n} x {width}{' causal' * causal}", buffers, "attention", {"causal": causal, **{name: name for name in "qkvy"}},
                    lambda: torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=bool(causal)))
+            given = [array((1, heads, n, width), dtype).requires_grad_() for _ in "qkv"]
+            y = torch.nn.functional.scaled_dot_product_attention(*given, is_causal=bool(causal))
+            names = ("q", "k", "v", "y", "dy", "dq", "dk", "dv")
+            yield (f"attention_grad {dtype} {heads} of {n} x {width}{' causal' * causal}", {name: state([heads, n, width], dtype) for name in names},
+                   "attention_grad", {"causal": causal, **{name: name for name in names}}, lambda: torch.autograd.grad(y, given, q, retain_graph=True))
         for count, channels, size, out, window in ((32, 64, 56, 64, 3), (32, 256, 14, 256, 3), (16, 3, 224, 64, 7)):
             x, w = array((count, channels, size, size), dtype), array((out, channels, window, window), dtype)
             buffers = {"x": state([count, channels, size, size], dtype), "w": state([out, channels, window, window], dtype),
                        "y": state([count, out, size, size], dtype)}
             yield (f"conv2d {dtype} {count} x {channels} x {size}^2, {out} of {window}^2", buffers, "conv2d", {"pad": window // 2, "x": "x", "w": "w", "y": "y"},
                    lambda: torch.nn.functional.conv2d(x, w, padding=window // 2))
+            dy = array((count, out, size, size), dtype)
+            yield (f"conv2d_grad_x {dtype} {count} x {channels} x {size}^2, {out} of {window}^2", buffers, "conv2d_grad_x",
+                   {"pad": window // 2, "w": "w", "dy": "y", "dx": "x"}, lambda: torch.nn.grad.conv2d_input(x.shape, w, dy, padding=window // 2))
+            yield (f"conv2d_grad_w {dtype} {count} x {channels} x {size}^2, {out} of {window}^2", buffers, "conv2d_grad_w",
+                   {"pad": window // 2, "x": "x", "dy": "y", "dw": "w"}, lambda: torch.nn.grad.conv2d_weight(x, w.shape, dy, padding=window // 2))
 
 
 def transforms():

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""attention and attention_grad in all types against NumPy in double, their kernels launched on the emulator: heads that share keys, queries
+that see no key, sizes that are no multiples of tiles, addresses that asynchronous copies cannot take.
+
+check_attention.py EMULATOR ATTENTION ATTENTION_GRAD
+"""
+import ctypes
+import itertools
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "conformance"))
+from numpy_gantry import from_bf16, np, to_bf16  # noqa: E402
+
+rng = np.random.default_rng(7)
+emulator = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
+libraries = [ctypes.CDLL(path) for path in sys.argv[2:]]
+emulator.emulator_find.restype = ctypes.c_void_p
+TYPES = {"f16": np.float16, "bf16": np.uint16, "f32": np.float32, "f64": np.float64}
+CLOSE = {"f16": 1.5e-3, "bf16": 1e-2, "f32": 2e-6, "f64": 1e-14}  # of the largest result
+
+
+class Extents(ctypes.Structure):
+    _fields_ = [("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("early", ctypes.c_int)]
+
+
+class Attention(ctypes.Structure):
+    """gy_attention of kernels/attention/attention.h."""
+    _fields_ = [(name, ctypes.c_int64) for name in ("n", "m", "d", "heads", "rows", "lengths", "per", "causal")] + [("scale", ctypes.c_double)]
+
+
+class Arrays(ctypes.Structure):
+    """gy_grad_arrays of kernels/attention_grad."""
+    _fields_ = [(name, ctypes.c_void_p) for name in ("q", "k", "v", "y", "dy", "dq", "dk", "dv", "sums")]
+
+
+def launch(name, blocks, *values):
+    kernel = emulator.emulator_find(name.encode())
+    assert kernel, f"no kernel {name}"
+    extents = Extents((ctypes.c_uint * 3)(blocks, 1, 1), (ctypes.c_uint * 3)(256, 1, 1), 0)
+    params = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
+    error = ctypes.create_string_buffer(240)
+    code = emulator.emulator_run(ctypes.c_void_p(kernel), ctypes.byref(extents), params, ctypes.c_uint64(int(rng.integers(1 << 30))), error,
+                                 ctypes.c_size_t(240))
+    assert code == 0, f"{name}: {error.value.decode()}"
+
+
+def placed(values, dtype, past):
+    """So many elements past a multiple of 16 bytes, with others around that must stay."""
+    held = to_bf16(values.astype(np.float32)) if dtype == "bf16" else values.astype(TYPES[dtype])
+    room = np.full(held.size + 64, 7, held.dtype)
+    first = -room.ctypes.data % 16 // room.itemsize + 16 + past
+    room[first:first + held.size] = held.reshape(-1)
+    return room, room[first:first + held.size].reshape(held.shape)
+
+
+def double(held, dtype):
+    return (from_bf16(held) if dtype == "bf16" else held).astype(float)
+
+
+def expect(what, room, got, want, dtype):
+    largest = max(np.abs(want).max(), 1e-3)
+    error = np.abs(double(got, dtype) - want).max() / largest
+    assert error < CLOSE[dtype], f"{what}: wrong by {error:.2g} of {largest:.2g}"
+    first = (got.ctypes.data - room.ctypes.data) // room.itemsize
+    assert (room[:first] == 7).all() and (room[first + got.size:] == 7).all(), f"{what}: stores beside the result"
+
+
+def weights(q, k, scale, causal):
+    s = q @ k.T * scale
+    if causal:
+        rows, columns = np.indices(s.shape)
+        s = np.where(columns <= len(k) - len(q) + rows, s, -np.inf)
+    p = np.exp(s - np.maximum(s.max(1, keepdims=True), -1e300))
+    return p / np.maximum(p.sum(1, keepdims=True), 1e-300)
+
+
+def check(dtype, many, few, n, m, d, causal, scale, past):
+    what = f"{dtype}, {many} heads of {n} queries, {few} of {m} keys, {d} elements, causal {causal}, {past} past"
+    shapes = {"q": (many, n, d), "k": (few, m, d), "v": (few, m, d), "dy": (many, n, d)}
+    arrays = {name: placed(rng.uniform(-2, 2, shape), dtype, past) for name, shape in shapes.items()}
+    Q, K, V, D = (double(arrays[name][1], dtype) for name in shapes)
+    p = [weights(Q[h], K[h // (many // few)], scale, causal) for h in range(many)]
+    y = np.stack([p[h] @ V[h // (many // few)] for h in range(many)])
+    arrays["y"] = placed(np.full_like(y, 9), dtype, past)
+    side = 128 if dtype in ("f16", "bf16") and d <= 128 else 32 if dtype == "f64" else 64
+    width = 64 if d <= 64 else 128 if d <= 128 else 256
+    a = Attention(n, m, d, few, many // few * n, 0, 1, causal, scale)
+    at = {name: ctypes.c_void_p(array[1].ctypes.data) for name, array in arrays.items()}
+    status = np.zeros(1, np.int32)
+    across = -(-a.rows // side)
+    launch(f"attention_{width}_{dtype}", across * few, a, ctypes.c_uint32(across), at["q"], at["k"], at["v"], ctypes.c_void_p(), at["y"],
+           ctypes.c_void_p(status.ctypes.data))
+    expect(what, *arrays["y"], y, dtype)
+
+    Y = double(arrays["y"][1], dtype)
+    want = [np.zeros_like(Q), np.zeros_like(K), np.zeros_like(V)]
+    for h in range(many):
+        kv = h // (many // few)
+        ds = scale * p[h] * (D[h] @ V[kv].T - (D[h] * Y[h]).sum(1, keepdims=True))
+        want[0][h] = ds @ K[kv]
+        want[1][kv] += ds.T @ Q[h]
+        want[2][kv] += p[h].T @ D[h]
+    made = [placed(np.full_like(one, 9), dtype, past) for one in want]
+    sums = np.full(2 * many * n, np.nan)
+    x = Arrays(*[at[name].value for name in ("q", "k", "v", "y", "dy")], *[one[1].ctypes.data for one in made], sums.ctypes.data)
+    for step in range(4):
+        across = -(-(a.rows if step < 2 else m) // side)
+        launch(f"attention_grad_{width}_{dtype}", across * few, a, ctypes.c_uint32(across), ctypes.c_int32(step), x)
+    for name, one, should in zip(("dq", "dk", "dv"), made, want):
+        expect(f"{name} of {what}", *one, should, dtype)
+
+
+def main():
+    shapes = [(1, 1, 1, 1, 1), (2, 2, 130, 130, 64), (4, 2, 70, 150, 128), (2, 1, 9, 4, 72), (6, 2, 7, 70, 16), (3, 1, 65, 200, 33),
+              (1, 1, 200, 64, 100), (1, 1, 40, 70, 200), (18, 18, 130, 5, 8)]
+    for dtype, (number, shape), causal in itertools.product(TYPES, enumerate(shapes), (0, 1)):
+        check(dtype, *shape, causal, -0.3 if number == 4 else shape[-1] ** -0.5, number % 3 if dtype != "f64" else 0)
+    print(f"attention and its gradient: {len(TYPES) * len(shapes) * 2} cases")
+
+
+main()

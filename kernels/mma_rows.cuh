@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What attention and its gradient make of products on tensor cores (mma.cuh): each warp has 16 rows of a left operand in registers, and
+ * Parts of attention and its gradient on tensor cores (mma.cuh): each warp has 16 rows of a left operand in registers, and
  * tiles of rows of WIDTH elements, which all warps of a block share, are right operands, turned or as they are. A lane has rows g and
  * g + 8 of all that it computes.
  */
@@ -145,7 +145,7 @@ static __device__ inline float gy_mma_row_largest(float x)
     return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
 }
 
-/* What scores are multiplied by to be powers of 2. Signs are those of the left operand. */
+/* The factor of scores that makes exponentials powers of 2. Signs are those of the left operand. */
 static __device__ inline float gy_mma_factor(double scale)
 {
     return fmaxf(fabsf((float)(scale * 1.4426950408889634)), 1.2e-38f); /* infinity times 0 is none */

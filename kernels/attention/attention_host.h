@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What attention and its gradient share on CPUs, where blocks of queries go through products of matrices. */
+/* Functions that attention and its gradient share on CPUs, where blocks of queries go through products of matrices. */
 #ifndef GY_KERNELS_ATTENTION_HOST_H
 #define GY_KERNELS_ATTENTION_HOST_H
 

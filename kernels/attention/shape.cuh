@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What attention and its gradient are about: sizes, which keys a query sees. */
+/* Sizes of attention and its gradient, and which keys a query sees. */
 #ifndef GY_KERNELS_ATTENTION_SHAPE_CUH
 #define GY_KERNELS_ATTENTION_SHAPE_CUH
 

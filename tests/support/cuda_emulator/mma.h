@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a warp does with matrices (kernels/mma.cuh), written from the tables of the PTX ISA: lanes put what they have into
- * a box of their warp, and take what the tables say. */
+/* Products of matrices by a warp (kernels/mma.cuh), written from the tables of the PTX ISA: lanes put what they have
+ * into a box of their warp, and take what the tables say. */
 #ifndef CUDA_EMULATOR_MMA_H
 #define CUDA_EMULATOR_MMA_H
 

@@ -82,7 +82,7 @@ typedef struct gy_cudnn {
 /* As gy_blas_open. E_DEVICE also: it is older than 9, or made for a CUDA that the driver is too old for. */
 gantry_status gy_cudnn_open(gy_cudnn *cudnn, int driver_version, gantry_error *err);
 
-/* What cuDNN cannot do, which is no error: CUDNN_STATUS_NOT_SUPPORTED and its kinds. */
+/* True for CUDNN_STATUS_NOT_SUPPORTED and its kinds: cuDNN cannot do it, which is no error. */
 static inline bool gy_cudnn_refuses(int status)
 {
     return status / GY_CUDNN_FAMILY == GY_CUDNN_NOT_SUPPORTED / GY_CUDNN_FAMILY;

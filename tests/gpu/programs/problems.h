@@ -7,7 +7,7 @@
 #include <gantry/gantry.h>
 #include <stdbool.h>
 
-enum { MOST_OPERANDS = 6, MOST_SCALARS = 6 };
+enum { MOST_OPERANDS = 8, MOST_SCALARS = 6 };
 
 typedef enum filling {
     ANY,      /* floats within [-4, 4], zeros of both signs and small ones among them; integers of all bits */

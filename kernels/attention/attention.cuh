@@ -199,13 +199,15 @@ template <int WIDTH> struct gy_attention_way<float, GY_ATTENTION_MMA_ROWS, WIDTH
     }
 };
 
+/* Two blocks for each multiprocessor where their registers allow it. */
+#define GY_ATTENTION_BLOCKS(side, width) ((width) <= ((side) == GY_ATTENTION_MMA_ROWS ? 64 : 128) ? 2 : 1)
 #define GY_ATTENTION_KERNEL(name, suffix, type, wide, side, width)                                                     \
-    extern "C" __global__ void __launch_bounds__(GY_ATTENTION_THREADS, width == 64 ? 2 : 1)                                                 \
+    extern "C" __global__ void __launch_bounds__(GY_ATTENTION_THREADS, GY_ATTENTION_BLOCKS(side, width))               \
         name##_##width##_##suffix(gy_attention a, uint32_t across, const type *q, const type *k, const type *v,        \
                                   const int32_t *length, type *y, int32_t *status)                                     \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        gy_attention_way<wide, side, width>::go(a, across, q, k, v, length, y, status);                                       \
+        gy_attention_way<wide, side, width>::go(a, across, q, k, v, length, y, status);                                \
     }
 #define GY_ATTENTION_WIDTHS(name, suffix, type, wide, narrow, side)                                                    \
     GY_ATTENTION_KERNEL(name, suffix, type, wide, narrow, 64)                                                          \

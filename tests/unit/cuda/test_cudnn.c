@@ -9,6 +9,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The ABI that is declared here against cuDNN's own, where its header is. */
+#if defined __has_include && __has_include(<cudnn.h>)
+#include "backends/cuda/nvidia/cudnn_api.h"
+#include <cudnn.h>
+#include <stddef.h>
+#define SAME_PLACE(ours, theirs)                                                                                       \
+    _Static_assert(offsetof(gy_cudnn_algorithm, ours) == offsetof(struct cudnnConvolutionFwdAlgoPerfStruct, theirs),   \
+                   "as cudnn.h has it")
+_Static_assert(sizeof(gy_cudnn_algorithm) == sizeof(struct cudnnConvolutionFwdAlgoPerfStruct) &&
+                   sizeof(gy_cudnn_algorithm) == sizeof(struct cudnnConvolutionBwdDataAlgoPerfStruct) &&
+                   sizeof(gy_cudnn_algorithm) == sizeof(struct cudnnConvolutionBwdFilterAlgoPerfStruct),
+               "as cudnn.h has it");
+SAME_PLACE(algorithm, algo);
+SAME_PLACE(status, status);
+SAME_PLACE(memory, memory);
+SAME_PLACE(determinism, determinism);
+SAME_PLACE(math, mathType);
+_Static_assert((int)CUDNN_STATUS_NOT_SUPPORTED == GY_CUDNN_NOT_SUPPORTED && (int)CUDNN_DATA_FLOAT == GY_CUDNN_FLOAT &&
+                   (int)CUDNN_DATA_HALF == GY_CUDNN_HALF && (int)CUDNN_DATA_BFLOAT16 == GY_CUDNN_BFLOAT16 &&
+                   (int)CUDNN_TENSOR_NCHW == GY_CUDNN_NCHW &&
+                   (int)CUDNN_CROSS_CORRELATION == GY_CUDNN_CROSS_CORRELATION &&
+                   (int)CUDNN_DETERMINISTIC == GY_CUDNN_DETERMINISTIC &&
+                   (int)CUDNN_DEFAULT_MATH == GY_CUDNN_DEFAULT_MATH &&
+                   (int)CUDNN_TENSOR_OP_MATH == GY_CUDNN_TENSOR_OP_MATH && (int)CUDNN_FMA_MATH == GY_CUDNN_FMA_MATH &&
+                   (int)CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION == GY_CUDNN_ALLOW_CONVERSION,
+               "as cudnn.h has it");
+#endif
+
 static const char *const replays[] = { "stream", "graph" };
 static const char *const dtypes[] = { "f32", "f16", "bf16", "f64" };
 

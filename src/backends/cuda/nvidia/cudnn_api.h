@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * Convolutions of cuDNN 9, opened at run time as cuBLAS is (blas.h). Its headers do not come with the toolkit, so what
- * is used of its ABI is declared here; tests/unit/cuda/test_cudnn_abi.c holds it against cudnn.h where that is.
+ * is used of its ABI is declared here; tests/unit/cuda/test_cudnn.c holds it against cudnn.h where that is.
  *
  * All three convolutions have functions of the same form: of two operands and a result, each with a descriptor. These
  * are x, w and y forward; w, dy and dx for the gradient by x; x, dy and dw for that by w.

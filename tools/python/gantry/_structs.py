@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The structs, enums and callbacks of include/gantry as ctypes sees them. A test holds every size and offset against the headers."""
+from __future__ import annotations
+
+import ctypes
+import enum
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64,
+                    c_void_p)
+from typing import Any, ClassVar, Sequence
+
+NONE = 0xFFFFFFFF
+TILE_AXES = 4
+
+
+class Status(enum.IntEnum):
+    OK = 0
+    E_NOMEM = -1
+    E_INVALID = -2
+    E_IO = -3
+    E_SYNTAX = -4
+    E_GRAPH = -5
+    E_MACHINE = -6
+    E_SCHEDULE = -7
+    E_CAPACITY = -8
+    E_KERNEL = -9
+    E_DEVICE = -10
+    E_UNSUPPORTED = -11
+    E_TIMEOUT = -12
+    E_CANCELED = -13
+    E_CHECK = -14
+
+
+class Dtype(enum.IntEnum):
+    F16 = 0
+    BF16 = 1
+    F32 = 2
+    F64 = 3
+    I8 = 4
+    U8 = 5
+    I32 = 6
+    U32 = 7
+    I64 = 8
+    U64 = 9
+
+
+class Access(enum.IntEnum):
+    """What a node does to a region."""
+
+    READ = 1
+    WRITE = 2
+    READWRITE = 3
+    SUM = 4
+    MIN = 5
+    MAX = 6
+    PROD = 7
+
+
+class BufferClass(enum.IntEnum):
+    INPUT = 1
+    STATE = 2
+    CONST = 3
+    TEMP = 4
+
+
+class RegionKind(enum.IntEnum):
+    ALL = 0
+    PARTS = 1
+    ROWS = 2
+    TILES = 3
+    TILES_BY_AXIS = 4
+
+
+class Format(enum.IntEnum):
+    DOT = 1
+    SVG = 2
+    HTML = 3
+    CHROME = 4
+    TEXT = 5
+    REPORT = 6
+
+
+class Collective(enum.IntEnum):
+    ALL_REDUCE = 1
+    REDUCE = 2
+    BROADCAST = 3
+    SCATTER = 4
+    GATHER = 5
+    ALL_GATHER = 6
+    REDUCE_SCATTER = 7
+    ALL_TO_ALL = 8
+
+
+class KernelFlag(enum.IntFlag):
+    VARIADIC = 1
+    ORDER_VARIES = 2
+    NO_GPU = 4
+    NO_CPU = 8
+    PURE = 16
+
+
+class ErrorRecord(Structure):
+    _fields_ = [
+        ("status", c_int), ("line", c_int32), ("column", c_int32), ("device", c_int32), ("native", c_int32), ("reserved", c_int32 * 3),
+        ("file", c_char * 120), ("where", c_char * 120), ("text", c_char * 512),
+    ]
+
+
+class Buffer(Structure):
+    _fields_ = [("id", c_uint32), ("graph", c_uint32)]
+
+
+class Node(Structure):
+    _fields_ = [("id", c_uint32), ("graph", c_uint32)]
+
+
+class Region(Structure):
+    _fields_ = [
+        ("buffer", Buffer), ("kind", c_int), ("ndim", c_int32), ("first", c_int64), ("last", c_int64), ("first2", c_int64),
+        ("last2", c_int64), ("before", c_int64), ("after", c_int64),
+    ]
+
+
+class Sized(Structure):
+    """A struct that begins with its own size, which is set when it is made."""
+
+    _fields_: ClassVar[Sequence[Any]] = [("struct_size", c_size_t)]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(ctypes.sizeof(type(self)))
+        for name, value in values.items():
+            setattr(self, name, value)
+
+
+class LoadOptions(Sized):
+    _fields_ = [
+        ("params", POINTER(c_char_p)), ("param_count", c_size_t), ("inputs", POINTER(c_char_p)), ("input_count", c_size_t),
+        ("allow_code", c_int32), ("devices", c_int32), ("max_nodes", c_int64), ("fuse", c_int32),
+    ]
+
+
+class BufferInfo(Sized):
+    _fields_ = [
+        ("name", c_char_p), ("dtype", c_int), ("cls", c_int), ("rank", c_int32), ("output", c_int32), ("shape", POINTER(c_int64)),
+        ("parts", c_int64), ("tiles", c_int64 * 2), ("bytes", c_uint64), ("rtol", c_double), ("atol", c_double),
+        ("equal_nan", c_int32), ("by_axis", POINTER(c_int64)),
+    ]
+
+
+class DeviceInfo(Sized):
+    _fields_ = [
+        ("id", c_char_p), ("kind", c_char_p), ("gpu", c_int32), ("memory", c_int32), ("lanes", c_int32), ("copy_engines", c_int32),
+        ("bandwidth_gbs", c_double), ("launch_us", c_double), ("signal_us", c_double),
+    ]
+
+
+class ScheduleOptions(Sized):
+    _fields_ = [
+        ("policy", c_char_p), ("effort", c_int32), ("optimal", c_int32), ("seed", c_uint64), ("objective", c_char_p),
+        ("max_memory", c_char_p), ("replay", c_char_p), ("balance", c_char_p), ("like", c_void_p), ("spill", c_char_p),
+        ("in_flight", c_int32), ("reserved", c_int32), ("unroll", c_int64),
+    ]
+
+
+class ScheduleSummary(Sized):
+    _fields_ = [
+        ("makespan_us", c_double), ("bound_us", c_double), ("gap", c_double), ("nodes", c_uint64), ("ops", c_uint64),
+        ("copies", c_uint64), ("collectives", c_uint64), ("events", c_uint64), ("bytes_moved", c_uint64), ("period_us", c_double),
+        ("period_bound_us", c_double), ("in_flight", c_uint64), ("recomputed", c_uint64), ("bytes_needed", c_uint64),
+    ]
+
+
+class RunOptions(Sized):
+    _fields_ = [
+        ("backend", c_char_p), ("check", c_int32), ("allow_code", c_int32), ("seed", c_uint64), ("deadline_us", c_double),
+        ("record_trace", c_int32), ("apart", c_int32),
+    ]
+
+
+class RunInfo(Sized):
+    _fields_ = [
+        ("backend", c_char_p), ("replay", c_char_p), ("predicted_us", c_double), ("last_us", c_double), ("starts", c_uint64),
+        ("iterations", c_uint64),
+    ]
+
+
+class Axis(Structure):
+    _fields_ = [("first", c_int64), ("before", c_int32), ("after", c_int32)]
+
+
+class Arg(Structure):
+    pass
+
+
+Arg._fields_ = [
+    ("name", c_char_p), ("dtype", c_int), ("access", c_int), ("rank", c_int32), ("shape", POINTER(c_int64)), ("first_row", c_int64),
+    ("rows", c_int64), ("own_first", c_int64), ("own_rows", c_int64), ("row_bytes", c_int64), ("data", c_void_p),
+    ("tile", c_int64 * 2), ("number", c_double), ("integer", c_int64), ("count", c_int64), ("items", POINTER(Arg)),
+    ("whole", POINTER(c_int64)), ("axis", Axis * TILE_AXES),
+]
+
+
+class Launch(Sized):
+    _fields_ = [
+        ("user", c_void_p), ("node", c_char_p), ("iteration", c_int64), ("device", c_int32), ("device_ordinal", c_int32),
+        ("stream", c_void_p), ("args", c_int32), ("arg", c_void_p), ("arg_size", c_size_t), ("scratch", c_void_p),
+        ("scratch_bytes", c_uint64), ("status", POINTER(c_int32)), ("handle", c_void_p),
+    ]
+
+
+KernelFunction = CFUNCTYPE(c_int, POINTER(Launch))
+CheckFunction = CFUNCTYPE(c_int, POINTER(Launch), c_void_p, c_size_t)
+OpenFunction = CFUNCTYPE(c_int, POINTER(c_void_p), c_int32)
+CloseFunction = CFUNCTYPE(None, c_void_p)
+
+
+class KernelArg(Structure):
+    _fields_ = [
+        ("name", c_char_p), ("scalar", c_int32), ("optional", c_int32), ("fallback", c_double), ("access", c_int),
+        ("accesses", c_uint32), ("dtypes", c_uint32), ("same", c_char), ("list", c_int32), ("summary", c_char_p),
+    ]
+
+
+class Kernel(Sized):
+    _fields_ = [
+        ("name", c_char_p), ("summary", c_char_p), ("arg", POINTER(KernelArg)), ("arg_size", c_size_t), ("args", c_int32),
+        ("flags", c_uint32), ("flops", c_char_p), ("bytes", c_char_p), ("scratch", c_char_p), ("host", KernelFunction),
+        ("check", CheckFunction), ("open", OpenFunction), ("close", CloseFunction),
+    ]
+
+
+# The names of the structs in C, for the test of their layout.
+STRUCTS: dict[str, type[Structure]] = {
+    "gantry_error": ErrorRecord, "gantry_buffer": Buffer, "gantry_node": Node, "gantry_region": Region,
+    "gantry_load_options": LoadOptions, "gantry_buffer_info": BufferInfo, "gantry_device_info": DeviceInfo,
+    "gantry_schedule_options": ScheduleOptions, "gantry_schedule_summary": ScheduleSummary, "gantry_run_options": RunOptions,
+    "gantry_run_info": RunInfo, "gantry_axis": Axis, "gantry_arg": Arg, "gantry_launch": Launch, "gantry_kernel_arg": KernelArg,
+    "gantry_kernel": Kernel,
+}
+# Each enum with what its constants begin with in C.
+ENUMS: list[tuple[str, type[enum.IntEnum] | type[enum.IntFlag]]] = [
+    *(("GANTRY_", e) for e in (Status, Dtype, Access, BufferClass, RegionKind, Format, Collective)), ("GANTRY_KERNEL_", KernelFlag),
+]

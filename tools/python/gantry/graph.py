@@ -1,0 +1,573 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The graph: buffers, nodes, and the order that follows from what nodes do to buffers."""
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import threading
+import warnings
+from ctypes import byref, c_int64
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence, Union
+
+from . import _draw
+from . import _structs as c
+from ._arrays import DTYPES, Info, dtype_of
+from ._library import Owned, caller, did_you_mean, encoded, lib, made, must, strings, text_from, word
+from ._structs import Access, BufferClass, Collective, RegionKind
+from .errors import GantryWarning, InvalidError, OutOfMemoryError, error_of, listed
+from ._kernels import Kernel
+
+if TYPE_CHECKING:
+    from .machine import Machine
+    from .run import Run
+    from .schedule import Schedule
+
+Where = Union["Buffer", "Region"]
+FilePath = Union[str, os.PathLike[str]]
+
+
+def _word(kind: type[Any], what: str, word: str | int) -> int:
+    """The value of an enum that a word names in lower case."""
+    names = [member.name.lower() for member in kind]
+    if isinstance(word, kind):
+        return int(word)
+    if not isinstance(word, str) or word not in names:
+        near = did_you_mean(word, names) if isinstance(word, str) else ""
+        raise InvalidError(f"{word!r} is no {what}{near}; there are {listed(names)}")
+    return int(kind[word.upper()])
+
+
+def whole(what: str, value: Any) -> int:
+    """A whole number, also one of NumPy."""
+    try:
+        return int(value.__index__())
+    except AttributeError:
+        raise InvalidError(f"{what} is {value!r}; it must be a whole number") from None
+
+
+def _number(name: str, value: Any) -> float:
+    """A scalar as the double that C takes: whole numbers are exact up to 2^53."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InvalidError(f'argument "{name}" is {value!r}; give a buffer, a region of one, or a number') from None
+    except OverflowError:
+        number = float("inf")
+    if isinstance(value, int) and number != value:
+        raise InvalidError(f'argument "{name}" is {value}, which a double does not hold exactly; the C API takes whole numbers up to 2^53, '
+                           "a graph file all of 64 bits")
+    return number
+
+
+class Dynamic:
+    """A scalar that `Run.set_scalar` may change between starts."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+
+class Region:
+    """Rows, parts or tiles of a buffer, perhaps with a halo, and perhaps with another access than the kernel's default."""
+
+    def __init__(self, buffer: Buffer, region: c.Region, access: Access | None = None) -> None:
+        self.buffer, self.region, self.access = buffer, region, access
+
+    def halo(self, before: int, after: int | None = None) -> Region:
+        """The same with rows before and after it, cut at the ends of the buffer; of tiles so many elements along each axis."""
+        after = before if after is None else after
+        copy = c.Region.from_buffer_copy(self.region)
+        if copy.kind == RegionKind.TILES_BY_AXIS:
+            before, after = _packed_halo(before), _packed_halo(after)
+        copy.before, copy.after = before, after
+        return Region(self.buffer, copy, self.access)
+
+    def as_access(self, access: str | Access) -> Region:
+        """The same, to be used with one of the other accesses that the kernel's argument allows, such as "sum"."""
+        return Region(self.buffer, self.region, Access(_word(Access, "access", access)))
+
+    def __repr__(self) -> str:
+        r = self.region
+        return f"<gantry.Region of {self.buffer.name!r}: {RegionKind(r.kind).name.lower()} {r.first}:{r.last}>"
+
+
+def _packed_halo(width: int) -> int:
+    """gantry_halo_pack for four axes: 16 bits each, too much becomes more than is allowed."""
+    bits = width if 0 <= width <= 0xFFFF else 0xFFFF
+    return ctypes.c_int64(sum(bits << 16 * axis for axis in range(c.TILE_AXES))).value
+
+
+def _packed_span(first: int, last: int) -> int:
+    """gantry_span_pack: two numbers of 32 bits as one."""
+    low, high = -(1 << 31), (1 << 31) - 1
+    first, last = min(max(first, low), high), min(max(last, low), high)
+    return ctypes.c_int64((first & 0xFFFFFFFF) << 32 | (last & 0xFFFFFFFF)).value
+
+
+class Buffer:
+    """A named array of a graph. `b[i]` is part i, `b[i:k]` several, `b[i, j]` a tile, the buffer itself all of it."""
+
+    def __init__(self, graph: Graph, name: str, buffer: c.Buffer) -> None:
+        self.graph, self.name, self.buffer = graph, name, buffer
+        self._cuts: tuple[int, ...] = ()
+        self._tiled = False
+
+    def _set(self, function: Callable[..., None], *arguments: Any) -> Buffer:
+        function(self.graph._building(), self.buffer, *arguments)
+        return self
+
+    def output(self) -> Buffer:
+        """Its contents are a result of every start."""
+        return self._set(lib.gantry_buffer_output)
+
+    def class_(self, cls: str) -> Buffer:
+        """ "input" begins every start from its binding or init; "state" goes on from start to start; "const" is never written; "temp"."""
+        return self._set(lib.gantry_buffer_set_class, _word(BufferClass, "class of buffers", cls))
+
+    def split(self, parts: int, auto: bool = False) -> Buffer:
+        """Cuts axis 0 into parts: part i of n rows is [i*n/parts, (i+1)*n/parts). `auto`: the scheduler chooses the bounds."""
+        self._cuts = (whole("parts", parts),)
+        return self._set(lib.gantry_buffer_split_auto if auto else lib.gantry_buffer_split, self._cuts[0])
+
+    def tiles(self, *counts: int) -> Buffer:
+        """Cuts 1 to 4 axes, counts[k] tiles along axis k."""
+        self._cuts, self._tiled = tuple(whole("tiles", n) for n in counts), True
+        return self._set(lib.gantry_buffer_tiles_by_axis, len(counts), (c_int64 * max(len(counts), 1))(*self._cuts))
+
+    def external(self, memory: str) -> Buffer:
+        """The program keeps it in the memory of a device, named by the memory's or the device's id."""
+        self.graph._externals.add(self.name)
+        return self._set(lib.gantry_buffer_external, encoded(memory))
+
+    def tolerance(self, rtol: float, atol: float = 0.0) -> Buffer:
+        return self._set(lib.gantry_buffer_tolerance, rtol, atol)
+
+    def equal_nan(self) -> Buffer:
+        return self._set(lib.gantry_buffer_equal_nan)
+
+    def init(self, value: float) -> Buffer:
+        """Every element begins with this number."""
+        return self._set(lib.gantry_buffer_init_value, value)
+
+    def init_uniform(self, seed: int, low: float = 0.0, high: float = 1.0) -> Buffer:
+        """Random numbers, Philox4x32-10 by element index: the same on every back end."""
+        return self._set(lib.gantry_buffer_init_uniform, seed, low, high)
+
+    def init_normal(self, seed: int, mean: float = 0.0, deviation: float = 1.0) -> Buffer:
+        return self._set(lib.gantry_buffer_init_normal, seed, mean, deviation)
+
+    def init_iota(self) -> Buffer:
+        return self._set(lib.gantry_buffer_init_iota)
+
+    def init_spd(self, seed: int) -> Buffer:
+        """A symmetric positive definite matrix."""
+        return self._set(lib.gantry_buffer_init_spd, seed)
+
+    def init_npy(self, path: FilePath) -> Buffer:
+        return self._set(lib.gantry_buffer_init_npy, encoded(path))
+
+    def rows(self, first: int, last: int) -> Region:
+        """Rows [first, last) of axis 0."""
+        return self._region(RegionKind.ROWS, first, last)
+
+    def all(self) -> Region:
+        return self._region(RegionKind.ALL, 0, 0)
+
+    def halo(self, before: int, after: int | None = None) -> Region:
+        return self.all().halo(before, after)
+
+    def as_access(self, access: str | Access) -> Region:
+        return self.all().as_access(access)
+
+    def _region(self, kind: RegionKind, first: int, last: int) -> Region:
+        return Region(self, c.Region(self.buffer, kind, 1, first, last, 0, 0, 0, 0))
+
+    def _bounds(self, axis: int, index: int | slice) -> tuple[int, int]:
+        """Which parts along an axis an index means, by the rules of Python."""
+        count = self._cuts[axis]
+        if isinstance(index, slice):
+            first, last, step = index.indices(count)
+            if step != 1:
+                raise InvalidError(f'buffer "{self.name}": parts {index} have the step {step}; only neighbours make a region')
+            return first, last
+        i = whole(f'the index of buffer "{self.name}"', index)
+        if not -count <= i < count:
+            raise IndexError(f'buffer "{self.name}" has {count} parts along axis {axis}; {i} is none of them')
+        return i % count, i % count + 1
+
+    def __getitem__(self, index: int | slice | tuple[int | slice, ...]) -> Region:
+        indices = index if isinstance(index, tuple) else (index,)
+        if not self._cuts or len(indices) > len(self._cuts):
+            cut = f"in {' x '.join(map(str, self._cuts))} parts" if self._cuts else "not cut"
+            raise InvalidError(f'buffer "{self.name}" is {cut}, and was given {len(indices)} indices; cut it with .split(parts) or '
+                               ".tiles(...), or name rows with .rows(first, last)")
+        spans = [self._bounds(axis, i) for axis, i in enumerate(indices)]
+        if not self._tiled:
+            return self._region(RegionKind.PARTS, *spans[0])
+        packed = [_packed_span(*span) for span in spans] + [0] * (c.TILE_AXES - len(spans))
+        return Region(self, c.Region(self.buffer, RegionKind.TILES_BY_AXIS, len(spans), *packed, 0, 0))
+
+    def __len__(self) -> int:
+        """How many parts there are along axis 0; 1 without a cut."""
+        return self._cuts[0] if self._cuts else 1
+
+    def __repr__(self) -> str:
+        return f"<gantry.Buffer {self.name!r} of {self.graph.name!r}>"
+
+
+def _region_of(what: Any) -> Region:
+    if isinstance(what, Buffer):
+        return what.all()
+    if isinstance(what, Region):
+        return what
+    raise InvalidError(f"{what!r} is no region; give a buffer of the graph, or a part of one (b[i], b.rows(first, last))")
+
+
+class Node:
+    """A node of a graph. All of what may be said of it returns the node again."""
+
+    def __init__(self, graph: Graph, node: c.Node) -> None:
+        self.graph, self.node = graph, node
+
+    @property
+    def id(self) -> str:
+        return word(lib.gantry_graph_node_id(self.graph.handle, self.node))
+
+    def _set(self, function: Callable[..., None], *arguments: Any) -> Node:
+        function(self.graph._building(), self.node, *arguments)
+        return self
+
+    def arg(self, name: str, value: Where | float | Dynamic) -> Node:
+        """The region or the number for an argument."""
+        if isinstance(value, (Buffer, Region)):
+            region = _region_of(value)
+            if region.access is None:
+                return self._set(lib.gantry_node_arg, encoded(name), region.region)
+            return self._set(lib.gantry_node_arg_as, encoded(name), region.region, region.access)
+        if isinstance(value, Dynamic):
+            return self._set(lib.gantry_node_scalar_dynamic, encoded(name), _number(name, value.value))
+        return self._set(lib.gantry_node_scalar, encoded(name), _number(name, value))
+
+    def read(self, region: Where) -> Node:
+        return self._set(lib.gantry_node_read, _region_of(region).region)
+
+    def write(self, region: Where) -> Node:
+        return self._set(lib.gantry_node_write, _region_of(region).region)
+
+    def readwrite(self, region: Where) -> Node:
+        return self._set(lib.gantry_node_readwrite, _region_of(region).region)
+
+    def reduce(self, region: Where, op: str = "sum") -> Node:
+        return self._set(lib.gantry_node_reduce, _region_of(region).region, _word(Access, "access", op))
+
+    def after(self, *others: Node) -> Node:
+        """Runs after these as well."""
+        for other in others:
+            self._set(lib.gantry_node_after, other.node)
+        return self
+
+    def on(self, where: str | int) -> Node:
+        """Where: the id of a device, a kind, or an expression over `devices` that gives an index."""
+        return self._set(lib.gantry_node_on, encoded(str(where)))
+
+    def with_(self, other: Node) -> Node:
+        return self._set(lib.gantry_node_with, other.node)
+
+    def apart(self, other: Node) -> Node:
+        return self._set(lib.gantry_node_apart, other.node)
+
+    def when(self, flag: Where) -> Node:
+        """Runs only where the one element is not 0."""
+        return self._set(lib.gantry_node_when, _region_of(flag).region)
+
+    def priority(self, priority: int) -> Node:
+        return self._set(lib.gantry_node_priority, priority)
+
+    def cost(self, flops: float, nbytes: float) -> Node:
+        return self._set(lib.gantry_node_cost, flops, nbytes)
+
+    def time(self, us: float, device: str | None = None) -> Node:
+        """The time in us on every device, or on those of an id or kind."""
+        return self._set(lib.gantry_node_time, encoded(device), us)
+
+    def share(self, share: float) -> Node:
+        return self._set(lib.gantry_node_share, share)
+
+    def __repr__(self) -> str:
+        return f"<gantry.Node {self.id!r}>"
+
+
+class Repeat:
+    """A loop while its body is built, by `with`."""
+
+    def __init__(self, graph: Graph, count: int) -> None:
+        self.graph, self.count = graph, count
+
+    def __enter__(self) -> Repeat:
+        lib.gantry_graph_repeat(self.graph._building(), self.count)
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        lib.gantry_graph_repeat_end(self.graph._building())
+
+    def carry(self, prev: Buffer, next: Buffer) -> None:
+        """Before each later iteration `prev` takes the value of `next`, without a copy."""
+        lib.gantry_graph_carry(self.graph._building(), prev.buffer, next.buffer)
+
+    def until(self, flag: Buffer, every: int = 1) -> None:
+        """Ends after the first iteration that is a multiple of `every` where the one element is not 0."""
+        lib.gantry_graph_until(self.graph._building(), flag.buffer, every)
+
+
+class Graph(Owned):
+    """What depends on what. The first mistake in building it is told, with the line of the program, when the graph is checked or used."""
+
+    _free = lib.gantry_graph_free
+
+    def __init__(self, name: str = "graph", *, _handle: int | None = None) -> None:
+        self._handle = lib.gantry_graph_new(encoded(name)) if _handle is None else _handle
+        if self._handle is None:
+            raise OutOfMemoryError("out of host memory for a graph")
+        self._kernels: dict[str, Kernel] = {}  # C borrows their manifests
+        self._infos: dict[str, Info] | None = None
+        self._run: Run | None = None
+        self._checking, self._warned = threading.Lock(), False
+        self._externals: set[str] = set()
+        self._loaded = False
+
+    # ---- building ----
+
+    def _building(self) -> int:
+        """The handle for a building call, which is told the line of the program that is behind it."""
+        frame, _ = caller()
+        lib.gantry_graph_at(self.handle, frame.f_code.co_filename.encode(errors="replace"), frame.f_lineno)
+        return self.handle
+
+    def buffer(self, name: str, shape: int | Sequence[int], dtype: Any = "f32", *, init: float | None = None, output: bool = False,
+               cls: str | None = None, split: int | None = None, tiles: Sequence[int] | None = None) -> Buffer:
+        """A named array in C order. More can be said by methods of what comes back."""
+        extents = [whole("an extent", n) for n in (shape if isinstance(shape, Sequence) else [shape])]
+        table = (c_int64 * max(len(extents), 1))(*extents)
+        buffer = Buffer(self, name, lib.gantry_graph_buffer(self._building(), encoded(name), dtype_of(dtype), len(extents), table))
+        if cls is not None:
+            buffer.class_(cls)
+        if init is not None:
+            buffer.init(init)
+        if split is not None:
+            buffer.split(split)
+        if tiles is not None:
+            buffer.tiles(*tiles)
+        return buffer.output() if output else buffer
+
+    def input(self, name: str, shape: int | Sequence[int], dtype: Any = "f32", **more: Any) -> Buffer:
+        """A buffer that every start begins from what it is given."""
+        return self.buffer(name, shape, dtype, cls="input", **more)
+
+    def kernel(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """As `gantry.kernel`: @g.kernel makes a kernel of a function, and the graph knows it by its name."""
+        if function is None:
+            return lambda wrapped: self._know(Kernel(wrapped, **options))
+        return self._know(Kernel(function))
+
+    def _know(self, kernel: Kernel) -> Kernel:
+        known = self._kernels.get(kernel.name)
+        if known is None:
+            self._kernels[kernel.name] = kernel
+            lib.gantry_graph_add_kernel(self._building(), byref(kernel.manifest))
+        elif known is not kernel:
+            raise InvalidError(f'graph "{self.name}" has another kernel "{kernel.name}" already; give one of them a name of its own: '
+                               f'@gantry.kernel(name="...")')
+        return kernel
+
+    def _node(self, node: c.Node, args: Mapping[str, Any] | None, named: Mapping[str, Any]) -> Node:
+        made_ = Node(self, node)
+        for name, value in {**(args or {}), **named}.items():
+            made_.arg(name, value)
+        return made_
+
+    def node(self, kernel: str | Kernel, /, id: str | None = None, args: Mapping[str, Any] | None = None, **named: Any) -> Node:
+        """A node of a kernel, of the library or of Python: each argument is a buffer, a region, a number or a `Dynamic` number. `args` has
+        those whose names Python does not take."""
+        name = self._know(kernel).name if isinstance(kernel, Kernel) else kernel
+        return self._node(lib.gantry_graph_kernel(self._building(), encoded(id), encoded(name)), args, named)
+
+    def map(self, formulas: str, /, id: str | None = None, args: Mapping[str, Any] | None = None, **named: Any) -> Node:
+        """Maths on each element: g.map("y = sqrt(x) * s + 1", x=x, y=y, s=2)."""
+        return self._node(lib.gantry_graph_map(self._building(), encoded(id), encoded(formulas)), args, named)
+
+    def reduce(self, formulas: str, /, id: str | None = None, args: Mapping[str, Any] | None = None, **named: Any) -> Node:
+        """Reductions: g.reduce("s = sum(square(x - y))", s=s, x=x, y=y)."""
+        return self._node(lib.gantry_graph_reduce(self._building(), encoded(id), encoded(formulas)), args, named)
+
+    def copy(self, source: Where, target: Where, id: str | None = None) -> Node:
+        return Node(self, lib.gantry_graph_copy(self._building(), encoded(id), _region_of(source).region, _region_of(target).region))
+
+    def fill(self, target: Where, value: float, id: str | None = None) -> Node:
+        return Node(self, lib.gantry_graph_fill(self._building(), encoded(id), _region_of(target).region, value))
+
+    def collective(self, kind: str, ins: Iterable[Where], outs: Iterable[Where], op: str | None = None, root: int = 0,
+                   id: str | None = None) -> Node:
+        """ "all_reduce" and the like; regions in the order of ranks."""
+        given = [_region_of(r).region for r in ins]
+        got = [_region_of(r).region for r in outs]
+        node = lib.gantry_graph_collective(
+            self._building(), encoded(id), _word(Collective, "collective", kind), 0 if op is None else _word(Access, "access", op),
+            len(given), (c.Region * max(len(given), 1))(*given), len(got), (c.Region * max(len(got), 1))(*got), root)
+        return Node(self, node)
+
+    def work(self, id: str | None = None) -> Node:
+        """Only a cost and accesses: schedules and simulates, and is never run."""
+        return Node(self, lib.gantry_graph_work(self._building(), encoded(id)))
+
+    def repeat(self, count: int) -> Repeat:
+        """with g.repeat(10): nodes that are added within run so many times."""
+        return Repeat(self, count)
+
+    def fuse(self) -> None:
+        """Neighbouring maps become one node when the graph is checked, where that changes no bit of any result."""
+        lib.gantry_graph_fuse(self._building())
+
+    def limit(self, most: int) -> None:
+        """The most nodes, parts and tasks that the graph may expand to."""
+        lib.gantry_graph_limit(self._building(), most)
+
+    # ---- looking ----
+
+    def check(self) -> Graph:
+        """Finds every mistake that does not depend on a machine; the graph cannot be changed any more. Warnings become GantryWarning."""
+        with self._checking:  # threads may share a graph that was checked, and any of them may be the first to need it
+            must(lib.gantry_graph_check, self.handle)
+            tell, self._warned = not self._warned, True
+        warning, i = c.ErrorRecord(), 0
+        while tell and lib.gantry_graph_warning(self.handle, i, byref(warning)):
+            warnings.warn(str(error_of(warning)), GantryWarning, stacklevel=caller()[1])
+            i += 1
+        return self
+
+    @property
+    def name(self) -> str:
+        return word(lib.gantry_graph_name(self.handle))
+
+    @property
+    def infos(self) -> dict[str, Info]:
+        """What there is to know of each buffer, by its name."""
+        if self._infos is not None:
+            return self._infos
+        found = {}
+        for i in range(lib.gantry_graph_buffer_count(self.handle)):
+            buffer, info = c.Buffer(i, 0), c.BufferInfo()
+            must(lib.gantry_graph_buffer_info, self.handle, buffer, byref(info))
+            name, shape = word(info.name), tuple(info.shape[:info.rank])
+            tiles = tuple(info.by_axis[:info.rank]) if info.by_axis else ()
+            found[name] = Info(name, DTYPES[info.dtype], shape, BufferClass(info.cls).name.lower(), bool(info.output), info.parts, tiles,
+                               info.bytes, info.rtol, info.atol, bool(info.equal_nan), buffer)
+        return found
+
+    def seal(self) -> dict[str, Info]:
+        """Checks the graph, so that what is known of its buffers stays as it is."""
+        if self._infos is None:
+            self.check()
+            self._infos = self.infos
+        return self._infos
+
+    def info(self, name: str, of: str = "buffer") -> Info:
+        every = self.seal()
+        if name in every:
+            return every[name]
+        fitting = [n for n, i in every.items() if of == "buffer" or (i.output if of == "output" else i.takes_contents)]
+        raise InvalidError(f'graph "{self.name}" has no {of} "{name}"{did_you_mean(name, fitting)}; it has {listed(fitting)}')
+
+    def is_external(self, name: str) -> bool:
+        """True if the program keeps the buffer in the memory of a device."""
+        if self._loaded:
+            self._externals = {name for name, form in json.loads(self.json())["buffers"].items() if "external" in form}
+            self._loaded = False
+        return name in self._externals
+
+    @property
+    def nodes(self) -> list[str]:
+        """The ids of all nodes."""
+        return [word(lib.gantry_graph_node_id(self.handle, c.Node(i, 0))) for i in range(lib.gantry_graph_node_count(self.handle))]
+
+    def find(self, id: str) -> Node:
+        """The node of an id."""
+        node = lib.gantry_graph_find_node(self.handle, encoded(id))
+        if node.id == c.NONE:
+            raise InvalidError(f'graph "{self.name}" has no node "{id}"{did_you_mean(id, self.nodes)}; it has {listed(self.nodes)}')
+        return Node(self, node)
+
+    def json(self) -> str:
+        """The graph's normal form."""
+        self.check()
+        return text_from(lib.gantry_graph_json, self.handle)
+
+    def dot(self) -> str:
+        """For Graphviz."""
+        self.check()
+        return text_from(lib.gantry_graph_export, self.handle, c.Format.DOT)
+
+    # ---- scheduling and running ----
+
+    def schedule(self, machine: Machine | FilePath | int | None = None, **options: Any) -> Schedule:
+        """Who, when and at which address, on a `Machine`, that of a machine file, or so many devices (GPUs where there are some, else
+        virtual ones of the CPU); None: the machine that the graph names, else this computer. Options: see `Schedule`."""
+        from .schedule import Schedule
+        return Schedule(self, machine, **options)
+
+    def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
+        """Runs the graph on this computer and returns its outputs. The first call schedules it; later ones start it again, so that
+        buffers of class "state" go on, and inputs that are not given are as before."""
+        if self._run is None:
+            self._run = self.schedule().run()
+        return self._run(inputs, **named)
+
+    def close(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            run.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<gantry.Graph, closed>"
+        buffers, nodes = lib.gantry_graph_buffer_count(self.handle), lib.gantry_graph_node_count(self.handle)
+        return f"<gantry.Graph {self.name!r}: {buffers} buffers, {nodes} nodes>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return _draw.bundle(repr(self), _draw.svg(self.dot()))
+
+    def _repr_svg_(self) -> str | None:
+        return _draw.svg(self.dot())
+
+
+def _load_options(params: Mapping[str, Any] | None, inputs: Mapping[str, FilePath] | None, allow_code: bool,
+                  devices: int | Machine, max_nodes: int, fuse: bool) -> c.LoadOptions:
+    given = [f"{name}={value}" for name, value in (params or {}).items()]
+    files = [f"{name}={os.fspath(path)}" for name, path in (inputs or {}).items()]
+    return c.LoadOptions(params=strings(given), param_count=len(given), inputs=strings(files), input_count=len(files),
+                         allow_code=allow_code, max_nodes=max_nodes, fuse=fuse,
+                         devices=devices if isinstance(devices, int) else devices.workers)
+
+
+def _loaded(handle: int) -> Graph:
+    graph = Graph(_handle=handle)
+    graph._loaded = True
+    graph.check()
+    return graph
+
+
+def load(path: FilePath, params: Mapping[str, Any] | None = None, *, inputs: Mapping[str, FilePath] | None = None,
+         allow_code: bool = False, devices: int | Machine = 0, max_nodes: int = 0, fuse: bool = True) -> Graph:
+    """Reads a graph file. `params` override those of the file; sizes of params that the file leaves open come from `inputs`, .npy files by
+    buffer; `devices` is the number that expressions call so; `allow_code`: kernels that name code to compile or load are accepted."""
+    options = _load_options(params, inputs, allow_code, devices, max_nodes, fuse)
+    return _loaded(made(lib.gantry_graph_load, encoded(path), byref(options)))
+
+
+def parse(graph: str | Mapping[str, Any], params: Mapping[str, Any] | None = None, *, name: str | None = None,
+          folder: FilePath | None = None, allow_code: bool = False, devices: int | Machine = 0, max_nodes: int = 0,
+          fuse: bool = True) -> Graph:
+    """The same from JSON, or from what json.loads makes of it. Files that it names are refused unless `folder` says where they are."""
+    data = (graph if isinstance(graph, str) else json.dumps(graph)).encode()
+    options = _load_options(params, None, allow_code, devices, max_nodes, fuse)
+    return _loaded(made(lib.gantry_graph_parse, data, len(data), encoded(name), encoded(folder), byref(options)))

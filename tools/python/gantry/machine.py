@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine: which devices there are, measured, read or invented."""
+from __future__ import annotations
+
+import ctypes
+import os
+import warnings
+from ctypes import byref, c_void_p
+from typing import NamedTuple
+
+from ._library import Owned, caller, encoded, lib, made, must, text_from, word
+from ._structs import DeviceInfo
+from .errors import GantryWarning, InvalidError
+
+
+class Device(NamedTuple):
+    id: str
+    kind: str
+    gpu: bool
+    memory: int  # index of the memory it works in
+    lanes: int
+
+
+def usable(backend: str) -> bool:
+    """True if the back end ("host", "cuda", "sim") can be used on this computer."""
+    i = 0
+    while (name := lib.gantry_backend_name(i)) is not None:
+        if name.decode() == backend:
+            return bool(lib.gantry_backend_usable(i))
+        i += 1
+    return False
+
+
+class Machine(Owned):
+    """Devices, memories and routes. Never changed once made; may be used by several threads."""
+
+    _free = lib.gantry_machine_free
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    @classmethod
+    def detect(cls) -> Machine:
+        """This computer, with what was measured on it before (`gantry machine calibrate`)."""
+        here = cls(made(lib.gantry_machine_detect, None))
+        text, known = c_void_p(), c_void_p()
+        must(lib.gantry_machine_recall, byref(known), here.handle, byref(text))
+        if text.value and known.value == here.handle:  # something is known and cannot be used
+            warnings.warn(ctypes.string_at(text.value).decode(), GantryWarning, stacklevel=caller()[1])
+        lib.gantry_free(text)
+        assert known.value is not None
+        return cls(known.value)
+
+    @classmethod
+    def virtual(cls, devices: int) -> Machine:
+        """So many virtual devices on the CPU of this computer, each with a memory of its own."""
+        return cls(made(lib.gantry_machine_virtual, devices))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Machine:
+        return cls(made(lib.gantry_machine_load, encoded(path)))
+
+    @classmethod
+    def parse(cls, text: str, name: str | None = None) -> Machine:
+        """From JSON; `name` stands in messages."""
+        data = text.encode()
+        return cls(made(lib.gantry_machine_parse, data, len(data), encoded(name)))
+
+    def select(self, devices: str | int) -> Machine:
+        """A machine with some of the devices: 4 is the first four, "id:0,2" or "id:gpu0,gpu2" those by index or id."""
+        return Machine(made(lib.gantry_machine_select, self.handle, encoded(str(devices))))
+
+    @property
+    def name(self) -> str:
+        return word(lib.gantry_machine_name(self.handle))
+
+    @property
+    def workers(self) -> int:
+        """How many devices nodes are placed on; expressions of a graph call it `devices`."""
+        return int(lib.gantry_machine_worker_count(self.handle))
+
+    @property
+    def devices(self) -> list[Device]:
+        found = []
+        for i in range(lib.gantry_machine_device_count(self.handle)):
+            info = DeviceInfo()
+            must(lib.gantry_machine_device, self.handle, i, byref(info))
+            found.append(Device(word(info.id), word(info.kind), bool(info.gpu), info.memory, info.lanes))
+        return found
+
+    def json(self) -> str:
+        return text_from(lib.gantry_machine_json, self.handle)
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<gantry.Machine, closed>"
+        return f"<gantry.Machine {self.name!r}: {', '.join(device.id for device in self.devices)}>"
+
+
+def machine_for(machine: Machine | str | os.PathLike[str] | int | None) -> Machine:
+    """What `schedule` takes for a machine, as one. A number counts GPUs where they can be used, else virtual devices."""
+    if isinstance(machine, Machine):
+        return machine
+    if machine is None:
+        return Machine.detect()
+    if isinstance(machine, bool) or not isinstance(machine, (int, str, os.PathLike)):
+        raise InvalidError(f"machine is {machine!r}; give a gantry.Machine, the path of a machine file, a number of devices, or None")
+    if isinstance(machine, int):
+        return Machine.detect().select(machine) if usable("cuda") else Machine.virtual(machine)
+    return Machine.load(machine)

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carrying a schedule out, again and again."""
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import threading
+import weakref
+from collections import deque
+from contextlib import contextmanager
+from ctypes import byref, c_uint64, c_void_p
+from typing import TYPE_CHECKING, Any, Iterator, Mapping
+
+from . import _structs as c
+from . import _kernels as kernels
+from ._arrays import Info, address_of, as_input, as_target, device_pointer, need_numpy, view_of
+from ._library import Owned, encoded, lib, made, must, text_from, word
+from ._structs import Status
+from .errors import Error, InvalidError, KernelError, error_of
+from .graph import Node
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
+
+_UNBOUND = object()
+_live: weakref.WeakSet[Run] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Threads of the library must not call kernels of an interpreter that is gone."""
+    for run in list(_live):
+        Owned.close(run)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunInfo:
+    backend: str
+    replay: str
+    predicted_us: float
+    last_us: float  # of the last start that was waited for
+    starts: int
+    iterations: int
+
+
+class Start:
+    """A start that was made, and its outputs once it has ended."""
+
+    def __init__(self, run: Run, ticket: int, targets: dict[str, Any]) -> None:
+        self._run: Run | None = run  # until it has ended
+        self.ticket = ticket
+        self._targets = targets  # arrays of the user that it writes to
+        self._outputs: dict[str, Any] | None = None
+        self._error: Error | None = None
+
+    @property
+    def done(self) -> bool:
+        """True if its outputs are here, or its failure is known. It is found out by waiting, not by itself."""
+        return self._outputs is not None or self._error is not None
+
+    def result(self) -> dict[str, Any]:
+        """Waits until it has ended. Its outputs by name; what failed is raised, every time."""
+        if self._run is not None:
+            self._run._finish(self)
+        if self._error is not None:
+            raise self._error
+        assert self._outputs is not None
+        return self._outputs
+
+
+class Run(Owned):
+    """Made by `Schedule.run`. Used by one thread at a time; several runs of one schedule can be under way at once."""
+
+    _free = lib.gantry_run_free
+
+    def __init__(self, schedule: Schedule, *, backend: str | None = None, check: bool = False, allow_code: bool = False, seed: int = 0,
+                 deadline_us: float = 0.0, record_trace: bool = False, apart: bool = False) -> None:
+        need_numpy()
+        self.schedule = schedule  # has the graph, which has the kernels of Python that C borrows
+        self._number = kernels.new_run_number()
+        self._lock = threading.Lock()
+        self._record, self._ticket, self._at, self._count = c.ErrorRecord(), c_uint64(), c_void_p(), c_uint64()
+        self._record_ref, self._ticket_ref, self._at_ref, self._count_ref = map(byref, (self._record, self._ticket, self._at, self._count))
+        self._infos = schedule.graph.seal()
+        self._bound: dict[str, Any] = {}  # what C reads at the next start
+        self._targets: dict[str, Any] = {}  # what it writes to then; replaced, never changed
+        self._retired: deque[tuple[int, Any]] = deque()  # what was bound before, until the start of this ticket has ended
+        self._started = 0  # the last ticket that is known here
+        self._views: dict[tuple[str, int | None], Any] = {}  # outputs in memory of the run, by name and address
+        self._pending: deque[Start] = deque()
+        self._in_flight = max(schedule.summary.in_flight, 1)
+        options = c.RunOptions(backend=encoded(backend), check=check, allow_code=allow_code, seed=seed, deadline_us=deadline_us,
+                               record_trace=record_trace, apart=apart)
+        kernels.opening.run = self._number
+        try:
+            self._handle = made(lib.gantry_run_new, schedule.handle, byref(options))
+        finally:
+            kernels.opening.run = 0
+        executes = self.info.backend != "sim"
+        self._fetched = [info for info in self._infos.values() if info.output and executes]
+        _live.add(self)
+
+    # ---- errors ----
+
+    def _enter(self) -> None:
+        """From here to `_leave` no other thread uses the run. A lock that waited would wait for ever in a kernel of the run itself."""
+        if not self._lock.acquire(False):
+            raise InvalidError("a run is used by two threads at once, or by a kernel of its own; make a run for each thread "
+                               "(schedule.run()), or guard it with a lock")
+
+    @contextmanager
+    def _alone(self) -> Iterator[int]:
+        self._enter()
+        try:
+            yield self.handle
+        finally:
+            self._lock.release()
+
+    def _must(self, status: int) -> None:
+        if status:
+            raise self._told(error_of(self._record))
+
+    def _told(self, error: Error) -> Error:
+        """The library's error, with the exception of the kernel in Python that is behind it."""
+        if error.status != Status.E_KERNEL:
+            return error
+        noted = kernels.failures.get(self._number, []) + kernels.failures[0]
+        for failure in noted:
+            if f'"{failure.node}"' in error.text:
+                told = f'{error.text}; kernel "{failure.kernel}" raised {type(failure.error).__name__}: {failure.error}'
+                error = KernelError(told, file=error.file, line=error.line, column=error.column, where=error.where, device=error.device)
+                error.__cause__ = failure.error
+                break
+        kernels.failures[self._number].clear()
+        return error
+
+    # ---- binding ----
+
+    def _retire(self, array: Any) -> None:
+        """Keeps what was bound until no start can use it: also one during which an interrupt came, whose ticket is not known here."""
+        if array is not None:
+            self._retired.append((self._started + 1, array))
+
+    def _ended(self, ticket: int) -> None:
+        """The start of this ticket has ended, and those before it have."""
+        while self._retired and self._retired[0][0] <= ticket:
+            self._retired.popleft()
+
+    def _need_external(self, info: Info, role: str) -> None:
+        if not self.schedule.graph.is_external(info.name):
+            raise InvalidError(f'{role} "{info.name}" was given an array on a GPU, but is in memory of the host; copy it to the host, or '
+                               'make the buffer external, .external("gpu0")')
+
+    def _bind_input(self, name: str, value: Any) -> int | None:
+        """Binds an input; the stream that has to be waited for, where it comes from a GPU."""
+        info = self.schedule.graph.info(name, "input")
+        stream, held = None, value
+        if hasattr(value, "__cuda_array_interface__"):
+            self._need_external(info, "input")
+            address, stream = device_pointer(info, "input", value)
+        else:
+            held = as_input(info, value)
+            address = address_of(held)
+        self._must(lib.gantry_run_bind(self.handle, info.buffer, address, info.nbytes, self._record_ref))
+        self._retire(self._bound.get(name))
+        self._bound[name] = held
+        return stream
+
+    def _bind_inputs(self, inputs: Mapping[str, Any], stream: int | None) -> int | None:
+        """Binds what is not bound already; the stream that the start has to go on."""
+        bound = self._bound
+        for name, value in inputs.items():
+            if bound.get(name, _UNBOUND) is value and not hasattr(value, "__cuda_array_interface__"):
+                continue
+            before = self._bind_input(name, value)
+            if before is not None and stream is not None and before != stream:
+                raise InvalidError(f'input "{name}" is ready on stream {before}, but the start is to go on stream {stream}; use one '
+                                   "stream, or synchronise and give an array without one")
+            stream = before if stream is None else stream
+        return stream
+
+    def _bind_target(self, name: str, value: Any) -> None:
+        info = self.schedule.graph.info(name, "output")
+        if hasattr(value, "__cuda_array_interface__"):
+            self._need_external(info, "output")
+            address, _ = device_pointer(info, "output", value)
+        else:
+            address = address_of(as_target(info, value))
+        self._must(lib.gantry_run_bind_output(self.handle, info.buffer, address, info.nbytes, self._record_ref))
+        self._retire(self._targets.get(name))
+        self._targets = {**self._targets, name: value}
+
+    def bind(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> Run:
+        """Inputs, states and constants begin with these arrays: contiguous arrays of the right element type where they are, which must not
+        change until the start has ended; others as one copy. They stay bound until they are given anew."""
+        with self._alone():
+            self._bind_inputs({**(inputs or {}), **named}, None)
+        return self
+
+    def bind_output(self, outputs: Mapping[str, Any] | None = None, /, **named: Any) -> Run:
+        """Results are written to these arrays, from the next start on: contiguous, writable, of the right element type. A result is then
+        the array itself, not a copy."""
+        with self._alone():
+            for name, value in {**(outputs or {}), **named}.items():
+                self._bind_target(name, value)
+        return self
+
+    def set_scalar(self, node: Node | str, name: str, value: float) -> None:
+        """Changes a `Dynamic` scalar, while no start is under way."""
+        found = self.schedule.graph.find(node if isinstance(node, str) else node.id)
+        with self._alone() as handle:
+            self._must(lib.gantry_run_set_scalar(handle, found.node, encoded(name), value, self._record_ref))
+
+    # ---- starting ----
+
+    def start(self, inputs: Mapping[str, Any] | None = None, /, *, stream: int | None = None, **named: Any) -> Start:
+        """Starts with these inputs and returns at once, unless as many starts as may overlap are under way (`Summary.in_flight`): then the
+        oldest is waited for. `stream`: a CUDA stream, in whose order the start goes."""
+        with self._alone():
+            stream = self._bind_inputs({**inputs, **named} if inputs else named, stream)
+            while len(self._pending) >= self._in_flight:
+                self._finish_oldest()
+            start = Start(self, self._begin(stream), self._targets)
+            self._pending.append(start)
+            return start
+
+    def _begin(self, stream: int | None) -> int:
+        """The ticket of a start."""
+        if stream is None:
+            self._must(lib.gantry_run_start(self.handle, self._ticket_ref, self._record_ref))
+        else:
+            self._must(lib.gantry_run_start_on(self.handle, stream, self._ticket_ref, self._record_ref))
+        self._started = self._ticket.value
+        return self._started
+
+    def _end(self, ticket: int, targets: Mapping[str, Any]) -> dict[str, Any]:
+        """Waits for a start and takes its outputs."""
+        status = lib.gantry_run_wait(self.handle, ticket, self._record_ref)
+        if status != Status.E_TIMEOUT:  # what hung may still write
+            self._ended(ticket)
+        if status:
+            self._must(status)
+        return {info.name: self._output(info, targets) for info in self._fetched}
+
+    def _finish_oldest(self) -> None:
+        """Its memory is needed: its outputs are taken out of it, and a failure is told now."""
+        start = self._pending.popleft()
+        try:
+            start._outputs = self._end(start.ticket, start._targets)
+        except Error as error:
+            start._error = error
+            raise
+        finally:
+            start._run, start._targets = None, {}
+
+    def _output(self, info: Info, targets: Mapping[str, Any]) -> Any:
+        if info.name in targets:
+            return targets[info.name]
+        status = lib.gantry_run_output(self.handle, info.buffer, self._at_ref, self._count_ref, self._record_ref)
+        if status:
+            self._must(status)
+        if self._count.value != info.nbytes:
+            raise InvalidError(f"output {info} has {info.nbytes} bytes, but the library gave {self._count.value}: they do not belong "
+                               "together; install the package of this version of the library")
+        key = info.name, self._at.value
+        view = self._views.get(key)
+        if view is None:
+            view = self._views[key] = view_of(self._at.value or 0, info.shape, info.dtype, True)
+        return view.copy()
+
+    def _finish(self, start: Start) -> None:
+        with self._alone():
+            while not start.done and self._pending:
+                try:
+                    self._finish_oldest()
+                except Error:
+                    pass  # the start that it is of has it
+        if not start.done:
+            raise InvalidError("the run of this start was closed before its outputs were asked for; call result() first")
+
+    def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
+        """Starts with these inputs, waits, and returns the outputs by name."""
+        self._enter()
+        try:
+            stream = self._bind_inputs({**inputs, **named} if inputs else named, None)
+            while self._pending:
+                self._finish_oldest()
+            return self._end(self._begin(stream), self._targets)
+        finally:
+            self._lock.release()
+
+    # ---- looking ----
+
+    @property
+    def info(self) -> RunInfo:
+        figures = c.RunInfo()
+        must(lib.gantry_run_get_info, self.handle, byref(figures))
+        return RunInfo(word(figures.backend), word(figures.replay), figures.predicted_us, figures.last_us, figures.starts,
+                       figures.iterations)
+
+    def trace(self) -> str:
+        """The last start as a Chrome trace, next to the prediction; needs `record_trace=True`."""
+        with self._alone() as handle:
+            return text_from(lib.gantry_run_trace, handle)
+
+    def close(self) -> None:
+        """Waits for what is under way, whose outputs stay with their `Start`; a failure that nobody was told of is raised."""
+        if self._handle is None:
+            return
+        with self._alone():
+            try:
+                while self._pending:
+                    self._finish_oldest()
+            finally:
+                super().close()
+                kernels.failures.pop(self._number, None)
+                self._bound, self._targets = {}, {}
+                self._retired.clear()
+
+    def __del__(self) -> None:
+        super().__del__()
+        kernels.failures.pop(getattr(self, "_number", 0) or -1, None)
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<gantry.Run, closed>"
+        info = self.info
+        return f"<gantry.Run of {self.schedule.graph.name!r}: {info.backend}, {info.starts} starts, the last took {info.last_us:.6g} us>"

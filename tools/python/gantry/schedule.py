@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The schedule: the complete answer for one graph on one machine."""
+from __future__ import annotations
+
+import dataclasses
+import json
+from ctypes import byref, c_void_p
+from typing import TYPE_CHECKING, Any
+
+from . import _draw
+from . import _structs as c
+from ._library import Owned, encoded, lib, made, must, text_from, word
+from .graph import FilePath, Graph, Node
+from .errors import InvalidError
+from .machine import Machine, machine_for
+
+if TYPE_CHECKING:
+    from .run import Run
+
+TIMELINES = {"svg": c.Format.SVG, "html": c.Format.HTML, "chrome": c.Format.CHROME}
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """Figures of a schedule; gantry/schedule.h says what each means."""
+
+    makespan_us: float
+    bound_us: float
+    gap: float
+    nodes: int
+    ops: int
+    copies: int
+    collectives: int
+    events: int
+    bytes_moved: int
+    period_us: float
+    period_bound_us: float
+    in_flight: int
+    recomputed: int
+    bytes_needed: int
+
+
+def _machine_of(graph: Graph, machine: Machine | FilePath | int | None) -> Machine:
+    if machine is None:
+        named = c_void_p()
+        must(lib.gantry_graph_machine, byref(named), graph.handle)
+        if named.value:
+            return Machine(named.value)
+    return machine_for(machine)
+
+
+class Schedule(Owned):
+    """Made by `Graph.schedule`. Never changed once made; may be used by several threads, and run several times at once."""
+
+    _free = lib.gantry_schedule_free
+
+    def __init__(self, graph: Graph, machine: Machine | FilePath | int | None = None, *, policy: str | None = None,
+                 effort: int = -1, optimal: bool = False, seed: int = 0, objective: str | None = None, max_memory: str | None = None,
+                 replay: str | None = None, balance: str | None = None, spill: str | None = None, in_flight: int = 0,
+                 unroll: int = 0) -> None:
+        graph.seal()
+        self.graph = graph  # has the kernels of Python that C borrows
+        options = c.ScheduleOptions(
+            policy=encoded(policy), effort=effort, optimal=optimal, seed=seed, objective=encoded(objective), max_memory=encoded(max_memory),
+            replay=encoded(replay), balance=encoded(balance), spill=encoded(spill), in_flight=in_flight, unroll=unroll)
+        where = machine if isinstance(machine, Machine) else _machine_of(graph, machine)
+        try:
+            self._handle = made(lib.gantry_schedule_new, graph.handle, where.handle, byref(options))
+        finally:
+            if where is not machine:
+                where.close()
+
+    @classmethod
+    def load(cls, path: FilePath, graph: Graph) -> Schedule:
+        """A schedule from a file, for its graph. It is proved right for it first."""
+        graph.seal()
+        self = cls.__new__(cls)
+        self.graph = graph
+        self._handle = made(lib.gantry_schedule_load, encoded(path))
+        must(lib.gantry_schedule_attach, self._handle, graph.handle)
+        return self
+
+    # ---- figures ----
+
+    @property
+    def summary(self) -> Summary:
+        figures = c.ScheduleSummary()
+        must(lib.gantry_schedule_summarize, self.handle, byref(figures))
+        return Summary(**{field.name: getattr(figures, field.name) for field in dataclasses.fields(Summary)})
+
+    @property
+    def makespan(self) -> float:
+        """Predicted time of a start in us, with contention, uploads and fetches."""
+        return self.summary.makespan_us
+
+    @property
+    def bound(self) -> float:
+        """No schedule on this machine takes less, in us."""
+        return self.summary.bound_us
+
+    @property
+    def policy(self) -> str:
+        return word(lib.gantry_schedule_policy(self.handle))
+
+    def report(self) -> dict[str, Any]:
+        """The keys of `gantry schedule --json`."""
+        report: dict[str, Any] = json.loads(text_from(lib.gantry_schedule_export, self.handle, c.Format.REPORT))
+        return report
+
+    def _node(self, node: Node | str) -> Node:
+        return self.graph.find(node if isinstance(node, str) else node.id)
+
+    def explain(self, node: Node | str) -> str:
+        """Why a node is where it is: each device that was looked at, when the data would be there, and what it waits for."""
+        return text_from(lib.gantry_schedule_explain, self.handle, self._node(node).node)
+
+    def device_of(self, node: Node | str) -> int:
+        """Index of the device that runs the node, or -1."""
+        return int(lib.gantry_schedule_device_of(self.handle, self._node(node).node))
+
+    # ---- pictures and files ----
+
+    def text(self) -> str:
+        """A summary for people."""
+        return text_from(lib.gantry_schedule_export, self.handle, c.Format.TEXT)
+
+    def dot(self) -> str:
+        """The placed schedule for Graphviz."""
+        return text_from(lib.gantry_schedule_export, self.handle, c.Format.DOT)
+
+    def timeline(self, form: str = "svg") -> str:
+        """When what is done where: "svg", "html", or "chrome", the JSON that Perfetto reads."""
+        if form not in TIMELINES:
+            raise InvalidError(f"a timeline is {form!r}; it can be {', '.join(map(repr, TIMELINES))}")
+        return text_from(lib.gantry_schedule_export, self.handle, TIMELINES[form])
+
+    def json(self) -> str:
+        return text_from(lib.gantry_schedule_json, self.handle)
+
+    def save(self, path: FilePath) -> None:
+        must(lib.gantry_schedule_save, self.handle, encoded(path))
+
+    # ---- running ----
+
+    def run(self, **options: Any) -> Run:
+        """Everything that starts need. Options: see `Run`."""
+        from .run import Run
+        return Run(self, **options)
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<gantry.Schedule, closed>"
+        s = self.summary
+        return (f"<gantry.Schedule of {self.graph.name!r}: {s.makespan_us:.6g} us predicted, {s.nodes} nodes, {s.ops} ops, policy "
+                f"{self.policy}>")
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return _draw.bundle(repr(self), self.timeline("svg"))
+
+    def _repr_svg_(self) -> str:
+        return self.timeline("svg")

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every block of Python in docs/python.md and README.md, run in order: asserts hold, and what comments behind a print say is printed."""
+import contextlib
+import io
+import os
+import re
+import sys
+
+from suite import ROOT
+
+
+def blocks(text):
+    """The line each block begins at, and its program."""
+    for found in re.finditer(r"```python\n(.*?)```", text, re.S):
+        yield text.count("\n", 0, found.start(1)) + 1, found.group(1)
+
+
+def promised(program):
+    """What comments behind a plain print(error) say of its output, without the place in front."""
+    return [text.removeprefix("...: ") for text in re.findall(r"print\(error\) +# (.*)", program)]
+
+
+def check(path, least):
+    text, names, seen, wrong = (ROOT / path).read_text(), {"__name__": path}, 0, 0
+    for line, program in blocks(text):
+        seen += 1
+        told = io.StringIO()
+        with contextlib.redirect_stdout(told):
+            exec(compile("\n" * (line - 1) + program, path, "exec"), names)
+        missing = [words for words in promised(program) if words not in told.getvalue()]
+        shown = re.search(r"```\n\nprints `([^`]*)`", text[text.index(program):text.index(program) + len(program) + 200])
+        if shown and shown.group(1) not in told.getvalue():
+            missing.append(shown.group(1))
+        for words in missing:
+            print(f"{path}:{line}: {words!r} was not printed, but:\n{told.getvalue()}")
+            wrong += 1
+    print(f"{path}: {seen} blocks")
+    assert seen >= least, f"{path} has {seen} blocks of Python, {least} were expected"
+    return wrong
+
+
+os.chdir(ROOT)
+sys.exit(check("docs/python.md", 9) + check("README.md", 1) > 0)

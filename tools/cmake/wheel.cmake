@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# A wheel of the Python package with the library and its modules in it, for the computer that it is made on:
+#   cmake -DSOURCE=tools/python -DLIBRARY=libgantry.so -DMODULES=folder -DFOLDER=where -DPYTHON=python3 -DPROCESSOR=x86_64 -P wheel.cmake
+set(tree ${FOLDER}/source)
+file(REMOVE_RECURSE ${tree})
+file(COPY ${SOURCE}/ DESTINATION ${tree} PATTERN __pycache__ EXCLUDE)
+file(REAL_PATH ${LIBRARY} library)
+configure_file(${library} ${tree}/gantry/lib/libgantry.so COPYONLY)
+file(GLOB modules ${MODULES}/gantry-*.so)
+foreach(module IN LISTS modules)
+  file(COPY ${module} DESTINATION ${tree}/gantry/lib/gantry)
+endforeach()
+file(WRITE ${tree}/setup.cfg "[bdist_wheel]\nplat_name = linux_${PROCESSOR}\n")
+execute_process(
+  COMMAND ${PYTHON} -m pip --disable-pip-version-check wheel -q --no-index --no-build-isolation --no-deps -w ${FOLDER} ${tree}
+  COMMAND_ERROR_IS_FATAL ANY)
+file(REMOVE_RECURSE ${tree})

@@ -183,7 +183,7 @@ START_TEST(slowed)
     char replay[720];
     world w = make(&problems[_i], gpus, "device", true);
     begin_slowing(&other);
-    compare_with_host(w.g, w.s, small ? 3 : 500, replay, sizeof replay);
+    compare_with_host(w.g, w.s, small ? 3 : 100, replay, sizeof replay);
     end_slowing(&other);
     printf("held: ring %d on %d, slowed %d times: %s\n", _i, gpus, other.starts, replay);
     ck_assert_msg(strncmp(replay, "device", 6) == 0, "%s", replay);

@@ -94,13 +94,16 @@ static bool can_link(const gy_kernel *kernel)
                                GY_MATHS_BLOCK * gy_maths_total_bytes(kernel->program->maths) <= MOST_ROOM);
 }
 
-static bool is_used(const gy_cuda *h, uint32_t kernel)
+/* The number of each kernel that a launch calls becomes 1. */
+static void mark_used(gy_cuda *h)
 {
     const gantry_schedule *s = h->job->schedule;
-    bool used = false;
-    for (size_t i = 0; i < s->ops.count && !used; i++)
-        used = s->ops.at[i].kind == GY_OP_LAUNCH && h->job->graph->nodes.at[s->ops.at[i].node].kernel == kernel;
-    return used;
+    for (size_t i = 0; i < s->ops.count; i++) {
+        uint32_t kernel =
+            s->ops.at[i].kind == GY_OP_LAUNCH ? h->job->graph->nodes.at[s->ops.at[i].node].kernel : GY_NONE;
+        if (kernel != GY_NONE)
+            h->resident->linked.number[kernel] = 1;
+    }
 }
 
 /* Numbers functions of formulas, from behind those that workers know; and finds the most shared memory that they use.
@@ -109,13 +112,16 @@ static uint32_t number_all(gy_cuda *h)
 {
     gy_resident_linked *l = &h->resident->linked;
     uint32_t kernels = 0;
+    mark_used(h);
     for (uint32_t k = 0; k < h->job->graph->kernels.count; k++) {
         const gy_kernel *kernel = &h->job->graph->kernels.at[k];
-        if (!can_link(kernel) || !is_used(h, k))
+        bool wanted = l->number[k] && can_link(kernel);
+        l->number[k] = wanted ? GY_RESIDENT_FUNCTIONS + KINDS * kernels : 0;
+        kernels += wanted;
+        if (!wanted)
             continue;
         size_t room =
             kernel->program->maths->reduces ? GY_MATHS_BLOCK * gy_maths_total_bytes(kernel->program->maths) : 0;
-        l->number[k] = GY_RESIDENT_FUNCTIONS + KINDS * kernels++;
         l->shared = room + PLACES_BYTES > l->shared ? (uint32_t)(room + PLACES_BYTES) : l->shared;
     }
     return kernels;

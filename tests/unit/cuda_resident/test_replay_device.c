@@ -4,6 +4,7 @@
  * order that a seed decides, and see each other's stores late (FAKE_CUDA_WEAK). Results are the host's, bit for bit.
  */
 #include "control.h"
+#include "packets.h"
 #include "rings.h"
 
 #include <stdio.h>
@@ -154,6 +155,69 @@ static gantry_graph *random_collectives(uint64_t seed, int ranks)
     return parse(text);
 }
 
+/* ---- who writes and awaits a counter ---- */
+
+enum { MOST_COUNTERS = 4096 };
+
+typedef struct counted {
+    uint64_t at;
+    int device[2], worker[2]; /* who writes it, who awaits it; worker -1: a stream may */
+    bool near[2];
+} counted;
+
+typedef struct counters {
+    counted of[MOST_COUNTERS];
+    int count;
+} counters;
+
+static void see_counter(counters *all, uint64_t at, int waits, int device, int worker, bool near)
+{
+    int i = 0;
+    while (i < all->count && all->of[i].at != at)
+        i++;
+    counted *c = &all->of[i];
+    if (i == all->count) {
+        ck_assert_int_lt(all->count++, MOST_COUNTERS);
+        *c = (counted){ .at = at, .worker = { -1, -1 } };
+    }
+    ck_assert_msg(c->worker[waits] < 0 || (c->device[waits] == device && c->worker[waits] == worker),
+                  "a counter is %s by workers %d of GPU %d and %d of GPU %d", waits ? "awaited" : "written",
+                  c->worker[waits], c->device[waits], worker, device);
+    c->device[waits] = device;
+    c->worker[waits] = worker;
+    c->near[waits] = near;
+}
+
+static void see_counters(void *context, int device, int worker, const gy_resident_packet *p)
+{
+    const gy_resident_wait *wait = (const gy_resident_wait *)(const void *)p->word;
+    const gy_resident_signal *signal =
+        (const gy_resident_signal *)(const void *)(p->word + GY_RESIDENT_WAIT_WORDS * p->waits);
+    for (int i = 0; i < p->waits; i++)
+        see_counter(context, wait[i].counter, 1, device, worker, i < p->near_waits);
+    for (int i = 0; i < p->signals; i++)
+        see_counter(context, signal[i].counter, 0, device, worker, i < p->near_signals);
+}
+
+/* One worker alone writes a counter, one alone awaits it; where they do so at the scope of a GPU, it is the GPU of
+ * both. */
+static void check_counters(const world *w, int gpus)
+{
+    static counters all;
+    gantry_run *run = open_run(w->s, "cuda");
+    run_results(run, w->g);
+    all.count = 0;
+    each_packet(gpus, see_counters, &all);
+    for (int i = 0; i < all.count; i++) {
+        const counted *c = &all.of[i];
+        bool both = c->worker[0] >= 0 && c->worker[1] >= 0;
+        ck_assert_msg(!both || c->near[0] == c->near[1], "counter %d is near for one of two", i);
+        ck_assert_msg(!both || !c->near[0] || c->device[0] == c->device[1], "counter %d is near between GPUs %d and %d",
+                      i, c->device[0], c->device[1]);
+    }
+    gantry_run_free(run);
+}
+
 /* Lanes of several GPUs meet by counters, and each GPU combines its share. */
 START_TEST(collectives)
 {
@@ -164,6 +228,7 @@ START_TEST(collectives)
     world w = make(random_collectives((uint64_t)_i + 1, gpus), ring_machine(gpus, 1 + _i % 2));
     compare_with_host(w.g, w.s, 3, replay, sizeof replay);
     ck_assert_msg(begins(replay, "device") && (!strchr(replay, ';') || strstr(replay, "\"copy ")), "%s", replay);
+    check_counters(&w, gpus);
     drop(&w);
 }
 END_TEST

@@ -5,7 +5,7 @@
  * each graph. Results are the host's, bit for bit.
  */
 #include "control.h"
-#include "kernels/resident/resident.h"
+#include "packets.h"
 #include "rings.h"
 #include "schedule/schedule.h"
 
@@ -22,42 +22,21 @@ typedef struct programs {
     bool packet[MOST_OPS]; /* of each op: it has one */
 } programs;
 
-static void fetch(int device, void *to, const void *from, size_t bytes)
+static void add_packet(void *to, int device, int worker, const gy_resident_packet *packet)
 {
-    CUcontext before = NULL, context = NULL;
-    ck_assert_int_eq(cuCtxGetCurrent(&before), CUDA_SUCCESS);
-    ck_assert_int_eq(cuDevicePrimaryCtxRetain(&context, device), CUDA_SUCCESS);
-    ck_assert_int_eq(cuCtxSetCurrent(context), CUDA_SUCCESS);
-    ck_assert_int_eq(cuMemcpyDtoH(to, (CUdeviceptr)(uintptr_t)from, bytes), CUDA_SUCCESS);
-    ck_assert_int_eq(cuCtxSetCurrent(before), CUDA_SUCCESS);
-    ck_assert_int_eq(cuDevicePrimaryCtxRelease(device), CUDA_SUCCESS);
-}
-
-static void add_packet(programs *p, const gy_resident_packet *packet)
-{
+    programs *p = to;
+    (void)device;
+    (void)worker;
     ck_assert_uint_lt(packet->op, MOST_OPS);
     ck_assert_uint_le(packet->sends, GY_RESIDENT_SENDS);
     p->packet[packet->op] = true;
     p->sends += packet->sends;
 }
 
-/* Of the start that was given to the GPUs last, which has ended. Helpers have the leader's packets. */
 static programs read_programs(int gpus)
 {
     programs p = { 0 };
-    for (int device = 0; device < gpus; device++) {
-        uint64_t first;
-        int workers = fakeCudaCooperative(device, &first);
-        for (int i = 0; i < workers; i++) {
-            gy_resident_worker w;
-            fetch(device, &w, (const gy_resident_worker *)(uintptr_t)first + i, sizeof w);
-            for (uint32_t k = 0; k < w.packets && w.index == 0; k++) {
-                gy_resident_packet packet;
-                fetch(device, &packet, w.packet + k, sizeof packet);
-                add_packet(&p, &packet);
-            }
-        }
-    }
+    each_packet(gpus, add_packet, &p);
     return p;
 }
 

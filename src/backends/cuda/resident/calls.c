@@ -202,7 +202,7 @@ gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t id, uint32_t turn, gy_re
                                    gantry_error *err)
 {
     const gy_op *op = &h->job->schedule->ops.at[id];
-    *why = h->op[id].when ? "workers ask no flag of a \"when\"" : NULL;
+    *why = gy_op_is_conditional(h->job->schedule, op) ? "workers ask no flag of a \"when\"" : NULL;
     if (*why)
         return GANTRY_OK;
     if (gy_op_is_copy(op))

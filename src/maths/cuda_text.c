@@ -56,7 +56,7 @@ const char gy_maths_conversions[] =
     "    return x >= limit ? most : (i64)x;\n"
     "}\n";
 
-/* Who has shared memory of another kind defines SHARED ahead of it. */
+/* Text that is printed for other shared memory defines SHARED ahead of this. */
 const char gy_maths_cuda_prelude[] =
     "#ifndef SHARED\n"
     "#define SHARED(type, name, count) __shared__ type name[count]\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What workers were given, as it lies in the memory of emulated GPUs. */
+/* Programs of workers, as they lie in the memory of emulated GPUs. */
 #ifndef TESTS_UNIT_CUDA_RESIDENT_PACKETS_H
 #define TESTS_UNIT_CUDA_RESIDENT_PACKETS_H
 

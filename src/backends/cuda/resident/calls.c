@@ -34,7 +34,7 @@ bool gy_resident_call_sends(const gy_resident_call *call)
     return sends[call->function];
 }
 
-uint32_t gy_resident_function(const char *name)
+uint32_t gy_resident_function_of(const char *name)
 {
     uint32_t i = GY_RESIDENT_FUNCTIONS - 1;
     while (i > 0 && strcmp(names[i], name) != 0)
@@ -63,7 +63,7 @@ static gantry_status add_call(gy_cuda_recorder *base, const char *name, const un
                               const uint64_t *word, uint32_t words)
 {
     recorder *r = (recorder *)(void *)base; /* its first member */
-    gy_resident_call call = { .function = r->linked ? r->linked++ : gy_resident_function(name), .words = words };
+    gy_resident_call call = { .function = r->linked ? r->linked++ : gy_resident_function_of(name), .words = words };
     call.grid[0] = grid[0];
     call.grid[1] = grid[1];
     call.together = r->linked ? r->reduces : together[call.function];

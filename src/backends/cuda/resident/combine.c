@@ -35,7 +35,7 @@ static bool all_reach(const gy_cuda *h, const gy_op *op)
     return all;
 }
 
-/* What a copy engine would bring, the GPU that has it sends. */
+/* The GPU that has it sends what a copy engine would bring. */
 uint32_t gy_resident_share_device(const gy_cuda *h, uint32_t id, const gy_share *s)
 {
     return s->way == GY_SHARE_COPY ? gy_collective_end(h, id, 0, s->source, 0).device : s->device;
@@ -81,7 +81,7 @@ static uint32_t function_of(const gy_exchange *exchange)
     char name[40];
     snprintf(name, sizeof name, "resident_%s_%s", names[exchange->reduce - GANTRY_SUM],
              gantry_dtype_name(exchange->dtype));
-    return gy_resident_function(name);
+    return gy_resident_function_of(name);
 }
 
 static uint64_t address(const gy_cuda *h, uint32_t id, uint32_t turn, const gy_share *s, uint32_t end)

@@ -161,7 +161,7 @@ void gy_resident_print_linked(gy_text *to, const gantry_graph *g, const uint32_t
 
 /* ---- linking ---- */
 
-/* What the driver links: its bytes, and what they are. */
+/* A piece that the driver links: its bytes, and what they are. */
 typedef struct part {
     CUjitInputType type;
     const void *at;

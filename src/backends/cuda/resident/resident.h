@@ -172,7 +172,7 @@ gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t op, uint32_t turn, gy_re
                                    gantry_error *err);
 
 /* The number of a function by its name; 0: workers have none of that name. */
-uint32_t gy_resident_function(const char *name);
+uint32_t gy_resident_function_of(const char *name);
 
 /* ---- combine.c ---- */
 

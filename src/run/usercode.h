@@ -37,8 +37,8 @@ gantry_status gy_compile_c(gy_object *object, const char *source, gantry_error *
 
 /* The same of a text of our own, with flags for loops; messages call it formulas.c. */
 gantry_status gy_compile_text(gy_object *object, const char *text, size_t length, gantry_error *err);
-/* usercode.c: loads an object from a copy in memory that nobody can change; `source` is for messages. */
-gantry_status gy_object_load(void **loaded, const gy_object *object, const char *source, gantry_error *err);
+/* usercode.c: loads `from` by a copy in memory that nobody can change; `source` is for messages. */
+gantry_status gy_object_load(void **object, const gy_object *from, const char *source, gantry_error *err);
 
 /*
  * formulas.c: steps of formulas, compiled where $GANTRY_COMPILE_FORMULAS is 1; by kernel of the graph. What cannot be

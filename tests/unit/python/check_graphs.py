@@ -184,8 +184,8 @@ class Mistakes(Case):
     def test_files_with_mistakes(self):
         """The message that the command prints, and its place as numbers."""
         for path in sorted((ROOT / "graphs/invalid").glob("*.json"))[::3]:
-            if "devices" in path.read_text():
-                continue  # the command counts them
+            if "devices" in path.read_text() or path.with_suffix(".options").exists():
+                continue  # the command counts them; what is wrong is so with options only
             done = subprocess.run([COMMAND, "schedule", path, "--devices", "1"], capture_output=True, text=True)
             self.assertNotEqual(done.returncode, 0)
             try:

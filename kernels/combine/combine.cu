@@ -85,9 +85,4 @@ static __device__ void combine(const batch &b, const part p, const F &f)
         gy_begin();                                                                                                    \
         combine<type, own>(b, b.at[blockIdx.y], with_##name<own, wide>());                                             \
     }
-#define KERNELS(suffix, type, own, wide)                                                                               \
-    KERNEL(sum, suffix, type, own, wide)                                                                               \
-    KERNEL(min, suffix, type, own, wide)                                                                               \
-    KERNEL(max, suffix, type, own, wide)                                                                               \
-    KERNEL(prod, suffix, type, own, wide)
-GY_COMBINED(KERNELS)
+GY_COMBINED(KERNEL)

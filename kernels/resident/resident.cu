@@ -214,12 +214,7 @@ static __device__ void combine_all(uint64_t n, uint32_t sources, uint32_t ends, 
         type *const end[] = { a, b, c, d, e, f, g, h, i, j };                                                          \
         combine_all<type, own>(n, sources, ends, end, with_##op<own, wide>());                                         \
     }
-#define COMBINE_ALL(suffix, type, own, wide)                                                                           \
-    COMBINE(sum, suffix, type, own, wide)                                                                              \
-    COMBINE(min, suffix, type, own, wide)                                                                              \
-    COMBINE(max, suffix, type, own, wide)                                                                              \
-    COMBINE(prod, suffix, type, own, wide)
-GY_COMBINED(COMBINE_ALL)
+GY_COMBINED(COMBINE)
 
 #undef blockIdx
 #undef gridDim

@@ -139,11 +139,10 @@ gantry_status gy_resident_combine_calls(gy_cuda *h, uint32_t id, uint32_t turn, 
     const gy_op *op = &h->job->schedule->ops.at[id];
     gantry_status status = GANTRY_OK;
     *why = obstacle(h, id);
-    for (uint32_t i = 0, round = 0; i < h->op[id].shares && !*why && !status; i++) {
+    for (uint32_t i = 0; i < h->op[id].shares && !*why && !status; i++) {
         const gy_share *s = &h->op[id].share[i];
-        round += i > 0 && s->round != s[-1].round;
         gy_resident_call call = { .lane = lane_on(h, op, gy_resident_share_device(h, id, s)),
-                                  .round = round,
+                                  .round = s->round,
                                   .grid = { 1, 1 } };
         call.block[0] = GY_RESIDENT_THREADS;
         call.block[1] = 1;

@@ -67,6 +67,12 @@ static void flush(draft *d)
     d->call = NULL;
 }
 
+static void end_packet(draft *d)
+{
+    if (d->call || d->packet.waits || d->packet.signals)
+        flush(d);
+}
+
 static void make_room(draft *d, uint32_t words)
 {
     if (words_of(d) + words > GY_RESIDENT_WORDS)
@@ -155,8 +161,7 @@ static bool add_alone(gy_cuda *h, uint32_t id, const gy_resident_plan *p)
     add_waits(&d, h, id);
     add_calls(&d, id, p);
     add_signals(&d, h, id, p);
-    if (d.call || d.packet.waits || d.packet.signals)
-        flush(&d);
+    end_packet(&d);
     return !d.nomem;
 }
 
@@ -186,6 +191,7 @@ typedef struct joint_op {
     uint32_t id, lanes, rounds;
     const uint32_t *lane;
     meeting *met; /* (rounds + 1) * lanes * lanes: round, from, to; the last of these are the ends */
+    bool *works;  /* rounds * lanes: the lane has a share */
 } joint_op;
 
 static meeting *met(const joint_op *j, uint32_t round, uint32_t from, uint32_t to)
@@ -193,25 +199,21 @@ static meeting *met(const joint_op *j, uint32_t round, uint32_t from, uint32_t t
     return &j->met[(round * j->lanes + from) * j->lanes + to];
 }
 
-/* Shares are in the order of their rounds, which may be numbered with gaps. */
-static uint32_t rounds_of(const gy_cuda_op *op)
+/* Shares are in the order of their rounds. */
+static void find_works(joint_op *j)
 {
-    uint32_t rounds = 1;
-    for (uint32_t i = 1; i < op->shares; i++)
-        rounds += op->share[i].round != op->share[i - 1].round;
-    return rounds;
+    const gy_cuda_op *op = &j->h->op[j->id];
+    for (uint32_t i = 0; i < op->shares; i++) {
+        uint32_t device = gy_resident_share_device(j->h, j->id, &op->share[i]);
+        for (uint32_t k = 0; k < j->lanes; k++)
+            if (j->h->lane[j->lane[k]].queue.device == device)
+                j->works[op->share[i].round * j->lanes + k] = true;
+    }
 }
 
 static bool works(const joint_op *j, uint32_t round, uint32_t lane)
 {
-    const gy_cuda_op *op = &j->h->op[j->id];
-    uint32_t device = j->h->lane[j->lane[lane]].queue.device;
-    bool any = false;
-    for (uint32_t i = 0, now = 0; i < op->shares; i++) {
-        now += i > 0 && op->share[i].round != op->share[i - 1].round;
-        any = any || (now == round && gy_resident_share_device(j->h, j->id, &op->share[i]) == device);
-    }
-    return any;
+    return j->works[round * j->lanes + lane];
 }
 
 static void number_meetings(const joint_op *j)
@@ -221,12 +223,6 @@ static void number_meetings(const joint_op *j)
             for (uint32_t b = 0; b < j->lanes; b++)
                 if (a != b && (r < j->rounds ? works(j, r, b) : works(j, r - 1, a)))
                     *met(j, r, a, b) = next_of(j->h, j->p, j->lane[a], j->lane[b]);
-}
-
-static void end_packet(draft *d)
-{
-    if (d->call || d->packet.waits || d->packet.signals)
-        flush(d);
 }
 
 /* Signals of a packet come in any order, so a counter has no two of them. */
@@ -289,11 +285,21 @@ static bool begin_joint(joint_op *j, gy_cuda *h, uint32_t id, const gy_resident_
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
-    *j = (joint_op){ h, p, id, op->lanes, rounds_of(&h->op[id]), &s->op_lane.at[op->lane], NULL };
-    j->met = gy_calloc(((size_t)j->rounds + 1) * j->lanes * j->lanes, sizeof *j->met);
-    if (j->met)
-        number_meetings(j);
-    return j->met != NULL;
+    uint32_t rounds = h->op[id].share[h->op[id].shares - 1].round + 1;
+    *j = (joint_op){ h, p, id, op->lanes, rounds, &s->op_lane.at[op->lane], NULL, NULL };
+    j->met = gy_calloc(((size_t)rounds + 1) * j->lanes * j->lanes, sizeof *j->met);
+    j->works = gy_calloc((size_t)rounds * j->lanes, sizeof *j->works);
+    if (!j->met || !j->works)
+        return false;
+    find_works(j);
+    number_meetings(j);
+    return true;
+}
+
+static void end_joint(joint_op *j)
+{
+    gy_free(j->met);
+    gy_free(j->works);
 }
 
 static bool add_joint(gy_cuda *h, uint32_t id, const gy_resident_plan *p)
@@ -302,7 +308,7 @@ static bool add_joint(gy_cuda *h, uint32_t id, const gy_resident_plan *p)
     bool done = begin_joint(&j, h, id, p);
     for (uint32_t k = 0; k < j.lanes && done; k++)
         done = add_lane(&j, k);
-    gy_free(j.met);
+    end_joint(&j);
     return done;
 }
 
@@ -316,7 +322,7 @@ bool gy_resident_count_meetings(gy_cuda *h, const gy_resident_plan *p)
         joint_op j = { 0 };
         if (s->ops.at[i].lanes > 1 && r->has[i])
             done = begin_joint(&j, h, i, p);
-        gy_free(j.met);
+        end_joint(&j);
     }
     for (uint32_t i = 0; i < r->pairs.count; i++)
         r->signals_of[gy_resident_pair_counter(h, i)] = p->met[i];

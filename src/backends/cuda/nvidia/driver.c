@@ -119,6 +119,15 @@ gantry_status gy_driver_start(gy_driver *driver, int *devices, gantry_error *err
     return GANTRY_OK;
 }
 
+gantry_status gy_driver_capability(const gy_driver *d, CUdevice device, int *capability, gantry_error *err)
+{
+    int major = 0, minor = 0;
+    CUresult code = d->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+    code = code ? code : d->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+    *capability = 10 * major + minor;
+    return code == CUDA_SUCCESS ? GANTRY_OK : gy_driver_fail(d, code, "asking what the device can do", err);
+}
+
 bool gy_driver_switch(const char *name, const char *word)
 {
     const char *wanted = getenv(name);

@@ -122,6 +122,9 @@ void gy_driver_close(gy_driver *driver); /* one that is not open is fine */
 /* Open, initialised, and with a device: *devices >= 1. */
 gantry_status gy_driver_start(gy_driver *driver, int *devices, gantry_error *err);
 
+/* The compute capability: 90 for 9.0. E_DEVICE. */
+gantry_status gy_driver_capability(const gy_driver *driver, CUdevice device, int *capability, gantry_error *err);
+
 /* True if the environment has the word for a switch of this back end, such as "off" for GANTRY_CUDA_PEERS. */
 bool gy_driver_switch(const char *name, const char *word);
 

@@ -226,17 +226,14 @@ static gantry_status link_or_find(gy_code *to, const gy_driver *d, const part *p
 static gantry_status compile(gy_code *to, gy_cuda *h, CUdevice device, gantry_error *err)
 {
     gy_nvrtc nvrtc;
-    int major = 0, minor = 0;
+    int capability;
     gy_text text = { 0 };
     GY_TRY(gy_nvrtc_open(&nvrtc, err));
-    CUresult code = h->d.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
-    code = code ? code : h->d.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
-    if (code != CUDA_SUCCESS)
-        return gy_driver_fail(&h->d, code, "asking what the device can do", err);
+    GY_TRY(gy_driver_capability(&h->d, device, &capability, err));
     gy_resident_print_linked(&text, h->job->graph, h->resident->linked.number);
-    gantry_status status =
-        text.failed ? gy_fail_nomem(err)
-                    : gy_nvrtc_compile_to_link(to, &nvrtc, "formulas for workers", text.at, 10 * major + minor, err);
+    gantry_status status = text.failed
+                               ? gy_fail_nomem(err)
+                               : gy_nvrtc_compile_to_link(to, &nvrtc, "formulas for workers", text.at, capability, err);
     gy_text_free(&text);
     return status;
 }

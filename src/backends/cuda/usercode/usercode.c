@@ -108,13 +108,9 @@ static gantry_status compile(gy_code *code, const gy_user_kernel *k, CUdevice de
                              gantry_error *err)
 {
     gy_nvrtc nvrtc;
-    int major = 0, minor = 0;
-    gantry_status status = gy_nvrtc_open(&nvrtc, err);
-    status = status ? status : ask(k, &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device, err);
-    status = status ? status : ask(k, &minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device, err);
-    if (status)
-        return status;
-    int capability = 10 * major + minor;
+    int capability;
+    GY_TRY(gy_nvrtc_open(&nvrtc, err));
+    GY_TRY(gy_driver_capability(k->driver, device, &capability, err));
     return k->kernel->program ? compile_formulas(code, &nvrtc, k->kernel, capability, err)
                               : gy_nvrtc_compile(code, &nvrtc, k->kernel->code->cuda, folder, capability, err);
 }

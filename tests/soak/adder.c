@@ -110,7 +110,8 @@ static gantry_graph *make_graph(adder *a, const settings *s, int parts)
     return g;
 }
 
-static bool open_all(adder *a, const settings *s, gantry_graph *g)
+bool open_run(gantry_schedule **schedule, gantry_run **run, gantry_graph *g, const gantry_machine *machine,
+              const settings *s, double deadline_us)
 {
     gantry_error err = { 0 };
     gantry_schedule_options options = GANTRY_SCHEDULE_OPTIONS_INIT;
@@ -118,8 +119,15 @@ static bool open_all(adder *a, const settings *s, gantry_graph *g)
     options.effort = 0; /* devices are said */
     options.replay = s->replay;
     how.backend = s->backend;
-    return a->machine && !told(gantry_schedule_new(&a->schedule, g, a->machine, &options, &err), &err) &&
-           !told(gantry_run_new(&a->run, a->schedule, &how, &err), &err) &&
+    how.deadline_us = deadline_us;
+    return !told(gantry_schedule_new(schedule, g, machine, &options, &err), &err) &&
+           !told(gantry_run_new(run, *schedule, &how, &err), &err);
+}
+
+static bool open_all(adder *a, const settings *s, gantry_graph *g)
+{
+    gantry_error err = { 0 };
+    return a->machine && open_run(&a->schedule, &a->run, g, a->machine, s, 0) &&
            !told(gantry_run_bind(a->run, a->in, a->input, (uint64_t)a->rows * sizeof(double), &err), &err);
 }
 

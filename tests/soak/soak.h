@@ -65,6 +65,10 @@ typedef struct adder {
 gantry_machine *make_machine(const settings *s, int devices);
 /* The id of a device, of a GPU where there are any: one after the other. */
 const char *device_id(const gantry_machine *machine, const settings *s, int nth);
+/* Of a graph whose nodes say their devices, as the settings have it; deadline_us 0: none. False after a message; what
+ * was made is the caller's to free. */
+bool open_run(gantry_schedule **schedule, gantry_run **run, gantry_graph *g, const gantry_machine *machine,
+              const settings *s, double deadline_us);
 /* False after a message. */
 bool adder_make(adder *a, const settings *s, int rows, int parts);
 /* Starts, waits, compares; false after a message. */

@@ -43,6 +43,34 @@ template <typename Wide, typename F> static __device__ inline Wide gy_line_join(
     return x;
 }
 
+/* result += p from, of the weights p in shared memory and SIDE rows of `from` from number `first` on; what lies behind `rows` counts as 0.
+ * The thread has elements x and y of each line. */
+template <typename Wide, typename T, int SIDE, int WIDTH, int EACH, int PARTS>
+static __device__ inline void gy_add_weighted(gy_attention_tiles<Wide, SIDE, WIDTH> &t, const T *from, int64_t first, int64_t rows, int64_t d,
+                                              int x, int y, Wide (&result)[EACH][PARTS])
+{
+    enum { LINE = GY_ATTENTION_LINE };
+    typedef gy_attention_tiles<Wide, SIDE, WIDTH> tiles;
+    for (int begin = 0; begin < SIDE; begin += tiles::KEYS) {
+        __syncthreads();
+        for (int i = threadIdx.x; i < tiles::KEYS * WIDTH; i += GY_ATTENTION_THREADS) {
+            const int j = i / WIDTH, c = i % WIDTH;
+            const int64_t at = first + begin + j;
+            t.v[j][c] = at < rows && c < d ? gy_element<Wide>::load(from[at * d + c]) : (Wide)0;
+        }
+        __syncthreads();
+#pragma unroll 4
+        for (int j = 0; j < tiles::KEYS; j++)
+#pragma unroll
+            for (int i = 0; i < EACH; i++) {
+                const Wide p = t.p[y + i * LINE][begin + j];
+#pragma unroll
+                for (int c = 0; c < PARTS; c++)
+                    result[i][c] += p * t.v[j][x + c * LINE];
+            }
+    }
+}
+
 template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_attention_block {
     enum { LINE = GY_ATTENTION_LINE, EACH = SIDE / LINE, PARTS = WIDTH / LINE };
     typedef gy_attention_tiles<Wide, SIDE, WIDTH> tiles;
@@ -110,27 +138,7 @@ template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_attention_bl
         }
     }
 
-    __device__ void add(int64_t key)
-    {
-        for (int from = 0; from < SIDE; from += tiles::KEYS) {
-            __syncthreads();
-            for (int i = threadIdx.x; i < tiles::KEYS * WIDTH; i += GY_ATTENTION_THREADS) {
-                const int j = i / WIDTH, c = i % WIDTH;
-                const int64_t at = key + from + j;
-                t.v[j][c] = at < length && c < a.d ? gy_element<Wide>::load(v[at * a.d + c]) : (Wide)0;
-            }
-            __syncthreads();
-#pragma unroll 4
-            for (int j = 0; j < tiles::KEYS; j++)
-#pragma unroll
-                for (int i = 0; i < EACH; i++) {
-                    const Wide p = t.p[y + i * LINE][from + j];
-#pragma unroll
-                    for (int c = 0; c < PARTS; c++)
-                        result[i][c] += p * t.v[j][x + c * LINE];
-                }
-        }
-    }
+    __device__ void add(int64_t key) { gy_add_weighted(t, v, key, length, a.d, x, y, result); }
 
     __device__ void store(T *to)
     {

@@ -112,27 +112,7 @@ template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_grad_block {
             }
     }
 
-    __device__ void add(int64_t other)
-    {
-        for (int from = 0; from < SIDE; from += tiles::KEYS) {
-            __syncthreads();
-            for (int i = threadIdx.x; i < tiles::KEYS * WIDTH; i += GY_ATTENTION_THREADS) {
-                const int j = i / WIDTH, c = i % WIDTH;
-                const int64_t at = other + from + j;
-                t.v[j][c] = at < h.others && c < a.d ? gy_element<Wide>::load(h.added[at * a.d + c]) : (Wide)0;
-            }
-            __syncthreads();
-#pragma unroll 4
-            for (int j = 0; j < tiles::KEYS; j++)
-#pragma unroll
-                for (int i = 0; i < EACH; i++) {
-                    const Wide p = t.p[y + i * LINE][from + j];
-#pragma unroll
-                    for (int c = 0; c < PARTS; c++)
-                        result[i][c] += p * t.v[j][x + c * LINE];
-                }
-        }
-    }
+    __device__ void add(int64_t other) { gy_add_weighted(t, h.added, other, h.others, a.d, x, y, result); }
 
     __device__ void go_over_others(bool slopes)
     {

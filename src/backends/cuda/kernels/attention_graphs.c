@@ -4,7 +4,7 @@
 #include <string.h>
 
 typedef gy_cudnn_tensor tensor;
-enum { NUMBER = GY_CUDNN_FLOAT, SIDE_OF_QUERIES = 64, SIDE_OF_KEYS = 128 };
+enum { NUMBER = GY_CUDNN_FLOAT, SIDE_OF_QUERIES = 64, SIDE_OF_KEYS = 128, OTHERS = 1 << 20 /* bytes */ };
 
 /* Extents of what there is: one batch, heads, then rows and columns. */
 typedef struct extents {
@@ -167,6 +167,7 @@ static int64_t rounded(int64_t n, int64_t side)
 
 size_t gy_fused_backward_bytes(const gy_attention *a, int64_t heads)
 {
-    int64_t each_head = rounded(a->n, SIDE_OF_QUERIES) * rounded(a->m, SIDE_OF_KEYS) * 2;
-    return (size_t)(a->rows / a->n * heads * each_head);
+    int64_t of_queries = a->rows / a->n * heads;
+    int64_t slopes = rounded(a->n, SIDE_OF_QUERIES) * rounded(a->m, SIDE_OF_KEYS), spread = 2 * a->m * a->d;
+    return OTHERS + (size_t)(of_queries * (slopes + (of_queries > heads ? spread : 0)) * 2);
 }

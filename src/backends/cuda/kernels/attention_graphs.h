@@ -37,7 +37,8 @@ typedef struct gy_fused {
 /* The graph for `heads` heads of keys at a time. With statistics they are written, too. */
 void gy_fused_forward(gy_fused *to, const gy_attention *a, int64_t heads, int type, bool statistics);
 void gy_fused_backward(gy_fused *to, const gy_attention *a, int64_t heads, int type);
-/* What the gradients of the scores of so many heads of keys take, about. */
+/* The workspace of the gradients for so many heads of keys, or a little more: gradients of scores, and of keys before
+ * those of heads that share them are added up. */
 size_t gy_fused_backward_bytes(const gy_attention *a, int64_t heads);
 
 #endif

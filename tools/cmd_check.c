@@ -14,8 +14,8 @@ static int compare_machines(const gantry_machine *given, const gantry_machine *o
     if (gantry_machine_json(given, &a, &a_length, &err) || gantry_machine_json(own, &b, &b_length, &err)) {
         code = fail(&err);
     } else if (a_length != b_length || memcmp(a, b, a_length) != 0) {
-        fprintf(stderr, "the schedule was made for another machine: \"%s\", not \"%s\" as given\n",
-                gantry_machine_name(own), gantry_machine_name(given));
+        complain("the schedule was made for another machine: \"%s\", not \"%s\" as given\n", gantry_machine_name(own),
+                 gantry_machine_name(given));
         code = EXIT_BAD_INPUT;
     }
     gantry_free(a);
@@ -42,7 +42,8 @@ static int report_wrong(const options *o, const gantry_error *err)
 {
     int code = fail(err);
     if (o->json && err->status == GANTRY_E_SCHEDULE) {
-        int printed = print_json(json_pack("{s:b, s:s}", "valid", 0, "problem", err->text));
+        int printed =
+            print_json(json_pack("{s:b, s:s, s:o}", "valid", 0, "problem", err->text, "error", take_complaint(code)));
         code = printed ? printed : code;
     }
     return code;

@@ -115,7 +115,7 @@ static int find_file(const char *word, const char **file)
     if (strcmp(word, "show") == 0)
         return EXIT_FINE;
     if (strcmp(word, "-") != 0 && access(word, F_OK) != 0 && *near_miss(near, sizeof near, word, words, 3)) {
-        fprintf(stderr, "gantry machine: no file \"%s\"%s\n", word, near);
+        complain("gantry machine: no file \"%s\"%s\n", word, near);
         return EXIT_USAGE;
     }
     *file = word;
@@ -132,7 +132,7 @@ static int run(const options *o)
     if (strcmp(word, "cluster") == 0)
         return write_cluster(o);
     if (o->islands || o->rails || o->nic > 0) {
-        fprintf(stderr, "gantry machine: --islands, --rails and --nic go with \"cluster\", not with \"%s\"\n", word);
+        complain("gantry machine: --islands, --rails and --nic go with \"cluster\", not with \"%s\"\n", word);
         return EXIT_USAGE;
     }
     int code = measure ? calibrate_machine(&machine, o) : find_file(word, &with.machine);

@@ -17,7 +17,7 @@ static int check_words(const session *s)
     if (!code)
         code = check_calibrate(s->o);
     if (s->o->check && s->o->backend && strcmp(s->o->backend, "sim") == 0) {
-        fprintf(stderr, "gantry run: --check needs results, and back end \"sim\" gives times only; use host\n");
+        complain("gantry run: --check needs results, and back end \"sim\" gives times only; use host\n");
         return EXIT_USAGE;
     }
     for (size_t i = 0; i < s->o->outputs.count && !code; i++) {
@@ -26,8 +26,7 @@ static int check_words(const session *s)
         const char *path;
         code = find_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
         if (!code && !is_output(s, buffer.id, &info)) {
-            fprintf(stderr, "--output: buffer \"%s\" is no output; add \"output\": true to it in the graph\n",
-                    info.name);
+            complain("--output: buffer \"%s\" is no output; add \"output\": true to it in the graph\n", info.name);
             code = EXIT_USAGE;
         }
         if (!code)
@@ -113,10 +112,8 @@ int start_alone(session *s, size_t i, double *us)
 static int run_alone(session *s, size_t count)
 {
     double *us = malloc(count * sizeof *us);
-    if (!us) {
-        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
-        return EXIT_RUNNING;
-    }
+    if (!us)
+        return fail_nomem();
     int code = EXIT_FINE;
     size_t warm_up = count > 1;
     for (size_t i = 0; !code && i < count; i++)

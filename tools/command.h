@@ -49,8 +49,21 @@ void options_print(const command *c);
 void options_free(options *o);
 /* True if a file that is to be written is "-". */
 bool uses_stdout(const options *o);
+int dashes(const char *const *paths, size_t count); /* how many of them are "-"; those that are NULL are not */
 /* " (did you mean "x"?)", or nothing where no name is near. */
 const char *near_miss(char *to, size_t size, const char *word, const char *const *names, size_t count);
+
+/* complaint.c: what is wrong, in a line on standard error. It is kept until it is taken, for --json. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void complain_of(const gantry_error *err);
+int fail_nomem(void); /* complains of it; the exit code */
+bool has_complaint(void);
+json_t *take_complaint(int code); /* as an object; NULL: out of memory */
+
+/* text.c: the whole file, with a 0 behind it, or standard input for "-"; NULL if it cannot be opened or read whole, or
+ * memory is short. Free it. */
+char *read_all(const char *path, size_t *length);
+bool is_regular(const char *path);
 
 /* common.c: functions that load something print what is wrong and return the exit code for it. */
 int fail(const gantry_error *err);

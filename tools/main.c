@@ -44,8 +44,8 @@ static int unknown_command(const char *name)
     char near[64];
     for (size_t i = 0; i < COMMANDS; i++)
         names[i] = commands[i]->name;
-    fprintf(stderr, "gantry: no command \"%s\"%s; `gantry help` lists them\n", name,
-            near_miss(near, sizeof near, name, names, COMMANDS));
+    complain("gantry: no command \"%s\"%s; `gantry help` lists them\n", name,
+             near_miss(near, sizeof near, name, names, COMMANDS));
     return EXIT_USAGE;
 }
 
@@ -92,8 +92,8 @@ static bool check_words(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         for (const char *c = argv[i]; *c; c++) {
             if (is_control(c)) {
-                fprintf(stderr, "gantry: word %d has a control character at byte %d; take it out, or rename the file\n",
-                        i, (int)(c - argv[i]) + 1);
+                complain("gantry: word %d has a control character at byte %d; take it out, or rename the file\n", i,
+                         (int)(c - argv[i]) + 1);
                 return false;
             }
         }
@@ -129,18 +129,28 @@ static bool keep_numbers(void)
     return true;
 }
 
+/* Also where the words after it were not understood. */
+static bool wants_json(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     signal(SIGXFSZ, SIG_IGN); /* a file that may not be larger is an error of write, which has a message */
     if (!keep_numbers()) {
-        fprintf(stderr, "gantry: standard input, output or error is closed, and cannot be kept so: %s\n",
-                strerror(errno));
+        complain("gantry: standard input, output or error is closed, and cannot be kept so: %s\n", strerror(errno));
         return EXIT_RUNNING;
     }
     int code = dispatch(argc, argv);
+    if (code && wants_json(argc, argv) && has_complaint())
+        (void)print_json(json_pack("{s:o}", "error", take_complaint(code)));
     /* Printed text may still sit in a buffer, and the disk be full. */
     if ((fflush(stdout) || ferror(stdout)) && !code) {
-        fprintf(stderr, "cannot write to standard output: %s\n", strerror(errno));
+        complain("cannot write to standard output: %s\n", strerror(errno));
         code = EXIT_RUNNING;
     }
     return code;

@@ -67,7 +67,8 @@ static const option table[] = {
     { "iterations", "N",
       "starts; the time is the median after the first (default 1; 4 at least with --compare or --calibrate)", NUMBER,
       FIELD(iterations), 1, 1, 1000000000 },
-    { "check", "", "checking mode: guarded memory, poison, random legal order; compares with one device", FLAG,
+    { "check", "",
+      "checking mode: guarded memory, poison, random legal order; compares with one device. fmt: only looks", FLAG,
       FIELD(check), PLAIN },
     { "compare", "", "shows where the prediction was off, op by op, in the last of 4 starts or more", FLAG,
       FIELD(compare), PLAIN },
@@ -142,11 +143,11 @@ static bool unknown(const command *c, const char *word)
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(length - dashes < 60 ? length - dashes : 60), word + dashes);
     const char *near = gantry_nearest(name, names, count);
-    fprintf(stderr, "gantry %s: no option \"%.*s\"", c->name, (int)(length < 60 ? length : 60), word);
+    complain("gantry %s: no option \"%.*s\"", c->name, (int)(length < 60 ? length : 60), word);
     if (near)
-        fprintf(stderr, " (did you mean \"--%s\"?)\n", near);
+        complain(" (did you mean \"--%s\"?)\n", near);
     else
-        fprintf(stderr, "; `gantry help %s` lists them\n", c->name);
+        complain("; `gantry help %s` lists them\n", c->name);
     return false;
 }
 
@@ -154,7 +155,7 @@ static bool append(string_list *list, const char *text)
 {
     const char **at = realloc((void *)list->at, (list->count + 1) * sizeof *at);
     if (!at) {
-        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
+        complain("%s\n", gantry_status_text(GANTRY_E_NOMEM));
         return false;
     }
     list->at = at;
@@ -168,8 +169,8 @@ static bool set_number(options *o, const command *c, const option *p, const char
     errno = 0;
     long long n = strtoll(value, &end, 10);
     if (errno || end == value || *end || n < p->low || n > p->high) {
-        fprintf(stderr, "gantry %s: --%s is \"%s\"; it takes a whole number from %lld to %lld\n", c->name, p->name,
-                value, (long long)p->low, (long long)p->high);
+        complain("gantry %s: --%s is \"%s\"; it takes a whole number from %lld to %lld\n", c->name, p->name, value,
+                 (long long)p->low, (long long)p->high);
         return false;
     }
     int64_t number = n;
@@ -182,7 +183,7 @@ static bool set_real(options *o, const command *c, const option *p, const char *
     char *end;
     double number = strtod(value, &end);
     if (end == value || *end || !(number > 0) || number > 1e300) {
-        fprintf(stderr, "gantry %s: --%s is \"%s\"; it takes a number greater than 0\n", c->name, p->name, value);
+        complain("gantry %s: --%s is \"%s\"; it takes a number greater than 0\n", c->name, p->name, value);
         return false;
     }
     memcpy((char *)o + p->field, &number, sizeof number);
@@ -225,13 +226,13 @@ static bool parse_option(options *o, const command *c, int argc, char **argv, in
     if (!p)
         return unknown(c, word);
     if (p->kind == FLAG && equals) {
-        fprintf(stderr, "gantry %s: --%s takes no value\n", c->name, p->name);
+        complain("gantry %s: --%s takes no value\n", c->name, p->name);
         return false;
     }
     if (p->kind == FLAG || equals)
         return set(o, c, p, equals ? equals + 1 : NULL);
     if (*i + 1 >= argc || strncmp(argv[*i + 1], "--", 2) == 0) {
-        fprintf(stderr, "gantry %s: --%s needs a value: %s\n", c->name, p->name, p->value);
+        complain("gantry %s: --%s needs a value: %s\n", c->name, p->name, p->value);
         return false;
     }
     return set(o, c, p, argv[++*i]);
@@ -250,7 +251,7 @@ static bool parse_words(options *o, const command *c, int argc, char **argv)
     return true;
 }
 
-static int dashes(const char *const *paths, size_t count)
+int dashes(const char *const *paths, size_t count)
 {
     int found = 0;
     for (size_t i = 0; i < count; i++)
@@ -274,11 +275,11 @@ static bool check_streams(const options *o, const command *c)
 {
     const char *const from[] = { o->machine, o->schedule };
     if (dashes(o->positional.at, o->positional.count) + dashes(from, 2) > 1) {
-        fprintf(stderr, "gantry %s: only one file can be \"-\", standard input\n", c->name);
+        complain("gantry %s: only one file can be \"-\", standard input\n", c->name);
         return false;
     }
     if (written_to_stdout(o) + o->json > 1) {
-        fprintf(stderr, "gantry %s: only one of --json and the files to write can go to standard output\n", c->name);
+        complain("gantry %s: only one of --json and the files to write can go to standard output\n", c->name);
         return false;
     }
     return true;
@@ -290,12 +291,12 @@ static bool check_count(const options *o, const command *c)
     if (count >= c->least && count <= c->most)
         return true;
     if (count > c->most)
-        fprintf(stderr, "gantry %s: \"%s\" is one word too many; usage: gantry %s %s\n", c->name,
-                o->positional.at[c->most], c->name, c->arguments);
+        complain("gantry %s: \"%s\" is one word too many; usage: gantry %s %s\n", c->name, o->positional.at[c->most],
+                 c->name, c->arguments);
     else
-        fprintf(stderr, "gantry %s: %s missing; usage: gantry %s %s\n", c->name,
-                count + 1 == c->least ? "a word is" : "words are", c->name, c->arguments);
-    fprintf(stderr, "`gantry help %s` shows options and examples\n", c->name);
+        complain("gantry %s: %s missing; usage: gantry %s %s\n", c->name,
+                 count + 1 == c->least ? "a word is" : "words are", c->name, c->arguments);
+    complain("`gantry help %s` shows options and examples\n", c->name);
     return false;
 }
 

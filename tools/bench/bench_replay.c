@@ -64,8 +64,8 @@ static int check_shape(const char *shape)
     for (size_t i = 0; i < SHAPES; i++)
         if (strcmp(shape, shapes[i]) == 0)
             return EXIT_FINE;
-    fprintf(stderr, "gantry bench: no shape \"%s\"%s; there are chain, wide, stencil, tree and random\n", shape,
-            near_miss(near, sizeof near, shape, shapes, SHAPES));
+    complain("gantry bench: no shape \"%s\"%s; there are chain, wide, stencil, tree and random\n", shape,
+             near_miss(near, sizeof near, shape, shapes, SHAPES));
     return EXIT_USAGE;
 }
 
@@ -234,8 +234,8 @@ int bench_build(const options *o)
 
 int bench_refuse_lanes(const options *o, const char *backend)
 {
-    fprintf(stderr, "gantry bench: --lanes %lld is for GPUs, and the back end is %s; add --backend cuda\n",
-            (long long)o->lanes, backend);
+    complain("gantry bench: --lanes %lld is for GPUs, and the back end is %s; add --backend cuda\n",
+             (long long)o->lanes, backend);
     return EXIT_USAGE;
 }
 

@@ -123,8 +123,8 @@ int bench_gpus(gantry_machine **machine, const options *o, int *gpus)
     *gpus = count_gpus(*machine);
     if (*gpus > 0)
         return EXIT_FINE;
-    fprintf(stderr, "gantry bench: machine \"%s\" has no GPU; `gantry machine` tells what was looked for\n",
-            gantry_machine_name(*machine));
+    complain("gantry bench: machine \"%s\" has no GPU; `gantry machine` tells what was looked for\n",
+             gantry_machine_name(*machine));
     gantry_machine_free(*machine);
     *machine = NULL;
     return EXIT_DEVICE;

@@ -79,10 +79,9 @@ static int run(const options *o)
         if (strcmp(name, names[i]) == 0)
             return benches[i].run(o);
     }
-    fprintf(stderr, "gantry bench: no bench \"%s\"%s; there are", name,
-            near_miss(near, sizeof near, name, names, BENCHES));
+    complain("gantry bench: no bench \"%s\"%s; there are", name, near_miss(near, sizeof near, name, names, BENCHES));
     for (size_t i = 0; i < BENCHES; i++)
-        fprintf(stderr, i + 1 == BENCHES ? " and %s\n" : i + 2 == BENCHES ? " %s" : " %s,", names[i]);
+        complain(i + 1 == BENCHES ? " and %s\n" : i + 2 == BENCHES ? " %s" : " %s,", names[i]);
     return EXIT_USAGE;
 }
 

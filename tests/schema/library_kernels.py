@@ -53,8 +53,8 @@ def main(gantry, path):
         schema = json.load(file)
     schema["definitions"].update(definitions(kernels(gantry)))
     with open(path, "w", encoding="utf-8") as file:
-        json.dump(schema, file, indent=2, ensure_ascii=False)
-        file.write("\n")
+        json.dump(schema, file, ensure_ascii=False)
+    subprocess.run([gantry, "fmt", path], check=True)
 
 
 if __name__ == "__main__":

@@ -86,15 +86,13 @@ static int run(const options *o)
     return code;
 }
 
-const command command_check = {
-    "check",
-    "GRAPH SCHEDULE",
-    "proves a schedule right for its graph, by code that shares nothing with "
-    "the scheduler",
-    2,
-    2,
-    "param limits input machine devices allow-code no-fuse json",
-    "  gantry schedule graphs/jacobi.json --devices 4 -o s.json && gantry check graphs/jacobi.json s.json\n"
-    "  gantry schedule graphs/jacobi.json --devices 4 -o - | gantry check graphs/jacobi.json -\n",
-    run
-};
+const command command_check = { "check",
+                                "GRAPH SCHEDULE",
+                                "proves a schedule right for its graph, by code that shares nothing with "
+                                "the scheduler",
+                                2,
+                                2,
+                                "param limits input machine devices allow-code no-fuse json",
+                                "  gantry schedule jacobi --devices 4 -o s.json && gantry check jacobi s.json\n"
+                                "  gantry schedule jacobi --devices 4 -o - | gantry check jacobi -\n",
+                                run };

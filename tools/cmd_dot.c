@@ -107,8 +107,8 @@ const command command_dot = {
     1,
     1,
     "param limits input machine devices policy unroll phase allow-code no-fuse out json",
-    "  gantry dot graphs/cholesky.json --param nt=3 | dot -Tsvg > graph.svg\n"
-    "  gantry dot graphs/saxpy.json --devices 2 | dot -Tsvg > placed.svg\n"
-    "  gantry schedule graphs/saxpy.json --devices 2 -o s.json && gantry dot s.json | dot -Tsvg > schedule.svg\n",
+    "  gantry dot cholesky --param nt=3 | dot -Tsvg > graph.svg\n"
+    "  gantry dot saxpy --devices 2 | dot -Tsvg > placed.svg\n"
+    "  gantry schedule saxpy --devices 2 -o s.json && gantry dot s.json | dot -Tsvg > schedule.svg\n",
     run
 };

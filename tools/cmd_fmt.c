@@ -98,15 +98,13 @@ static int run(const options *o)
     return code;
 }
 
-const command command_fmt = {
-    "fmt",
-    "FILE...",
-    "lays files of graphs and machines out anew; keys, numbers and texts stay as they are",
-    1,
-    SIZE_MAX,
-    "check json",
-    "  gantry fmt graphs/saxpy.json\n"
-    "  gantry fmt --check graphs/*.json     writes nothing; fails and names files that differ\n"
-    "  gantry fmt - < graph.json\n",
-    run
-};
+const command command_fmt = { "fmt",
+                              "FILE...",
+                              "lays files of graphs and machines out anew; keys, numbers and texts stay as they are",
+                              1,
+                              SIZE_MAX,
+                              "check json",
+                              "  gantry fmt graph.json\n"
+                              "  gantry fmt --check *.json     writes nothing; fails and names files that differ\n"
+                              "  gantry fmt - < graph.json\n",
+                              run };

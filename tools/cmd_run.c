@@ -278,11 +278,11 @@ const command command_run = {
     "spill balance "
     "replay "
     "iterations check compare calibrate output-schedule dot svg html trace explain allow-code no-fuse json",
-    "  gantry run graphs/saxpy.json --devices 2\n"
-    "  gantry run graphs/image_blur.json --devices 4 --input 'frames=photos/*.jpg' --output blurred=out.npy\n"
-    "  gantry run graphs/cholesky.json --devices 4 --check\n"
-    "  gantry run graphs/jacobi.json --devices 4 --iterations 20 --compare --trace trace.json\n"
-    "  gantry run graphs/image_blur.json --devices 2 --iterations 10 --calibrate here.json\n"
-    "  gantry run graphs/pipeline3.json --devices 3 --param batches=1 --objective period --iterations 100\n",
+    "  gantry run saxpy --devices 2\n"
+    "  gantry run image_blur --devices 4 --input 'frames=photos/*.jpg' --output blurred=out.npy\n"
+    "  gantry run cholesky --devices 4 --check\n"
+    "  gantry run jacobi --devices 4 --iterations 20 --compare --trace trace.json\n"
+    "  gantry run image_blur --devices 2 --iterations 10 --calibrate here.json\n"
+    "  gantry run pipeline3 --devices 3 --param batches=1 --objective period --iterations 100\n",
     run
 };

@@ -311,8 +311,8 @@ const command command_scale = {
     "param limits input machine devices weak policy effort seed unroll max-memory spill balance replay svg allow-code "
     "no-fuse "
     "json",
-    "  gantry scale graphs/cholesky.json --machine graphs/machines/h200-8.json\n"
-    "  gantry scale graphs/jacobi.json --machine graphs/machines/h200-8.json --devices 1,2,4,8 --param n=8192\n"
-    "  gantry scale graphs/reduce_sum.json --machine graphs/machines/h200-8.json --weak n --svg scale.svg\n",
+    "  gantry scale cholesky --machine h200-8\n"
+    "  gantry scale jacobi --machine h200-8 --devices 1,2,4,8 --param n=8192\n"
+    "  gantry scale reduce_sum --machine h200-8 --weak n --svg scale.svg\n",
     run
 };

@@ -30,6 +30,7 @@ typedef struct options {
     double time_unit, bandwidth, seconds, nic; /* 0: not given */
     const char *calibrate;                     /* the machine file to write */
     bool json, allow_code, no_fuse, check, compare, optimal, help;
+    char *data[2]; /* paths that names of a graph and a machine stand for */
 } options;
 
 typedef struct command {
@@ -45,7 +46,8 @@ extern const command command_run, command_schedule, command_dot, command_check, 
 
 /* options.c. Parses argv (after the sub-command) into *o; prints what is wrong and returns false. */
 bool options_parse(options *o, const command *c, int argc, char **argv);
-void options_print(const command *c);
+bool takes_graph(const command *c);   /* its first word is a graph */
+void options_print(const command *c); /* help.c */
 void options_free(options *o);
 /* True if a file that is to be written is "-". */
 bool uses_stdout(const options *o);
@@ -64,6 +66,12 @@ json_t *take_complaint(int code); /* as an object; NULL: out of memory */
  * memory is short. Free it. */
 char *read_all(const char *path, size_t *length);
 bool is_regular(const char *path);
+
+/* data.c: graphs and machines that come with Gantry; kind is "graphs" or "machines". A word that is no path and no file
+ * becomes the path of one of them, which *owned holds; complains where there is none. */
+int find_data(const char **word, char **owned, const char *who, const char *kind);
+void list_data(const char *kind, string_list *names); /* free with free_data */
+void free_data(string_list *names);
 
 /* common.c: functions that load something print what is wrong and return the exit code for it. */
 int fail(const gantry_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gantry command: finds the sub-command and hands over. */
-#include "command.h"
+#include "options.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -28,14 +28,15 @@ static void print_overview(FILE *to)
     fprintf(to, "usage: gantry COMMAND ...\n\n");
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(to, "  %-9s %-18s %s\n", commands[i]->name, commands[i]->arguments, commands[i]->summary);
-    fprintf(to, "\n`gantry help COMMAND` shows its options and examples. To begin:\n"
-                "  gantry run graphs/saxpy.json --devices 2          runs on two virtual devices of this CPU\n"
-                "  gantry schedule graphs/cholesky.json --machine graphs/machines/dgx1-v100.json --svg s.svg\n"
-                "                                                    needs no GPU: predicts and draws\n"
-                "  gantry dot graphs/saxpy.json | dot -Tsvg > g.svg  draws what depends on what\n"
-                "\nA graph, schedule or machine file may be -, standard input. Exit codes: 0 fine, 1 failed while\n"
-                "running, 2 bad usage, 3 invalid graph, machine or schedule, 4 does not fit in memory, 5 device or\n"
-                "driver error.\n");
+    fprintf(to,
+            "\n`gantry help COMMAND` shows its options and examples. To begin:\n"
+            "  gantry run saxpy --devices 2                              runs on two virtual devices of this CPU\n"
+            "  gantry schedule cholesky --machine dgx1-v100 --svg s.svg  needs no GPU: predicts and draws\n"
+            "  gantry dot saxpy | dot -Tsvg > g.svg                      draws what depends on what\n"
+            "\nGraphs and machines are files, or names of those that come with Gantry (in $GANTRY_DATA, where it is\n"
+            "set). A graph, schedule or machine file may be -, standard input.\n");
+    for (size_t i = 0; i < EXIT_CODES; i++)
+        fprintf(to, "%s%d %s%s", i ? ", " : "Exit codes: ", (int)i, exit_meanings[i], i + 1 < EXIT_CODES ? "" : ".\n");
 }
 
 static int unknown_command(const char *name)
@@ -49,17 +50,40 @@ static int unknown_command(const char *name)
     return EXIT_USAGE;
 }
 
+static int completion(const char *shell)
+{
+    if (strcmp(shell, "bash") != 0) {
+        complain("gantry help: --completion is for \"%s\"; it must be bash\n", shell);
+        return EXIT_USAGE;
+    }
+    print_completion(commands, COMMANDS);
+    return EXIT_FINE;
+}
+
 static int help(int argc, char **argv)
 {
     if (argc < 3) {
         print_overview(stdout);
         return EXIT_FINE;
     }
+    if (strcmp(argv[2], "--man") == 0) {
+        print_manual(commands, COMMANDS);
+        return EXIT_FINE;
+    }
+    if (strcmp(argv[2], "--completion") == 0)
+        return completion(argc > 3 ? argv[3] : "");
     const command *c = find(argv[2]);
     if (!c)
         return unknown_command(argv[2]);
     options_print(c);
     return EXIT_FINE;
+}
+
+/* Names of what comes with Gantry become paths. */
+static int find_files(options *o, const command *c)
+{
+    int code = takes_graph(c) ? find_data(&o->positional.at[0], &o->data[0], c->name, "graphs") : EXIT_FINE;
+    return code ? code : find_data(&o->machine, &o->data[1], c->name, "machines");
 }
 
 static int run_command(const command *c, int argc, char **argv)
@@ -69,7 +93,9 @@ static int run_command(const command *c, int argc, char **argv)
     if (options_parse(&o, c, argc, argv)) {
         if (o.help)
             options_print(c);
-        code = o.help ? EXIT_FINE : c->run(&o);
+        code = o.help ? EXIT_FINE : find_files(&o, c);
+        if (!code && !o.help)
+            code = c->run(&o);
     }
     options_free(&o);
     return code;

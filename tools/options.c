@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One table says what every option is called, takes and means; help and parsing both come from it. */
-#include "command.h"
+#include "options.h"
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef enum kind { FLAG, TEXT, NUMBER, REAL, LIST } kind;
-
-typedef struct option {
-    const char *name, *value, *summary;
-    kind kind;
-    size_t field;
-    int64_t fallback, low, high; /* NUMBER */
-} option;
 
 #define FIELD(name) offsetof(options, name)
 #define PLAIN       0, 0, 0
@@ -104,7 +95,12 @@ static const option table[] = {
 };
 enum { OPTIONS = sizeof table / sizeof *table };
 
-static bool accepts(const command *c, const char *name)
+const option *option_at(size_t i)
+{
+    return i < OPTIONS ? &table[i] : NULL;
+}
+
+bool accepts(const command *c, const char *name)
 {
     if (strcmp(name, "help") == 0)
         return true;
@@ -310,30 +306,9 @@ bool options_parse(options *o, const command *c, int argc, char **argv)
     return o->help || (check_count(o, c) && check_streams(o, c));
 }
 
-static void print_names(const char *title, const char *(*name)(size_t), const char *(*summary)(size_t))
+bool takes_graph(const command *c)
 {
-    printf("\n%s\n", title);
-    for (size_t i = 0; name(i); i++)
-        printf("  %-14s %s\n", name(i), summary(i));
-}
-
-void options_print(const command *c)
-{
-    printf("gantry %s %s\n    %s\n\noptions\n", c->name, c->arguments, c->summary);
-    for (size_t i = 0; i < OPTIONS; i++) {
-        if (!accepts(c, table[i].name))
-            continue;
-        char left[64];
-        snprintf(left, sizeof left, "--%s %s", table[i].name, table[i].value);
-        printf("  %-28s %s\n", left, table[i].summary);
-    }
-    if (accepts(c, "policy"))
-        print_names("policies", gantry_policy_name, gantry_policy_summary);
-    if (accepts(c, "backend"))
-        print_names("back ends", gantry_backend_name, gantry_backend_summary);
-    if (accepts(c, "node-time"))
-        print_names("formats", gantry_import_format, gantry_import_summary);
-    printf("\nexamples\n%s", c->examples);
+    return strncmp(c->arguments, "GRAPH", strlen("GRAPH")) == 0;
 }
 
 void options_free(options *o)
@@ -342,4 +317,6 @@ void options_free(options *o)
     free((void *)o->params.at);
     free((void *)o->inputs.at);
     free((void *)o->outputs.at);
+    free(o->data[0]);
+    free(o->data[1]);
 }

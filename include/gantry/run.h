@@ -96,6 +96,11 @@ GANTRY_MUST_USE gantry_status gantry_run_start_on(gantry_run *run, void *stream,
 /** When it returns, outputs of that start are readable and bound inputs reusable. The first failure, with the node. */
 GANTRY_MUST_USE gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *err);
 
+/** So many starts, one after the other, and waits for the last: nothing is bound anew in between, and outputs are those
+ *  of the last. Devices that carry starts out by themselves (replay "device") go from one to the next without the host;
+ *  then last_us of the info is the mean, and a start that fails is told when all have ended. */
+GANTRY_MUST_USE gantry_status gantry_run_repeat(gantry_run *run, uint64_t starts, gantry_error *err);
+
 /** The host memory of an output of the start that gantry_run_wait was last called for; borrowed until the next start.
  *  Later starts may be in flight, fewer than the schedule's limit: one more has the memory. `bytes` may be NULL. */
 GANTRY_MUST_USE gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const void **host,

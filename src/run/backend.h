@@ -65,6 +65,15 @@ typedef struct gy_op_time {
     int64_t start, end;
 } gy_op_time;
 
+/* Starts that follow each other while nothing else changes. Some of them, counted from 1, are looked at: number `look`
+ * (0: none), then each that comes `every` later. If `until`, an output of one element, is not 0 then, no other follows.
+ */
+typedef struct gy_series {
+    uint64_t starts; /* at most */
+    uint64_t look, every;
+    uint32_t until; /* GY_NONE: none */
+} gy_series;
+
 typedef struct gy_backend {
     const char *name, *summary;
     const char *replay;                    /* how starts are replayed, for reports; NULL: as the schedule says */
@@ -104,6 +113,10 @@ typedef struct gy_backend {
      * it. E_TIMEOUT when the start made no progress or passed its deadline; it may still be running then, see `idle`.
      * *elapsed_ns on success: from its beginning to its end. */
     gantry_status (*finish)(void *state, uint64_t start, int64_t *elapsed_ns, gantry_error *err);
+    /* One or more of the first starts of a series, *done of them, by one start of the devices; `start` is its number.
+     * Returns as `finish` does, when it has ended. NULL: it cannot carry out several by one. */
+    gantry_status (*series)(void *state, uint64_t start, const gy_series *series, uint64_t *done, int64_t *elapsed_ns,
+                            gantry_error *err);
     /* True when every start has ended. Waits a short while for it. */
     bool (*idle)(void *state);
     /* Times per op of the last start; NULL unless recorded. */

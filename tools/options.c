@@ -71,6 +71,8 @@ static const option table[] = {
       FIELD(bytes), 0, 4096, INT64_C(1) << 40 },
     { "shape", "NAME", "chain, wide, stencil, tree or random", TEXT, FIELD(shape), PLAIN },
     { "lanes", "N", "chains, or rows of a stencil, on each GPU (default 1)", NUMBER, FIELD(lanes), 1, 1, 1024 },
+    { "series", "N", "starts that are measured as one, each behind the other (default 1)", NUMBER, FIELD(series), 1, 1,
+      1000000 },
     { "time-unit", "US", "microseconds for 1 of the file's unit of time (default: as usual for the format)", REAL,
       FIELD(time_unit), PLAIN },
     { "bandwidth", "GBS", "of the machine's links where the file counts bytes (default 1 GB/s)", REAL, FIELD(bandwidth),

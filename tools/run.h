@@ -18,6 +18,8 @@ typedef struct session {
     double measured_us;
     size_t starts, counted; /* how many there were, and how many measured_us is the median of */
     double throughput_us;   /* from the end of one start to that of the next, where starts overlap; 0: none did */
+    size_t together;        /* starts behind those that were counted, which devices carried out without the host */
+    double together_us;     /* each of them, in the mean */
     bool checked;           /* and found equal */
     json_t *rebalanced;     /* --balance guided: what was looked at between starts; NULL: nothing */
 } session;

@@ -247,7 +247,7 @@ int bench_replay(const options *o)
     gantry_machine *machine = NULL;
     double us = 0;
     if (strcmp(backend, "cuda") == 0)
-        return o->lanes > 1 ? replay_lists(o) : replay_on_gpus(o);
+        return o->lanes > 1 || o->series > 1 ? replay_lists(o) : replay_on_gpus(o);
     if (o->lanes > 1)
         return bench_refuse_lanes(o, backend);
     int code = check_shape(shape);

@@ -91,7 +91,7 @@ const command command_bench = {
     "measures what Gantry itself costs; on GPUs against the same work by hand",
     1,
     1,
-    "machine devices policy effort max-memory spill backend replay shape lanes nodes bytes json",
+    "machine devices policy effort max-memory spill backend replay shape lanes series nodes bytes json",
     "  gantry bench schedule --nodes 100000 --devices 8 --json      a layered graph: time and memory a node\n"
     "  gantry bench replay --backend host --shape chain --nodes 1000  empty nodes: what running costs a node\n"
     "  gantry bench replay --backend cuda --shape wide                tiny kernels against a graph captured by hand\n"

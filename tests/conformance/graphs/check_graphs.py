@@ -10,6 +10,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "kernels"))
 from numpy_gantry import np, run  # noqa: E402
+import gradients  # noqa: E402
 
 rng = np.random.default_rng(2)
 
@@ -290,7 +291,7 @@ def nearest(got, want):
 
 
 CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, heat_implicit, heat_3d, jacobi_blocks, mlp_step, train_pipeline, stages, cg, residual_stack, transformer_block, black_scholes, nbody,
-         kmeans, loss_scale, pagerank, cholesky, fft2d]
+         kmeans, loss_scale, pagerank, cholesky, fft2d, *gradients.CASES]
 
 
 def compare(name, got, want, rtol, part=lambda x: x):

@@ -52,7 +52,7 @@ static const option table[] = {
     { "trace", "FILE", "writes a Chrome/Perfetto trace", TEXT, FIELD(trace), PLAIN },
     { "backend", "NAME", "auto, cuda, host or sim", TEXT, FIELD(backend), PLAIN },
     { "schedule", "FILE", "runs this schedule instead of making one", TEXT, FIELD(schedule), PLAIN },
-    { "input", "BUFFER=FILE", "binds a .npy or raw file, or JPEG files (a pattern); may be repeated", LIST,
+    { "input", "BUFFER=FILE", "binds a .npy or raw file, or JPEG or PNG files (a pattern); may be repeated", LIST,
       FIELD(inputs), PLAIN },
     { "output", "BUFFER=FILE", "writes an output, .npy or raw; may be repeated", LIST, FIELD(outputs), PLAIN },
     { "iterations", "N",

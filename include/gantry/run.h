@@ -72,9 +72,10 @@ GANTRY_MUST_USE gantry_status gantry_run_bind(gantry_run *run, gantry_buffer buf
 GANTRY_MUST_USE gantry_status gantry_run_bind_output(gantry_run *run, gantry_buffer buffer, void *host, uint64_t bytes,
                                                      gantry_error *err);
 /** Reads a .npy file (dtype and shape must match) or a raw file into memory of the run and binds that. A path that ends
- * in .jpg or .jpeg is one JPEG file, or a pattern with * ? [...] of several, by name: for a buffer of u8, [image,
- * height, width, channel] with 1 or 3 channels; E_IO for the first that has another size or is damaged, E_UNSUPPORTED
- * without the module gantry-jpeg.so. */
+ * in .jpg, .jpeg or .png is one JPEG or PNG file, or a pattern with * ? [...] of several, by name: for a buffer of u8,
+ * [image, height, width, channel] with 1 or 3 channels; E_IO for the first that has another size, is damaged, or is a
+ * PNG file with 16 bits a channel or pixels that are not opaque, E_UNSUPPORTED without the module gantry-jpeg.so or
+ * gantry-png.so. */
 GANTRY_MUST_USE gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const char *path,
                                                    gantry_error *err);
 /** Changes a dynamic scalar. Only while idle. E_INVALID for a number that its type cannot hold, such as a fraction

@@ -5,7 +5,7 @@ set(GANTRY_MODULE_DIR ${CMAKE_INSTALL_LIBDIR}/gantry)
 set(GANTRY_DATA_DIR ${CMAKE_INSTALL_DATADIR}/gantry)
 install(TARGETS gantry EXPORT gantry-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT dev)
-foreach(module blas fftw jpeg)
+foreach(module blas fftw jpeg png)
   if(TARGET gantry-${module})
     install(TARGETS gantry-${module} LIBRARY DESTINATION ${GANTRY_MODULE_DIR} COMPONENT modules)
   endif()

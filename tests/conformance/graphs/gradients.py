@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The graphs that train: gradients of their losses against central differences of the same loss in NumPy, in double.
 
-gradients.py GANTRY GRAPHS: a copy of the graphs in f64, where nothing but the differences rounds noticeably, and the
-same bits on every number of devices. check_graphs.py takes the cases as well, for the graphs as they are, in f32.
+gradients.py GANTRY GRAPHS [WORD ...]: a copy of the graphs in f64, where nothing but the differences rounds noticeably, and the
+same bits on every number of devices; with words, such as --backend cuda --devices 2, as these say. check_graphs.py takes the cases as well, for the graphs as they are, in f32.
 """
 import math
 import pathlib
@@ -118,6 +118,7 @@ def arguments(words):
 
 
 CASES = [transformer_block_train, cnn_block_train]
+EACH = [("--devices", 1), ("--devices", 2), ("--devices", 3, "--policy", "round-robin"), ("--devices", 8)]
 
 
 def in_double(folder, target):
@@ -126,14 +127,14 @@ def in_double(folder, target):
         path.write_text(path.read_text().replace('"f32"', '"f64"'))
 
 
-def main(command, folder):
+def main(command, folder, *more):
     with tempfile.TemporaryDirectory() as temporary:
         double = pathlib.Path(temporary) / "graphs"
         in_double(folder, double)
         for case in CASES:
             files, words, want = case()
             files, bits = {name: array.astype(float) for name, array in files.items()}, None
-            for extra in (["--devices", 1], ["--devices", 2], ["--devices", 3, "--policy", "round-robin"], ["--devices", 8]):
+            for extra in [more] if more else EACH:
                 got, _ = run(command, double / f"{case.__name__}.json", files, {name: None for name in want}, [*words, *extra])
                 for name, (array, _) in want.items():
                     scale = np.abs(array).max()
@@ -145,4 +146,4 @@ def main(command, folder):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

@@ -24,9 +24,9 @@ typedef struct string_list {
 typedef struct options {
     string_list positional, params, inputs, outputs;
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
-        *explain, *weak, *islands;
+        *explain, *weak, *islands, *node, *cluster;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
-    int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, series;
+    int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, series, max_nodes;
     double time_unit, bandwidth, seconds, nic; /* 0: not given */
     const char *calibrate;                     /* the machine file to write */
     bool json, allow_code, no_fuse, check, compare, optimal, help;

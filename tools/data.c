@@ -26,7 +26,9 @@ static char *data_folder(void)
     if (!slash)
         return NULL;
     *slash = '\0';
-    return join(self, GANTRY_DATA_FROM_COMMAND, "", "");
+    char *beside = join(self, GANTRY_DATA_FROM_COMMAND, "", ""), *folder = beside ? realpath(beside, NULL) : NULL;
+    free(beside);
+    return folder;
 }
 
 static int is_json(const struct dirent *entry)

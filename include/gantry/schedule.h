@@ -135,7 +135,31 @@ typedef enum gantry_format {
     GANTRY_REPORT   /* summary as one JSON object: the keys of `gantry schedule --json` */
 } gantry_format;
 
-/** `*text` is yours (gantry_free). A graph has DOT only. */
+typedef enum gantry_clusters {
+    GANTRY_CLUSTERS_LOOPS,   /* frames around loops */
+    GANTRY_CLUSTERS_DEVICES, /* around what a schedule puts on one device */
+    GANTRY_CLUSTERS_FAMILIES /* around nodes whose ids differ in what is in brackets only */
+} gantry_clusters;
+
+/** Which nodes of a graph are drawn, and how. NULL in the place of these options: the defaults. */
+typedef struct gantry_drawing_options {
+    size_t struct_size;
+    int32_t max_nodes; /* of more than so many, families are one box each: "gemm[*] × 816". Default 0: 100 */
+    int32_t distance;  /* with `near`: how many dependencies away a node may be, in either direction; 0 to 100 */
+    const char *near;  /* the id of the node whose neighbourhood is drawn. Default NULL: the whole graph */
+    int32_t clusters;  /* gantry_clusters */
+    int32_t reserved;  /* 0 */
+    const gantry_schedule *schedule; /* of the graph, for GANTRY_CLUSTERS_DEVICES; borrowed. Else NULL */
+} gantry_drawing_options;
+#define GANTRY_DRAWING_OPTIONS_INIT                                                                                    \
+    {                                                                                                                  \
+        sizeof(gantry_drawing_options), 0, 1, NULL, GANTRY_CLUSTERS_LOOPS, 0, NULL                                     \
+    }
+
+/** The graph for Graphviz; it must have been checked. `*text` is yours (gantry_free). */
+GANTRY_MUST_USE gantry_status gantry_graph_draw(const gantry_graph *graph, const gantry_drawing_options *options,
+                                                char **text, size_t *length, gantry_error *err);
+/** `*text` is yours (gantry_free). A graph has DOT only: gantry_graph_draw with its defaults. */
 GANTRY_MUST_USE gantry_status gantry_graph_export(const gantry_graph *graph, gantry_format format, char **text,
                                                   size_t *length, gantry_error *err);
 GANTRY_MUST_USE gantry_status gantry_schedule_export(const gantry_schedule *schedule, gantry_format format, char **text,

@@ -143,8 +143,10 @@ static void add(layout *l, const char *text, size_t length)
         size_t reserved = 2 * (l->length + length + 1);
         char *more = realloc(l->to, reserved);
         l->failed = !more;
-        l->to = more ? more : l->to;
-        l->reserved = more ? reserved : l->reserved;
+        if (more) {
+            l->to = more;
+            l->reserved = reserved;
+        }
     }
     if (l->failed)
         return;

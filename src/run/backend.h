@@ -13,6 +13,7 @@
 #include "machine/gpus.h"
 #include "machine/measured.h"
 #include "schedule/schedule.h"
+#include <stdatomic.h>
 
 /* The function that a node calls. */
 typedef struct gy_callee {
@@ -33,13 +34,16 @@ typedef struct gy_job {
     const gy_constant *scalar; /* per entry of graph->scalar: the number to use where it is dynamic */
     uint32_t turns;     /* starts in flight at most: the schedule's in_flight if the back end `overlaps`, else 1 */
     const void **input; /* per turn and buffer: host memory of space INPUT, packed, from row 0; NULL while unbound */
-    const uint64_t *version; /* grows whenever the caller binds something */
-    const uint32_t *bound;   /* per buffer: how often it was bound: another memory may have the same address */
-    void **output;           /* per turn and buffer: that of space OUTPUT; NULL where there is none */
-    bool record;             /* keep the times of ops */
-    bool apart;              /* a device computes one op after the other, each by a call of its own */
-    uint64_t seed;           /* checking mode: of the order */
-    int64_t deadline_ns;     /* of one start; 0: none */
+    const uint64_t *version;     /* grows whenever the caller binds something */
+    const uint32_t *bound;       /* per buffer: how often it was bound: another memory may have the same address */
+    void **output;               /* per turn and buffer: that of space OUTPUT; NULL where there is none */
+    bool record;                 /* keep the times of ops */
+    bool apart;                  /* a device computes one op after the other, each by a call of its own */
+    uint64_t seed;               /* checking mode: of the order */
+    int64_t deadline_ns;         /* of one start; 0: none */
+    const atomic_bool *canceled; /* nothing is begun any more; see gy_job_canceled */
+    void (*look)(void *of);      /* called every 100 ms or oftener by who waits in `finish`; NULL: nobody looks */
+    void *look_of;
 
     /* For schedules with phases (phases.h): `inner` is the back end that carries each phase out. In the jobs that it is
      * given, `room` has the bytes of each memory's slab, then of staging, where more than the schedule's own are
@@ -49,6 +53,13 @@ typedef struct gy_job {
     const uint64_t *room;
     void *beside;
 } gy_job;
+
+/* The run was cancelled: what was not begun yet is left out, and starts that have left something out fail with
+ * E_CANCELED. The front takes the flag back while no start is in flight. */
+static inline bool gy_job_canceled(const gy_job *job)
+{
+    return job->canceled && atomic_load_explicit(job->canceled, memory_order_relaxed);
+}
 
 static inline uint32_t gy_job_turn(const gy_job *job, uint64_t start)
 {
@@ -102,8 +113,12 @@ typedef struct gy_backend {
     gantry_status (*begin_on)(void *state, uint64_t start, void *stream, gantry_error *err);
     /* Waits until that start has ended; the first failure of it or of one before it that was in flight together with
      * it. E_TIMEOUT when the start made no progress or passed its deadline; it may still be running then, see `idle`.
-     * *elapsed_ns on success: from its beginning to its end. */
+     * E_CANCELED: ops were left out; the text is what comes behind "start 3 ended ". *elapsed_ns on success: from its
+     * beginning to its end. */
     gantry_status (*finish)(void *state, uint64_t start, int64_t *elapsed_ns, gantry_error *err);
+    /* Of a start that was cancelled, while none is in flight: had it carried out every op that writes this output, or
+     * the output of its turn? NULL: never. */
+    bool (*wrote)(void *state, uint64_t start, uint32_t buffer);
     /* True when every start has ended. Waits a short while for it. */
     bool (*idle)(void *state);
     /* Times per op of the last start; NULL unless recorded. */

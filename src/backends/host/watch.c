@@ -129,6 +129,16 @@ static bool is_over(gy_host_run *h, uint64_t start)
     return has_ended(h, atomic_load(&h->failed) <= start ? atomic_load(&h->begun) : start);
 }
 
+/* The caller holds the lock, which whoever is told must not wait for. */
+static void look_around(gy_host_run *h)
+{
+    if (!h->job->look)
+        return;
+    pthread_mutex_unlock(&h->lock);
+    h->job->look(h->job->look_of);
+    pthread_mutex_lock(&h->lock);
+}
+
 /* The caller holds the lock. Until the start is over or given up. */
 static void wait_watching(gy_host_run *h, uint64_t start)
 {
@@ -138,13 +148,29 @@ static void wait_watching(gy_host_run *h, uint64_t start)
                        : TICK_MS * INT64_C(1000000);
     while (!is_over(h, start)) {
         wait_tick(h, tick);
+        look_around(h);
         if (!is_over(h, start) && look(h, &w, start))
             return;
     }
 }
 
+/* The text is what comes behind "start 3 ended ". */
+static gantry_status fail_canceled(const gy_host_run *h, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    uint32_t op = h->failure.op;
+    gy_text name = { 0 };
+    gy_op_text(&name, s, op);
+    gy_fail(err, GANTRY_E_CANCELED, NULL, "before op %u, \"%s\", on device \"%s\"", op,
+            name.failed || !name.length ? "?" : name.at, s->machine->device[gy_op_device(s, &s->ops.at[op], 0)].id);
+    gy_text_free(&name);
+    return GANTRY_E_CANCELED;
+}
+
 static gantry_status failure_of(gy_host_run *h, gantry_error *err)
 {
+    if (h->failure.canceled)
+        return fail_canceled(h, err);
     if (!h->failure.timeout)
         return gy_host_ops_fail(&h->ops, h->failure.op, h->failure.why, err);
     if (err)
@@ -165,4 +191,27 @@ gantry_status gy_host_finish(gy_host_run *h, uint64_t start, int64_t *elapsed_ns
         *elapsed_ns = h->end_ns[start % h->ring] - h->begin_ns[start % h->ring];
     pthread_mutex_unlock(&h->lock);
     return status;
+}
+
+static bool writes_output(const gantry_schedule *s, uint32_t op, uint32_t buffer)
+{
+    for (uint32_t k = 0; k < s->ops.at[op].uses; k++) {
+        const gy_instance *i = &s->instances.at[s->use.at[s->ops.at[op].use + k].instance];
+        if (i->space == GY_SPACE_OUTPUT && s->values.at[i->value].buffer == buffer)
+            return true;
+    }
+    return false;
+}
+
+/* A thread carries its steps out in order, so it has left out all from the first one on. */
+bool gy_host_wrote(const gy_host_run *h, uint64_t start, uint32_t buffer)
+{
+    for (uint32_t d = 0; d < h->workers; d++) {
+        const gy_worker *w = &h->worker[d];
+        size_t from = w->left_start < start ? 0 : w->left_start == start ? w->left_step : w->steps->count;
+        for (size_t i = from; i < w->steps->count; i++)
+            if (w->steps->at[i].leads && writes_output(h->job->schedule, w->steps->at[i].op, buffer))
+                return false;
+    }
+    return true;
 }

@@ -172,14 +172,14 @@ class ScheduleSummary(Sized):
 class RunOptions(Sized):
     _fields_ = [
         ("backend", c_char_p), ("check", c_int32), ("allow_code", c_int32), ("seed", c_uint64), ("deadline_us", c_double),
-        ("record_trace", c_int32), ("apart", c_int32),
+        ("record_trace", c_int32), ("apart", c_int32), ("progress", c_void_p), ("user", c_void_p),
     ]
 
 
 class RunInfo(Sized):
     _fields_ = [
         ("backend", c_char_p), ("replay", c_char_p), ("predicted_us", c_double), ("last_us", c_double), ("starts", c_uint64),
-        ("iterations", c_uint64), ("formulas_compiled", c_int64), ("formulas_why", c_char_p),
+        ("iterations", c_uint64), ("formulas_compiled", c_int64), ("formulas_why", c_char_p), ("completed", c_uint64),
     ]
 
 

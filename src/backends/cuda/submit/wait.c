@@ -98,6 +98,8 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
 {
     int64_t began = turn_of(h, start)->begin_ns;
     char limit[96];
+    if (h->job->look)
+        h->job->look(h->job->look_of);
     look(h, start, p);
     int64_t still = gy_waited_look(&p->still);
     GY_TRY(gy_nccl_watch(h, p->op, err));
@@ -166,6 +168,8 @@ static uint32_t failed_word(const gy_cuda *h, uint32_t turn, int32_t *word)
 static gantry_status failure_of(gy_cuda *h, uint64_t start, gantry_error *err)
 {
     uint32_t op = atomic_load(&h->failed.op);
+    if (op != GY_NONE && h->failed.status == GANTRY_E_CANCELED)
+        return gy_cuda_op_cut(h, op, err);
     if (op != GY_NONE)
         return gy_cuda_op_fail(h, op, h->failed.status, h->failed.word, err);
     int32_t word = 0;

@@ -60,10 +60,13 @@ typedef struct gantry_run_options {
                              is recorded is then what ops take alone. For measuring; other back ends ignore it */
     gantry_run_progress_fn progress; /* NULL: none */
     void *user;                      /* of `progress` */
+    double timeout_us; /* a start in which nothing ends for so long is given up (E_TIMEOUT), whatever it is at; at least
+                          0. 0: 10 s, or 20 times what was predicted, and only ops on GPUs and ops that wait for others
+                          are watched, while functions on the host may take as long as they like */
 } gantry_run_options;
 #define GANTRY_RUN_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL                                                 \
+        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0                                              \
     }
 
 /** Builds everything that starts need. The schedule must have its graph (made from one, or attached). */

@@ -34,13 +34,14 @@ typedef struct gy_job {
     const gy_constant *scalar; /* per entry of graph->scalar: the number to use where it is dynamic */
     uint32_t turns;     /* starts in flight at most: the schedule's in_flight if the back end `overlaps`, else 1 */
     const void **input; /* per turn and buffer: host memory of space INPUT, packed, from row 0; NULL while unbound */
-    const uint64_t *version;     /* grows whenever the caller binds something */
-    const uint32_t *bound;       /* per buffer: how often it was bound: another memory may have the same address */
-    void **output;               /* per turn and buffer: that of space OUTPUT; NULL where there is none */
-    bool record;                 /* keep the times of ops */
-    bool apart;                  /* a device computes one op after the other, each by a call of its own */
-    uint64_t seed;               /* checking mode: of the order */
-    int64_t deadline_ns;         /* of one start; 0: none */
+    const uint64_t *version; /* grows whenever the caller binds something */
+    const uint32_t *bound;   /* per buffer: how often it was bound: another memory may have the same address */
+    void **output;           /* per turn and buffer: that of space OUTPUT; NULL where there is none */
+    bool record;             /* keep the times of ops */
+    bool apart;              /* a device computes one op after the other, each by a call of its own */
+    uint64_t seed;           /* checking mode: of the order */
+    int64_t deadline_ns;     /* of one start; 0: none */
+    int64_t timeout_ns;      /* of what does not move, also if it is a function on the host; 0: see gy_job_patience */
     const atomic_bool *canceled; /* nothing is begun any more; see gy_job_canceled */
     void (*look)(void *of);      /* called every 100 ms or oftener by who waits in `finish`; NULL: nobody looks */
     void *look_of;
@@ -53,6 +54,18 @@ typedef struct gy_job {
     const uint64_t *room;
     void *beside;
 } gy_job;
+
+/* Nanoseconds after which a start that does not move is given up. Unless the caller has said how long that is, no
+ * function on the host is at work then: how long these take nobody knows. */
+static inline int64_t gy_job_patience(const gy_job *job)
+{
+    const double least = 10e9, predicted = gy_ticks_to_us(job->schedule->makespan) * 1e3 * 20;
+    if (job->timeout_ns)
+        return job->timeout_ns;
+    return predicted > least ? (predicted < 1e18 ? (int64_t)predicted : INT64_MAX / 2) : (int64_t)least;
+}
+/* The end of the text of who gives up. */
+#define GY_MORE_TIME "allow more with timeout_us of the options of the run (gantry run --timeout SECONDS)"
 
 /* The run was cancelled: what was not begun yet is left out, and starts that have left something out fail with
  * E_CANCELED. The front takes the flag back while no start is in flight. */

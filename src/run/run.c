@@ -49,6 +49,12 @@ static bool make_arrays(gantry_run *run)
     return true;
 }
 
+/* In nanoseconds; what is asked for is at least one of them. */
+static int64_t timeout_of(double us)
+{
+    return us <= 0 ? 0 : us < 1e15 ? (int64_t)(us * 1e3) + 1 : INT64_MAX / 2;
+}
+
 static gy_job job_of(const gantry_run *run, const gantry_run_options *options)
 {
     return (gy_job){ .schedule = run->schedule,
@@ -64,6 +70,7 @@ static gy_job job_of(const gantry_run *run, const gantry_run_options *options)
                      .apart = options->apart != 0,
                      .seed = options->seed,
                      .deadline_ns = options->deadline_us > 0 ? (int64_t)(options->deadline_us * 1e3) : 0,
+                     .timeout_ns = timeout_of(options->timeout_us),
                      .canceled = &run->canceled };
 }
 
@@ -132,6 +139,10 @@ static gantry_status open_backend(gantry_run *run, const gantry_run_options *opt
 static gantry_status take_options(gantry_run_options *options, const gantry_run_options *given, gantry_error *err)
 {
     GY_TRY(gy_struct_read(options, sizeof *options, given, "gantry_run_options", err));
+    if (!(options->timeout_us >= 0))
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "timeout_us of the run options is %g; give the time that nothing may move, or 0 for the usual",
+                       options->timeout_us);
     if (options->deadline_us >= 0)
         return GANTRY_OK;
     return gy_fail(err, GANTRY_E_INVALID, NULL,

@@ -33,6 +33,9 @@ static int code_of(gantry_status status)
 int fail(const gantry_error *err)
 {
     char line[1024];
+    if (err->status == GANTRY_E_CANCELED && interrupt_code())
+        return interrupt_code(); /* whoever knows how far it came tells */
+    progress_clear();
     gantry_error_format(err, line, sizeof line);
     fprintf(stderr, "%s\n", line);
     return code_of(err->status);
@@ -178,13 +181,15 @@ int load_graph(gantry_graph **graph, const options *o, const char *path)
 {
     gantry_error err;
     gantry_load_options load = load_options(o);
+    progress_stage("loading the graph");
     gantry_status status = gantry_graph_load(graph, path, &load, &err);
     int code = EXIT_FINE;
+    progress_clear();
     if (status == GANTRY_E_UNSUPPORTED && strcmp(path, "-") != 0)
         code = load_counted(graph, o, path, &err);
     else if (status)
         code = fail_reading(&err);
-    if (!code)
+    if (!code && !o->quiet)
         print_warnings(*graph);
     return code;
 }
@@ -226,12 +231,13 @@ int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *grap
     gantry_error err;
     gantry_schedule_options so = schedule_options(o);
     size_t devices = gantry_machine_worker_count(machine);
-    bool tells = devices >= MANY && isatty(STDERR_FILENO) == 1;
-    if (tells)
-        fprintf(stderr, "planning for %zu devices%s\r", devices, o->effort ? "; --effort 0 takes less time" : "");
+    if (devices >= MANY && !o->quiet && !progress_shown())
+        fprintf(stderr, "planning for %zu devices%s\n", devices, o->effort ? "; --effort 0 takes less time" : "");
+    progress_stage("planning");
     gantry_status status = gantry_schedule_new(schedule, graph, machine, &so, &err);
-    if (tells)
-        fprintf(stderr, "%*s\r", 70, "");
+    progress_clear();
+    if (!status)
+        progress_say("planned for %zu devices in %.3f s", devices, progress_seconds());
     return status ? fail(&err) : EXIT_FINE;
 }
 
@@ -250,7 +256,7 @@ static void warn_stale(const gantry_machine *machine, const options *o, const ch
 {
     gantry_machine *here = NULL;
     char *text = NULL;
-    if (!path || !gantry_machine_has_calibration(machine) || !counts_gpus(o))
+    if (!path || o->quiet || !gantry_machine_has_calibration(machine) || !counts_gpus(o))
         return;
     if (!gantry_machine_detect(&here, NULL, NULL) && !gantry_machine_stale(machine, here, &text, NULL) && text)
         fprintf(stderr,

@@ -35,7 +35,8 @@ static void print_overview(FILE *to)
                 "  gantry dot graphs/saxpy.json | dot -Tsvg > g.svg  draws what depends on what\n"
                 "\nA graph, schedule or machine file may be -, standard input. Exit codes: 0 fine, 1 failed while\n"
                 "running, 2 bad usage, 3 invalid graph, machine or schedule, 4 does not fit in memory, 5 device or\n"
-                "driver error.\n");
+                "driver error, 130 and 143 interrupted by SIGINT (Ctrl-C) and SIGTERM: a run ends after the op at\n"
+                "hand and writes the outputs that are complete; a second one ends it at once.\n");
 }
 
 static int unknown_command(const char *name)
@@ -69,7 +70,9 @@ static int run_command(const command *c, int argc, char **argv)
     if (options_parse(&o, c, argc, argv)) {
         if (o.help)
             options_print(c);
+        progress_begin(c, &o);
         code = o.help ? EXIT_FINE : c->run(&o);
+        progress_clear();
     }
     options_free(&o);
     return code;
@@ -137,6 +140,7 @@ int main(int argc, char **argv)
                 strerror(errno));
         return EXIT_RUNNING;
     }
+    interrupt_install();
     int code = dispatch(argc, argv);
     /* Printed text may still sit in a buffer, and the disk be full. */
     if ((fflush(stdout) || ferror(stdout)) && !code) {

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command says what it is at: one line on a terminal, which is gone when it is over; with --verbose a line for each step.
+ */
+#include "command.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define REDRAW_US 1e5
+
+enum { WIDTH = 80, NARROWEST = 20 };
+
+static struct {
+    const char *command;
+    bool draws, speaks; /* on a terminal; with --verbose */
+    bool drawn;
+    const char *stage;
+    double begun_us, drawn_us;
+} line;
+
+void progress_begin(const command *c, const options *o)
+{
+    const char *terminal = getenv("TERM");
+    bool plain = !terminal || strcmp(terminal, "dumb") == 0; /* it cannot take a line back */
+    line.command = c->name;
+    line.speaks = o->verbose && !o->quiet;
+    line.draws = !o->quiet && !plain && isatty(STDERR_FILENO) == 1;
+}
+
+bool progress_shown(void)
+{
+    return line.draws;
+}
+
+/* Columns of the terminal: as the user says, else as it says itself. */
+static size_t width(void)
+{
+    const char *said = getenv("COLUMNS");
+    long columns = said ? strtol(said, NULL, 10) : 0;
+    struct winsize size;
+    if (columns <= 0 && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0)
+        columns = size.ws_col;
+    return columns <= 0 ? WIDTH : columns < NARROWEST ? NARROWEST : (size_t)columns;
+}
+
+/* Cuts the text so that it leaves the last column free, and no character in pieces (UTF-8). */
+static void cut(char *text, size_t columns)
+{
+    size_t seen = 0;
+    for (; *text; text++) {
+        if ((*text & 0xC0) != 0x80 && ++seen >= columns) {
+            *text = 0;
+            return;
+        }
+    }
+}
+
+static void draw(const char *rest)
+{
+    char text[600];
+    snprintf(text, sizeof text, "%s%s", line.stage, rest);
+    cut(text, width());
+    fprintf(stderr, "\r%s\033[K", text);
+    fflush(stderr);
+    line.drawn = true;
+    interrupt_stage(NULL, true);
+}
+
+void progress_clear(void)
+{
+    if (line.drawn)
+        fprintf(stderr, "\r\033[K");
+    line.drawn = false;
+    interrupt_stage(NULL, false);
+}
+
+void progress_stage(const char *what)
+{
+    progress_clear();
+    interrupt_stage(what, false);
+    line.stage = what;
+    line.begun_us = line.drawn_us = now_us();
+    if (line.speaks)
+        fprintf(stderr, "gantry %s: %s\n", line.command, what);
+    else if (line.draws)
+        draw("");
+}
+
+void progress_say(const char *format, ...)
+{
+    va_list list;
+    if (!line.speaks)
+        return;
+    progress_clear();
+    fprintf(stderr, "gantry %s: ", line.command);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fputc('\n', stderr);
+}
+
+double progress_seconds(void)
+{
+    return (now_us() - line.begun_us) * 1e-6;
+}
+
+void progress_draw(const char *format, ...)
+{
+    char rest[512];
+    va_list list;
+    double now = now_us();
+    if (!line.draws || now - line.drawn_us < REDRAW_US)
+        return;
+    line.drawn_us = now;
+    va_start(list, format);
+    vsnprintf(rest, sizeof rest, format, list);
+    va_end(list);
+    draw(rest);
+}

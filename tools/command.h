@@ -104,7 +104,8 @@ int check_files(const options *o);
 
 /* interrupt.c: signals that ask the command to end. */
 void interrupt_install(void);
-/* The text, a constant, of what is going on, for the message; NULL: as before. `shown`: the terminal has a line to be erased.
+/* The text, a constant, of what is going on, for the message; NULL: as before. `shown`: the terminal has a line to be
+ * erased.
  */
 void interrupt_stage(const char *what, bool shown);
 /* From now on a first signal is only noted (`only`), or ends the command at once. */
@@ -117,8 +118,9 @@ bool progress_shown(void);                                                      
 void progress_stage(const char *what);                                            /* a constant text: what begins now */
 void progress_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line of --verbose */
 void progress_draw(const char *format, ...) __attribute__((format(printf, 1, 2))); /* behind the stage; seldom enough */
-double progress_seconds(void);                                                     /* since the stage began */
-void progress_clear(void);                                                         /* before anything else is printed */
+bool progress_is_due(void);    /* progress_draw would draw: it is long enough since it did */
+double progress_seconds(void); /* since the stage began */
+void progress_clear(void);     /* before anything else is printed */
 
 /* timing.c */
 double now_us(void);

@@ -208,6 +208,23 @@ int select_here(gantry_machine **machine, const options *o)
     return fail(&err);
 }
 
+/* `user`: the number of devices, or NULL. */
+static int tell_planning(void *user, const gantry_plan_progress *p)
+{
+    const size_t *devices = user;
+    char best[80] = "", on[40] = "";
+    if (interrupt_code())
+        return 1;
+    if (!progress_is_due())
+        return 0;
+    if (devices)
+        snprintf(on, sizeof on, " for %zu devices", *devices);
+    if (p->best_us > 0)
+        snprintf(best, sizeof best, ", best %.6g us, bound %.6g us", p->best_us, p->bound_us);
+    progress_draw("%s: %.0f s, %llu plans%s", on, progress_seconds(), (unsigned long long)p->plans, best);
+    return 0;
+}
+
 gantry_schedule_options schedule_options(const options *o)
 {
     gantry_schedule_options so = GANTRY_SCHEDULE_OPTIONS_INIT;
@@ -221,6 +238,7 @@ gantry_schedule_options schedule_options(const options *o)
     so.balance = o->balance;
     so.spill = o->spill;
     so.unroll = o->unroll;
+    so.progress = tell_planning;
     so.replay = o->replay;
     return so;
 }
@@ -233,6 +251,7 @@ int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *grap
     size_t devices = gantry_machine_worker_count(machine);
     if (devices >= MANY && !o->quiet && !progress_shown())
         fprintf(stderr, "planning for %zu devices%s\n", devices, o->effort ? "; --effort 0 takes less time" : "");
+    so.user = &devices;
     progress_stage("planning");
     gantry_status status = gantry_schedule_new(schedule, graph, machine, &so, &err);
     progress_clear();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command says what it is at: one line on a terminal, which is gone when it is over; with --verbose a line for each step.
+/* The command says what it is at: one line on a terminal, which is gone when it is over; with --verbose a line for each
+ * step.
  */
 #include "command.h"
 #include <stdarg.h>
@@ -107,14 +108,18 @@ double progress_seconds(void)
     return (now_us() - line.begun_us) * 1e-6;
 }
 
+bool progress_is_due(void)
+{
+    return line.draws && now_us() - line.drawn_us >= REDRAW_US;
+}
+
 void progress_draw(const char *format, ...)
 {
     char rest[512];
     va_list list;
-    double now = now_us();
-    if (!line.draws || now - line.drawn_us < REDRAW_US)
+    if (!progress_is_due())
         return;
-    line.drawn_us = now;
+    line.drawn_us = now_us();
     va_start(list, format);
     vsnprintf(rest, sizeof rest, format, list);
     va_end(list);

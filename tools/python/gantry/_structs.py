@@ -158,6 +158,7 @@ class ScheduleOptions(Sized):
         ("policy", c_char_p), ("effort", c_int32), ("optimal", c_int32), ("seed", c_uint64), ("objective", c_char_p),
         ("max_memory", c_char_p), ("replay", c_char_p), ("balance", c_char_p), ("like", c_void_p), ("spill", c_char_p),
         ("in_flight", c_int32), ("reserved", c_int32), ("unroll", c_int64),
+        ("progress", c_void_p), ("user", c_void_p),
     ]
 
 

@@ -59,8 +59,10 @@ int bind_inputs(const session *s, gantry_run *run)
         int code = find_binding(s, "input", s->o->inputs.at[i], &buffer, &path);
         if (code)
             return code;
-        progress_say("reading %s", path);
-        if (gantry_run_bind_file(run, buffer, path, &err))
+        progress_stage("reading inputs");
+        gantry_status status = gantry_run_bind_file(run, buffer, path, &err);
+        progress_clear();
+        if (status)
             return fail_reading(&err);
     }
     return EXIT_FINE;

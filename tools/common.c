@@ -208,20 +208,19 @@ int select_here(gantry_machine **machine, const options *o)
     return fail(&err);
 }
 
-/* `user`: the number of devices, or NULL. */
+/* `user`: the number of devices; NULL: nothing is drawn. */
 static int tell_planning(void *user, const gantry_plan_progress *p)
 {
     const size_t *devices = user;
-    char best[80] = "", on[40] = "";
+    char best[80] = "";
     if (interrupt_code())
         return 1;
-    if (!progress_is_due())
+    if (!devices || !progress_is_due())
         return 0;
-    if (devices)
-        snprintf(on, sizeof on, " for %zu devices", *devices);
     if (p->best_us > 0)
         snprintf(best, sizeof best, ", best %.6g us, bound %.6g us", p->best_us, p->bound_us);
-    progress_draw("%s: %.0f s, %llu plans%s", on, progress_seconds(), (unsigned long long)p->plans, best);
+    progress_draw(" for %zu device%s: %.0f s, %llu plans%s", *devices, *devices == 1 ? "" : "s", progress_seconds(),
+                  (unsigned long long)p->plans, best);
     return 0;
 }
 

@@ -32,6 +32,8 @@ static int tell(void *user, const gantry_run_progress *p)
     session *s = user;
     uint64_t done = s->replaced + p->completed;
     char loop[120] = "", watched[60] = "", left[60];
+    if (s->starts == 0) /* of the runs of --check */
+        return 0;
     if (p->most)
         snprintf(loop, sizeof loop, ", iteration %" PRIu64 " of %s%" PRIu64, p->iterations,
                  isnan(p->watched) ? "" : "at most ", p->most);

@@ -14,8 +14,8 @@ static int compare_machines(const gantry_machine *given, const gantry_machine *o
     if (gantry_machine_json(given, &a, &a_length, &err) || gantry_machine_json(own, &b, &b_length, &err)) {
         code = fail(&err);
     } else if (a_length != b_length || memcmp(a, b, a_length) != 0) {
-        fprintf(stderr, "the schedule was made for another machine: \"%s\", not \"%s\" as given\n",
-                gantry_machine_name(own), gantry_machine_name(given));
+        complain("the schedule was made for another machine: \"%s\", not \"%s\" as given\n", gantry_machine_name(own),
+                 gantry_machine_name(given));
         code = EXIT_BAD_INPUT;
     }
     gantry_free(a);
@@ -42,7 +42,8 @@ static int report_wrong(const options *o, const gantry_error *err)
 {
     int code = fail(err);
     if (o->json && err->status == GANTRY_E_SCHEDULE) {
-        int printed = print_json(json_pack("{s:b, s:s}", "valid", 0, "problem", err->text));
+        int printed =
+            print_json(json_pack("{s:b, s:s, s:o}", "valid", 0, "problem", err->text, "error", take_complaint(code)));
         code = printed ? printed : code;
     }
     return code;
@@ -85,15 +86,13 @@ static int run(const options *o)
     return code;
 }
 
-const command command_check = {
-    "check",
-    "GRAPH SCHEDULE",
-    "proves a schedule right for its graph, by code that shares nothing with "
-    "the scheduler",
-    2,
-    2,
-    "param limits input machine devices allow-code no-fuse json",
-    "  gantry schedule graphs/jacobi.json --devices 4 -o s.json && gantry check graphs/jacobi.json s.json\n"
-    "  gantry schedule graphs/jacobi.json --devices 4 -o - | gantry check graphs/jacobi.json -\n",
-    run
-};
+const command command_check = { "check",
+                                "GRAPH SCHEDULE",
+                                "proves a schedule right for its graph, by code that shares nothing with "
+                                "the scheduler",
+                                2,
+                                2,
+                                "param limits input machine devices allow-code no-fuse json",
+                                "  gantry schedule jacobi --devices 4 -o s.json && gantry check jacobi s.json\n"
+                                "  gantry schedule jacobi --devices 4 -o - | gantry check jacobi -\n",
+                                run };

@@ -86,5 +86,5 @@ const command command_compare = { "compare",
                                   1,
                                   "param limits input machine devices effort seed objective in-flight unroll "
                                   "max-memory spill balance allow-code no-fuse json",
-                                  "  gantry compare graphs/cholesky.json --machine graphs/machines/dgx1-v100.json\n",
+                                  "  gantry compare cholesky --machine dgx1-v100\n",
                                   run };

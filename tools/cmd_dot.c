@@ -4,42 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-static bool is_regular(const char *path)
-{
-    struct stat info;
-    return strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
-}
-
-/* NULL if the file cannot be opened or read whole, or memory is short. */
-static char *read_all(const char *path, size_t *length)
-{
-    bool piped = strcmp(path, "-") == 0;
-    FILE *from = piped ? stdin : fopen(path, "rb");
-    char *text = NULL;
-    size_t room = 0, most = is_regular(path) ? SIZE_MAX / 2 : (size_t)1 << 30; /* others may never end */
-    *length = 0;
-    if (!from)
-        return NULL;
-    do {
-        size_t wanted = room ? 2 * room : 65536;
-        char *more = wanted <= most ? realloc(text, wanted) : NULL;
-        if (!more)
-            break;
-        text = more;
-        room = wanted;
-        *length += fread(text + *length, 1, room - *length, from);
-    } while (*length == room);
-    bool whole = text && *length < room && !ferror(from);
-    if (!piped)
-        fclose(from);
-    if (!whole) {
-        free(text);
-        text = NULL;
-    }
-    return text;
-}
 
 /* A schedule says so by a key; anything else is read as a graph, so that its mistakes are told as a graph's. */
 static bool is_schedule(const char *text, size_t length)
@@ -112,7 +76,7 @@ static int draw(const options *o, char **dot, size_t *size)
     char *text = read_all(path, &length);
     int code;
     if (!text && strcmp(path, "-") == 0) {
-        fprintf(stderr, "cannot read standard input\n");
+        complain("cannot read standard input\n");
         return EXIT_USAGE;
     }
     if (text && is_schedule(text, length))
@@ -143,8 +107,8 @@ const command command_dot = {
     1,
     1,
     "param limits input machine devices policy unroll phase allow-code no-fuse out json",
-    "  gantry dot graphs/cholesky.json --param nt=3 | dot -Tsvg > graph.svg\n"
-    "  gantry dot graphs/saxpy.json --devices 2 | dot -Tsvg > placed.svg\n"
-    "  gantry schedule graphs/saxpy.json --devices 2 -o s.json && gantry dot s.json | dot -Tsvg > schedule.svg\n",
+    "  gantry dot cholesky --param nt=3 | dot -Tsvg > graph.svg\n"
+    "  gantry dot saxpy --devices 2 | dot -Tsvg > placed.svg\n"
+    "  gantry schedule saxpy --devices 2 -o s.json && gantry dot s.json | dot -Tsvg > schedule.svg\n",
     run
 };

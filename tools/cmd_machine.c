@@ -2,6 +2,7 @@
 /* gantry machine: this computer or a machine file, for people or as JSON. */
 #include "command.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -106,20 +107,19 @@ static int report(const gantry_machine *machine, const options *o, const known_c
     return print_machine(machine, k);
 }
 
-/* "show" or a file: a word that is no file may be one of the others misspelt. */
-static int find_file(const char *word, const char **file)
+/* "show", a file, or the name of a machine that comes with Gantry: a word that is none of them may be misspelt. */
+static int find_file(const char *word, options *with, char **owned)
 {
     const char *const words[] = { "show", "calibrate", "cluster" };
     char near[64];
-    *file = NULL;
     if (strcmp(word, "show") == 0)
         return EXIT_FINE;
     if (strcmp(word, "-") != 0 && access(word, F_OK) != 0 && *near_miss(near, sizeof near, word, words, 3)) {
-        fprintf(stderr, "gantry machine: no file \"%s\"%s\n", word, near);
+        complain("gantry machine: no file \"%s\"%s\n", word, near);
         return EXIT_USAGE;
     }
-    *file = word;
-    return EXIT_FINE;
+    with->machine = word;
+    return find_data(&with->machine, owned, "machine", "machines");
 }
 
 static int run(const options *o)
@@ -127,15 +127,16 @@ static int run(const options *o)
     options with = *o;
     gantry_machine *machine = NULL;
     known_computer k = { 0 };
+    char *owned = NULL;
     const char *word = o->positional.count ? o->positional.at[0] : "show";
     bool measure = strcmp(word, "calibrate") == 0;
     if (strcmp(word, "cluster") == 0)
         return write_cluster(o);
     if (o->islands || o->rails || o->nic > 0) {
-        fprintf(stderr, "gantry machine: --islands, --rails and --nic go with \"cluster\", not with \"%s\"\n", word);
+        complain("gantry machine: --islands, --rails and --nic go with \"cluster\", not with \"%s\"\n", word);
         return EXIT_USAGE;
     }
-    int code = measure ? calibrate_machine(&machine, o) : find_file(word, &with.machine);
+    int code = measure ? calibrate_machine(&machine, o) : find_file(word, &with, &owned);
     if (!code && !measure)
         code = load_machine(&machine, &with, NULL, &k);
     if (!code && measure)
@@ -144,6 +145,7 @@ static int run(const options *o)
         code = report(machine, o, &k);
     known_free(&k);
     gantry_machine_free(machine);
+    free(owned);
     return code;
 }
 
@@ -155,7 +157,7 @@ const command command_machine = {
     0,
     1,
     "devices seconds islands rails nic out json",
-    "  gantry machine\n  gantry machine graphs/machines/dgx1-v100.json\n  gantry machine show --devices 4 -o "
+    "  gantry machine\n  gantry machine dgx1-v100\n  gantry machine show --devices 4 -o "
     "host-4.json\n  gantry machine calibrate -o this.json              measures GPUs and links, in less than a "
     "minute\n"
     "  gantry machine calibrate                           the same, kept for this user's runs and schedules\n"

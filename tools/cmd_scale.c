@@ -69,10 +69,9 @@ static int find_counts(counts *c, gantry_machine **machine, const options *o, co
     char most[16];
     options with = *o;
     if (o->devices && !parse_counts(c, o->devices)) {
-        fprintf(stderr,
-                "gantry scale: --devices is \"%s\"; it takes numbers of devices that rise, at most %d, as in 1..8 or "
-                "1,2,4,8\n",
-                o->devices, MOST_COUNTS);
+        complain("gantry scale: --devices is \"%s\"; it takes numbers of devices that rise, at most %d, as in 1..8 or "
+                 "1,2,4,8\n",
+                 o->devices, MOST_COUNTS);
         return EXIT_USAGE;
     }
     if (o->devices) {
@@ -103,10 +102,9 @@ static int base_value(int64_t *value, const char *name, const gantry_schedule *s
     json_decref(root);
     if (fine)
         return EXIT_FINE;
-    fprintf(stderr,
-            "gantry scale: --weak is \"%s\"; it takes the name of a param of the graph that is a whole number greater "
-            "than 0\n",
-            name);
+    complain("gantry scale: --weak is \"%s\"; it takes the name of a param of the graph that is a whole number greater "
+             "than 0\n",
+             name);
     return EXIT_USAGE;
 }
 
@@ -133,7 +131,7 @@ static int load_row(gantry_graph **graph, const options *o, int64_t value, size_
     snprintf(own, sizeof own, "%.200s=%lld", o->weak ? o->weak : "", (long long)value);
     with.params = grown_params(o, own);
     if (!with.params.at) {
-        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
+        complain("%s\n", gantry_status_text(GANTRY_E_NOMEM));
         return EXIT_CAPACITY;
     }
     gantry_error err;
@@ -313,8 +311,8 @@ const command command_scale = {
     "param limits input machine devices weak policy effort seed unroll max-memory spill balance replay svg allow-code "
     "no-fuse "
     "json",
-    "  gantry scale graphs/cholesky.json --machine graphs/machines/h200-8.json\n"
-    "  gantry scale graphs/jacobi.json --machine graphs/machines/h200-8.json --devices 1,2,4,8 --param n=8192\n"
-    "  gantry scale graphs/reduce_sum.json --machine graphs/machines/h200-8.json --weak n --svg scale.svg\n",
+    "  gantry scale cholesky --machine h200-8\n"
+    "  gantry scale jacobi --machine h200-8 --devices 1,2,4,8 --param n=8192\n"
+    "  gantry scale reduce_sum --machine h200-8 --weak n --svg scale.svg\n",
     run
 };

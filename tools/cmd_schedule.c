@@ -64,9 +64,9 @@ const command command_schedule = {
     "balance replay explain "
     "output-schedule dot "
     "svg html trace allow-code no-fuse quiet verbose json",
-    "  gantry schedule graphs/cholesky.json --machine graphs/machines/hgx-h200-8.json --svg timeline.svg\n"
-    "  gantry schedule graphs/cholesky.json --devices 4 -o s.json && gantry check graphs/cholesky.json s.json\n"
-    "  gantry schedule graphs/pipeline3.json --devices 3 --param batches=1 --objective period\n"
-    "  gantry schedule graphs/reference/topcuoglu2002.json --policy heft --explain T9\n",
+    "  gantry schedule cholesky --machine hgx-h200-8 --svg timeline.svg\n"
+    "  gantry schedule cholesky --devices 4 -o s.json && gantry check cholesky s.json\n"
+    "  gantry schedule pipeline3 --devices 3 --param batches=1 --objective period\n"
+    "  gantry schedule cholesky --policy heft --explain 'trsm[2,0]'\n",
     run
 };

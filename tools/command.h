@@ -26,10 +26,11 @@ typedef struct options {
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
         *explain, *weak, *islands;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
-    int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes;
+    int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, series;
     double time_unit, bandwidth, seconds, nic, timeout; /* 0: not given */
     const char *calibrate;                              /* the machine file to write */
     bool json, allow_code, no_fuse, check, compare, optimal, quiet, verbose, help;
+    char *data[2]; /* paths that names of a graph and a machine stand for */
 } options;
 
 typedef struct command {
@@ -41,16 +42,36 @@ typedef struct command {
 } command;
 
 extern const command command_run, command_schedule, command_dot, command_check, command_compare, command_scale,
-    command_machine, command_kernels, command_import, command_bench;
+    command_machine, command_kernels, command_import, command_bench, command_fmt;
 
 /* options.c. Parses argv (after the sub-command) into *o; prints what is wrong and returns false. */
 bool options_parse(options *o, const command *c, int argc, char **argv);
-void options_print(const command *c);
+bool takes_graph(const command *c);   /* its first word is a graph */
+void options_print(const command *c); /* help.c */
 void options_free(options *o);
 /* True if a file that is to be written is "-". */
 bool uses_stdout(const options *o);
+int dashes(const char *const *paths, size_t count); /* how many of them are "-"; those that are NULL are not */
 /* " (did you mean "x"?)", or nothing where no name is near. */
 const char *near_miss(char *to, size_t size, const char *word, const char *const *names, size_t count);
+
+/* complaint.c: what is wrong, in a line on standard error. It is kept until it is taken, for --json. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void complain_of(const gantry_error *err);
+int fail_nomem(void); /* complains of it; the exit code */
+bool has_complaint(void);
+json_t *take_complaint(int code); /* as an object; NULL: out of memory */
+
+/* text.c: the whole file, with a 0 behind it, or standard input for "-"; NULL if it cannot be opened or read whole, or
+ * memory is short. Free it. */
+char *read_all(const char *path, size_t *length);
+bool is_regular(const char *path);
+
+/* data.c: graphs and machines that come with Gantry; kind is "graphs" or "machines". A word that is no path and no file
+ * becomes the path of one of them, which *owned holds; complains where there is none. */
+int find_data(const char **word, char **owned, const char *who, const char *kind);
+void list_data(const char *kind, string_list *names); /* free with free_data */
+void free_data(string_list *names);
 
 /* common.c: functions that load something print what is wrong and return the exit code for it. */
 int fail(const gantry_error *err);
@@ -102,7 +123,7 @@ void keep_machine(const gantry_machine *machine, const options *o);
 int check_writable(const char *option, const char *path);
 int check_files(const options *o);
 
-/* interrupt.c: signals that ask the command to end. */
+/* progress.c: signals that ask the command to end. */
 void interrupt_install(void);
 /* The text, a constant, of what is going on, for the message; NULL: as before. `shown`: the terminal has a line to be
  * erased.
@@ -112,7 +133,7 @@ void interrupt_stage(const char *what, bool shown);
 void interrupt_note(bool only);
 int interrupt_code(void); /* the exit code after a signal that was noted: 130 or 143; 0: there was none */
 
-/* progress.c */
+/* The line of progress. */
 void progress_begin(const command *c, const options *o);
 bool progress_shown(void);                                                        /* there is a terminal to draw on */
 void progress_stage(const char *what);                                            /* a constant text: what begins now */

@@ -32,12 +32,9 @@ static int code_of(gantry_status status)
 
 int fail(const gantry_error *err)
 {
-    char line[1024];
     if (err->status == GANTRY_E_CANCELED && interrupt_code())
         return interrupt_code(); /* whoever knows how far it came tells */
-    progress_clear();
-    gantry_error_format(err, line, sizeof line);
-    fprintf(stderr, "%s\n", line);
+    complain_of(err);
     return code_of(err->status);
 }
 
@@ -140,7 +137,7 @@ int load_machine(gantry_machine **machine, const options *o, const gantry_graph 
     gantry_machine_free(whole);
     if (!status)
         return EXIT_FINE;
-    fprintf(stderr, "--devices: ");
+    complain("--devices: ");
     return fail(&err);
 }
 
@@ -204,7 +201,7 @@ int select_here(gantry_machine **machine, const options *o)
     gantry_machine_free(whole);
     if (!status)
         return EXIT_FINE;
-    fprintf(stderr, "--devices: ");
+    complain("--devices: ");
     return fail(&err);
 }
 
@@ -308,7 +305,7 @@ int check_explain(const options *o, const gantry_graph *graph)
         ids[i] = gantry_graph_node_id(graph, (gantry_node){ .id = i });
     if (ids)
         near_miss(near, sizeof near, o->explain, ids, count);
-    fprintf(stderr, "--explain: graph \"%s\" has no node \"%s\"%s\n", gantry_graph_name(graph), o->explain, near);
+    complain("--explain: graph \"%s\" has no node \"%s\"%s\n", gantry_graph_name(graph), o->explain, near);
     free((void *)ids);
     return EXIT_USAGE;
 }

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One table says what every option is called, takes and means; help and parsing both come from it. */
-#include "command.h"
+#include "options.h"
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef enum kind { FLAG, TEXT, NUMBER, REAL, LIST } kind;
-
-typedef struct option {
-    const char *name, *value, *summary;
-    kind kind;
-    size_t field;
-    int64_t fallback, low, high; /* NUMBER */
-} option;
 
 #define FIELD(name) offsetof(options, name)
 #define PLAIN       0, 0, 0
@@ -61,13 +52,14 @@ static const option table[] = {
     { "trace", "FILE", "writes a Chrome/Perfetto trace", TEXT, FIELD(trace), PLAIN },
     { "backend", "NAME", "auto, cuda, host or sim", TEXT, FIELD(backend), PLAIN },
     { "schedule", "FILE", "runs this schedule instead of making one", TEXT, FIELD(schedule), PLAIN },
-    { "input", "BUFFER=FILE", "binds a .npy or raw file, or JPEG files (a pattern); may be repeated", LIST,
+    { "input", "BUFFER=FILE", "binds a .npy or raw file, or JPEG or PNG files (a pattern); may be repeated", LIST,
       FIELD(inputs), PLAIN },
     { "output", "BUFFER=FILE", "writes an output, .npy or raw; may be repeated", LIST, FIELD(outputs), PLAIN },
     { "iterations", "N",
       "starts; the time is the median after the first (default 1; 4 at least with --compare or --calibrate)", NUMBER,
       FIELD(iterations), 1, 1, 1000000000 },
-    { "check", "", "checking mode: guarded memory, poison, random legal order; compares with one device", FLAG,
+    { "check", "",
+      "checking mode: guarded memory, poison, random legal order; compares with one device. fmt: only looks", FLAG,
       FIELD(check), PLAIN },
     { "compare", "", "shows where the prediction was off, op by op, in the last of 4 starts or more", FLAG,
       FIELD(compare), PLAIN },
@@ -79,6 +71,8 @@ static const option table[] = {
       FIELD(bytes), 0, 4096, INT64_C(1) << 40 },
     { "shape", "NAME", "chain, wide, stencil, tree or random", TEXT, FIELD(shape), PLAIN },
     { "lanes", "N", "chains, or rows of a stencil, on each GPU (default 1)", NUMBER, FIELD(lanes), 1, 1, 1024 },
+    { "series", "N", "starts that are measured as one, each behind the other (default 1)", NUMBER, FIELD(series), 1, 1,
+      1000000 },
     { "time-unit", "US", "microseconds for 1 of the file's unit of time (default: as usual for the format)", REAL,
       FIELD(time_unit), PLAIN },
     { "bandwidth", "GBS", "of the machine's links where the file counts bytes (default 1 GB/s)", REAL, FIELD(bandwidth),
@@ -108,7 +102,12 @@ static const option table[] = {
 };
 enum { OPTIONS = sizeof table / sizeof *table };
 
-static bool accepts(const command *c, const char *name)
+const option *option_at(size_t i)
+{
+    return i < OPTIONS ? &table[i] : NULL;
+}
+
+bool accepts(const command *c, const char *name)
 {
     if (strcmp(name, "help") == 0)
         return true;
@@ -147,11 +146,11 @@ static bool unknown(const command *c, const char *word)
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(length - dashes < 60 ? length - dashes : 60), word + dashes);
     const char *near = gantry_nearest(name, names, count);
-    fprintf(stderr, "gantry %s: no option \"%.*s\"", c->name, (int)(length < 60 ? length : 60), word);
+    complain("gantry %s: no option \"%.*s\"", c->name, (int)(length < 60 ? length : 60), word);
     if (near)
-        fprintf(stderr, " (did you mean \"--%s\"?)\n", near);
+        complain(" (did you mean \"--%s\"?)\n", near);
     else
-        fprintf(stderr, "; `gantry help %s` lists them\n", c->name);
+        complain("; `gantry help %s` lists them\n", c->name);
     return false;
 }
 
@@ -159,7 +158,7 @@ static bool append(string_list *list, const char *text)
 {
     const char **at = realloc((void *)list->at, (list->count + 1) * sizeof *at);
     if (!at) {
-        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
+        complain("%s\n", gantry_status_text(GANTRY_E_NOMEM));
         return false;
     }
     list->at = at;
@@ -173,8 +172,8 @@ static bool set_number(options *o, const command *c, const option *p, const char
     errno = 0;
     long long n = strtoll(value, &end, 10);
     if (errno || end == value || *end || n < p->low || n > p->high) {
-        fprintf(stderr, "gantry %s: --%s is \"%s\"; it takes a whole number from %lld to %lld\n", c->name, p->name,
-                value, (long long)p->low, (long long)p->high);
+        complain("gantry %s: --%s is \"%s\"; it takes a whole number from %lld to %lld\n", c->name, p->name, value,
+                 (long long)p->low, (long long)p->high);
         return false;
     }
     int64_t number = n;
@@ -187,7 +186,7 @@ static bool set_real(options *o, const command *c, const option *p, const char *
     char *end;
     double number = strtod(value, &end);
     if (end == value || *end || !(number > 0) || number > 1e300) {
-        fprintf(stderr, "gantry %s: --%s is \"%s\"; it takes a number greater than 0\n", c->name, p->name, value);
+        complain("gantry %s: --%s is \"%s\"; it takes a number greater than 0\n", c->name, p->name, value);
         return false;
     }
     memcpy((char *)o + p->field, &number, sizeof number);
@@ -234,13 +233,13 @@ static bool parse_option(options *o, const command *c, int argc, char **argv, in
     if (!p)
         return unknown(c, word);
     if (p->kind == FLAG && equals) {
-        fprintf(stderr, "gantry %s: --%s takes no value\n", c->name, p->name);
+        complain("gantry %s: --%s takes no value\n", c->name, p->name);
         return false;
     }
     if (p->kind == FLAG || equals)
         return set(o, c, p, equals ? equals + 1 : NULL);
     if (*i + 1 >= argc || strncmp(argv[*i + 1], "--", 2) == 0) {
-        fprintf(stderr, "gantry %s: --%s needs a value: %s\n", c->name, p->name, p->value);
+        complain("gantry %s: --%s needs a value: %s\n", c->name, p->name, p->value);
         return false;
     }
     return set(o, c, p, argv[++*i]);
@@ -259,7 +258,7 @@ static bool parse_words(options *o, const command *c, int argc, char **argv)
     return true;
 }
 
-static int dashes(const char *const *paths, size_t count)
+int dashes(const char *const *paths, size_t count)
 {
     int found = 0;
     for (size_t i = 0; i < count; i++)
@@ -283,11 +282,11 @@ static bool check_streams(const options *o, const command *c)
 {
     const char *const from[] = { o->machine, o->schedule };
     if (dashes(o->positional.at, o->positional.count) + dashes(from, 2) > 1) {
-        fprintf(stderr, "gantry %s: only one file can be \"-\", standard input\n", c->name);
+        complain("gantry %s: only one file can be \"-\", standard input\n", c->name);
         return false;
     }
     if (written_to_stdout(o) + o->json > 1) {
-        fprintf(stderr, "gantry %s: only one of --json and the files to write can go to standard output\n", c->name);
+        complain("gantry %s: only one of --json and the files to write can go to standard output\n", c->name);
         return false;
     }
     return true;
@@ -299,12 +298,12 @@ static bool check_count(const options *o, const command *c)
     if (count >= c->least && count <= c->most)
         return true;
     if (count > c->most)
-        fprintf(stderr, "gantry %s: \"%s\" is one word too many; usage: gantry %s %s\n", c->name,
-                o->positional.at[c->most], c->name, c->arguments);
+        complain("gantry %s: \"%s\" is one word too many; usage: gantry %s %s\n", c->name, o->positional.at[c->most],
+                 c->name, c->arguments);
     else
-        fprintf(stderr, "gantry %s: %s missing; usage: gantry %s %s\n", c->name,
-                count + 1 == c->least ? "a word is" : "words are", c->name, c->arguments);
-    fprintf(stderr, "`gantry help %s` shows options and examples\n", c->name);
+        complain("gantry %s: %s missing; usage: gantry %s %s\n", c->name,
+                 count + 1 == c->least ? "a word is" : "words are", c->name, c->arguments);
+    complain("`gantry help %s` shows options and examples\n", c->name);
     return false;
 }
 
@@ -318,30 +317,9 @@ bool options_parse(options *o, const command *c, int argc, char **argv)
     return o->help || (check_count(o, c) && check_streams(o, c));
 }
 
-static void print_names(const char *title, const char *(*name)(size_t), const char *(*summary)(size_t))
+bool takes_graph(const command *c)
 {
-    printf("\n%s\n", title);
-    for (size_t i = 0; name(i); i++)
-        printf("  %-14s %s\n", name(i), summary(i));
-}
-
-void options_print(const command *c)
-{
-    printf("gantry %s %s\n    %s\n\noptions\n", c->name, c->arguments, c->summary);
-    for (size_t i = 0; i < OPTIONS; i++) {
-        if (!accepts(c, table[i].name))
-            continue;
-        char left[64];
-        snprintf(left, sizeof left, "--%s %s", table[i].name, table[i].value);
-        printf("  %-28s %s\n", left, table[i].summary);
-    }
-    if (accepts(c, "policy"))
-        print_names("policies", gantry_policy_name, gantry_policy_summary);
-    if (accepts(c, "backend"))
-        print_names("back ends", gantry_backend_name, gantry_backend_summary);
-    if (accepts(c, "node-time"))
-        print_names("formats", gantry_import_format, gantry_import_summary);
-    printf("\nexamples\n%s", c->examples);
+    return strncmp(c->arguments, "GRAPH", strlen("GRAPH")) == 0;
 }
 
 void options_free(options *o)
@@ -350,4 +328,6 @@ void options_free(options *o)
     free((void *)o->params.at);
     free((void *)o->inputs.at);
     free((void *)o->outputs.at);
+    free(o->data[0]);
+    free(o->data[1]);
 }

@@ -12,7 +12,7 @@ static int write_out(const char *text, size_t length)
 {
     if (fwrite(text, 1, length, stdout) == length && fflush(stdout) == 0)
         return EXIT_FINE;
-    fprintf(stderr, "cannot write to standard output: %s\n", strerror(errno));
+    complain("cannot write to standard output: %s\n", strerror(errno));
     return EXIT_RUNNING;
 }
 
@@ -34,9 +34,9 @@ int check_writable(const char *option, const char *path)
         return EXIT_FINE;
     }
     if (!code && special)
-        fprintf(stderr, "--%s: cannot write %s: %s\n", option, path, strerror(errno));
+        complain("--%s: cannot write %s: %s\n", option, path, strerror(errno));
     else if (!code)
-        fprintf(stderr, "--%s: ", option);
+        complain("--%s: ", option);
     code = code ? code : special ? EXIT_RUNNING : fail(&err);
     gantry_files_free(files);
     return code;
@@ -121,9 +121,9 @@ const gantry_schedule *drawn_phase(const gantry_schedule *schedule, const option
     if (o->phase < 0)
         return schedule;
     if (count == 0)
-        fprintf(stderr, "--phase: the schedule has no phases, since its loops are unrolled; leave it out\n");
+        complain("--phase: the schedule has no phases, since its loops are unrolled; leave it out\n");
     else if ((size_t)o->phase >= count)
-        fprintf(stderr, "--phase: the schedule has phases 0 to %zu, not %lld\n", count - 1, (long long)o->phase);
+        complain("--phase: the schedule has phases 0 to %zu, not %lld\n", count - 1, (long long)o->phase);
     else
         return gantry_schedule_phase(schedule, (size_t)o->phase, NULL);
     return NULL;
@@ -172,10 +172,8 @@ int print_json(json_t *object)
 {
     char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(object);
-    if (!text) {
-        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
-        return EXIT_RUNNING;
-    }
+    if (!text)
+        return fail_nomem();
     puts(text);
     free(text);
     return EXIT_FINE;

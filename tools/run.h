@@ -20,6 +20,8 @@ typedef struct session {
     double throughput_us;   /* from the end of one start to that of the next, where starts overlap; 0: none did */
     uint64_t replaced;      /* starts that runs completed which others have taken the place of */
     double interrupted_us;  /* when a signal was seen; 0: none was */
+    size_t together;        /* starts behind those that were counted, which devices carried out without the host */
+    double together_us;     /* each of them, in the mean */
     bool checked;           /* and found equal */
     json_t *rebalanced;     /* --balance guided: what was looked at between starts; NULL: nothing */
 } session;

@@ -82,16 +82,14 @@ static int fail_same(const gantry_buffer_info *info, const void *a, const void *
 {
     double x = element(a, info->dtype, where), y = element(b, info->dtype, where);
     if (isnan(x) && isnan(y))
-        fprintf(stderr,
-                "--check: output \"%s\" is NaN at element %" PRIu64
-                ", here and on one device, and a NaN equals nothing; find where it comes from, or allow it with "
-                "\"check\": {\"equal_nan\": true}\n",
-                info->name, where);
+        complain("--check: output \"%s\" is NaN at element %" PRIu64
+                 ", here and on one device, and a NaN equals nothing; find where it comes from, or allow it with "
+                 "\"check\": {\"equal_nan\": true}\n",
+                 info->name, where);
     else
-        fprintf(stderr,
-                "--check: output \"%s\" differs from a run on one device at element %" PRIu64
-                ": %.17g, there %.17g (rtol %g, atol %g)\n",
-                info->name, where, x, y, info->rtol, info->atol);
+        complain("--check: output \"%s\" differs from a run on one device at element %" PRIu64
+                 ": %.17g, there %.17g (rtol %g, atol %g)\n",
+                 info->name, where, x, y, info->rtol, info->atol);
     return EXIT_RUNNING;
 }
 

@@ -163,8 +163,7 @@ int compare_times(const session *s, json_t **comparison)
     json_decref(trace);
     if (*comparison)
         return EXIT_FINE;
-    fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
-    return EXIT_RUNNING;
+    return fail_nomem();
 }
 
 /* ---- text ---- */

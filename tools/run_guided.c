@@ -53,10 +53,8 @@ int run_guided(session *s, size_t count)
     double *us = malloc(count * sizeof *us);
     size_t since = 0;
     int code = EXIT_FINE;
-    if (!us) {
-        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
-        return EXIT_RUNNING;
-    }
+    if (!us)
+        return fail_nomem();
     for (size_t i = 0; !code && i < count; i++) {
         bool changed = false;
         code = start_alone(s, i, &us[i]);

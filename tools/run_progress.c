@@ -75,14 +75,13 @@ static int save_complete(const session *s)
         const void *host;
         code = find_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
         if (code || gantry_run_output(s->run, buffer, &host, NULL, NULL)) {
-            fprintf(stderr, "--output: \"%s\" is not written, since no start had completed it\n", s->o->outputs.at[i]);
+            complain("--output: \"%s\" is not written, since no start had completed it\n", s->o->outputs.at[i]);
             continue;
         }
         if (gantry_run_save_with(s->run, buffer, files, path, &err))
             code = fail(&err);
         else
-            fprintf(stderr, "--output: \"%s\" is written, as of the last start that completed it\n",
-                    s->o->outputs.at[i]);
+            complain("--output: \"%s\" is written, as of the last start that completed it\n", s->o->outputs.at[i]);
     }
     return end_files(files, code);
 }
@@ -91,11 +90,10 @@ int end_interrupted(const session *s)
 {
     gantry_run_info info = GANTRY_RUN_INFO_INIT;
     uint64_t done = starts_completed(s);
-    progress_clear();
-    fprintf(stderr, "gantry run: interrupted with %" PRIu64 " of %zu starts complete", done, s->starts);
+    char more[60] = "";
     if (done < s->starts && !gantry_run_get_info(s->run, &info, NULL) && info.iterations)
-        fprintf(stderr, ", and %" PRIu64 " iterations of the next", info.iterations);
-    fprintf(stderr, "\n");
+        snprintf(more, sizeof more, ", and %" PRIu64 " iterations of the next", info.iterations);
+    complain("gantry run: interrupted with %" PRIu64 " of %zu starts complete%s\n", done, s->starts, more);
     int code = save_complete(s);
     return code ? code : interrupt_code();
 }

@@ -103,6 +103,9 @@ static int report_json(const report *r)
         r->info.replay, "outputs", outputs_json(s), "placement", placement_json(s), "checked", (int)s->checked);
     if (s->throughput_us > 0)
         json_object_set_new(json, "throughput_us", json_real(s->throughput_us));
+    if (s->together > 0)
+        json_object_set_new(json, "series",
+                            json_pack("{s:I, s:f}", "starts", (json_int_t)s->together, "us", s->together_us));
     if (s->rebalanced)
         json_object_set(json, "rebalanced", s->rebalanced);
     if (s->o->calibrate)
@@ -227,6 +230,9 @@ static int report_text(const report *r)
     print_loops(to, r);
     if (s->throughput_us > 0)
         print_throughput(to, s);
+    if (s->together > 0)
+        fprintf(to, "  %zu more starts, one behind the other without the host between them: %.1f us each\n",
+                s->together, s->together_us);
     if (r->info.formulas_compiled)
         fprintf(to, "  formulas compiled: %lld\n", (long long)r->info.formulas_compiled);
     if (r->info.formulas_why)

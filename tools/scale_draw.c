@@ -82,7 +82,7 @@ int scale_draw(const scale *s, const char *path)
     size_t length = 0;
     FILE *to = open_memstream(&text, &length);
     if (!to) {
-        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
+        complain("%s\n", gantry_status_text(GANTRY_E_NOMEM));
         return EXIT_CAPACITY;
     }
     fprintf(to,

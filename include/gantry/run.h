@@ -91,9 +91,10 @@ GANTRY_MUST_USE gantry_status gantry_run_bind(gantry_run *run, gantry_buffer buf
 GANTRY_MUST_USE gantry_status gantry_run_bind_output(gantry_run *run, gantry_buffer buffer, void *host, uint64_t bytes,
                                                      gantry_error *err);
 /** Reads a .npy file (dtype and shape must match) or a raw file into memory of the run and binds that. A path that ends
- * in .jpg or .jpeg is one JPEG file, or a pattern with * ? [...] of several, by name: for a buffer of u8, [image,
- * height, width, channel] with 1 or 3 channels; E_IO for the first that has another size or is damaged, E_UNSUPPORTED
- * without the module gantry-jpeg.so. */
+ * in .jpg, .jpeg or .png is one JPEG or PNG file, or a pattern with * ? [...] of several, by name: for a buffer of u8,
+ * [image, height, width, channel] with 1 or 3 channels; E_IO for the first that has another size, is damaged, or is a
+ * PNG file with 16 bits a channel or pixels that are not opaque, E_UNSUPPORTED without the module gantry-jpeg.so or
+ * gantry-png.so. */
 GANTRY_MUST_USE gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const char *path,
                                                    gantry_error *err);
 /** Changes a dynamic scalar. Only while idle. E_INVALID for a number that its type cannot hold, such as a fraction
@@ -114,6 +115,11 @@ GANTRY_MUST_USE gantry_status gantry_run_start(gantry_run *run, uint64_t *ticket
 GANTRY_MUST_USE gantry_status gantry_run_start_on(gantry_run *run, void *stream, uint64_t *ticket, gantry_error *err);
 /** When it returns, outputs of that start are readable and bound inputs reusable. The first failure, with the node. */
 GANTRY_MUST_USE gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *err);
+
+/** So many starts, one after the other, and waits for the last: nothing is bound anew in between, and outputs are those
+ *  of the last. Devices that carry starts out by themselves (replay "device") go from one to the next without the host;
+ *  then last_us of the info is the mean, and a start that fails is told when all have ended. */
+GANTRY_MUST_USE gantry_status gantry_run_repeat(gantry_run *run, uint64_t starts, gantry_error *err);
 
 /**
  * Asks the run to stop. May be called at any time before gantry_run_free, by any thread, also while another one is in a

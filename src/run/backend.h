@@ -89,6 +89,23 @@ typedef struct gy_op_time {
     int64_t start, end;
 } gy_op_time;
 
+/* Starts that follow each other while nothing else changes. Some of them, counted from 1, are looked at: number `look`
+ * (0: none), then each that comes `every` later. If `until`, an output of one element, is not 0 then, no other follows.
+ */
+typedef struct gy_series {
+    uint64_t starts; /* at most */
+    uint64_t look, every;
+    uint32_t until; /* GY_NONE: none */
+} gy_series;
+
+/* Starts of a series that take no more than about a second: nobody can be told how far it is, or stop it, before it
+ * ends. */
+static inline uint64_t gy_series_most(const gantry_schedule *s)
+{
+    const double second = 1e6, us = gy_ticks_to_us(s->makespan);
+    return us * 1e6 < second ? 1000000 : us > second ? 1 : (uint64_t)(second / us);
+}
+
 typedef struct gy_backend {
     const char *name, *summary;
     const char *replay;                    /* how starts are replayed, for reports; NULL: as the schedule says */
@@ -132,6 +149,10 @@ typedef struct gy_backend {
     /* Of a start that was cancelled, while none is in flight: had it carried out every op that writes this output, or
      * the output of its turn? NULL: never. */
     bool (*wrote)(void *state, uint64_t start, uint32_t buffer);
+    /* One or more of the first starts of a series, *done of them, by one start of the devices; `start` is its number.
+     * Returns as `finish` does, when it has ended. NULL: it cannot carry out several by one. */
+    gantry_status (*series)(void *state, uint64_t start, const gy_series *series, uint64_t *done, int64_t *elapsed_ns,
+                            gantry_error *err);
     /* True when every start has ended. Waits a short while for it. */
     bool (*idle)(void *state);
     /* Times per op of the last start; NULL unless recorded. */

@@ -23,10 +23,11 @@ typedef struct stage {
     void **output;
     uint32_t *bound;
     uint64_t version, started;
-    bool changed;    /* pointers or scalars changed: `rebind` of the back end must be called */
-    int64_t offset;  /* when its last start began */
-    uint64_t ran_in; /* the last whole start in which it ran */
-    double flag;     /* room for what `until` is: any dtype fits */
+    bool changed;     /* pointers or scalars changed: `rebind` of the back end must be called */
+    int64_t offset;   /* when its last start began */
+    uint64_t ran_in;  /* the last whole start in which it ran */
+    uint64_t carried; /* starts of the phase, where one of the back end may be several */
+    double flag;      /* room for what `until` is: any dtype fits */
 } stage;
 
 typedef struct phased {
@@ -119,11 +120,40 @@ static gantry_status check_deadline(const phased *p, size_t i, int64_t *left, ga
                    (double)p->job->deadline_ns / 1e6, i);
 }
 
-static gantry_status start_once(phased *p, size_t i, int64_t start, gantry_error *err)
+/* The starts from number `start` on. */
+static gy_series series_from(const gy_hand_over *o, int64_t start)
+{
+    const gy_phase *phase = &o->phase->phase;
+    gy_series series = { .starts = (uint64_t)(phase->starts - start), .until = GY_NONE };
+    uint64_t most = gy_series_most(o->phase->schedule);
+    series.starts = series.starts < most ? series.starts : most;
+    if (!gy_phase_looks(phase))
+        return series;
+    int64_t done = phase->first + start * phase->iterations;
+    series.until = o->graph->phase->until;
+    series.every = (uint64_t)(phase->every / phase->iterations);
+    series.look = (uint64_t)((phase->every - done % phase->every) / phase->iterations);
+    return series;
+}
+
+static gantry_status carry_out(phased *p, size_t i, int64_t start, uint64_t *done, gantry_error *err)
+{
+    stage *st = &p->stage[i];
+    int64_t elapsed;
+    const gy_series series = series_from(&p->over.at[i], start);
+    st->started++;
+    if (p->inner->series && series.starts > 1)
+        return p->inner->series(st->state, st->started, &series, done, &elapsed, err);
+    gantry_status status = p->inner->begin(st->state, st->started, err);
+    return status ? status : p->inner->finish(st->state, st->started, &elapsed, err);
+}
+
+/* Start number `start` of the phase, and as many behind it as the back end carries out together with it: *done. */
+static gantry_status start_some(phased *p, size_t i, int64_t start, int64_t *done, gantry_error *err)
 {
     stage *st = &p->stage[i];
     const gy_phase *phase = &p->over.at[i].phase->phase;
-    int64_t elapsed;
+    uint64_t starts = 1;
     gantry_status status = check_deadline(p, i, &st->job.deadline_ns, err);
     if (!status && gy_job_canceled(p->job))
         status = gy_fail(err, GANTRY_E_CANCELED, NULL, "before its start %lld", (long long)start + 1);
@@ -133,11 +163,10 @@ static gantry_status start_once(phased *p, size_t i, int64_t start, gantry_error
         return status;
     st->offset = gy_now_ns() - p->began;
     st->ran_in = p->begun;
-    status = p->inner->begin(st->state, st->started + 1, err);
-    if (status)
-        return status;
-    status = p->inner->finish(st->state, ++st->started, &elapsed, err);
-    atomic_fetch_add(&p->iterations, !status && phase->loop != GY_NONE ? (uint64_t)phase->iterations : 0);
+    status = carry_out(p, i, start, &starts, err);
+    st->carried += starts;
+    atomic_fetch_add(&p->iterations, !status && phase->loop != GY_NONE ? (uint64_t)phase->iterations * starts : 0);
+    *done = (int64_t)starts;
     return status;
 }
 
@@ -156,9 +185,9 @@ static gantry_status run_phase(phased *p, size_t i, bool *stops, gantry_error *e
     const gy_phase *phase = &p->over.at[i].phase->phase;
     gantry_status status = bring(p, i, err);
     *stops = false;
-    for (int64_t s = 0; s < phase->starts && !status && !*stops; s++) {
-        status = start_once(p, i, s, err);
-        *stops = !status && gy_phase_looks_after(phase, s) && flag_is_set(p, i);
+    for (int64_t s = 0, done = 1; s < phase->starts && !status && !*stops; s += done) {
+        status = start_some(p, i, s, &done, err);
+        *stops = !status && gy_phase_looks_after(phase, s + done - 1) && flag_is_set(p, i);
     }
     status = status ? status : fetch(p, i, err);
     if (!status)
@@ -467,7 +496,7 @@ static const char *phased_replay(void *state)
     bool idle = p->ended == p->begun;
     pthread_mutex_unlock(&p->lock);
     for (size_t i = 0; i < p->opened && idle; i++)
-        most = p->stage[i].started > most->started ? &p->stage[i] : most;
+        most = p->stage[i].carried > most->carried ? &p->stage[i] : most;
     return idle && p->opened && p->inner->replay_of ? p->inner->replay_of(most->state) : wanted;
 }
 

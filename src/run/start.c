@@ -241,3 +241,52 @@ gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *er
 {
     GY_USE_RUN(run, wait_for(run, ticket, err), err);
 }
+
+/* ---- series ---- */
+
+/* Nobody asks for what a start in the middle leaves, or how long it may take. */
+static bool can_be_series(const gantry_run *run)
+{
+    return run->backend->executes && run->backend->series && run->job.turns == 1 && run->job.deadline_ns == 0;
+}
+
+/* As many of the starts as the back end carries out together: *done. A start that fails is one of its own. */
+static gantry_status start_series(gantry_run *run, uint64_t starts, uint64_t *done, gantry_error *err)
+{
+    const uint64_t most = gy_series_most(run->schedule);
+    const gy_series series = { .starts = starts < most ? starts : most, .until = GY_NONE };
+    gantry_error error = { 0 };
+    int64_t elapsed = 0;
+    GY_TRY(make_ready(run, err));
+    GY_TRY(check_canceled(run, err));
+    gantry_status status = run->backend->series(run->state, run->started + 1, &series, done, &elapsed, &error);
+    if (status == GANTRY_E_CANCELED) {
+        gantry_error why = error;
+        (void)fail_canceled(run, run->started + 1, why.text, &error);
+    }
+    if (status) {
+        run->started++;
+        note_failure(run, &error);
+        return tell(run, err);
+    }
+    run->started += *done;
+    run->finished = run->started;
+    run->completed += *done;
+    gy_run_look(run);
+    run->last_us = (double)elapsed / 1e3 / (double)*done;
+    if (run->edge)
+        gy_run_edge_outputs(run, 0);
+    return GANTRY_OK;
+}
+
+static gantry_status repeat(gantry_run *run, uint64_t starts, gantry_error *err)
+{
+    for (uint64_t i = 0, done = 1; i < starts; i += done)
+        GY_TRY(can_be_series(run) ? start_series(run, starts - i, &done, err) : start(run, NULL, err));
+    return starts ? wait_for(run, run->started, err) : GANTRY_OK;
+}
+
+gantry_status gantry_run_repeat(gantry_run *run, uint64_t starts, gantry_error *err)
+{
+    GY_USE_RUN(run, repeat(run, starts, err), err);
+}

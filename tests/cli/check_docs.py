@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command that README.md and docs/guide.md show, and the graph of the guide: they work as they stand. docs/kernels.md names every kernel.
+"""Every command that README.md, docs/guide.md and docs/install.md show, and their graphs: they work as they stand. What README.md shows in C is of an example that
+is built and run. docs/kernels.md names every kernel.
 
 check_docs.py GANTRY ROOT
 """
@@ -15,6 +16,11 @@ import tempfile
 def commands(text):
     """Lines of code blocks by indentation that begin with the command; comments behind them do not count."""
     return [line.split("   #")[0].strip() for line in text.splitlines() if re.match(r" {4}gantry ", line)]
+
+
+def block(file, language):
+    """The first block of code of this language."""
+    return re.search(rf"```{language}\n(.*?)```", file.read_text(), re.S).group(1)
 
 
 def run(line, folder, environment):
@@ -35,16 +41,17 @@ def main(gantry, root):
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(root / "graphs", pathlib.Path(folder) / "graphs")
         lines = []
-        for name in ["README.md", "docs/guide.md"]:
+        for name, least in [("README.md", 5), ("docs/guide.md", 5), ("docs/install.md", 3)]:
             found = commands((root / name).read_text())
-            assert len(found) >= 5, f"{name} shows {len(found)} commands; are they still indented by four?"
+            assert len(found) >= least, f"{name} shows {len(found)} commands; are they still indented by four?"
             lines += found
-        graph = re.search(r"```json\n(.*?)```", (root / "docs/guide.md").read_text(), re.S).group(1)
-        (pathlib.Path(folder) / "norms.json").write_text(graph)
+        for name, graph in ("docs/guide.md", "norms.json"), ("README.md", "squares.json"):
+            (pathlib.Path(folder) / graph).write_text(block(root / name, "json"))
+        assert block(root / "README.md", "c") in (root / "docs/examples/squares.c").read_text(), "README.md shows C that docs/examples/squares.c has not"
         names = re.findall(r"^(\w+):", subprocess.run([gantry, "kernels"], capture_output=True, text=True, check=True).stdout, re.M)
         missing = [name for name in names if f"`{name}`" not in (root / "docs/kernels.md").read_text()]
         assert len(names) > 30 and not missing, f"docs/kernels.md does not name {missing}"
-        for line in [*lines, "gantry run norms.json --devices 2 --check"]:
+        for line in [*lines, "gantry run norms.json --devices 2 --check", "gantry run squares.json --devices 3 --check"]:
             passed = run(line, folder, environment)
             good, bad = good + passed, bad + (not passed)
     print(f"{good} passed, {bad} failed")

@@ -88,6 +88,15 @@ class Gpus(Case):
                 # An array that says that it is ready on a stream makes the start wait for that stream.
                 self.assertIs(run.bind_output(y=result)(x=array)["y"], result)
                 self.equal(result.get(), 3 * (np.arange(N) + k).astype(np.float32))
+            # Arrays of a start that nobody has waited for may be given anew: the start is waited for.
+            first = run.bind_output(y=result).start(x=ready, stream=stream.value)
+            self.assertIs(run(x=given)["y"], result)
+            self.equal(result.get(), 3 * np.arange(N, dtype=np.float32))
+            self.assertTrue(first.done)
+            first = run.start(x=given)
+            self.assertIs(run.bind_output(y=ready)(x=given)["y"], ready)
+            self.assertTrue(first.done)
+            run.bind_output(y=result)
             with self.refused(gantry.InvalidError, rf'input "x" is ready on stream {stream.value}, but the start is to go on stream 77; use one'):
                 run.start(x=ready, stream=77)
             with self.refused(gantry.InvalidError, 'external buffer "x" cannot be bound to'):

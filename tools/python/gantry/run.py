@@ -160,6 +160,7 @@ class Run(Owned):
         if hasattr(value, "__cuda_array_interface__"):
             self._need_external(info, "input")
             address, stream = device_pointer(info, "input", value)
+            self._finish_all()  # a start under way reads the array that is bound now
         else:
             held = as_input(info, value)
             address = address_of(held)
@@ -186,6 +187,7 @@ class Run(Owned):
         if hasattr(value, "__cuda_array_interface__"):
             self._need_external(info, "output")
             address, _ = device_pointer(info, "output", value)
+            self._finish_all()
         else:
             address = address_of(as_target(info, value))
         self._must(lib.gantry_run_bind_output(self.handle, info.buffer, address, info.nbytes, self._record_ref))
@@ -244,6 +246,10 @@ class Run(Owned):
             self._must(status)
         return {info.name: self._output(info, targets) for info in self._fetched}
 
+    def _finish_all(self) -> None:
+        while self._pending:
+            self._finish_oldest()
+
     def _finish_oldest(self) -> None:
         """Its memory is needed: its outputs are taken out of it, and a failure is told now."""
         start = self._pending.popleft()
@@ -285,8 +291,7 @@ class Run(Owned):
         self._enter()
         try:
             stream = self._bind_inputs({**inputs, **named} if inputs else named, None)
-            while self._pending:
-                self._finish_oldest()
+            self._finish_all()
             return self._end(self._begin(stream), self._targets)
         finally:
             self._lock.release()
@@ -318,8 +323,7 @@ class Run(Owned):
             return
         with self._alone():
             try:
-                while self._pending:
-                    self._finish_oldest()
+                self._finish_all()
             finally:
                 super().close()
                 kernels.failures.pop(self._number, None)

@@ -194,6 +194,14 @@ static bool launch_varies(const gy_cuda *h, size_t id)
     return varies;
 }
 
+bool gy_cuda_ops_vary(const gy_cuda *h)
+{
+    bool varies = false;
+    for (size_t i = 0; h->job->graph->phase && i < h->job->schedule->ops.count && !varies; i++)
+        varies = launch_varies(h, i);
+    return varies;
+}
+
 gantry_status gy_cuda_ops_advance(gy_cuda *h, int64_t first, bool *changed, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;

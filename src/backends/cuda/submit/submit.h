@@ -18,6 +18,8 @@ void gy_cuda_ops_point(gy_cuda *h, uint32_t turn); /* sets the addresses that la
 void gy_cuda_ops_scalars(gy_cuda *h);              /* takes dynamic scalars from the job */
 /* Iteration 0 of a task means `first` from now on. *changed: captured launches have stale arguments. */
 gantry_status gy_cuda_ops_advance(gy_cuda *h, int64_t first, bool *changed, gantry_error *err);
+/* Launches of GPUs have other arguments in each start of a phase. */
+bool gy_cuda_ops_vary(const gy_cuda *h);
 /* The error of an op whose function returned `status`, or whose status word is `word`. */
 gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t op, gantry_status status, int32_t word, gantry_error *err);
 

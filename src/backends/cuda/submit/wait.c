@@ -40,7 +40,7 @@ static void look(gy_cuda *h, uint64_t start, progress *p)
 }
 
 /* Writes "op 3, "blur[1]"", or names the first op with an event that is not known to have ended. */
-static void name_op(const gy_cuda *h, const progress *p, char *to, size_t size)
+static void name_op_of(const gy_cuda *h, const progress *p, char *to, size_t size)
 {
     const gantry_schedule *s = h->job->schedule;
     if (gy_resident_on(h) && p->op >= s->ops.count) {
@@ -58,9 +58,20 @@ static void name_op(const gy_cuda *h, const progress *p, char *to, size_t size)
     gy_text_free(&name);
 }
 
+/* With the start of a series. */
+static void name_op(const gy_cuda *h, const progress *p, char *to, size_t size)
+{
+    name_op_of(h, p, to, size);
+    const gy_resident *r = gy_resident_on(h) ? h->resident : NULL;
+    size_t at = strlen(to);
+    if (r && r->series.starts > 1 && p->op < h->job->schedule->ops.count)
+        snprintf(to + at, size - at, ", in start %u of a series of %llu", r->seen_epoch - (uint32_t)r->first + 1,
+                 (unsigned long long)r->series.starts);
+}
+
 static gantry_status fail_lost(gy_cuda *h, uint64_t start, CUresult code, const progress *p, gantry_error *err)
 {
-    char what[240], op[200];
+    char what[320], op[260];
     name_op(h, p, op, sizeof op);
     snprintf(what, sizeof what, "start %llu failed; %s; reported", (unsigned long long)start, op);
     gy_cuda_fail(h, code, h->end_stream.device, what, err);
@@ -81,7 +92,7 @@ static void end_resident(gy_cuda *h, const gantry_error *why)
 
 static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit, const char *remedy, gantry_error *err)
 {
-    char op[280];
+    char op[320];
     name_op(h, p, op, sizeof op);
     h->stuck = true;
     gantry_error why = { 0 };

@@ -226,6 +226,34 @@ START_TEST(starts_in_flight_are_canceled)
 }
 END_TEST
 
+/* Of so many starts that follow each other, those that ended are counted, and the outputs are those of the last or of
+ * the one that was cut. */
+START_TEST(repeated_starts_are_canceled)
+{
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    options.backend = "host";
+    line l = make_line(1, &options);
+    double x[N] = { 0 };
+    gantry_error err = { 0 };
+    MUST(gantry_run_bind(l.run, l.x, x, sizeof x, MUST_ERR));
+    srand(13);
+    for (int round = 0; round < 10; round++) {
+        pthread_t thread;
+        canceler c = { l.run, rand() % 15000 };
+        uint64_t before = completed(l.run);
+        ck_assert_int_eq(pthread_create(&thread, NULL, cancel_later, &c), 0);
+        ck_assert_int_eq(gantry_run_repeat(l.run, 1000000000, &err), GANTRY_E_CANCELED);
+        pthread_join(thread, NULL);
+        ck_assert_uint_lt(completed(l.run) - before, 1000);
+        before = completed(l.run);
+        MUST(gantry_run_repeat(l.run, 3, MUST_ERR));
+        ck_assert_uint_eq(completed(l.run), before + 3);
+        ck_assert(has(&l, l.y[2], 3));
+    }
+    free_line(&l);
+}
+END_TEST
+
 /* While nothing is in flight: the next start says so, once. */
 START_TEST(an_idle_run_is_canceled)
 {
@@ -406,6 +434,7 @@ int main(void)
     tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, another_thread_cancels, 0, 2);
     tcase_add_test(all, starts_in_flight_are_canceled);
+    tcase_add_test(all, repeated_starts_are_canceled);
     tcase_add_loop_test(all, an_idle_run_is_canceled, 0, 2);
     tcase_add_test(all, a_canceled_run_is_freed_in_flight);
     tcase_add_test(all, a_signal_handler_cancels);

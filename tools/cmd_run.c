@@ -31,8 +31,10 @@ static int check_words(const session *s)
         }
         if (!code)
             code = check_outputs_differ(s, i);
+        if (!code)
+            code = check_writable("output", path);
     }
-    return code;
+    return code ? code : check_files(s->o);
 }
 
 /* ---- running ---- */
@@ -56,7 +58,10 @@ int bind_inputs(const session *s, gantry_run *run)
         int code = find_binding(s, "input", s->o->inputs.at[i], &buffer, &path);
         if (code)
             return code;
-        if (gantry_run_bind_file(run, buffer, path, &err))
+        progress_stage("reading inputs");
+        gantry_status status = gantry_run_bind_file(run, buffer, path, &err);
+        progress_clear();
+        if (status)
             return fail_reading(&err);
     }
     return EXIT_FINE;
@@ -72,16 +77,16 @@ bool records_times(const session *s)
     return s->o->calibrate || s->o->trace || s->o->compare || is_guided(s);
 }
 
-int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking)
+int open_run(session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking)
 {
     gantry_error err;
-    gantry_run_options ro = GANTRY_RUN_OPTIONS_INIT;
+    gantry_run_options ro = run_options(s);
     ro.backend = backend;
     ro.check = checking;
-    ro.allow_code = s->o->allow_code;
-    ro.seed = (uint64_t)s->o->seed;
-    ro.record_trace = records_times(s);
-    return gantry_run_new(run, schedule, &ro, &err) ? fail(&err) : bind_inputs(s, *run);
+    progress_stage("preparing the run");
+    gantry_status status = gantry_run_new(run, schedule, &ro, &err);
+    progress_clear();
+    return status ? fail(&err) : bind_inputs(s, *run);
 }
 
 int start_once(gantry_run *run, double *us)
@@ -98,10 +103,15 @@ int start_once(gantry_run *run, double *us)
 
 int start_alone(session *s, size_t i, double *us)
 {
+    if (interrupt_code())
+        return interrupt_code();
     int code = start_once(s->run, us);
+    if (!code)
+        progress_say("start %zu of %zu: %.1f us", i + 1, s->starts, *us);
     if (!code)
         code = sample_start(s);
     if (!code && i == 0 && s->o->check) {
+        progress_clear();
         code = compare_outputs(s, s->run);
         s->checked = !code;
     }
@@ -125,6 +135,13 @@ static int run_alone(session *s, size_t count)
     return code;
 }
 
+/* Those in flight end, or are cancelled: the outputs of the last that is complete are there then. */
+static int stop_overlapping(const session *s, uint64_t ticket, const gantry_error *err)
+{
+    (void)!gantry_run_wait(s->run, ticket, NULL);
+    return interrupt_code() ? interrupt_code() : fail(err);
+}
+
 /* Starts as close behind each other as the schedule allows. The pipeline fills while the first ones end; from then on
  * the mean distance between ends is measured. */
 static int run_overlapping(session *s, uint64_t count, const gantry_schedule_summary *sum)
@@ -134,8 +151,8 @@ static int run_overlapping(session *s, uint64_t count, const gantry_schedule_sum
     uint64_t in_flight = sum->in_flight, ticket = 0, first = 0, fill = in_flight < count / 2 ? in_flight : count / 2;
     double begin = now_us(), filled = begin;
     for (uint64_t i = 0; i < count; i++) {
-        if (gantry_run_start(s->run, &ticket, &err))
-            return fail(&err);
+        if (interrupt_code() || gantry_run_start(s->run, &ticket, &err))
+            return stop_overlapping(s, ticket, &err);
         first = i == 0 ? ticket : first;
         if (i + 1 >= in_flight) {
             uint64_t oldest = ticket - in_flight + 1;
@@ -263,18 +280,32 @@ static int prepare(session *s)
     return code;
 }
 
+/* Runs and writes; what a first signal interrupts is the run, and what it leaves is whole. */
+static int run_and_write(session *s)
+{
+    interrupt_note(true);
+    progress_stage("running");
+    int code = run_iterations(s);
+    progress_clear();
+    bool interrupted = code && code == interrupt_code();
+    if (interrupted)
+        code = end_interrupted(s);
+    else if (!code)
+        code = write_results(s);
+    interrupt_note(false);
+    return code;
+}
+
 static int carry_out(session *s)
 {
     int code = s->o->check ? check_run(s) : EXIT_FINE;
     if (!code)
         code = open_run(s, &s->run, s->schedule, s->o->backend, false);
     if (!code)
-        code = run_iterations(s);
-    if (!code)
-        code = write_results(s);
-    if (!code)
+        code = run_and_write(s);
+    if (!code && (s->o->json || !s->o->quiet))
         code = report_run(s);
-    if (!code)
+    if (!code && !interrupt_code())
         learn(s);
     return code;
 }
@@ -306,7 +337,8 @@ const command command_run = {
     "phase max-memory "
     "spill balance "
     "replay "
-    "iterations check compare calibrate output-schedule dot svg html trace explain allow-code no-fuse json",
+    "iterations check compare calibrate output-schedule dot svg html trace explain allow-code no-fuse timeout quiet "
+    "verbose json",
     "  gantry run saxpy --devices 2\n"
     "  gantry run image_blur --devices 4 --input 'frames=photos/*.jpg' --output blurred=out.npy\n"
     "  gantry run cholesky --devices 4 --check\n"

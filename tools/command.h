@@ -13,7 +13,7 @@ typedef enum exit_code {
     EXIT_USAGE = 2,
     EXIT_BAD_INPUT = 3,
     EXIT_CAPACITY = 4,
-    EXIT_DEVICE = 5
+    EXIT_DEVICE = 5 /* interrupted: see interrupt_code */
 } exit_code;
 
 typedef struct string_list {
@@ -27,9 +27,9 @@ typedef struct options {
         *explain, *weak, *islands, *node, *cluster;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
     int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, series, max_nodes;
-    double time_unit, bandwidth, seconds, nic; /* 0: not given */
-    const char *calibrate;                     /* the machine file to write */
-    bool json, allow_code, no_fuse, check, compare, optimal, help;
+    double time_unit, bandwidth, seconds, nic, timeout; /* 0: not given */
+    const char *calibrate;                              /* the machine file to write */
+    bool json, allow_code, no_fuse, check, compare, optimal, quiet, verbose, help;
     char *data[2]; /* paths that names of a graph and a machine stand for */
 } options;
 
@@ -117,6 +117,31 @@ int calibrate_machine(gantry_machine **machine, const options *o);
 int write_cluster(const options *o);
 /* Keeps it for this user's runs and schedules, unless it goes to a file or is of some of the GPUs; says so. */
 void keep_machine(const gantry_machine *machine, const options *o);
+
+/* That each file which the command writes can be written, before anything takes long: its folder is there, and so on.
+ */
+int check_writable(const char *option, const char *path);
+int check_files(const options *o);
+
+/* progress.c: signals that ask the command to end. */
+void interrupt_install(void);
+/* The text, a constant, of what is going on, for the message; NULL: as before. `shown`: the terminal has a line to be
+ * erased.
+ */
+void interrupt_stage(const char *what, bool shown);
+/* From now on a first signal is only noted (`only`), or ends the command at once. */
+void interrupt_note(bool only);
+int interrupt_code(void); /* the exit code after a signal that was noted: 130 or 143; 0: there was none */
+
+/* The line of progress. */
+void progress_begin(const command *c, const options *o);
+bool progress_shown(void);                                                        /* there is a terminal to draw on */
+void progress_stage(const char *what);                                            /* a constant text: what begins now */
+void progress_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line of --verbose */
+void progress_draw(const char *format, ...) __attribute__((format(printf, 1, 2))); /* behind the stage; seldom enough */
+bool progress_is_due(void);    /* progress_draw would draw: it is long enough since it did */
+double progress_seconds(void); /* since the stage began */
+void progress_clear(void);     /* before anything else is printed */
 
 /* timing.c */
 double now_us(void);

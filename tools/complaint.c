@@ -30,6 +30,7 @@ void complain(const char *format, ...)
     va_start(rest, format);
     vsnprintf(line, sizeof line, format, rest);
     va_end(rest);
+    progress_clear();
     fputs(line, stderr);
     keep(line);
 }

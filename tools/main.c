@@ -37,6 +37,10 @@ static void print_overview(FILE *to)
             "set). A graph, schedule or machine file may be -, standard input.\n");
     for (size_t i = 0; i < EXIT_CODES; i++)
         fprintf(to, "%s%d %s%s", i ? ", " : "Exit codes: ", (int)i, exit_meanings[i], i + 1 < EXIT_CODES ? "" : ".\n");
+    fprintf(
+        to,
+        "Interrupted by SIGINT (Ctrl-C) or SIGTERM: 130 or 143. A run ends after the op at hand then, and writes the\n"
+        "outputs that are complete; a second signal ends it at once.\n");
 }
 
 static int unknown_command(const char *name)
@@ -93,9 +97,11 @@ static int run_command(const command *c, int argc, char **argv)
     if (options_parse(&o, c, argc, argv)) {
         if (o.help)
             options_print(c);
+        progress_begin(c, &o);
         code = o.help ? EXIT_FINE : find_files(&o, c);
         if (!code && !o.help)
             code = c->run(&o);
+        progress_clear();
     }
     options_free(&o);
     return code;
@@ -171,6 +177,7 @@ int main(int argc, char **argv)
         complain("gantry: standard input, output or error is closed, and cannot be kept so: %s\n", strerror(errno));
         return EXIT_RUNNING;
     }
+    interrupt_install();
     int code = dispatch(argc, argv);
     if (code && wants_json(argc, argv) && has_complaint())
         (void)print_json(json_pack("{s:o}", "error", take_complaint(code)));

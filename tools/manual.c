@@ -102,6 +102,9 @@ void print_manual(const command *const *commands, size_t count)
     printf(".SH EXIT STATUS\n");
     for (size_t i = 0; i < EXIT_CODES; i++)
         printf(".TP\n%d\n%s\n", (int)i, exit_meanings[i]);
+    printf(".TP\n130, 143\ninterrupted by SIGINT (Ctrl-C), SIGTERM\n");
     printf(".SH ENVIRONMENT\n.TP\nGANTRY_DATA\nthe folder with graphs/ and machines/ that names are looked up in\n"
-           ".TP\nGANTRY_MODULES\nthe folder with the modules of the library\n");
+           ".TP\nGANTRY_MODULES\nthe folder with the modules of the library\n"
+           ".TP\nCOLUMNS\nthe width of the line of progress; that of the terminal where it is not set\n"
+           ".TP\nTERM\ndumb: there is no line of progress\n");
 }

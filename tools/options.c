@@ -98,6 +98,11 @@ static const option table[] = {
       NUMBER, FIELD(limits), 0, 1, INT64_MAX },
     { "allow-code", "", "lets the graph's own kernels be compiled and loaded", FLAG, FIELD(allow_code), PLAIN },
     { "no-fuse", "", "neighbouring maps stay nodes of their own", FLAG, FIELD(no_fuse), PLAIN },
+    { "timeout", "SECONDS",
+      "gives up when nothing in a start ends for so long (default: 10, of functions on the host as long as they like)",
+      REAL, FIELD(timeout), PLAIN },
+    { "quiet", "", "(-q) prints errors only", FLAG, FIELD(quiet), PLAIN },
+    { "verbose", "", "(-v) says on standard error what is being done, step by step", FLAG, FIELD(verbose), PLAIN },
     { "json", "", "prints one JSON object to standard output and nothing else", FLAG, FIELD(json), PLAIN },
     { "help", "", "shows this", FLAG, FIELD(help), PLAIN },
 };
@@ -221,6 +226,10 @@ static bool parse_option(options *o, const command *c, int argc, char **argv, in
     const char *word = argv[*i], *name = word + 2;
     if (strcmp(word, "-h") == 0)
         name = "help";
+    else if (strcmp(word, "-q") == 0)
+        name = "quiet";
+    else if (strcmp(word, "-v") == 0)
+        name = "verbose";
     else if (strcmp(word, "-o") == 0)
         name = accepts(c, "out") ? "out" : "output-schedule";
     else if (word[1] != '-')

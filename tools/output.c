@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static int write_out(const char *text, size_t length)
 {
@@ -12,6 +14,44 @@ static int write_out(const char *text, size_t length)
         return EXIT_FINE;
     complain("cannot write to standard output: %s\n", strerror(errno));
     return EXIT_RUNNING;
+}
+
+/* A file that is not kept tells: it is made where the one to come will be. What is no file (a pipe, a device) is
+ * written to at once, so it is only looked at. */
+int check_writable(const char *option, const char *path)
+{
+    struct stat info;
+    gantry_error err;
+    gantry_files *files = NULL;
+    if (strcmp(path, "-") == 0)
+        return EXIT_FINE;
+    bool exists = stat(path, &info) == 0, special = exists && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+    if (special && access(path, W_OK) == 0)
+        return EXIT_FINE;
+    int code = begin_files(&files);
+    if (!code && !special && !gantry_files_add(files, path, "", 0, &err)) {
+        gantry_files_free(files);
+        return EXIT_FINE;
+    }
+    if (!code && special)
+        complain("--%s: cannot write %s: %s\n", option, path, strerror(errno));
+    else if (!code)
+        complain("--%s: ", option);
+    code = code ? code : special ? EXIT_RUNNING : fail(&err);
+    gantry_files_free(files);
+    return code;
+}
+
+int check_files(const options *o)
+{
+    const struct {
+        const char *option, *path;
+    } files[] = { { "output-schedule", o->out }, { "dot", o->dot },     { "svg", o->svg },
+                  { "html", o->html },           { "trace", o->trace }, { "calibrate", o->calibrate } };
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < sizeof files / sizeof *files && !code; i++)
+        code = files[i].path ? check_writable(files[i].option, files[i].path) : EXIT_FINE;
+    return code;
 }
 
 int begin_files(gantry_files **files)

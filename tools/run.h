@@ -18,6 +18,8 @@ typedef struct session {
     double measured_us;
     size_t starts, counted; /* how many there were, and how many measured_us is the median of */
     double throughput_us;   /* from the end of one start to that of the next, where starts overlap; 0: none did */
+    uint64_t replaced;      /* starts that runs completed which others have taken the place of */
+    double interrupted_us;  /* when a signal was seen; 0: none was */
     size_t together;        /* starts behind those that were counted, which devices carried out without the host */
     double together_us;     /* each of them, in the mean */
     bool checked;           /* and found equal */
@@ -25,7 +27,7 @@ typedef struct session {
 } session;
 
 /* cmd_run.c */
-int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking);
+int open_run(session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking);
 int bind_inputs(const session *s, gantry_run *run);
 /* Is the session asked for anything that needs times of ops? */
 bool records_times(const session *s);
@@ -61,6 +63,12 @@ void learn(session *s);
 /* run_guided.c: so many starts, parts being cut anew in between by what was measured. */
 int run_guided(session *s, size_t count);
 void print_rebalanced(FILE *to, const session *s);
+
+/* run_progress.c: the options of a run that is looked at, and can be interrupted; says how far it came then, writes the
+ * outputs that are complete, and returns the exit code. */
+gantry_run_options run_options(session *s);
+uint64_t starts_completed(const session *s);
+int end_interrupted(const session *s);
 
 /* run_report.c */
 int report_run(const session *s);

@@ -8,15 +8,13 @@ static int change(session *s, gantry_schedule *next)
 {
     gantry_error err;
     gantry_run *run = NULL;
-    gantry_run_options ro = GANTRY_RUN_OPTIONS_INIT;
-    ro.backend = s->o->backend;
-    ro.allow_code = s->o->allow_code;
-    ro.record_trace = 1;
+    gantry_run_options ro = run_options(s);
     if (gantry_run_new(&run, next, &ro, &err) || gantry_run_take_over(run, s->run, &err)) {
         gantry_run_free(run);
         gantry_schedule_free(next);
         return fail(&err);
     }
+    s->replaced = starts_completed(s);
     gantry_run_free(s->run);
     gantry_schedule_free(s->schedule);
     s->run = run;

@@ -33,6 +33,20 @@ extern "C" {
 
 typedef struct gantry_run gantry_run;
 
+/** The progress of a run, for gantry_run_options.progress. */
+typedef struct gantry_run_progress {
+    size_t struct_size;          /* the library's */
+    uint64_t started, completed; /* starts: made, and ended well */
+    /* Of loops that are not unrolled (phases), in the start at work: iterations carried out, and how many there are at
+     * most; `most` 0: there are no such loops. */
+    uint64_t iterations, most;
+    double watched; /* the element that `until` names, when it was looked at last; NaN: it was not yet, or there is none
+                     */
+} gantry_run_progress;
+/** Called by the thread that waits for a start, ten times a second at most, and never once that has returned. It must
+ *  not use the run, but for gantry_run_cancel. Not 0: the same as a call of that. */
+typedef int (*gantry_run_progress_fn)(void *user, const gantry_run_progress *progress);
+
 typedef struct gantry_run_options {
     size_t struct_size;
     const char *backend;  /* "cuda", "host", "sim", "auto"; NULL: auto */
@@ -44,10 +58,15 @@ typedef struct gantry_run_options {
     int32_t record_trace; /* 1: times per op, for gantry_run_trace, gantry_run_sample and gantry_run_rebalance */
     int32_t apart;        /* 1: GPUs compute one op after the other, in the order of the schedule, without batches: what
                              is recorded is then what ops take alone. For measuring; other back ends ignore it */
+    gantry_run_progress_fn progress; /* NULL: none */
+    void *user;                      /* of `progress` */
+    double timeout_us; /* a start in which nothing ends for so long is given up (E_TIMEOUT), whatever it is at; at least
+                          0. 0: 10 s, or 20 times what was predicted, and only ops on GPUs and ops that wait for others
+                          are watched, while functions on the host may take as long as they like */
 } gantry_run_options;
 #define GANTRY_RUN_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0                                                             \
+        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0                                              \
     }
 
 /** Builds everything that starts need. The schedule must have its graph (made from one, or attached). */
@@ -102,6 +121,23 @@ GANTRY_MUST_USE gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, 
  *  then last_us of the info is the mean, and a start that fails is told when all have ended. */
 GANTRY_MUST_USE gantry_status gantry_run_repeat(gantry_run *run, uint64_t starts, gantry_error *err);
 
+/**
+ * Asks the run to stop. May be called at any time before gantry_run_free, by any thread, also while another one is in a
+ * function with the run, and by a signal handler: it sets a flag and does nothing else. NULL is allowed.
+ *
+ * What is at work is carried out, and nothing is begun after it: on the back end `host` every device ends the op that
+ * it is at; on GPUs ops that were given to them before end, so a start that is one launch of a graph (replay "graph",
+ * "device") ends as a whole, while functions of the program and what is copied by the host are left out; a schedule
+ * with phases ends before the next start of one. Starts that did not come to their end fail with E_CANCELED, to whoever
+ * waits for them; where all did, or none was in flight, the next gantry_run_start does. That it was returned ends the
+ * cancellation: the run can be started again, or freed. After a start that was cut states begin anew from what they are
+ * bound to. gantry_run_info says how many starts are complete. Outputs that a start had completed before it was
+ * cancelled are there (gantry_run_output, gantry_run_save) once it has been waited for; for others these return
+ * E_CANCELED, and their memory holds anything. On GPUs, and of schedules with phases, a start that was cancelled has
+ * completed none.
+ */
+GANTRY_API void gantry_run_cancel(gantry_run *run);
+
 /** The host memory of an output of the start that gantry_run_wait was last called for; borrowed until the next start.
  *  Later starts may be in flight, fewer than the schedule's limit: one more has the memory. `bytes` may be NULL. */
 GANTRY_MUST_USE gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const void **host,
@@ -124,10 +160,11 @@ typedef struct gantry_run_info {
     uint64_t iterations;       /* of loops that are not unrolled (phases): how many the last start carried out */
     int64_t formulas_compiled; /* kernels of formulas whose steps are compiled code: GANTRY_COMPILE_FORMULAS=1 */
     const char *formulas_why;  /* why others are not, although that asks for it; NULL: nothing went wrong. The run's */
+    uint64_t completed;        /* starts that ended well */
 } gantry_run_info;
 #define GANTRY_RUN_INFO_INIT                                                                                           \
     {                                                                                                                  \
-        sizeof(gantry_run_info), NULL, NULL, 0, 0, 0, 0, 0, NULL                                                       \
+        sizeof(gantry_run_info), NULL, NULL, 0, 0, 0, 0, 0, NULL, 0                                                    \
     }
 GANTRY_MUST_USE gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err);
 /** The last start as a Chrome trace, next to the prediction. `*text` is yours. Needs record_trace. */

@@ -15,6 +15,19 @@ extern "C" {
 
 typedef struct gantry_schedule gantry_schedule;
 
+/** The progress of planning, for gantry_schedule_options.progress. */
+typedef struct gantry_plan_progress {
+    size_t struct_size; /* the library's */
+    uint64_t steps;     /* of effort: passes, tasks that were placed, placements that were looked at */
+    uint64_t plans;     /* that were carried through, with a prediction each */
+    double best_us;     /* the least makespan predicted so far; of graphs with phases, and while there is none: 0 */
+    double bound_us;    /* no schedule is faster; 0: not known yet, or phases */
+} gantry_plan_progress;
+/** Called by the thread that plans, at every step: up to a million times a second, and no clock is looked at, so that a
+ *  schedule does not depend on one. Whoever draws looks at his own. Not 0: planning ends soon with E_CANCELED, and
+ * there is no schedule; a step takes microseconds, on large graphs and machines some of them take seconds. */
+typedef int (*gantry_plan_progress_fn)(void *user, const gantry_plan_progress *progress);
+
 typedef struct gantry_schedule_options {
     size_t struct_size;
     const char *policy; /* a name of gantry_policy_name; NULL: the default */
@@ -37,10 +50,12 @@ typedef struct gantry_schedule_options {
     int32_t reserved;
     int64_t unroll; /* loops unroll to this many nodes at most, else iterations are started again and again (phases);
                        1..200000; 0: 200000 */
+    gantry_plan_progress_fn progress; /* NULL: none */
+    void *user;                       /* of `progress` */
 } gantry_schedule_options;
 #define GANTRY_SCHEDULE_OPTIONS_INIT                                                                                   \
     {                                                                                                                  \
-        sizeof(gantry_schedule_options), NULL, -1, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0                   \
+        sizeof(gantry_schedule_options), NULL, -1, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL       \
     }
 
 /** The i-th policy and one line about it; NULL past the last. */

@@ -8,8 +8,12 @@
 #include "base/thread.h"
 #include "run/number.h"
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
+
+#define LOOK_NS INT64_C(20000000)
 
 /* One phase on the real back end. */
 typedef struct stage {
@@ -32,8 +36,9 @@ typedef struct phased {
     gy_hand_overs over;
     stage *stage;
     size_t opened;
-    uint64_t *room; /* largest slab of each memory, then staging */
-    uint64_t iterations;
+    uint64_t *room;              /* largest slab of each memory, then staging */
+    _Atomic uint64_t iterations; /* what `progress` of a run tells: read by another thread */
+    _Atomic double watched;
     int64_t began;
 
     bool threaded;
@@ -120,6 +125,8 @@ static gy_series series_from(const gy_hand_over *o, int64_t start)
 {
     const gy_phase *phase = &o->phase->phase;
     gy_series series = { .starts = (uint64_t)(phase->starts - start), .until = GY_NONE };
+    uint64_t most = gy_series_most(o->phase->schedule);
+    series.starts = series.starts < most ? series.starts : most;
     if (!gy_phase_looks(phase))
         return series;
     int64_t done = phase->first + start * phase->iterations;
@@ -148,6 +155,8 @@ static gantry_status start_some(phased *p, size_t i, int64_t start, int64_t *don
     const gy_phase *phase = &p->over.at[i].phase->phase;
     uint64_t starts = 1;
     gantry_status status = check_deadline(p, i, &st->job.deadline_ns, err);
+    if (!status && gy_job_canceled(p->job))
+        status = gy_fail(err, GANTRY_E_CANCELED, NULL, "before its start %lld", (long long)start + 1);
     if (!status && phase->loop != GY_NONE)
         status = p->inner->advance(st->state, phase->first + start * phase->iterations, err);
     if (status)
@@ -156,16 +165,18 @@ static gantry_status start_some(phased *p, size_t i, int64_t start, int64_t *don
     st->ran_in = p->begun;
     status = carry_out(p, i, start, &starts, err);
     st->carried += starts;
-    p->iterations += !status && phase->loop != GY_NONE ? (uint64_t)phase->iterations * starts : 0;
+    atomic_fetch_add(&p->iterations, !status && phase->loop != GY_NONE ? (uint64_t)phase->iterations * starts : 0);
     *done = (int64_t)starts;
     return status;
 }
 
-static bool flag_is_set(const phased *p, size_t i)
+static bool flag_is_set(phased *p, size_t i)
 {
     const gy_hand_over *o = &p->over.at[i];
     uint32_t until = o->graph->phase->until;
-    return gy_element_load(p->stage[i].output[until], o->graph->buffers.at[until].dtype, 0) != 0;
+    double flag = gy_element_load(p->stage[i].output[until], o->graph->buffers.at[until].dtype, 0);
+    atomic_store_explicit(&p->watched, flag, memory_order_relaxed);
+    return flag != 0;
 }
 
 /* *stops: the loop ends here. */
@@ -184,11 +195,20 @@ static gantry_status run_phase(phased *p, size_t i, bool *stops, gantry_error *e
     return status;
 }
 
+/* Says how far the loops came, behind what the phase says. */
+static gantry_status fail_canceled(phased *p, size_t i, gantry_error *err)
+{
+    gantry_error inner = *err;
+    return gy_fail(err, GANTRY_E_CANCELED, NULL, "in phase %zu after %llu iterations, %.160s", i,
+                   (unsigned long long)atomic_load(&p->iterations), inner.text);
+}
+
 static gantry_status run_all(phased *p, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     uint32_t over = GY_NONE; /* the loop that has ended early */
-    p->iterations = 0;
+    atomic_store(&p->iterations, 0);
+    atomic_store(&p->watched, (double)NAN);
     p->began = gy_now_ns();
     gy_hand_overs_begin(&p->over);
     for (size_t i = 0; i < p->over.count && !status; i++) {
@@ -197,6 +217,7 @@ static gantry_status run_all(phased *p, gantry_error *err)
         if (loop != GY_NONE && loop == over)
             continue;
         status = run_phase(p, i, &stops, err);
+        status = status == GANTRY_E_CANCELED ? fail_canceled(p, i, err) : status;
         over = stops ? loop : over;
     }
     if (!status) {
@@ -257,6 +278,7 @@ static gantry_status open_stage(phased *p, size_t i, gantry_error *err)
     if (until != GY_NONE && !st->output[until])
         st->output[until] = &st->flag;
     st->job = *p->job;
+    st->job.look = NULL;
     st->job.schedule = o->phase->schedule;
     st->job.graph = o->graph;
     st->job.turns = 1;
@@ -315,6 +337,17 @@ static bool phased_close(void *state)
     return true;
 }
 
+static void make_locks(phased *p)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->moved, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    atomic_init(&p->watched, (double)NAN);
+}
+
 static gantry_status phased_open(void **state, const gy_job *job, gantry_error *err)
 {
     phased *p = gy_calloc(1, sizeof *p);
@@ -322,8 +355,7 @@ static gantry_status phased_open(void **state, const gy_job *job, gantry_error *
         return gy_fail_nomem(err);
     p->job = job;
     p->inner = job->inner;
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->moved, NULL);
+    make_locks(p);
     gantry_status status = gy_hand_overs_make(&p->over, job, err);
     if (!status) {
         p->stage = gy_calloc(p->over.count, sizeof *p->stage);
@@ -384,17 +416,34 @@ static uint64_t most_iterations(const phased *p)
     return sum;
 }
 
+/* The caller holds the lock, which whoever is told must not wait for. The thread that starts phases tells nobody. */
+static void await_moved(phased *p)
+{
+    const gy_job *job = p->job;
+    if (!job->look) {
+        pthread_cond_wait(&p->moved, &p->lock);
+        return;
+    }
+    int64_t at = gy_now_ns() + LOOK_NS;
+    struct timespec until = { at / 1000000000, at % 1000000000 };
+    pthread_cond_timedwait(&p->moved, &p->lock, &until);
+    pthread_mutex_unlock(&p->lock);
+    job->look(job->look_of);
+    pthread_mutex_lock(&p->lock);
+}
+
 static gantry_status phased_finish(void *state, uint64_t start, int64_t *elapsed_ns, gantry_error *err)
 {
     phased *p = state;
     pthread_mutex_lock(&p->lock);
     while (p->ended < start)
-        pthread_cond_wait(&p->moved, &p->lock);
+        await_moved(p);
     gantry_status status = p->status;
     if (status && err)
         *err = p->error;
     *elapsed_ns = p->threaded ? p->elapsed_ns : (p->job->schedule->makespan + 500) / 1000;
-    p->iterations = p->threaded ? p->iterations : most_iterations(p);
+    if (!p->threaded)
+        atomic_store(&p->iterations, most_iterations(p));
     pthread_mutex_unlock(&p->lock);
     return status;
 }
@@ -426,7 +475,15 @@ const gy_op_time *gy_phases_times(void *state, size_t i, int64_t *offset_ns)
 
 uint64_t gy_phases_iterations(void *state)
 {
-    return ((const phased *)state)->iterations;
+    return atomic_load(&((phased *)state)->iterations);
+}
+
+void gy_phases_progress(void *state, gantry_run_progress *to)
+{
+    phased *p = state;
+    to->iterations = atomic_load(&p->iterations);
+    to->most = most_iterations(p);
+    to->watched = atomic_load(&p->watched);
 }
 
 /* Of the phase that was started most often, once nothing runs that may change it. */

@@ -23,6 +23,9 @@ bool gy_cuda_ops_vary(const gy_cuda *h);
 /* The error of an op whose function returned `status`, or whose status word is `word`. */
 gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t op, gantry_status status, int32_t word, gantry_error *err);
 
+/* The run was cancelled before this op: what comes behind "start 3 ended ". */
+gantry_status gy_cuda_op_cut(const gy_cuda *h, uint32_t op, gantry_error *err);
+
 /* ---- batch.c: batches that one call carries out, where the kernel has one ---- */
 
 gantry_status gy_cuda_batches_make(gy_cuda *h, gantry_error *err); /* once the memory of GPUs can be allocated */
@@ -51,6 +54,8 @@ gantry_status gy_submit_start(gy_submit *x);
  * which is sooner than if one GPU waited for another. */
 bool gy_submit_ends_apart(const gy_cuda *h, bool after_caller);
 gantry_status gy_submit_op(gy_submit *x); /* x->op */
+/* E_CANCELED: x->op is not to be submitted. A graph is captured as a whole. */
+gantry_status gy_submit_check_canceled(const gy_submit *x);
 
 /* ---- start.c ---- */
 

@@ -32,8 +32,10 @@ static int check_words(const session *s)
         }
         if (!code)
             code = check_outputs_differ(s, i);
+        if (!code)
+            code = check_output_format(&info, path);
     }
-    return code;
+    return code ? code : check_shown(s);
 }
 
 /* ---- running ---- */
@@ -182,17 +184,15 @@ static int run_iterations(session *s)
 
 static int save_outputs(const session *s, gantry_files *files)
 {
-    gantry_error err;
-    for (size_t i = 0; i < s->o->outputs.count; i++) {
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < s->o->outputs.count && !code; i++) {
         gantry_buffer buffer;
         const char *path;
-        int code = find_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
-        if (code)
-            return code;
-        if (gantry_run_save_with(s->run, buffer, files, path, &err))
-            return fail(&err);
+        code = find_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
+        if (!code)
+            code = save_output(s, buffer, files, path);
     }
-    return EXIT_FINE;
+    return code ? code : save_shown(s, files);
 }
 
 static int write_trace(const session *s, gantry_files *files)
@@ -276,13 +276,15 @@ const command command_run = {
     "runs a graph on the devices of this machine, or on virtual devices of its CPU",
     1,
     1,
-    "param limits input output machine devices backend schedule policy effort seed optimal objective in-flight unroll "
+    "param limits input output show machine devices backend schedule policy effort seed optimal objective in-flight "
+    "unroll "
     "phase max-memory "
     "spill balance "
     "replay "
     "iterations check compare calibrate output-schedule dot svg html trace explain allow-code no-fuse json",
     "  gantry run graphs/saxpy.json --devices 2\n"
     "  gantry run graphs/image_blur.json --devices 4 --input 'frames=photos/*.jpg' --output blurred=out.npy\n"
+    "  gantry run graphs/saxpy.json --devices 2 --output total=- --show y\n"
     "  gantry run graphs/cholesky.json --devices 4 --check\n"
     "  gantry run graphs/jacobi.json --devices 4 --iterations 20 --compare --trace trace.json\n"
     "  gantry run graphs/image_blur.json --devices 2 --iterations 10 --calibrate here.json\n"

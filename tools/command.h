@@ -22,7 +22,7 @@ typedef struct string_list {
 } string_list;
 
 typedef struct options {
-    string_list positional, params, inputs, outputs;
+    string_list positional, params, inputs, outputs, shows;
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
         *explain, *weak, *islands;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;

@@ -63,7 +63,12 @@ static const option table[] = {
     { "schedule", "FILE", "runs this schedule instead of making one", TEXT, FIELD(schedule), PLAIN },
     { "input", "BUFFER=FILE", "binds a .npy or raw file, or JPEG files (a pattern); may be repeated", LIST,
       FIELD(inputs), PLAIN },
-    { "output", "BUFFER=FILE", "writes an output, .npy or raw; may be repeated", LIST, FIELD(outputs), PLAIN },
+    { "output", "BUFFER=FILE",
+      "writes an output: .npy, .csv, .txt, .json, .png, or .bin or .raw as bytes; - is text on standard output; may be "
+      "repeated",
+      LIST, FIELD(outputs), PLAIN },
+    { "show", "BUFFER[=FILE.png]", "draws an output, a curve or a picture, here or into a file; may be repeated", LIST,
+      FIELD(shows), PLAIN },
     { "iterations", "N",
       "starts; the time is the median after the first (default 1; 4 at least with --compare or --calibrate)", NUMBER,
       FIELD(iterations), 1, 1, 1000000000 },
@@ -261,7 +266,12 @@ static int dashes(const char *const *paths, size_t count)
 static int written_to_stdout(const options *o)
 {
     const char *const to[] = { o->out, o->machine_out, o->dot, o->svg, o->html, o->trace, o->calibrate };
-    return dashes(to, sizeof to / sizeof *to);
+    int found = dashes(to, sizeof to / sizeof *to);
+    for (size_t i = 0; i < o->outputs.count; i++) {
+        size_t length = strlen(o->outputs.at[i]);
+        found += length > 1 && strcmp(o->outputs.at[i] + length - 2, "=-") == 0;
+    }
+    return found;
 }
 
 bool uses_stdout(const options *o)
@@ -341,4 +351,5 @@ void options_free(options *o)
     free((void *)o->params.at);
     free((void *)o->inputs.at);
     free((void *)o->outputs.at);
+    free((void *)o->shows.at);
 }

@@ -10,26 +10,6 @@ typedef struct report {
     json_t *comparison; /* NULL without --compare */
 } report;
 
-static const char *file_of(const session *s, uint32_t output)
-{
-    gantry_buffer buffer;
-    const char *path;
-    for (size_t i = 0; i < s->o->outputs.count; i++)
-        if (!find_binding(s, "output", s->o->outputs.at[i], &buffer, &path) && buffer.id == output)
-            return path;
-    return NULL;
-}
-
-/* The hash as text; false where the back end gives times only. */
-static bool hash_text(const session *s, uint32_t i, char *text, size_t size)
-{
-    uint64_t hash;
-    if (gantry_run_hash(s->run, (gantry_buffer){ .id = i }, &hash, NULL))
-        return false;
-    snprintf(text, size, "%016" PRIx64, hash);
-    return true;
-}
-
 /* The device of every node, or NULL where it has none. */
 static const char *device_of(const session *s, uint32_t node)
 {
@@ -54,20 +34,6 @@ static int64_t most_iterations(const gantry_schedule *s, bool *ends)
 }
 
 /* ---- JSON ---- */
-
-static json_t *outputs_json(const session *s)
-{
-    json_t *outputs = json_object();
-    gantry_buffer_info info;
-    for (uint32_t i = 0; i < gantry_graph_buffer_count(s->graph); i++) {
-        char text[20];
-        if (is_output(s, i, &info))
-            json_object_set_new(outputs, info.name,
-                                json_pack("{s:s?, s:s?}", "file", file_of(s, i), "xxh64",
-                                          hash_text(s, i, text, sizeof text) ? text : NULL));
-    }
-    return outputs;
-}
 
 static json_t *device_ids(const gantry_machine *machine)
 {
@@ -165,22 +131,6 @@ static void print_devices(FILE *to, const session *s)
         fprintf(to, "  %zu more devices ran 0 nodes\n", idle - IDLE_SHOWN);
 }
 
-static void print_outputs(FILE *to, const session *s)
-{
-    gantry_buffer_info info;
-    for (uint32_t i = 0; i < gantry_graph_buffer_count(s->graph); i++) {
-        char text[20];
-        if (!is_output(s, i, &info))
-            continue;
-        const char *file = file_of(s, i);
-        if (hash_text(s, i, text, sizeof text))
-            fprintf(to, "  output %-12s xxh64 %s  %s\n", info.name, text,
-                    file ? file : "(not written: --output NAME=FILE)");
-        else
-            fprintf(to, "  output %-12s has no contents: the back end gives times only\n", info.name);
-    }
-}
-
 static void print_throughput(FILE *to, const session *s)
 {
     gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
@@ -240,7 +190,7 @@ static int report_text(const report *r)
     print_outputs(to, s);
     if (s->explanation)
         fprintf(to, "\n%s", s->explanation);
-    return EXIT_FINE;
+    return print_shown(to, s);
 }
 
 int report_run(const session *s)

@@ -24,7 +24,7 @@ typedef struct string_list {
 typedef struct options {
     string_list positional, params, inputs, outputs, shows;
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
-        *explain, *weak, *islands;
+        *explain, *weak, *islands, *root;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
     int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes;
     double time_unit, bandwidth, seconds, nic; /* 0: not given */
@@ -41,7 +41,7 @@ typedef struct command {
 } command;
 
 extern const command command_run, command_schedule, command_dot, command_check, command_compare, command_scale,
-    command_machine, command_kernels, command_import, command_bench;
+    command_machine, command_kernels, command_import, command_bench, command_doctor;
 
 /* options.c. Parses argv (after the sub-command) into *o; prints what is wrong and returns false. */
 bool options_parse(options *o, const command *c, int argc, char **argv);

@@ -93,6 +93,8 @@ static const option table[] = {
     { "rails", "N", "of a cluster: network ports of an island, which its GPUs share (default: one for each GPU)",
       NUMBER, FIELD(rails), 0, 1, 4096 },
     { "nic", "GBS", "of a cluster: GB/s of each network port, a direction (default 50)", REAL, FIELD(nic), PLAIN },
+    { "root", "FOLDER", "looks for /sys and /proc there, for tests and for files of another computer", TEXT,
+      FIELD(root), PLAIN },
     { "node-time", "NAME", "dot: the attribute of nodes that is their time", TEXT, FIELD(node_time), PLAIN },
     { "edge-cost", "NAME", "dot: the attribute of edges that is their cost", TEXT, FIELD(edge_cost), PLAIN },
     { "machine-out", "FILE", "writes the machine that the file means, as a machine file", TEXT, FIELD(machine_out),

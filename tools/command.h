@@ -97,6 +97,11 @@ int write_cluster(const options *o);
 /* Keeps it for this user's runs and schedules, unless it goes to a file or is of some of the GPUs; says so. */
 void keep_machine(const gantry_machine *machine, const options *o);
 
+/* units.c: "850 ns", "12.345 us", "512 B", "1.5 GiB", as in reports of schedules. Both return `to`. */
+enum { UNIT_TEXT = 32 };
+char *time_text(char to[UNIT_TEXT], double us);
+char *bytes_text(char to[UNIT_TEXT], double bytes);
+
 /* timing.c */
 double now_us(void);
 double median(double *values, size_t count); /* sorts them */

@@ -133,10 +133,12 @@ static void print_devices(FILE *to, const session *s)
 
 static void print_throughput(FILE *to, const session *s)
 {
+    char predicted[UNIT_TEXT], measured[UNIT_TEXT];
     gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
     if (!gantry_schedule_summarize(s->schedule, &sum, NULL))
-        fprintf(to, "  %llu starts in flight: predicted %.1f us from one to the next, measured %.1f us\n",
-                (unsigned long long)sum.in_flight, sum.period_us, s->throughput_us);
+        fprintf(to, "  %llu starts in flight: predicted %s from one to the next, measured %s\n",
+                (unsigned long long)sum.in_flight, time_text(predicted, sum.period_us),
+                time_text(measured, s->throughput_us));
 }
 
 /* Loops that are not unrolled: how far they went, of how far they could. */
@@ -152,9 +154,10 @@ static void print_loops(FILE *to, const report *r)
 
 static void print_times(FILE *to, const report *r)
 {
+    char predicted[UNIT_TEXT], measured[UNIT_TEXT];
     const session *s = r->s;
-    fprintf(to, "  predicted %.1f us, measured %.1f us%s", r->info.predicted_us, s->measured_us,
-            s->throughput_us > 0 ? " behind the starts before it" : "");
+    fprintf(to, "  predicted %s, measured %s%s", time_text(predicted, r->info.predicted_us),
+            time_text(measured, s->measured_us), s->throughput_us > 0 ? " behind the starts before it" : "");
     if (s->counted > 1)
         fprintf(to, ", the median of %zu starts after a warm-up", s->counted);
     fprintf(to, "\n");

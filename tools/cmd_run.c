@@ -72,7 +72,7 @@ static bool is_guided(const session *s)
 
 bool records_times(const session *s)
 {
-    return s->o->calibrate || s->o->trace || s->o->compare || is_guided(s);
+    return s->o->calibrate || s->o->trace || s->o->compare || s->o->profile || is_guided(s);
 }
 
 int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking)
@@ -281,7 +281,7 @@ const command command_run = {
     "phase max-memory "
     "spill balance "
     "replay "
-    "iterations check compare calibrate output-schedule dot svg html trace explain allow-code no-fuse json",
+    "iterations check compare profile calibrate output-schedule dot svg html trace explain allow-code no-fuse json",
     "  gantry run graphs/saxpy.json --devices 2\n"
     "  gantry run graphs/image_blur.json --devices 4 --input 'frames=photos/*.jpg' --output blurred=out.npy\n"
     "  gantry run graphs/saxpy.json --devices 2 --output total=- --show y\n"

@@ -76,6 +76,8 @@ static const option table[] = {
       FIELD(check), PLAIN },
     { "compare", "", "shows where the prediction was off, op by op, in the last of 4 starts or more", FLAG,
       FIELD(compare), PLAIN },
+    { "profile", "", "shows where the time of the last start went, by device and link, and what limits it", FLAG,
+      FIELD(profile), PLAIN },
     { "calibrate", "FILE", "writes the machine with the times that kernels and copies took; - is standard output", TEXT,
       FIELD(calibrate), PLAIN },
     { "nodes", "N", "size of the graph that is made", NUMBER, FIELD(nodes), 0, 1, 100000000 },

@@ -59,6 +59,10 @@ int compare_outputs(const session *s, gantry_run *run);
 int compare_times(const session *s, json_t **comparison);
 void print_comparison(FILE *to, json_t *comparison);
 
+/* profile/report.c: --profile, where the time of the last start went. */
+int profile_json(const session *s, json_t **json);
+void print_profile(FILE *to, json_t *times);
+
 /* run_calibrate.c: whether the run can measure; keeps the times of the last start, where --calibrate asks for it;
  * writes the machine. */
 int check_calibrate(const options *o);

@@ -8,6 +8,7 @@ typedef struct report {
     const session *s;
     gantry_run_info info;
     json_t *comparison; /* NULL without --compare */
+    json_t *times;      /* NULL without --profile */
 } report;
 
 /* The device of every node, or NULL where it has none. */
@@ -84,6 +85,8 @@ static int report_json(const report *r)
         json_object_set_new(json, "formulas_why", json_string(r->info.formulas_why));
     if (r->comparison)
         json_object_set(json, "compare", r->comparison);
+    if (r->times)
+        json_object_set(json, "profile", r->times);
     if (s->explanation)
         json_object_set_new(json, "explain", json_string(s->explanation));
     return print_json(json);
@@ -190,6 +193,8 @@ static int report_text(const report *r)
         fprintf(to, "  replay: %s\n", r->info.replay);
         print_comparison(to, r->comparison);
     }
+    if (r->times)
+        print_profile(to, r->times);
     print_outputs(to, s);
     if (s->explanation)
         fprintf(to, "\n%s", s->explanation);
@@ -199,12 +204,15 @@ static int report_text(const report *r)
 int report_run(const session *s)
 {
     gantry_error err;
-    report r = { s, GANTRY_RUN_INFO_INIT, NULL };
+    report r = { s, GANTRY_RUN_INFO_INIT, NULL, NULL };
     if (gantry_run_get_info(s->run, &r.info, &err))
         return fail(&err);
     int code = s->o->compare ? compare_times(s, &r.comparison) : EXIT_FINE;
+    if (!code && s->o->profile)
+        code = profile_json(s, &r.times);
     if (!code)
         code = s->o->json ? report_json(&r) : report_text(&r);
     json_decref(r.comparison);
+    json_decref(r.times);
     return code;
 }

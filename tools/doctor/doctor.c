@@ -15,18 +15,24 @@ char *text_of(const char *format, ...)
     return length < 0 ? NULL : text;
 }
 
+static void free_finding(finding *f)
+{
+    free(f->what);
+    free(f->seen);
+    free(f->remedy);
+}
+
 void add_finding(doctor *d, finding f)
 {
     finding *longer = realloc(d->at, (d->count + 1) * sizeof *longer);
-    d->at = longer ? longer : d->at;
-    d->failed = d->failed || !longer || !f.what || !f.seen || (f.state != STATE_FINE && !f.remedy);
-    if (longer) {
-        d->at[d->count++] = f;
+    if (!longer || !f.what || !f.seen || (f.state != STATE_FINE && !f.remedy))
+        d->failed = true;
+    if (!longer) {
+        free_finding(&f);
         return;
     }
-    free(f.what);
-    free(f.seen);
-    free(f.remedy);
+    d->at = longer;
+    d->at[d->count++] = f;
 }
 
 static void run_checks(doctor *d)
@@ -88,11 +94,8 @@ static int print_text(const doctor *d)
 
 static void free_doctor(doctor *d)
 {
-    for (size_t i = 0; i < d->count; i++) {
-        free(d->at[i].what);
-        free(d->at[i].seen);
-        free(d->at[i].remedy);
-    }
+    for (size_t i = 0; i < d->count; i++)
+        free_finding(&d->at[i]);
     free(d->at);
     free(d->gpu);
 }

@@ -16,11 +16,11 @@ static bool moves(const slice *s)
 
 /* ---- slices ---- */
 
-/* Even processes are what was measured. */
-static bool read_slice(slice *to, json_t *event)
+/* Process 0 is what was measured; with phases 2 i is that of phase i. */
+static bool read_slice(slice *to, json_t *event, json_int_t process)
 {
     json_t *args = json_object_get(event, "args");
-    if (!json_object_get(args, "op") || json_integer_value(json_object_get(event, "pid")) % 2 != 0)
+    if (!json_object_get(args, "op") || json_integer_value(json_object_get(event, "pid")) != process)
         return false;
     double start = json_number_value(json_object_get(event, "ts"));
     *to = (slice){ .start = start,
@@ -41,14 +41,32 @@ static int by_start(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
+/* By prediction: of one start, as often as it may be started. */
+static int longest_phase(const gantry_schedule *schedule)
+{
+    double most = 0;
+    int longest = gantry_schedule_phase_count(schedule) ? 0 : -1;
+    gantry_phase_info info = GANTRY_PHASE_INFO_INIT;
+    const gantry_schedule *phase;
+    for (size_t i = 0; (phase = gantry_schedule_phase(schedule, i, &info)); i++) {
+        gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
+        if (gantry_schedule_summarize(phase, &sum, NULL) || sum.makespan_us * (double)info.starts <= most)
+            continue;
+        most = sum.makespan_us * (double)info.starts;
+        longest = (int)i;
+    }
+    return longest;
+}
+
 static bool read_slices(profile *p)
 {
     size_t i;
+    json_int_t process = p->phase < 0 ? 0 : 2 * (json_int_t)p->phase;
     json_t *event, *events = json_object_get(p->trace, "traceEvents");
     p->slice = malloc((json_array_size(events) + 1) * sizeof *p->slice);
     if (!p->slice)
         return false;
-    json_array_foreach(events, i, event) p->slices += read_slice(&p->slice[p->slices], event);
+    json_array_foreach(events, i, event) p->slices += read_slice(&p->slice[p->slices], event, process);
     qsort(p->slice, p->slices, sizeof *p->slice, by_start);
     return true;
 }
@@ -165,7 +183,7 @@ static bool measure(profile *p, const gantry_machine *machine)
         return false;
     p->active = covered(p, any, NULL, &last);
     p->span = p->slices ? last - p->slice[0].start : 0;
-    p->start = p->start > p->span ? p->start : p->span;
+    p->start = p->phase < 0 && p->start > p->span ? p->start : p->span;
     return measure_devices(p, machine) && measure_links(p);
 }
 
@@ -195,6 +213,7 @@ int measure_profile(profile *p, const session *s)
     *p = (profile){ .trace = json_loadb(text, length, 0, NULL),
                     .start = info.last_us,
                     .predicted_us = info.predicted_us };
+    p->phase = longest_phase(s->schedule);
     gantry_free(text);
     if (p->trace && measure(p, gantry_schedule_machine(s->schedule))) {
         p->single_us = predict_single(s);

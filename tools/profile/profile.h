@@ -29,6 +29,7 @@ typedef struct link_time {
 
 typedef struct profile {
     json_t *trace; /* owns all texts */
+    int phase;     /* of phases the trace has the last start only: the phase that takes longest; -1: there are none */
     slice *slice;
     size_t slices;
     device_time *device;
@@ -37,7 +38,7 @@ typedef struct profile {
     size_t links;
     double span;                    /* from the beginning of the first op to the end of the last */
     double active;                  /* of it: at least one op runs, anywhere */
-    double start;                   /* the start as the host saw it: no less than the span */
+    double start;                   /* the start as the host saw it: no less than the span; of a phase the span */
     double predicted_us, single_us; /* of a start; of one on a single device, 0: not known */
 } profile;
 

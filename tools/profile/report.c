@@ -22,6 +22,8 @@ int profile_json(const session *s, json_t **json)
     *json = json_pack("{s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:s, s:s}", "start_us", p.start, "span_us", p.span,
                       "active_us", p.active, "predicted_us", p.predicted_us, "single_device_predicted_us", p.single_us,
                       "devices", devices, "links", links, "limited_by", limit, "advice", sentence);
+    if (p.phase >= 0)
+        json_object_set_new(*json, "phase", json_integer(p.phase));
     free_profile(&p);
     return code;
 }
@@ -80,11 +82,17 @@ static void print_link_times(FILE *to, json_t *times)
 void print_profile(FILE *to, json_t *times)
 {
     char start[UNIT_TEXT], span[UNIT_TEXT], single[UNIT_TEXT], together[UNIT_TEXT];
+    json_t *phase = json_object_get(times, "phase");
     double us = json_number_value(json_object_get(times, "start_us"));
     double alone = json_number_value(json_object_get(times, "single_device_predicted_us"));
     double predicted = json_number_value(json_object_get(times, "predicted_us"));
-    fprintf(to, "\n  the last start, %s: its ops take %s, from the beginning of the first to the end of the last\n",
-            time_text(start, us), time_text(span, json_number_value(json_object_get(times, "span_us"))));
+    time_text(span, json_number_value(json_object_get(times, "span_us")));
+    if (phase)
+        fprintf(to, "\n  the last start of phase %lld, which takes longest: %s\n", (long long)json_integer_value(phase),
+                span);
+    else
+        fprintf(to, "\n  the last start, %s: its ops take %s, from the beginning of the first to the end of the last\n",
+                time_text(start, us), span);
     print_device_times(to, times);
     print_link_times(to, times);
     if (alone > 0 && predicted > 0)

@@ -26,11 +26,12 @@ static int print_devices(const gantry_machine *machine)
         gantry_memory_info m = GANTRY_MEMORY_INFO_INIT;
         if (gantry_machine_device(machine, i, &d, &err) || gantry_machine_memory(machine, (size_t)d.memory, &m, &err))
             return fail(&err);
-        printf("  %-8s %-12s %s, works in %s (%.1f GiB, %.1f reserved), %g GB/s, launch %g us", d.id, d.kind,
-               d.gpu ? "GPU" : "CPU", m.id, (double)m.capacity / (1 << 30), (double)m.reserved / (1 << 30),
-               d.bandwidth_gbs, d.launch_us);
+        char has[UNIT_TEXT], reserved[UNIT_TEXT], launch[UNIT_TEXT];
+        printf("  %-8s %-12s %s, works in %s (%s, %s reserved), %g GB/s, launch %s", d.id, d.kind,
+               d.gpu ? "GPU" : "CPU", m.id, bytes_text(has, (double)m.capacity),
+               bytes_text(reserved, (double)m.reserved), d.bandwidth_gbs, time_text(launch, d.launch_us));
         if (d.signal_us > 0)
-            printf(", signal %g us", d.signal_us);
+            printf(", signal %s", time_text(launch, d.signal_us));
         putchar('\n');
     }
     return EXIT_FINE;
@@ -40,19 +41,17 @@ static int print_routes(const gantry_machine *machine)
 {
     gantry_error err;
     size_t count = gantry_machine_memory_count(machine);
-    printf("\n1 MiB from row to column, us alone on the machine (- no route)\n%-10s", "");
+    printf("\n1 MiB from row to column, alone on the machine (- no route)\n%-10s", "");
     for (int pass = 0; pass < 2; pass++)
         for (size_t a = 0; a < count; a++) {
             gantry_memory_info m = GANTRY_MEMORY_INFO_INIT;
             if (gantry_machine_memory(machine, a, &m, &err))
                 return fail(&err);
-            printf(pass ? "%-10s" : "%10s", m.id);
+            printf(pass ? "%-10s" : "%12s", m.id);
             for (size_t b = 0; pass && b < count; b++) {
                 double us = gantry_machine_copy_us(machine, a, b, 1 << 20);
-                if (us < 0)
-                    printf("%10s", "-");
-                else
-                    printf("%10.1f", us);
+                char text[UNIT_TEXT];
+                printf("%12s", us < 0 ? "-" : time_text(text, us));
             }
             printf(pass || a + 1 == count ? "\n" : "");
         }

@@ -32,9 +32,12 @@ static int check_words(const session *s)
         if (!code)
             code = check_outputs_differ(s, i);
         if (!code)
+            code = check_output_format(&info, path);
+        if (!code && strcmp(path, "-") != 0)
             code = check_writable("output", path);
     }
-    return code ? code : check_files(s->o);
+    code = code ? code : check_files(s->o);
+    return code ? code : check_shown(s);
 }
 
 /* ---- running ---- */
@@ -74,7 +77,7 @@ static bool is_guided(const session *s)
 
 bool records_times(const session *s)
 {
-    return s->o->calibrate || s->o->trace || s->o->compare || is_guided(s);
+    return s->o->calibrate || s->o->trace || s->o->compare || s->o->profile || is_guided(s);
 }
 
 int open_run(session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking)
@@ -225,17 +228,15 @@ static int run_iterations(session *s)
 
 static int save_outputs(const session *s, gantry_files *files)
 {
-    gantry_error err;
-    for (size_t i = 0; i < s->o->outputs.count; i++) {
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < s->o->outputs.count && !code; i++) {
         gantry_buffer buffer;
         const char *path;
-        int code = find_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
-        if (code)
-            return code;
-        if (gantry_run_save_with(s->run, buffer, files, path, &err))
-            return fail(&err);
+        code = find_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
+        if (!code)
+            code = save_output(s, buffer, files, path);
     }
-    return EXIT_FINE;
+    return code ? code : save_shown(s, files);
 }
 
 static int write_trace(const session *s, gantry_files *files)
@@ -333,14 +334,17 @@ const command command_run = {
     "runs a graph on the devices of this machine, or on virtual devices of its CPU",
     1,
     1,
-    "param limits input output machine devices backend schedule policy effort seed optimal objective in-flight unroll "
+    "param limits input output show machine devices backend schedule policy effort seed optimal objective in-flight "
+    "unroll "
     "phase max-memory "
     "spill balance "
     "replay "
-    "iterations check compare calibrate output-schedule dot svg html trace explain allow-code no-fuse timeout quiet "
+    "iterations check compare profile calibrate output-schedule dot svg html trace explain allow-code no-fuse timeout "
+    "quiet "
     "verbose json",
     "  gantry run saxpy --devices 2\n"
     "  gantry run image_blur --devices 4 --input 'frames=photos/*.jpg' --output blurred=out.npy\n"
+    "  gantry run saxpy --devices 2 --output total=- --show y\n"
     "  gantry run cholesky --devices 4 --check\n"
     "  gantry run jacobi --devices 4 --iterations 20 --compare --trace trace.json\n"
     "  gantry run image_blur --devices 2 --iterations 10 --calibrate here.json\n"

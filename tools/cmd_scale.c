@@ -233,12 +233,13 @@ static int find_rows(scale *s, const options *o, gantry_graph *graph, const gant
 
 static void print_table(const scale *s)
 {
-    printf("%s on %s\n%8s %6s %14s %9s %11s %10s %10s  %s\n", s->graph, s->machine, "devices", "used", "makespan us",
-           "speed-up", "efficiency", "peak MB", "moved MB", "what limits");
+    printf("%s on %s\n%8s %6s %14s %9s %11s %10s %10s  %s\n", s->graph, s->machine, "devices", "used", "makespan",
+           "speed-up", "efficiency", "peak", "moved", "what limits");
     for (size_t i = 0; i < s->count; i++) {
+        char time[UNIT_TEXT], peak[UNIT_TEXT], moved[UNIT_TEXT];
         const scale_row *r = &s->row[i];
-        printf("%8d %6d %14.3f %9.2f %10.0f%% %10.3f %10.3f  %s\n", r->devices, r->used, r->us, r->speedup,
-               100 * r->efficiency, (double)r->peak / 1e6, (double)r->moved / 1e6, r->limit);
+        printf("%8d %6d %14s %9.2f %10.0f%% %10s %10s  %s\n", r->devices, r->used, time_text(time, r->us), r->speedup,
+               100 * r->efficiency, bytes_text(peak, (double)r->peak), bytes_text(moved, (double)r->moved), r->limit);
     }
     printf("advice: %s\n", s->advice);
 }

@@ -22,14 +22,14 @@ typedef struct string_list {
 } string_list;
 
 typedef struct options {
-    string_list positional, params, inputs, outputs;
+    string_list positional, params, inputs, outputs, shows;
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
-        *explain, *weak, *islands, *node, *cluster;
+        *explain, *weak, *islands, *node, *cluster, *root;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
     int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, series, max_nodes;
     double time_unit, bandwidth, seconds, nic, timeout; /* 0: not given */
     const char *calibrate;                              /* the machine file to write */
-    bool json, allow_code, no_fuse, check, compare, optimal, quiet, verbose, help;
+    bool json, allow_code, no_fuse, check, compare, profile, optimal, quiet, verbose, help;
     char *data[2]; /* paths that names of a graph and a machine stand for */
 } options;
 
@@ -42,7 +42,7 @@ typedef struct command {
 } command;
 
 extern const command command_run, command_schedule, command_dot, command_check, command_compare, command_scale,
-    command_machine, command_kernels, command_import, command_bench, command_fmt;
+    command_machine, command_kernels, command_import, command_bench, command_fmt, command_doctor;
 
 /* options.c. Parses argv (after the sub-command) into *o; prints what is wrong and returns false. */
 bool options_parse(options *o, const command *c, int argc, char **argv);
@@ -142,6 +142,10 @@ void progress_draw(const char *format, ...) __attribute__((format(printf, 1, 2))
 bool progress_is_due(void);    /* progress_draw would draw: it is long enough since it did */
 double progress_seconds(void); /* since the stage began */
 void progress_clear(void);     /* before anything else is printed */
+/* units.c: "850 ns", "12.345 us", "512 B", "1.5 GiB", as in reports of schedules. Both return `to`. */
+enum { UNIT_TEXT = 32 };
+char *time_text(char to[UNIT_TEXT], double us);
+char *bytes_text(char to[UNIT_TEXT], double bytes);
 
 /* timing.c */
 double now_us(void);

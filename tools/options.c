@@ -60,7 +60,12 @@ static const option table[] = {
     { "schedule", "FILE", "runs this schedule instead of making one", TEXT, FIELD(schedule), PLAIN },
     { "input", "BUFFER=FILE", "binds a .npy or raw file, or JPEG or PNG files (a pattern); may be repeated", LIST,
       FIELD(inputs), PLAIN },
-    { "output", "BUFFER=FILE", "writes an output, .npy or raw; may be repeated", LIST, FIELD(outputs), PLAIN },
+    { "output", "BUFFER=FILE",
+      "writes an output: .npy, .csv, .txt, .json, .png, or .bin or .raw as bytes; - is text on standard output; may be "
+      "repeated",
+      LIST, FIELD(outputs), PLAIN },
+    { "show", "BUFFER[=FILE.png]", "draws an output, a curve or a picture, here or into a file; may be repeated", LIST,
+      FIELD(shows), PLAIN },
     { "iterations", "N",
       "starts; the time is the median after the first (default 1; 4 at least with --compare or --calibrate)", NUMBER,
       FIELD(iterations), 1, 1, 1000000000 },
@@ -69,6 +74,8 @@ static const option table[] = {
       FIELD(check), PLAIN },
     { "compare", "", "shows where the prediction was off, op by op, in the last of 4 starts or more", FLAG,
       FIELD(compare), PLAIN },
+    { "profile", "", "shows where the time of the last start went, by device and link, and what limits it", FLAG,
+      FIELD(profile), PLAIN },
     { "calibrate", "FILE", "writes the machine with the times that kernels and copies took; - is standard output", TEXT,
       FIELD(calibrate), PLAIN },
     { "nodes", "N", "size of the graph that is made", NUMBER, FIELD(nodes), 0, 1, 100000000 },
@@ -88,6 +95,8 @@ static const option table[] = {
     { "rails", "N", "of a cluster: network ports of an island, which its GPUs share (default: one for each GPU)",
       NUMBER, FIELD(rails), 0, 1, 4096 },
     { "nic", "GBS", "of a cluster: GB/s of each network port, a direction (default 50)", REAL, FIELD(nic), PLAIN },
+    { "root", "FOLDER", "looks for /sys and /proc there, for tests and for files of another computer", TEXT,
+      FIELD(root), PLAIN },
     { "node-time", "NAME", "dot: the attribute of nodes that is their time", TEXT, FIELD(node_time), PLAIN },
     { "edge-cost", "NAME", "dot: the attribute of edges that is their cost", TEXT, FIELD(edge_cost), PLAIN },
     { "machine-out", "FILE", "writes the machine that the file means, as a machine file", TEXT, FIELD(machine_out),
@@ -275,7 +284,12 @@ int dashes(const char *const *paths, size_t count)
 static int written_to_stdout(const options *o)
 {
     const char *const to[] = { o->out, o->machine_out, o->dot, o->svg, o->html, o->trace, o->calibrate };
-    return dashes(to, sizeof to / sizeof *to);
+    int found = dashes(to, sizeof to / sizeof *to);
+    for (size_t i = 0; i < o->outputs.count; i++) {
+        size_t length = strlen(o->outputs.at[i]);
+        found += length > 1 && strcmp(o->outputs.at[i] + length - 2, "=-") == 0;
+    }
+    return found;
 }
 
 bool uses_stdout(const options *o)
@@ -336,4 +350,5 @@ void options_free(options *o)
     free((void *)o->outputs.at);
     free(o->data[0]);
     free(o->data[1]);
+    free((void *)o->shows.at);
 }

@@ -39,8 +39,21 @@ bool is_output(const session *s, uint32_t i, gantry_buffer_info *info);
 
 /* run_binding.c: the buffer and the file of "BUFFER=FILE"; prints what is wrong, as the value of --`option`. */
 int find_binding(const session *s, const char *option, const char *text, gantry_buffer *buffer, const char **path);
+/* Prints that the graph has no buffer of the name that ends at `sign`; the exit code. */
+int no_buffer(const session *s, const char *option, const char *text, const char *sign);
 /* Output `i` of the command line is no buffer, and goes to no file, that one before it has. */
 int check_outputs_differ(const session *s, size_t i);
+
+/* run_outputs.c: what became of the outputs. The file of one that is to be written there, NULL: none. */
+const char *output_file(const session *s, uint32_t output);
+/* Before anything runs: that outputs can be what the ends of their files' names say, and what --show names be drawn. */
+int check_output_format(const gantry_buffer_info *info, const char *path);
+int check_shown(const session *s);
+int save_output(const session *s, gantry_buffer buffer, gantry_files *files, const char *path);
+int save_shown(const session *s, gantry_files *files);
+json_t *outputs_json(const session *s);
+void print_outputs(FILE *to, const session *s);
+int print_shown(FILE *to, const session *s);
 
 /* run_check.c: checking mode, then its outputs against those of one device. Keeps the reference open. */
 int check_run(session *s);
@@ -49,6 +62,10 @@ int compare_outputs(const session *s, gantry_run *run);
 /* run_compare.c: predicted against measured, from the trace of the last start. */
 int compare_times(const session *s, json_t **comparison);
 void print_comparison(FILE *to, json_t *comparison);
+
+/* profile/report.c: --profile, where the time of the last start went. */
+int profile_json(const session *s, json_t **json);
+void print_profile(FILE *to, json_t *times);
 
 /* run_calibrate.c: whether the run can measure; keeps the times of the last start, where --calibrate asks for it;
  * writes the machine. */

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BUFFER=FILE, for --input and --output. */
+/* BUFFER=FILE, for --input, --output and --show. */
 #include "run.h"
 #include <stdlib.h>
 #include <string.h>
 
-static int no_buffer(const session *s, const char *option, const char *text, const char *sign)
+int no_buffer(const session *s, const char *option, const char *text, const char *sign)
 {
     size_t count = gantry_graph_buffer_count(s->graph), known = 0;
+    bool outputs = strcmp(option, "input") != 0;
     const char **names = malloc((count ? count : 1) * sizeof *names);
     char near[256] = "", name[256];
     gantry_buffer_info info;
     snprintf(name, sizeof name, "%.*s", (int)(sign - text < 255 ? sign - text : 255), text);
     for (uint32_t i = 0; names && i < count; i++)
-        if (is_output(s, i, &info) || strcmp(option, "output") != 0)
+        if (is_output(s, i, &info) || !outputs)
             names[known++] = info.name;
     if (names)
         near_miss(near, sizeof near, name, names, known);
     complain("--%s: graph \"%s\" has no %s \"%s\"%s\n", option, gantry_graph_name(s->graph),
-             strcmp(option, "output") == 0 ? "output" : "buffer", name, near);
+             outputs ? "output" : "buffer", name, near);
     free((void *)names);
     return EXIT_USAGE;
 }

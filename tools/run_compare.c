@@ -170,11 +170,12 @@ int compare_times(const session *s, json_t **comparison)
 
 static void print_heading(FILE *to, const char *title, bool counted)
 {
-    fprintf(to, "\n  %-40s %8s %12s %12s %8s\n", title, counted ? "ops" : "", "predicted us", "measured us", "ratio");
+    fprintf(to, "\n  %-40s %8s %12s %12s %8s\n", title, counted ? "ops" : "", "predicted", "measured", "ratio");
 }
 
 static void print_line(FILE *to, const char *name, json_t *times)
 {
+    char text[2][UNIT_TEXT];
     double predicted = json_real_value(json_object_get(times, "predicted_us"));
     double measured = json_real_value(json_object_get(times, "measured_us"));
     json_t *ops = json_object_get(times, "ops");
@@ -183,7 +184,7 @@ static void print_line(FILE *to, const char *name, json_t *times)
         fprintf(to, "%8lld", (long long)json_integer_value(ops));
     else
         fprintf(to, "%8s", "");
-    fprintf(to, " %12.1f %12.1f", predicted, measured);
+    fprintf(to, " %12s %12s", time_text(text[0], predicted), time_text(text[1], measured));
     if (predicted > 0)
         fprintf(to, " %8.2f", measured / predicted);
     fprintf(to, "\n");

@@ -76,14 +76,16 @@ void print_rebalanced(FILE *to, const session *s)
     json_t *one;
     json_array_foreach(s->rebalanced, i, one)
     {
+        char now[UNIT_TEXT], then[UNIT_TEXT], moved[UNIT_TEXT], over[UNIT_TEXT];
         bool changed = json_is_true(json_object_get(one, "changed"));
-        fprintf(to, "  after start %lld: %.1f us a start at the speeds measured, %.1f us %s",
+        fprintf(to, "  after start %lld: %s a start at the speeds measured, %s %s",
                 (long long)json_integer_value(json_object_get(one, "after")),
-                json_real_value(json_object_get(one, "now_us")), json_real_value(json_object_get(one, "then_us")),
+                time_text(now, json_real_value(json_object_get(one, "now_us"))),
+                time_text(then, json_real_value(json_object_get(one, "then_us"))),
                 changed ? "cut anew" : "at best; left as it is\n");
         if (changed)
-            fprintf(to, "; %lld bytes of state moved, predicted %.1f us\n",
-                    (long long)json_integer_value(json_object_get(one, "moved_bytes")),
-                    json_real_value(json_object_get(one, "hand_over_us")));
+            fprintf(to, "; %s of state moved, predicted %s\n",
+                    bytes_text(moved, (double)json_integer_value(json_object_get(one, "moved_bytes"))),
+                    time_text(over, json_real_value(json_object_get(one, "hand_over_us"))));
     }
 }

@@ -79,7 +79,7 @@ ROOMS = {
     },
     "schedule": {"": [], "check": [""], "counters": [""], "exchange": ["", "traffic"], "json": [""], "traffic": [""]},
 }
-FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}, "fftw3.h": {"backends"}, "turbojpeg.h": {"backends"}, "png.h": {"backends"}}
+FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}, "fftw3.h": {"backends"}, "turbojpeg.h": {"backends"}, "png.h": {"backends", "tools"}}
 
 
 def home_of(path):

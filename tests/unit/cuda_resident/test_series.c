@@ -386,22 +386,31 @@ START_TEST(launch_fails)
 }
 END_TEST
 
+static TCase *new_case(Suite *s, const char *name)
+{
+    TCase *c = tcase_create(name);
+    tcase_set_timeout(c, 120);
+    suite_add_tcase(s, c);
+    return c;
+}
+
 int main(void)
 {
-    TCase *c = tcase_create("series");
-    tcase_set_timeout(c, 120);
+    Suite *s = suite_create("series");
+    TCase *c = new_case(s, "loops");
     tcase_add_loop_test(c, until, 0, 3 * SEEDS);
     tcase_add_loop_test(c, repeat, 0, SEEDS);
     tcase_add_loop_test(c, dtypes, 0, (int)(sizeof types / sizeof *types));
+    c = new_case(s, "starts");
     tcase_add_loop_test(c, starts, 0, SEEDS);
     tcase_add_loop_test(c, wide, 0, 2);
+    c = new_case(s, "one start a launch");
     tcase_add_test(c, iterations_differ);
     tcase_add_test(c, streams_copy);
     tcase_add_test(c, in_flight);
+    c = new_case(s, "no end");
     tcase_add_loop_test(c, hung, 0, 4);
     tcase_add_test(c, endless);
     tcase_add_loop_test(c, launch_fails, 0, 4);
-    Suite *s = suite_create("series");
-    suite_add_tcase(s, c);
     return run_suite(s);
 }

@@ -491,7 +491,7 @@ static __device__ void end_shared(const worker &self, bool stopped)
 enum { QUADS = sizeof(gy_resident_packet) / sizeof(uint4), FETCHER = 64, GUARD = 96 };
 static_assert(sizeof(gy_resident_packet) % sizeof(uint4) == 0, "packets are fetched in words of 16 bytes");
 
-/* What is fetched next: a packet, as the n-th that the worker has a turn for; how many there are in all starts. */
+/* The packet that is fetched next, which turn of the worker is its, and how many turns there are in all starts. */
 struct feed {
     uint32_t packet;
     uint64_t turn, turns;

@@ -49,7 +49,7 @@ typedef struct gy_resident_signal {
 } gy_resident_signal; /* the counter becomes epoch * signals + value; one more where the packet `asks` and finds it so
                        */
 
-/* What a packet that `asks` has in place of parameters: a number in memory, of 1, 2, 4 or 8 bytes, and those of its
+/* In place of parameters, of a packet that `asks`: a number in memory, of 1, 2, 4 or 8 bytes, and those of its
  * bits of which one is set if it is not 0. Its signals are the verdict of its start: 2 epoch + 1, another start may
  * follow; 2 epoch + 2, it was the last. */
 typedef struct gy_resident_asked {

@@ -13,7 +13,7 @@ go on when it has ended in all of them. One of its lanes waits and signals for i
 A batch begins as one op and ends as one: its first op waits, its signals come when all of its ops have ended.
 A series is several starts without the host between them: each worker goes from its last op to its first of the next epoch.
 A condition may end it after some of the epochs. Each device has a word for that, which begins as 0. The lane with the op
-that brings the condition reads it when that op has ended and before it signals so, and stores 2 * epoch + 1, or
+that brings the condition reads it when that op may begin and before it signals its end, and stores 2 * epoch + 1, or
 2 * epoch + 2 if it ends the series, with release at system scope to every device: the verdict. After an epoch that may be
 the last, a worker loads the word of its device with acquire at system scope until it is 2 * epoch + 1 or more, and ends
 if it is 2 * epoch + 2.

@@ -180,8 +180,8 @@ START_TEST(repeat)
 }
 END_TEST
 
-/* What ends a loop may be of any type. Whole numbers end this one as soon as they are not 0, also below 0; those
- * without a sign begin with the largest of their type. */
+/* A number that ends a loop may be of any type. Whole numbers end this one as soon as they are not 0, also below 0;
+ * those without a sign begin with the largest of their type. */
 static const struct {
     const char *dtype, *less;
     uint64_t iterations;

@@ -22,7 +22,7 @@ typedef struct gy_images {
     const gy_decoder *decoder;
 } gy_images;
 
-/* What files are decoded by. */
+/* Files of one format, and the module that decodes them. */
 struct gy_image_format {
     const char *name;      /* "JPEG" */
     const char *ending[2]; /* of names, in small or capital letters; NULL: there is no other */

@@ -7,7 +7,6 @@
 #include <png.h>
 #include <setjmp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct reading {
@@ -53,9 +52,9 @@ static void give_bytes(png_structp png, png_bytep to, size_t count)
 
 static void end(reading *r)
 {
+    png_free(r->png, r->pixels);
+    png_free(r->png, r->rows);
     png_destroy_read_struct(&r->png, &r->info, NULL);
-    free(r->pixels);
-    free(r->rows);
 }
 
 /* The header, and how pixels will come: palettes and numbers of few bits become bytes of a channel each. */
@@ -95,8 +94,8 @@ static bool look(const void *data, size_t length, gy_image_size *image, char why
 static bool make_room(reading *r, const gy_image_size *image)
 {
     size_t height = (size_t)image->height, row = (size_t)image->width * (size_t)r->channels;
-    r->pixels = malloc(height * row);
-    r->rows = malloc(height * sizeof *r->rows);
+    r->pixels = png_malloc_warn(r->png, height * row);
+    r->rows = png_malloc_warn(r->png, height * sizeof *r->rows);
     if (!r->pixels || !r->rows)
         return fail(r->why, "no memory for its pixels");
     for (size_t i = 0; i < height; i++)

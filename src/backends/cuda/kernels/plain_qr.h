@@ -8,7 +8,7 @@
 
 #include "backends/cuda/kernels/plain.h"
 
-/* What lies in the launch's scratch: m x n elements by columns, n factors of reflections, n signs of rows of r, then
+/* The launch's scratch: m x n elements by columns, n factors of reflections, n signs of rows of r, then
  * what a library wants. `bytes`: of all but the last; known before there are addresses. */
 typedef struct gy_qr_scratch {
     void *columns, *tau, *sign, *rest;

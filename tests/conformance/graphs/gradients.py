@@ -2,7 +2,8 @@
 """The graphs that train: gradients of their losses against central differences of the same loss in NumPy, in double.
 
 gradients.py GANTRY GRAPHS [WORD ...]: a copy of the graphs in f64, where nothing but the differences rounds noticeably, and the
-same bits on every number of devices; with words, such as --backend cuda --devices 2, as these say. check_graphs.py takes the cases as well, for the graphs as they are, in f32.
+same bits on every number of devices; with words, such as --backend cuda --devices 2, as these say. check_graphs.py
+takes the cases as well, for the graphs as they are, in f32.
 """
 import math
 import pathlib

@@ -10,7 +10,7 @@
 
 static const command *const commands[] = { &command_run,     &command_schedule, &command_dot,     &command_check,
                                            &command_compare, &command_scale,    &command_machine, &command_kernels,
-                                           &command_import,  &command_bench };
+                                           &command_import,  &command_bench,    &command_diff };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const command *find(const char *name)

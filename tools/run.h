@@ -60,6 +60,9 @@ void learn(session *s);
 int run_guided(session *s, size_t count);
 void print_rebalanced(FILE *to, const session *s);
 
+/* view/page.c: --html, from the trace of the last start. */
+int write_page(const session *s, gantry_files *files);
+
 /* run_report.c */
 int report_run(const session *s);
 

@@ -146,9 +146,9 @@ GANTRY_MUST_USE gantry_status gantry_schedule_export(const gantry_schedule *sche
 GANTRY_MUST_USE gantry_status gantry_schedule_page(const gantry_schedule *schedule, size_t phase, const char *trace,
                                                    size_t length, char **text, size_t *text_length, gantry_error *err);
 /** Differences between two schedules: makespans, nodes on other devices, ops that only one has, busy and idle times of
- *  devices. Ops are held against each other by nodes, iterations and rows of buffers, wherever they are; the graphs need
- *  not be the same. As GANTRY_TEXT, GANTRY_REPORT (one JSON object) or GANTRY_HTML (a page with both). `*text` is yours.
- *  E_UNSUPPORTED: one is in phases; give one of its phases. */
+ *  devices. Ops are held against each other by nodes, iterations and rows of buffers, wherever they are; the graphs
+ * need not be the same. As GANTRY_TEXT, GANTRY_REPORT (one JSON object) or GANTRY_HTML (a page with both). `*text` is
+ * yours. E_UNSUPPORTED: one is in phases; give one of its phases. */
 GANTRY_MUST_USE gantry_status gantry_schedule_diff(const gantry_schedule *first, const gantry_schedule *second,
                                                    gantry_format format, char **text, size_t *length,
                                                    gantry_error *err);

@@ -6,8 +6,7 @@
 #include "base/json.h"
 #include <math.h>
 
-#define LONGEST_US                                                                                                     \
-    9e15 /* of a time in a trace; as nanoseconds it would still be a number of 64 bits if it were 1000 times that */
+#define LONGEST_US 1e15 /* thirty years; sums of such times are still numbers of 64 bits when they are nanoseconds */
 
 typedef struct reader {
     const gantry_schedule *s;

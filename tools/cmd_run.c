@@ -77,7 +77,7 @@ static bool is_guided(const session *s)
 
 bool records_times(const session *s)
 {
-    return s->o->calibrate || s->o->trace || s->o->compare || s->o->profile || is_guided(s);
+    return s->o->calibrate || s->o->trace || s->o->html || s->o->compare || s->o->profile || is_guided(s);
 }
 
 int open_run(session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking)
@@ -260,6 +260,8 @@ static int write_results(const session *s)
         code = save_outputs(s, files);
     if (!code && s->o->trace)
         code = write_trace(s, files);
+    if (!code && s->o->html)
+        code = write_page(s, files);
     if (!code && s->o->calibrate)
         code = write_calibrated(s, files);
     return end_files(files, code);
@@ -269,6 +271,9 @@ static int prepare(session *s)
 {
     options without_trace = *s->o; /* --trace is of the run here, not of the prediction */
     without_trace.trace = NULL;
+    if (s->o->html && strcmp(s->o->html, "-") == 0)
+        without_trace.html = NULL; /* to a file it goes now, so that it cannot fail when all has been computed, and
+                                      again after the run */
     int code = load_graph(&s->graph, s->o, s->o->positional.at[0]);
     if (!code)
         code = check_words(s);

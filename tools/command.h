@@ -42,7 +42,7 @@ typedef struct command {
 } command;
 
 extern const command command_run, command_schedule, command_dot, command_check, command_compare, command_scale,
-    command_machine, command_kernels, command_import, command_bench, command_fmt, command_doctor;
+    command_machine, command_kernels, command_import, command_bench, command_fmt, command_doctor, command_diff;
 
 /* options.c. Parses argv (after the sub-command) into *o; prints what is wrong and returns false. */
 bool options_parse(options *o, const command *c, int argc, char **argv);

@@ -86,6 +86,8 @@ void print_rebalanced(FILE *to, const session *s);
 gantry_run_options run_options(session *s);
 uint64_t starts_completed(const session *s);
 int end_interrupted(const session *s);
+/* view/page.c: --html, from the trace of the last start. */
+int write_page(const session *s, gantry_files *files);
 
 /* run_report.c */
 int report_run(const session *s);

@@ -144,7 +144,7 @@ GANTRY_API const gantry_schedule *gantry_schedule_phase(const gantry_schedule *s
 typedef enum gantry_format {
     GANTRY_DOT = 1, /* Graphviz */
     GANTRY_SVG,     /* timeline */
-    GANTRY_HTML,    /* the same in a page */
+    GANTRY_HTML,    /* the same in a page that can be looked through (docs/viewer.md) */
     GANTRY_CHROME,  /* Chrome and Perfetto trace JSON */
     GANTRY_TEXT,    /* summary for people */
     GANTRY_REPORT   /* summary as one JSON object: the keys of `gantry schedule --json` */
@@ -179,6 +179,18 @@ GANTRY_MUST_USE gantry_status gantry_graph_export(const gantry_graph *graph, gan
                                                   size_t *length, gantry_error *err);
 GANTRY_MUST_USE gantry_status gantry_schedule_export(const gantry_schedule *schedule, gantry_format format, char **text,
                                                      size_t *length, gantry_error *err);
+/** The page of a schedule and, below it, of what was measured when it ran: `trace` is the text of gantry_run_trace.
+ *  `phase`: which, of a schedule in phases; else 0. `*text` is yours. E_INVALID: there is no such phase, or the trace
+ *  lacks times of ops or has those of others. */
+GANTRY_MUST_USE gantry_status gantry_schedule_page(const gantry_schedule *schedule, size_t phase, const char *trace,
+                                                   size_t length, char **text, size_t *text_length, gantry_error *err);
+/** Differences between two schedules: makespans, nodes on other devices, ops that only one has, busy and idle times of
+ *  devices. Ops are held against each other by nodes, iterations and rows of buffers, wherever they are; the graphs
+ * need not be the same. As GANTRY_TEXT, GANTRY_REPORT (one JSON object) or GANTRY_HTML (a page with both). `*text` is
+ * yours. E_UNSUPPORTED: one is in phases; give one of its phases. */
+GANTRY_MUST_USE gantry_status gantry_schedule_diff(const gantry_schedule *first, const gantry_schedule *second,
+                                                   gantry_format format, char **text, size_t *length,
+                                                   gantry_error *err);
 /** Why a node is where it is: each candidate device with ready time, transfers, compute and finish. Text; yours. */
 GANTRY_MUST_USE gantry_status gantry_schedule_explain(const gantry_schedule *schedule, gantry_node node, char **text,
                                                       size_t *length, gantry_error *err);

@@ -6,7 +6,7 @@
 #include "base/versioned.h"
 #include "export/fold.h"
 
-static gantry_status hand_over(gy_text *made, char **text, size_t *length, gantry_error *err)
+gantry_status gy_export_hand_over(gy_text *made, char **text, size_t *length, gantry_error *err)
 {
     size_t bytes;
     char *at = gy_text_take(made, &bytes);
@@ -33,7 +33,7 @@ gantry_status gantry_graph_draw(const gantry_graph *graph, const gantry_drawing_
     gantry_status status = gy_fold_make(&fold, graph, &all, err);
     if (!status) {
         gy_export_graph_dot(&made, &fold);
-        status = hand_over(&made, text, length, err);
+        status = gy_export_hand_over(&made, text, length, err);
     }
     gy_fold_free(&fold);
     return status;
@@ -58,7 +58,7 @@ static bool write_format(gy_text *to, const gy_view *view, gantry_format format)
         gy_export_schedule_dot(to, view);
         return true;
     case GANTRY_SVG:
-        gy_export_svg(to, view, false);
+        gy_export_svg(to, view);
         return true;
     case GANTRY_HTML:
         gy_export_html(to, view);
@@ -95,7 +95,7 @@ gantry_status gantry_schedule_export(const gantry_schedule *schedule, gantry_for
         return status;
     gy_text made = { 0 };
     if (write_format(&made, &view, format))
-        status = hand_over(&made, text, length, err);
+        status = gy_export_hand_over(&made, text, length, err);
     else
         status = gy_fail(err, GANTRY_E_INVALID, NULL,
                          "%d is not a format; the formats are GANTRY_DOT (%d) to GANTRY_REPORT (%d)", (int)format,

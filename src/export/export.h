@@ -141,10 +141,13 @@ gy_route_traffic *gy_route_traffic_make(const gantry_schedule *s);
 
 /* ---- formats ---- */
 
+/* A text as the public functions give it; frees `made` in any case. */
+gantry_status gy_export_hand_over(gy_text *made, char **text, size_t *length, gantry_error *err);
+
 void gy_export_graph_dot(gy_text *to, const struct gy_fold *fold);
 void gy_export_schedule_dot(gy_text *to, const gy_view *view);
-void gy_export_svg(gy_text *to, const gy_view *view, bool page); /* page: for HTML, zoomable */
-void gy_export_html(gy_text *to, const gy_view *view);
+void gy_export_svg(gy_text *to, const gy_view *view);
+void gy_export_html(gy_text *to, const gy_view *view); /* page/page.c */
 void gy_export_chrome(gy_text *to, const gy_view *view);
 void gy_export_summary(gy_text *to, const gy_view *view);
 void gy_export_report(gy_text *to, const gy_view *view);

@@ -77,6 +77,7 @@ ROOMS = {
         "split": ["", "list"],
         "": ["list"],
     },
+    "export": {"": [], "page": [""], "diff": ["page", ""]},
     "schedule": {"": [], "check": [""], "counters": [""], "exchange": ["", "traffic"], "json": [""], "traffic": [""]},
 }
 FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}, "fftw3.h": {"backends"}, "turbojpeg.h": {"backends"}, "png.h": {"backends", "tools"}}

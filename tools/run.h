@@ -62,6 +62,11 @@ void learn(session *s);
 int run_guided(session *s, size_t count);
 void print_rebalanced(FILE *to, const session *s);
 
+/* train/cmd_train.c: writes the graph that is trained, where --write-graph asks for it; then as many starts as there
+ * are steps, each alone, whose loss is printed. */
+int write_trained(const session *s);
+int run_steps(session *s, size_t count);
+
 /* run_report.c */
 int report_run(const session *s);
 

@@ -5,7 +5,8 @@
  *
  * SIGINT and SIGTERM: where there is nothing to lose (loading, planning) the command ends in the handler, whatever it
  * is at; while a graph runs the first one is noted, and who runs it stops after the op at hand. The second always ends
- * the command at once.
+ * the command at once; but what comes a moment behind the first is the same one, which `timeout` and launchers send to
+ * the command and to its group.
  */
 #include "command.h"
 #include <signal.h>
@@ -14,15 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #define REDRAW_US 1e5
 
-enum { WIDTH = 80, NARROWEST = 20 };
+enum { WIDTH = 80, NARROWEST = 20, SAME_MS = 200 };
 
 /* ---- signals ---- */
 
-static volatile sig_atomic_t number, noted_only, drawn;
+static volatile sig_atomic_t number, noted_ms, noted_only, drawn;
 static const char *volatile stage = "starting";
 
 static void put(const char *text)
@@ -41,10 +43,21 @@ static void end_now(int n)
     _exit(128 + n);
 }
 
+static sig_atomic_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (sig_atomic_t)((now.tv_sec % 1000000) * 1000 + now.tv_nsec / 1000000);
+}
+
 static void on_signal(int n)
 {
+    sig_atomic_t at = now_ms();
+    if (number && at >= noted_ms && at - noted_ms < SAME_MS)
+        return;
     if (number || !noted_only)
         end_now(n);
+    noted_ms = at;
     number = n;
 }
 

@@ -157,6 +157,8 @@ def check_signals(p, rounds):
         child = p.begin("many.json", "--devices", "2", "--iterations", "1000000", "--output", "y=y.npy", "--output", "z=z.npy")
         time.sleep(took * random_state.uniform(0.1, 3))
         child.send_signal(number)
+        if i % 2:  # as `timeout` does: to the command, and to its group
+            child.send_signal(number)
         sent = time.monotonic()
         out, err = child.communicate(timeout=100)
         title = f"round {i}: exit code {child.returncode}: {err!r}"
@@ -191,7 +193,7 @@ def check_twice(p):
     read_until(child, "gantry run: running")
     time.sleep(0.3)
     child.send_signal(signal.SIGINT)
-    time.sleep(0.2)
+    time.sleep(0.5)
     child.send_signal(signal.SIGINT)
     sent = time.monotonic()
     _, err = child.communicate(timeout=100)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRAPHS   80
+#define GRAPHS   40
 #define MACHINES 4
 
 static gantry_machine *machine_of(int i)

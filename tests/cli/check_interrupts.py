@@ -238,9 +238,9 @@ def check_limits(p):
 
 def check_outputs(p):
     """Before anything is planned, which would say that it is."""
-    (p.here / "folder").mkdir()
+    (p.here / "folder.npy").mkdir()
     (p.here / "shut").mkdir(mode=0o555)
-    places = {"none/y.npy": "No such file or directory", "folder": "Is a directory"}
+    places = {"none/y.npy": "No such file or directory", "folder.npy": "Is a directory"}
     if os.geteuid() != 0:
         places["shut/y.npy"] = "Permission denied"
     for place, why in places.items():
@@ -249,7 +249,7 @@ def check_outputs(p):
             option = "output-schedule" if words[0] == "-o" else words[0][2:]
             p.expect(f"{words}: {done.returncode} {done.stderr!r}", done.returncode == 1 and done.stderr.count("\n") == 1
                      and done.stderr.startswith(f"--{option}: ") and place in done.stderr and why in done.stderr)
-    for name in ("folder", "shut"):
+    for name in ("folder.npy", "shut"):
         (p.here / name).rmdir()
     p.expect(f"outputs: {p.names() - p.given}", p.names() == p.given)
 

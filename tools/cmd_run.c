@@ -276,7 +276,8 @@ const command command_run = {
     "runs a graph on the devices of this machine, or on virtual devices of its CPU",
     1,
     1,
-    "param limits input output machine devices backend schedule policy effort seed optimal objective in-flight unroll "
+    "param limits input output machine devices spread backend schedule policy effort seed optimal objective in-flight "
+    "unroll "
     "phase max-memory "
     "spill balance "
     "replay "

@@ -24,9 +24,9 @@ typedef struct string_list {
 typedef struct options {
     string_list positional, params, inputs, outputs;
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
-        *explain, *weak, *islands;
+        *explain, *weak, *islands, *link;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
-    int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes;
+    int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, spread;
     double time_unit, bandwidth, seconds, nic; /* 0: not given */
     const char *calibrate;                     /* the machine file to write */
     bool json, allow_code, no_fuse, check, compare, optimal, help;
@@ -94,6 +94,8 @@ int print_json(json_t *object); /* takes the reference */
 int calibrate_machine(gantry_machine **machine, const options *o);
 /* cluster.c: the file of a machine of many GPUs in islands. */
 int write_cluster(const options *o);
+/* join.c: one machine of the files behind the word "join". */
+int join_machines(gantry_machine **machine, const options *o);
 /* Keeps it for this user's runs and schedules, unless it goes to a file or is of some of the GPUs; says so. */
 void keep_machine(const gantry_machine *machine, const options *o);
 

@@ -122,6 +122,22 @@ static gantry_status base_machine(gantry_machine **machine, const options *o, co
     return detect(machine, k, err);
 }
 
+/* Deals the devices out, if the options say so. */
+static int spread_machine(gantry_machine **machine, const options *o)
+{
+    gantry_error err;
+    gantry_machine *whole = *machine;
+    if (!o->spread)
+        return EXIT_FINE;
+    *machine = NULL;
+    gantry_status status = gantry_machine_spread(machine, whole, (size_t)o->spread, &err);
+    gantry_machine_free(whole);
+    if (!status)
+        return EXIT_FINE;
+    fprintf(stderr, "--spread: ");
+    return fail(&err);
+}
+
 int load_machine(gantry_machine **machine, const options *o, const gantry_graph *graph, known_computer *k)
 {
     gantry_error err;
@@ -131,12 +147,12 @@ int load_machine(gantry_machine **machine, const options *o, const gantry_graph 
         return fail_reading(&err);
     if (!o->devices || is_virtual) {
         *machine = whole;
-        return EXIT_FINE;
+        return spread_machine(machine, o);
     }
     gantry_status status = gantry_machine_select(machine, whole, o->devices, &err);
     gantry_machine_free(whole);
     if (!status)
-        return EXIT_FINE;
+        return spread_machine(machine, o);
     fprintf(stderr, "--devices: ");
     return fail(&err);
 }

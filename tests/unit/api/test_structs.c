@@ -126,6 +126,14 @@ static gantry_status give_run(const void *given, gantry_error *err)
     return status;
 }
 
+static gantry_status give_join(const void *given, gantry_error *err)
+{
+    gantry_machine *m = NULL;
+    const gantry_machine *const nodes[] = { machine };
+    gantry_status status = gantry_machine_join(&m, nodes, 1, given, err);
+    gantry_machine_free(m);
+    return status;
+}
 /* There is nothing to calibrate on a virtual machine, which is found after the options are read. */
 static gantry_status give_calibrate(const void *given, gantry_error *err)
 {
@@ -218,6 +226,7 @@ static const gantry_import_options import_options = GANTRY_IMPORT_OPTIONS_INIT;
 static const gantry_schedule_options schedule_options = GANTRY_SCHEDULE_OPTIONS_INIT;
 static const gantry_run_options run_options = GANTRY_RUN_OPTIONS_INIT;
 static const gantry_calibrate_options calibrate_options = GANTRY_CALIBRATE_OPTIONS_INIT;
+static const gantry_join_options join_options = GANTRY_JOIN_OPTIONS_INIT;
 static const gantry_cuda_code cuda_code = {
     .struct_size = sizeof cuda_code, .image = "// PTX", .bytes = 6, .grid = { "x.rows" }, .block = { "32" }
 };
@@ -240,6 +249,8 @@ static const struct input {
       GANTRY_OK },
     { "gantry_calibrate_options", &calibrate_options, sizeof calibrate_options, sizeof(size_t), give_calibrate,
       GANTRY_E_DEVICE },
+    { "gantry_join_options", &join_options, sizeof join_options, offsetof(gantry_join_options, gbs), give_join,
+      GANTRY_OK },
     { "gantry_kernel", &own, sizeof own, offsetof(gantry_kernel, check), give_kernel, GANTRY_OK },
     { "gantry_kernel", &own, sizeof own, offsetof(gantry_kernel, check), give_cuda_manifest, GANTRY_OK },
     { "gantry_cuda_code", &cuda_code, sizeof cuda_code, offsetof(gantry_cuda_code, shared_bytes), give_cuda_code,

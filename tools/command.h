@@ -29,7 +29,7 @@ typedef struct options {
     int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, spread;
     double time_unit, bandwidth, seconds, nic; /* 0: not given */
     const char *calibrate;                     /* the machine file to write */
-    bool json, allow_code, no_fuse, check, compare, optimal, help;
+    bool json, allow_code, no_fuse, check, compare, optimal, ranks, help;
 } options;
 
 typedef struct command {

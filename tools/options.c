@@ -93,6 +93,8 @@ static const option table[] = {
       PLAIN },
     { "spread", "N", "deals the devices out to N processes, in order, as mpirun -n N does", NUMBER, FIELD(spread), 0, 1,
       4096 },
+    { "ranks", "", "proves also that the parts of all processes fit together, and shows them", FLAG, FIELD(ranks),
+      PLAIN },
     { "node-time", "NAME", "dot: the attribute of nodes that is their time", TEXT, FIELD(node_time), PLAIN },
     { "edge-cost", "NAME", "dot: the attribute of edges that is their cost", TEXT, FIELD(edge_cost), PLAIN },
     { "machine-out", "FILE", "writes the machine that the file means, as a machine file", TEXT, FIELD(machine_out),

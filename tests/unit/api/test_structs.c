@@ -384,6 +384,10 @@ static gantry_status get_summary(void *to, gantry_error *err)
 {
     return gantry_schedule_summarize(schedule, to, err);
 }
+static gantry_status get_rank(void *to, gantry_error *err)
+{
+    return gantry_schedule_rank(schedule, 0, to, err);
+}
 static gantry_status get_run(void *to, gantry_error *err)
 {
     return gantry_run_get_info(run, to, err);
@@ -411,6 +415,7 @@ static const struct output {
     { "gantry_device_info", sizeof(gantry_device_info), offsetof(gantry_device_info, lanes), get_device },
     { "gantry_memory_info", sizeof(gantry_memory_info), offsetof(gantry_memory_info, capacity), get_memory },
     { "gantry_schedule_summary", sizeof(gantry_schedule_summary), offsetof(gantry_schedule_summary, gap), get_summary },
+    { "gantry_rank_info", sizeof(gantry_rank_info), offsetof(gantry_rank_info, sends), get_rank },
     { "gantry_run_info", sizeof(gantry_run_info), offsetof(gantry_run_info, predicted_us), get_run },
     { "gantry_rebalance", sizeof(gantry_rebalance), offsetof(gantry_rebalance, hand_over_us), get_rebalance },
     { "gantry_phase_info", sizeof(gantry_phase_info), offsetof(gantry_phase_info, iterations), get_phase },

@@ -77,7 +77,7 @@ ROOMS = {
         "split": ["", "list"],
         "": ["list"],
     },
-    "schedule": {"": [], "check": [""], "counters": [""], "exchange": ["", "traffic"], "json": [""], "traffic": [""]},
+    "schedule": {"": [], "check": [""], "counters": [""], "exchange": ["", "traffic"], "json": [""], "ranks": [""], "traffic": [""]},
 }
 FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}, "fftw3.h": {"backends"}, "turbojpeg.h": {"backends"}}
 

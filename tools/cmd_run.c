@@ -82,6 +82,7 @@ int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, cons
     ro.allow_code = s->o->allow_code;
     ro.seed = (uint64_t)s->o->seed;
     ro.record_trace = records_times(s);
+    ro.network = s->ranks.network;
     return gantry_run_new(run, schedule, &ro, &err) ? fail(&err) : bind_inputs(s, *run);
 }
 
@@ -248,15 +249,18 @@ static int carry_out(session *s)
         code = write_results(s);
     if (!code)
         code = report_run(s);
-    if (!code)
+    if (!code && !s->ranks.network)
         learn(s);
     return code;
 }
 
 static int run(const options *o)
 {
-    session s = { .o = o };
-    int code = prepare(&s);
+    options mine = *o;
+    session s = { .o = &mine };
+    int code = join_ranks(&s.ranks, &mine);
+    if (!code)
+        code = prepare(&s);
     if (!code)
         code = carry_out(&s);
     known_free(&s.known);
@@ -267,7 +271,7 @@ static int run(const options *o)
     gantry_schedule_free(s.single);
     gantry_schedule_free(s.schedule);
     gantry_graph_free(s.graph);
-    return code;
+    return leave_ranks(&s.ranks, code);
 }
 
 const command command_run = {

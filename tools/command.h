@@ -26,7 +26,8 @@ typedef struct options {
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
         *explain, *weak, *islands, *link;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
-    int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, spread;
+    int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, spread,
+        processes;                             /* processes: not an option, see ranks.c */
     double time_unit, bandwidth, seconds, nic; /* 0: not given */
     const char *calibrate;                     /* the machine file to write */
     bool json, allow_code, no_fuse, check, compare, optimal, ranks, help;

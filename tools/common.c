@@ -127,10 +127,13 @@ static int spread_machine(gantry_machine **machine, const options *o)
 {
     gantry_error err;
     gantry_machine *whole = *machine;
-    if (!o->spread)
+    int64_t ranks = o->spread, devices = (int64_t)gantry_machine_worker_count(whole);
+    if (!ranks && o->processes > 1 && gantry_machine_rank_count(whole) == 1)
+        ranks = o->processes < devices ? o->processes : devices;
+    if (!ranks)
         return EXIT_FINE;
     *machine = NULL;
-    gantry_status status = gantry_machine_spread(machine, whole, (size_t)o->spread, &err);
+    gantry_status status = gantry_machine_spread(machine, whole, (size_t)ranks, &err);
     gantry_machine_free(whole);
     if (!status)
         return EXIT_FINE;

@@ -33,6 +33,25 @@ extern "C" {
 
 typedef struct gantry_run gantry_run;
 
+/** Processes that a launcher of MPI (mpirun of MPICH or Open MPI) started together, this one among them. */
+typedef struct gantry_network gantry_network;
+/** Joins the others; once a process. `*network` is NULL, and that is no error, where no launcher started this process,
+ *  or it is alone. E_DEVICE: there is no module for the launcher's MPI (gantry-mpi-mpich.so, gantry-mpi-openmpi.so).
+ *  E_UNSUPPORTED: the program has begun MPI by itself, for one thread. */
+GANTRY_MUST_USE gantry_status gantry_network_open(gantry_network **network, gantry_error *err);
+/** Of NULL: rank 0 of 1. */
+GANTRY_API int32_t gantry_network_rank(const gantry_network *network);
+GANTRY_API int32_t gantry_network_ranks(const gantry_network *network);
+/** 1: all processes have made a run of the same schedule, or have learnt that they cannot. */
+GANTRY_API int gantry_network_has_begun(const gantry_network *network);
+/** This process will make no run, since something failed. All processes come to know it, and none makes one. 1: this
+ *  is the process that should say what failed; 0: another one does. */
+GANTRY_API int gantry_network_give_up(gantry_network *network);
+/** Ends all processes at once, this one too, unless `network` is NULL. */
+GANTRY_API void gantry_network_abort(gantry_network *network, int code);
+/** Leaves. All processes call it, when their runs are freed. */
+GANTRY_API void gantry_network_free(gantry_network *network);
+
 typedef struct gantry_run_options {
     size_t struct_size;
     const char *backend;  /* "cuda", "host", "sim", "auto"; NULL: auto */
@@ -44,10 +63,14 @@ typedef struct gantry_run_options {
     int32_t record_trace; /* 1: times per op, for gantry_run_trace, gantry_run_sample and gantry_run_rebalance */
     int32_t apart;        /* 1: GPUs compute one op after the other, in the order of the schedule, without batches: what
                              is recorded is then what ops take alone. For measuring; other back ends ignore it */
+    gantry_network *network; /* NULL: this process carries everything out. Else its part, by the rank that the machine
+                                gives memories: all processes make the run, of the same schedule (E_INVALID: it is not),
+                                bind and start alike. Inputs are those of rank 0, and outputs are there. Back end
+                                "host" only */
 } gantry_run_options;
 #define GANTRY_RUN_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0                                                             \
+        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL                                                       \
     }
 
 /** Builds everything that starts need. The schedule must have its graph (made from one, or attached). */

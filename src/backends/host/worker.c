@@ -17,6 +17,10 @@ static void note_failure(gy_host_run *h, uint64_t start, uint32_t op, gy_op_fail
 static void execute(gy_host_run *h, uint64_t start, uint32_t op)
 {
     gy_op_failure why;
+    if (h->crossing && h->crossing[op]) {
+        gy_host_cross(h, start, op);
+        return;
+    }
     gy_host_ops_turn(&h->ops, op, start);
     if (!gy_host_ops_execute(&h->ops, op, &why))
         note_failure(h, start, op, why);

@@ -178,7 +178,7 @@ static void getrs(gantry_dtype dtype, gy_matrix a, gy_matrix b)
         getrs_double(a, b);
 }
 
-const gy_linalg gy_linalg_plain = { "plain C", gemm, potrf, trsm, syrk, getrf, getrs };
+const gy_linalg gy_linalg_plain = { "plain C", gemm, potrf, trsm, syrk, getrf, getrs, gy_geqrf_plain, gy_orgqr_plain };
 
 gantry_status gy_linalg_open_kernel(void **handle, int32_t device_ordinal)
 {

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 
 extern const gy_linalg gy_linalg_plain;
+/* Of its table: qr/qr_plain.c. */
+int32_t gy_geqrf_plain(gantry_dtype dtype, gy_matrix a, void *tau);
+int32_t gy_orgqr_plain(gantry_dtype dtype, gy_matrix a, void *tau);
 
 static inline gy_matrix gy_matrix_of(const gantry_arg *a)
 {

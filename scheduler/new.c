@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/versioned.h"
 #include "schedule/check/verify.h"
 #include "schedule/counters/counters.h"
 #include "sim/sim.h"
@@ -80,23 +81,40 @@ static gantry_status add_counters(gantry_schedule *s, gantry_error *err)
     return gy_schedule_verify(s, s->graph, err);
 }
 
-gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
-                                  const gantry_schedule_options *options, gantry_error *err)
+static gantry_status make(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine, gy_options *o,
+                          gantry_error *err)
 {
-    gy_options o;
-    GY_NEED(schedule, err);
-    GY_NEED(machine, err);
-    GY_TRY(gy_options_read(&o, options, err));
     GY_TRY(gantry_graph_check(graph, err));
     GY_TRY(check_homes(graph, machine, err));
-    bool by_device = o.replay == GY_REPLAY_DEVICE;
-    o.replay = by_device ? GY_REPLAY_AUTO : o.replay; /* counters are added to the schedule that is chosen */
-    GY_TRY(plan(schedule, graph, machine, &o, by_device, err));
+    bool by_device = o->replay == GY_REPLAY_DEVICE;
+    o->replay = by_device ? GY_REPLAY_AUTO : o->replay; /* counters are added to the schedule that is chosen */
+    GY_TRY(plan(schedule, graph, machine, o, by_device, err));
     gantry_status status = by_device ? add_counters(*schedule, err) : GANTRY_OK;
     status = status ? status : find_without(*schedule, err);
     if (status) {
         gantry_schedule_free(*schedule);
         *schedule = NULL;
     }
+    return status;
+}
+
+gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
+                                  const gantry_schedule_options *options, gantry_error *err)
+{
+    gy_options o;
+    gy_planning planning;
+    gantry_schedule *made = NULL;
+    gantry_schedule_options given = GANTRY_SCHEDULE_OPTIONS_INIT;
+    GY_NEED(schedule, err);
+    GY_NEED(machine, err);
+    GY_TRY(gy_struct_read(&given, sizeof given, options, "gantry_schedule_options", err));
+    GY_TRY(gy_options_read(&o, &given, err));
+    gy_planning_begin(&planning, &given);
+    o.planning = given.progress ? &planning : NULL;
+    gantry_status status = gy_planning_end(&planning, make(&made, graph, machine, &o, err), err);
+    if (status)
+        gantry_schedule_free(made);
+    else
+        *schedule = made;
     return status;
 }

@@ -38,10 +38,9 @@ static int read_shape(cluster *c, const options *o)
     c->nic = o->nic > 0 ? o->nic : 50;
     if (c->rails == c->gpus || (c->rails < c->gpus && c->islands * c->rails <= MOST_RAILS))
         return EXIT_FINE;
-    fprintf(stderr,
-            "gantry machine: --rails %d in each of %d islands of %d GPUs: there can be one for each GPU, or fewer, at "
-            "most %d in all islands together; use --rails %d, or leave it out\n",
-            c->rails, c->islands, c->gpus, MOST_RAILS, c->rails > c->gpus ? c->gpus : 1);
+    complain("gantry machine: --rails %d in each of %d islands of %d GPUs: there can be one for each GPU, or fewer, at "
+             "most %d in all islands together; use --rails %d, or leave it out\n",
+             c->rails, c->islands, c->gpus, MOST_RAILS, c->rails > c->gpus ? c->gpus : 1);
     return EXIT_USAGE;
 }
 
@@ -171,7 +170,7 @@ int write_cluster(const options *o)
     char *text = json_dumps(document, JSON_COMPACT);
     json_decref(document);
     if (!text) {
-        fprintf(stderr, "gantry machine: out of memory\n");
+        complain("gantry machine: out of memory\n");
         return EXIT_RUNNING;
     }
     code = write_text(o->out ? o->out : "-", text, strlen(text));

@@ -14,8 +14,8 @@ static int compare_machines(const gantry_machine *given, const gantry_machine *o
     if (gantry_machine_json(given, &a, &a_length, &err) || gantry_machine_json(own, &b, &b_length, &err)) {
         code = fail(&err);
     } else if (a_length != b_length || memcmp(a, b, a_length) != 0) {
-        fprintf(stderr, "the schedule was made for another machine: \"%s\", not \"%s\" as given\n",
-                gantry_machine_name(own), gantry_machine_name(given));
+        complain("the schedule was made for another machine: \"%s\", not \"%s\" as given\n", gantry_machine_name(own),
+                 gantry_machine_name(given));
         code = EXIT_BAD_INPUT;
     }
     gantry_free(a);
@@ -42,7 +42,8 @@ static int report_wrong(const options *o, const gantry_error *err)
 {
     int code = fail(err);
     if (o->json && err->status == GANTRY_E_SCHEDULE) {
-        int printed = print_json(json_pack("{s:b, s:s}", "valid", 0, "problem", err->text));
+        int printed =
+            print_json(json_pack("{s:b, s:s, s:o}", "valid", 0, "problem", err->text, "error", take_complaint(code)));
         code = printed ? printed : code;
     }
     return code;
@@ -60,9 +61,11 @@ static int add_rank(json_t *list, const gantry_schedule *schedule, size_t rank)
                                           "memory_bytes", (json_int_t)r.memory_bytes));
     if (list)
         return EXIT_FINE;
-    printf("  rank %zu: %llu ops, sends %llu messages of %llu bytes, receives %llu of %llu, memory %.1f MiB\n", rank,
-           (unsigned long long)r.ops, (unsigned long long)r.sends, (unsigned long long)r.sent_bytes,
-           (unsigned long long)r.receives, (unsigned long long)r.received_bytes, (double)r.memory_bytes / (1 << 20));
+    char sent[UNIT_TEXT], received[UNIT_TEXT], memory[UNIT_TEXT];
+    printf("  rank %zu: %llu ops, sends %llu messages of %s, receives %llu of %s, memory %s\n", rank,
+           (unsigned long long)r.ops, (unsigned long long)r.sends, bytes_text(sent, (double)r.sent_bytes),
+           (unsigned long long)r.receives, bytes_text(received, (double)r.received_bytes),
+           bytes_text(memory, (double)r.memory_bytes));
     return EXIT_FINE;
 }
 
@@ -134,8 +137,8 @@ const command command_check = {
     2,
     2,
     "param limits input machine devices spread allow-code no-fuse ranks json",
-    "  gantry schedule graphs/jacobi.json --devices 4 -o s.json && gantry check graphs/jacobi.json s.json\n"
-    "  gantry schedule graphs/jacobi.json --devices 4 -o - | gantry check graphs/jacobi.json -\n"
-    "  gantry check graphs/jacobi.json s.json --ranks     also that the parts of all ranks fit together\n",
+    "  gantry schedule jacobi --devices 4 -o s.json && gantry check jacobi s.json\n"
+    "  gantry schedule jacobi --devices 4 -o - | gantry check jacobi -\n"
+    "  gantry check jacobi s.json --ranks     also that the parts of all ranks fit together\n",
     run
 };

@@ -22,6 +22,7 @@ static uint64_t highest_peak(const gantry_schedule *schedule)
 static int compare_one(const options *o, gantry_graph *graph, const gantry_machine *machine, json_t *rows)
 {
     gantry_error err;
+    char time[UNIT_TEXT], moved[UNIT_TEXT], peak[UNIT_TEXT];
     gantry_schedule *schedule = NULL;
     gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
     int code = schedule_on(&schedule, o, graph, machine);
@@ -30,8 +31,8 @@ static int compare_one(const options *o, gantry_graph *graph, const gantry_machi
     if (!code && o->json)
         json_array_append_new(rows, row_json(o->policy, &sum, highest_peak(schedule)));
     else if (!code)
-        printf("%-14s %14.3f %8.1f%% %14.3f %14.3f\n", o->policy, sum.makespan_us, 100 * sum.gap,
-               (double)sum.bytes_moved / 1e6, (double)highest_peak(schedule) / 1e6);
+        printf("%-14s %14s %8.1f%% %14s %14s\n", o->policy, time_text(time, sum.makespan_us), 100 * sum.gap,
+               bytes_text(moved, (double)sum.bytes_moved), bytes_text(peak, (double)highest_peak(schedule)));
     gantry_schedule_free(schedule);
     return code;
 }
@@ -66,7 +67,7 @@ static int run(const options *o)
         code = load_machine(&machine, o, graph, &k);
     if (!code && !o->json)
         printf("%s on %s\n%-14s %14s %9s %14s %14s\n", gantry_graph_name(graph), gantry_machine_name(machine), "policy",
-               "makespan us", "gap", "moved MB", "highest peak MB");
+               "makespan", "gap", "moved", "highest peak");
     if (!code)
         code = compare_all(o, graph, machine, rows);
     if (!code && o->json)
@@ -86,5 +87,5 @@ const command command_compare = { "compare",
                                   1,
                                   "param limits input machine devices effort seed objective in-flight unroll "
                                   "max-memory spill balance allow-code no-fuse json",
-                                  "  gantry compare graphs/cholesky.json --machine graphs/machines/dgx1-v100.json\n",
+                                  "  gantry compare cholesky --machine dgx1-v100\n",
                                   run };

@@ -14,7 +14,7 @@ static bool read_devices(const char *text, int32_t *devices)
         *devices = (int32_t)count;
         return true;
     }
-    fprintf(stderr, "gantry import: --devices is \"%s\"; it takes a number from 1 to 4096 here\n", text);
+    complain("gantry import: --devices is \"%s\"; it takes a number from 1 to 4096 here\n", text);
     return false;
 }
 
@@ -40,7 +40,7 @@ static int add_machine(gantry_files *files, const gantry_machine *machine, const
     char *text = NULL;
     size_t length = 0;
     if (!machine) {
-        fprintf(stderr, "--machine-out: the file says nothing of a machine; give --devices N\n");
+        complain("--machine-out: the file says nothing of a machine; give --devices N\n");
         return EXIT_USAGE;
     }
     return gantry_machine_json(machine, &text, &length, &err) ? fail(&err) : add_json(files, path, text, length);

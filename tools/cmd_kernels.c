@@ -96,8 +96,8 @@ static int unknown(const char *name)
     size_t count = gantry_kernel_count() < 256 ? gantry_kernel_count() : 256;
     for (size_t i = 0; i < count; i++)
         names[i] = gantry_kernel_at(i)->name;
-    fprintf(stderr, "no kernel \"%s\"%s; `gantry kernels` lists them\n", name,
-            near_miss(near, sizeof near, name, names, count));
+    complain("no kernel \"%s\"%s; `gantry kernels` lists them\n", name,
+             near_miss(near, sizeof near, name, names, count));
     return EXIT_USAGE;
 }
 

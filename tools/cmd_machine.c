@@ -2,6 +2,7 @@
 /* gantry machine: this computer or a machine file, for people or as JSON. */
 #include "command.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,11 +26,12 @@ static int print_devices(const gantry_machine *machine)
         gantry_memory_info m = GANTRY_MEMORY_INFO_INIT;
         if (gantry_machine_device(machine, i, &d, &err) || gantry_machine_memory(machine, (size_t)d.memory, &m, &err))
             return fail(&err);
-        printf("  %-8s %-12s %s, works in %s (%.1f GiB, %.1f reserved), %g GB/s, launch %g us", d.id, d.kind,
-               d.gpu ? "GPU" : "CPU", m.id, (double)m.capacity / (1 << 30), (double)m.reserved / (1 << 30),
-               d.bandwidth_gbs, d.launch_us);
+        char has[UNIT_TEXT], reserved[UNIT_TEXT], launch[UNIT_TEXT];
+        printf("  %-8s %-12s %s, works in %s (%s, %s reserved), %g GB/s, launch %s", d.id, d.kind,
+               d.gpu ? "GPU" : "CPU", m.id, bytes_text(has, (double)m.capacity),
+               bytes_text(reserved, (double)m.reserved), d.bandwidth_gbs, time_text(launch, d.launch_us));
         if (d.signal_us > 0)
-            printf(", signal %g us", d.signal_us);
+            printf(", signal %s", time_text(launch, d.signal_us));
         if (gantry_machine_rank_count(machine) > 1)
             printf(", rank %d", d.rank);
         putchar('\n');
@@ -41,19 +43,17 @@ static int print_routes(const gantry_machine *machine)
 {
     gantry_error err;
     size_t count = gantry_machine_memory_count(machine);
-    printf("\n1 MiB from row to column, us alone on the machine (- no route)\n%-10s", "");
+    printf("\n1 MiB from row to column, alone on the machine (- no route)\n%-10s", "");
     for (int pass = 0; pass < 2; pass++)
         for (size_t a = 0; a < count; a++) {
             gantry_memory_info m = GANTRY_MEMORY_INFO_INIT;
             if (gantry_machine_memory(machine, a, &m, &err))
                 return fail(&err);
-            printf(pass ? "%-10s" : "%10s", m.id);
+            printf(pass ? "%-10s" : "%12s", m.id);
             for (size_t b = 0; pass && b < count; b++) {
                 double us = gantry_machine_copy_us(machine, a, b, 1 << 20);
-                if (us < 0)
-                    printf("%10s", "-");
-                else
-                    printf("%10.1f", us);
+                char text[UNIT_TEXT];
+                printf("%12s", us < 0 ? "-" : time_text(text, us));
             }
             printf(pass || a + 1 == count ? "\n" : "");
         }
@@ -108,20 +108,19 @@ static int report(const gantry_machine *machine, const options *o, const known_c
     return print_machine(machine, k);
 }
 
-/* "show" or a file: a word that is no file may be one of the others misspelt. */
-static int find_file(const char *word, const char **file)
+/* "show", a file, or the name of a machine that comes with Gantry: a word that is none of them may be misspelt. */
+static int find_file(const char *word, options *with, char **owned)
 {
     const char *const words[] = { "show", "calibrate", "cluster", "join" };
     char near[64];
-    *file = NULL;
     if (strcmp(word, "show") == 0)
         return EXIT_FINE;
     if (strcmp(word, "-") != 0 && access(word, F_OK) != 0 && *near_miss(near, sizeof near, word, words, 4)) {
-        fprintf(stderr, "gantry machine: no file \"%s\"%s\n", word, near);
+        complain("gantry machine: no file \"%s\"%s\n", word, near);
         return EXIT_USAGE;
     }
-    *file = word;
-    return EXIT_FINE;
+    with->machine = word;
+    return find_data(&with->machine, owned, "machine", "machines");
 }
 
 /* Words and options that go with one kind of machine only. */
@@ -129,16 +128,16 @@ static int check_words(const options *o, const char *word)
 {
     bool join = strcmp(word, "join") == 0, cluster = strcmp(word, "cluster") == 0;
     if (!cluster && (o->islands || o->rails || o->nic > 0)) {
-        fprintf(stderr, "gantry machine: --islands, --rails and --nic go with \"cluster\", not with \"%s\"\n", word);
+        complain("gantry machine: --islands, --rails and --nic go with \"cluster\", not with \"%s\"\n", word);
         return EXIT_USAGE;
     }
     if (!join && o->link) {
-        fprintf(stderr, "gantry machine: --link goes with \"join\", not with \"%s\"\n", word);
+        complain("gantry machine: --link goes with \"join\", not with \"%s\"\n", word);
         return EXIT_USAGE;
     }
     if (!join && o->positional.count > 1) {
-        fprintf(stderr, "gantry machine: \"%s\" is one word too many; only \"join\" takes several files\n",
-                o->positional.at[1]);
+        complain("gantry machine: \"%s\" is one word too many; only \"join\" takes several files\n",
+                 o->positional.at[1]);
         return EXIT_USAGE;
     }
     return EXIT_FINE;
@@ -149,6 +148,7 @@ static int run(const options *o)
     options with = *o;
     gantry_machine *machine = NULL;
     known_computer k = { 0 };
+    char *owned = NULL;
     const char *word = o->positional.count ? o->positional.at[0] : "show";
     bool measure = strcmp(word, "calibrate") == 0, join = strcmp(word, "join") == 0;
     int code = check_words(o, word);
@@ -156,7 +156,7 @@ static int run(const options *o)
         return code ? code : write_cluster(o);
     if (measure || join)
         code = measure ? calibrate_machine(&machine, o) : join_machines(&machine, o);
-    else if (!(code = find_file(word, &with.machine)))
+    else if (!(code = find_file(word, &with, &owned)))
         code = load_machine(&machine, &with, NULL, &k);
     if (!code && measure)
         keep_machine(machine, o);
@@ -164,6 +164,7 @@ static int run(const options *o)
         code = report(machine, o, &k);
     known_free(&k);
     gantry_machine_free(machine);
+    free(owned);
     return code;
 }
 
@@ -175,7 +176,7 @@ const command command_machine = {
     0,
     4097,
     "devices spread seconds islands rails nic link out json",
-    "  gantry machine\n  gantry machine graphs/machines/dgx1-v100.json\n  gantry machine show --devices 4 -o "
+    "  gantry machine\n  gantry machine dgx1-v100\n  gantry machine show --devices 4 -o "
     "host-4.json\n  gantry machine calibrate -o this.json              measures GPUs and links, in less than a "
     "minute\n"
     "  gantry machine calibrate                           the same, kept for this user's runs and schedules\n"

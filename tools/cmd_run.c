@@ -17,7 +17,7 @@ static int check_words(const session *s)
     if (!code)
         code = check_calibrate(s->o);
     if (s->o->check && s->o->backend && strcmp(s->o->backend, "sim") == 0) {
-        fprintf(stderr, "gantry run: --check needs results, and back end \"sim\" gives times only; use host\n");
+        complain("gantry run: --check needs results, and back end \"sim\" gives times only; use host\n");
         return EXIT_USAGE;
     }
     for (size_t i = 0; i < s->o->outputs.count && !code; i++) {
@@ -26,14 +26,18 @@ static int check_words(const session *s)
         const char *path;
         code = find_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
         if (!code && !is_output(s, buffer.id, &info)) {
-            fprintf(stderr, "--output: buffer \"%s\" is no output; add \"output\": true to it in the graph\n",
-                    info.name);
+            complain("--output: buffer \"%s\" is no output; add \"output\": true to it in the graph\n", info.name);
             code = EXIT_USAGE;
         }
         if (!code)
             code = check_outputs_differ(s, i);
+        if (!code)
+            code = check_output_format(&info, path);
+        if (!code && strcmp(path, "-") != 0)
+            code = check_writable("output", path);
     }
-    return code;
+    code = code ? code : check_files(s->o);
+    return code ? code : check_shown(s);
 }
 
 /* ---- running ---- */
@@ -57,7 +61,10 @@ int bind_inputs(const session *s, gantry_run *run)
         int code = find_binding(s, "input", s->o->inputs.at[i], &buffer, &path);
         if (code)
             return code;
-        if (gantry_run_bind_file(run, buffer, path, &err))
+        progress_stage("reading inputs");
+        gantry_status status = gantry_run_bind_file(run, buffer, path, &err);
+        progress_clear();
+        if (status)
             return fail_reading(&err);
     }
     return EXIT_FINE;
@@ -70,20 +77,20 @@ static bool is_guided(const session *s)
 
 bool records_times(const session *s)
 {
-    return s->o->calibrate || s->o->trace || s->o->compare || is_guided(s);
+    return s->o->calibrate || s->o->trace || s->o->html || s->o->compare || s->o->profile || is_guided(s);
 }
 
-int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking)
+int open_run(session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking)
 {
     gantry_error err;
-    gantry_run_options ro = GANTRY_RUN_OPTIONS_INIT;
+    gantry_run_options ro = run_options(s);
     ro.backend = backend;
     ro.check = checking;
-    ro.allow_code = s->o->allow_code;
-    ro.seed = (uint64_t)s->o->seed;
-    ro.record_trace = records_times(s);
     ro.network = s->ranks.network;
-    return gantry_run_new(run, schedule, &ro, &err) ? fail(&err) : bind_inputs(s, *run);
+    progress_stage("preparing the run");
+    gantry_status status = gantry_run_new(run, schedule, &ro, &err);
+    progress_clear();
+    return status ? fail(&err) : bind_inputs(s, *run);
 }
 
 int start_once(gantry_run *run, double *us)
@@ -100,10 +107,15 @@ int start_once(gantry_run *run, double *us)
 
 int start_alone(session *s, size_t i, double *us)
 {
+    if (interrupt_code())
+        return interrupt_code();
     int code = start_once(s->run, us);
+    if (!code)
+        progress_say("start %zu of %zu: %.1f us", i + 1, s->starts, *us);
     if (!code)
         code = sample_start(s);
     if (!code && i == 0 && s->o->check) {
+        progress_clear();
         code = compare_outputs(s, s->run);
         s->checked = !code;
     }
@@ -114,10 +126,8 @@ int start_alone(session *s, size_t i, double *us)
 static int run_alone(session *s, size_t count)
 {
     double *us = malloc(count * sizeof *us);
-    if (!us) {
-        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
-        return EXIT_RUNNING;
-    }
+    if (!us)
+        return fail_nomem();
     int code = EXIT_FINE;
     size_t warm_up = count > 1;
     for (size_t i = 0; !code && i < count; i++)
@@ -129,6 +139,13 @@ static int run_alone(session *s, size_t count)
     return code;
 }
 
+/* Those in flight end, or are cancelled: the outputs of the last that is complete are there then. */
+static int stop_overlapping(const session *s, uint64_t ticket, const gantry_error *err)
+{
+    (void)!gantry_run_wait(s->run, ticket, NULL);
+    return interrupt_code() ? interrupt_code() : fail(err);
+}
+
 /* Starts as close behind each other as the schedule allows. The pipeline fills while the first ones end; from then on
  * the mean distance between ends is measured. */
 static int run_overlapping(session *s, uint64_t count, const gantry_schedule_summary *sum)
@@ -138,8 +155,8 @@ static int run_overlapping(session *s, uint64_t count, const gantry_schedule_sum
     uint64_t in_flight = sum->in_flight, ticket = 0, first = 0, fill = in_flight < count / 2 ? in_flight : count / 2;
     double begin = now_us(), filled = begin;
     for (uint64_t i = 0; i < count; i++) {
-        if (gantry_run_start(s->run, &ticket, &err))
-            return fail(&err);
+        if (interrupt_code() || gantry_run_start(s->run, &ticket, &err))
+            return stop_overlapping(s, ticket, &err);
         first = i == 0 ? ticket : first;
         if (i + 1 >= in_flight) {
             uint64_t oldest = ticket - in_flight + 1;
@@ -156,12 +173,41 @@ static int run_overlapping(session *s, uint64_t count, const gantry_schedule_sum
     return EXIT_FINE;
 }
 
+/* True if devices carry starts out by themselves, as far as is known before the first. */
+static bool leaves_the_host(const session *s)
+{
+    gantry_run_info info = GANTRY_RUN_INFO_INIT;
+    return !gantry_schedule_phase_count(s->schedule) && !gantry_run_get_info(s->run, &info, NULL) &&
+           strncmp(info.replay, "device", strlen("device")) == 0;
+}
+
+static int run_together(session *s, size_t count)
+{
+    gantry_error err;
+    gantry_run_info info = GANTRY_RUN_INFO_INIT;
+    if (gantry_run_repeat(s->run, count, &err) || gantry_run_get_info(s->run, &info, &err))
+        return fail(&err);
+    s->together = count;
+    s->together_us = info.last_us;
+    return EXIT_FINE;
+}
+
 /* True if figures of single ops are looked at. The first start loads kernels and libraries, which has nothing to do
  * with them; and what back end "sim" tells does not vary. */
 static bool looks_at_ops(const session *s)
 {
     bool measures = !s->o->backend || strcmp(s->o->backend, "sim") != 0;
     return measures && (s->o->compare || s->o->calibrate);
+}
+
+/* Starts that follow each other. Of many, those behind the first are given to the devices as one, where that is of use.
+ */
+static int run_in_turn(session *s)
+{
+    enum { TIMED = 21 };
+    bool many = s->starts > 2 * TIMED && leaves_the_host(s);
+    int code = run_alone(s, many ? TIMED : s->starts);
+    return code || !many ? code : run_together(s, s->starts - TIMED);
 }
 
 /* Where starts may overlap, a warm-up and those whose time is told go ahead alone. */
@@ -177,23 +223,21 @@ static int run_iterations(session *s)
     if (gantry_schedule_summarize(s->schedule, &sum, &err))
         return fail(&err);
     bool overlap = sum.in_flight > 1 && s->starts > alone + 1;
-    int code = run_alone(s, overlap ? alone : s->starts);
+    int code = overlap ? run_alone(s, alone) : run_in_turn(s);
     return code || !overlap ? code : run_overlapping(s, s->starts - alone, &sum);
 }
 
 static int save_outputs(const session *s, gantry_files *files)
 {
-    gantry_error err;
-    for (size_t i = 0; i < s->o->outputs.count; i++) {
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < s->o->outputs.count && !code; i++) {
         gantry_buffer buffer;
         const char *path;
-        int code = find_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
-        if (code)
-            return code;
-        if (gantry_run_save_with(s->run, buffer, files, path, &err))
-            return fail(&err);
+        code = find_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
+        if (!code)
+            code = save_output(s, buffer, files, path);
     }
-    return EXIT_FINE;
+    return code ? code : save_shown(s, files);
 }
 
 static int write_trace(const session *s, gantry_files *files)
@@ -217,6 +261,8 @@ static int write_results(const session *s)
         code = save_outputs(s, files);
     if (!code && s->o->trace)
         code = write_trace(s, files);
+    if (!code && s->o->html)
+        code = write_page(s, files);
     if (!code && s->o->calibrate)
         code = write_calibrated(s, files);
     return end_files(files, code);
@@ -226,6 +272,9 @@ static int prepare(session *s)
 {
     options without_trace = *s->o; /* --trace is of the run here, not of the prediction */
     without_trace.trace = NULL;
+    if (s->o->html && strcmp(s->o->html, "-") == 0)
+        without_trace.html = NULL; /* to a file it goes now, so that it cannot fail when all has been computed, and
+                                      again after the run */
     int code = load_graph(&s->graph, s->o, s->o->positional.at[0]);
     if (!code)
         code = check_words(s);
@@ -238,18 +287,32 @@ static int prepare(session *s)
     return code;
 }
 
+/* Runs and writes; what a first signal interrupts is the run, and what it leaves is whole. */
+static int run_and_write(session *s)
+{
+    interrupt_note(true);
+    progress_stage("running");
+    int code = run_iterations(s);
+    progress_clear();
+    bool interrupted = code && code == interrupt_code();
+    if (interrupted && !s->ranks.network) /* else leave_ranks ends all */
+        code = end_interrupted(s);
+    else if (!code)
+        code = write_results(s);
+    interrupt_note(false);
+    return code;
+}
+
 static int carry_out(session *s)
 {
     int code = s->o->check ? check_run(s) : EXIT_FINE;
     if (!code)
         code = open_run(s, &s->run, s->schedule, s->o->backend, false);
     if (!code)
-        code = run_iterations(s);
-    if (!code)
-        code = write_results(s);
-    if (!code)
+        code = run_and_write(s);
+    if (!code && (s->o->json || !s->o->quiet))
         code = report_run(s);
-    if (!code && !s->ranks.network)
+    if (!code && !interrupt_code() && !s->ranks.network)
         learn(s);
     return code;
 }
@@ -280,17 +343,21 @@ const command command_run = {
     "runs a graph on the devices of this machine, or on virtual devices of its CPU",
     1,
     1,
-    "param limits input output machine devices spread backend schedule policy effort seed optimal objective in-flight "
+    "param limits input output show machine devices spread backend schedule policy effort seed optimal objective "
+    "in-flight "
     "unroll "
     "phase max-memory "
     "spill balance "
     "replay "
-    "iterations check compare calibrate output-schedule dot svg html trace explain allow-code no-fuse json",
-    "  gantry run graphs/saxpy.json --devices 2\n"
-    "  gantry run graphs/image_blur.json --devices 4 --input 'frames=photos/*.jpg' --output blurred=out.npy\n"
-    "  gantry run graphs/cholesky.json --devices 4 --check\n"
-    "  gantry run graphs/jacobi.json --devices 4 --iterations 20 --compare --trace trace.json\n"
-    "  gantry run graphs/image_blur.json --devices 2 --iterations 10 --calibrate here.json\n"
-    "  gantry run graphs/pipeline3.json --devices 3 --param batches=1 --objective period --iterations 100\n",
+    "iterations check compare profile calibrate output-schedule dot svg html trace explain allow-code no-fuse timeout "
+    "quiet "
+    "verbose json",
+    "  gantry run saxpy --devices 2\n"
+    "  gantry run image_blur --devices 4 --input 'frames=photos/*.jpg' --output blurred=out.npy\n"
+    "  gantry run saxpy --devices 2 --output total=- --show y\n"
+    "  gantry run cholesky --devices 4 --check\n"
+    "  gantry run jacobi --devices 4 --iterations 20 --compare --trace trace.json\n"
+    "  gantry run image_blur --devices 2 --iterations 10 --calibrate here.json\n"
+    "  gantry run pipeline3 --devices 3 --param batches=1 --objective period --iterations 100\n",
     run
 };

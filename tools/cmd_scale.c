@@ -69,10 +69,9 @@ static int find_counts(counts *c, gantry_machine **machine, const options *o, co
     char most[16];
     options with = *o;
     if (o->devices && !parse_counts(c, o->devices)) {
-        fprintf(stderr,
-                "gantry scale: --devices is \"%s\"; it takes numbers of devices that rise, at most %d, as in 1..8 or "
-                "1,2,4,8\n",
-                o->devices, MOST_COUNTS);
+        complain("gantry scale: --devices is \"%s\"; it takes numbers of devices that rise, at most %d, as in 1..8 or "
+                 "1,2,4,8\n",
+                 o->devices, MOST_COUNTS);
         return EXIT_USAGE;
     }
     if (o->devices) {
@@ -103,10 +102,9 @@ static int base_value(int64_t *value, const char *name, const gantry_schedule *s
     json_decref(root);
     if (fine)
         return EXIT_FINE;
-    fprintf(stderr,
-            "gantry scale: --weak is \"%s\"; it takes the name of a param of the graph that is a whole number greater "
-            "than 0\n",
-            name);
+    complain("gantry scale: --weak is \"%s\"; it takes the name of a param of the graph that is a whole number greater "
+             "than 0\n",
+             name);
     return EXIT_USAGE;
 }
 
@@ -133,7 +131,7 @@ static int load_row(gantry_graph **graph, const options *o, int64_t value, size_
     snprintf(own, sizeof own, "%.200s=%lld", o->weak ? o->weak : "", (long long)value);
     with.params = grown_params(o, own);
     if (!with.params.at) {
-        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
+        complain("%s\n", gantry_status_text(GANTRY_E_NOMEM));
         return EXIT_CAPACITY;
     }
     gantry_error err;
@@ -235,12 +233,13 @@ static int find_rows(scale *s, const options *o, gantry_graph *graph, const gant
 
 static void print_table(const scale *s)
 {
-    printf("%s on %s\n%8s %6s %14s %9s %11s %10s %10s  %s\n", s->graph, s->machine, "devices", "used", "makespan us",
-           "speed-up", "efficiency", "peak MB", "moved MB", "what limits");
+    printf("%s on %s\n%8s %6s %14s %9s %11s %10s %10s  %s\n", s->graph, s->machine, "devices", "used", "makespan",
+           "speed-up", "efficiency", "peak", "moved", "what limits");
     for (size_t i = 0; i < s->count; i++) {
+        char time[UNIT_TEXT], peak[UNIT_TEXT], moved[UNIT_TEXT];
         const scale_row *r = &s->row[i];
-        printf("%8d %6d %14.3f %9.2f %10.0f%% %10.3f %10.3f  %s\n", r->devices, r->used, r->us, r->speedup,
-               100 * r->efficiency, (double)r->peak / 1e6, (double)r->moved / 1e6, r->limit);
+        printf("%8d %6d %14s %9.2f %10.0f%% %10s %10s  %s\n", r->devices, r->used, time_text(time, r->us), r->speedup,
+               100 * r->efficiency, bytes_text(peak, (double)r->peak), bytes_text(moved, (double)r->moved), r->limit);
     }
     printf("advice: %s\n", s->advice);
 }
@@ -313,8 +312,8 @@ const command command_scale = {
     "param limits input machine devices weak policy effort seed unroll max-memory spill balance replay svg allow-code "
     "no-fuse "
     "json",
-    "  gantry scale graphs/cholesky.json --machine graphs/machines/h200-8.json\n"
-    "  gantry scale graphs/jacobi.json --machine graphs/machines/h200-8.json --devices 1,2,4,8 --param n=8192\n"
-    "  gantry scale graphs/reduce_sum.json --machine graphs/machines/h200-8.json --weak n --svg scale.svg\n",
+    "  gantry scale cholesky --machine h200-8\n"
+    "  gantry scale jacobi --machine h200-8 --devices 1,2,4,8 --param n=8192\n"
+    "  gantry scale reduce_sum --machine h200-8 --weak n --svg scale.svg\n",
     run
 };

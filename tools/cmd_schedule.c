@@ -25,7 +25,7 @@ static int report(const gantry_schedule *schedule, const options *o, const char 
         return report_json(schedule, explanation);
     if (explanation)
         return write_text("-", explanation, strlen(explanation));
-    return uses_stdout(o) ? EXIT_FINE : print_schedule(schedule, GANTRY_TEXT);
+    return uses_stdout(o) || o->quiet ? EXIT_FINE : print_schedule(schedule, GANTRY_TEXT);
 }
 
 static int run(const options *o)
@@ -37,6 +37,8 @@ static int run(const options *o)
     int code = load_graph(&graph, o, o->positional.at[0]);
     if (!code)
         code = check_explain(o, graph);
+    if (!code)
+        code = check_files(o);
     if (!code)
         code = make_schedule(&schedule, o, graph, &k);
     if (!code)
@@ -62,10 +64,10 @@ const command command_schedule = {
     "spill "
     "balance replay explain "
     "output-schedule dot "
-    "svg html trace allow-code no-fuse json",
-    "  gantry schedule graphs/cholesky.json --machine graphs/machines/hgx-h200-8.json --svg timeline.svg\n"
-    "  gantry schedule graphs/cholesky.json --devices 4 -o s.json && gantry check graphs/cholesky.json s.json\n"
-    "  gantry schedule graphs/pipeline3.json --devices 3 --param batches=1 --objective period\n"
-    "  gantry schedule graphs/reference/topcuoglu2002.json --policy heft --explain T9\n",
+    "svg html trace allow-code no-fuse quiet verbose json",
+    "  gantry schedule cholesky --machine hgx-h200-8 --svg timeline.svg\n"
+    "  gantry schedule cholesky --devices 4 -o s.json && gantry check cholesky s.json\n"
+    "  gantry schedule pipeline3 --devices 3 --param batches=1 --objective period\n"
+    "  gantry schedule cholesky --policy heft --explain 'trsm[2,0]'\n",
     run
 };

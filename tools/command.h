@@ -13,7 +13,7 @@ typedef enum exit_code {
     EXIT_USAGE = 2,
     EXIT_BAD_INPUT = 3,
     EXIT_CAPACITY = 4,
-    EXIT_DEVICE = 5
+    EXIT_DEVICE = 5 /* interrupted: see interrupt_code */
 } exit_code;
 
 typedef struct string_list {
@@ -22,15 +22,16 @@ typedef struct string_list {
 } string_list;
 
 typedef struct options {
-    string_list positional, params, inputs, outputs;
+    string_list positional, params, inputs, outputs, shows;
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
-        *explain, *weak, *islands, *link;
+        *explain, *weak, *islands, *link, *node, *cluster, *root;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
-    int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, spread,
-        processes;                             /* processes: not an option, see ranks.c */
-    double time_unit, bandwidth, seconds, nic; /* 0: not given */
-    const char *calibrate;                     /* the machine file to write */
-    bool json, allow_code, no_fuse, check, compare, optimal, ranks, help;
+    int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, series, max_nodes,
+        spread, processes;                              /* processes: not an option, see ranks/ranks.c */
+    double time_unit, bandwidth, seconds, nic, timeout; /* 0: not given */
+    const char *calibrate;                              /* the machine file to write */
+    bool json, allow_code, no_fuse, check, compare, profile, optimal, ranks, quiet, verbose, help;
+    char *data[2]; /* paths that names of a graph and a machine stand for */
 } options;
 
 typedef struct command {
@@ -42,16 +43,36 @@ typedef struct command {
 } command;
 
 extern const command command_run, command_schedule, command_dot, command_check, command_compare, command_scale,
-    command_machine, command_kernels, command_import, command_bench;
+    command_machine, command_kernels, command_import, command_bench, command_fmt, command_doctor, command_diff;
 
 /* options.c. Parses argv (after the sub-command) into *o; prints what is wrong and returns false. */
 bool options_parse(options *o, const command *c, int argc, char **argv);
-void options_print(const command *c);
+bool takes_graph(const command *c);   /* its first word is a graph */
+void options_print(const command *c); /* help.c */
 void options_free(options *o);
 /* True if a file that is to be written is "-". */
 bool uses_stdout(const options *o);
+int dashes(const char *const *paths, size_t count); /* how many of them are "-"; those that are NULL are not */
 /* " (did you mean "x"?)", or nothing where no name is near. */
 const char *near_miss(char *to, size_t size, const char *word, const char *const *names, size_t count);
+
+/* complaint.c: what is wrong, in a line on standard error. It is kept until it is taken, for --json. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void complain_of(const gantry_error *err);
+int fail_nomem(void); /* complains of it; the exit code */
+bool has_complaint(void);
+json_t *take_complaint(int code); /* as an object; NULL: out of memory */
+
+/* text.c: the whole file, with a 0 behind it, or standard input for "-"; NULL if it cannot be opened or read whole, or
+ * memory is short. Free it. */
+char *read_all(const char *path, size_t *length);
+bool is_regular(const char *path);
+
+/* data.c: graphs and machines that come with Gantry; kind is "graphs" or "machines". A word that is no path and no file
+ * becomes the path of one of them, which *owned holds; complains where there is none. */
+int find_data(const char **word, char **owned, const char *who, const char *kind);
+void list_data(const char *kind, string_list *names); /* free with free_data */
+void free_data(string_list *names);
 
 /* common.c: functions that load something print what is wrong and return the exit code for it. */
 int fail(const gantry_error *err);
@@ -99,6 +120,35 @@ int write_cluster(const options *o);
 int join_machines(gantry_machine **machine, const options *o);
 /* Keeps it for this user's runs and schedules, unless it goes to a file or is of some of the GPUs; says so. */
 void keep_machine(const gantry_machine *machine, const options *o);
+
+/* That each file which the command writes can be written, before anything takes long: its folder is there, and so on.
+ */
+int check_writable(const char *option, const char *path);
+int check_files(const options *o);
+
+/* progress.c: signals that ask the command to end. */
+void interrupt_install(void);
+/* The text, a constant, of what is going on, for the message; NULL: as before. `shown`: the terminal has a line to be
+ * erased.
+ */
+void interrupt_stage(const char *what, bool shown);
+/* From now on a first signal is only noted (`only`), or ends the command at once. */
+void interrupt_note(bool only);
+int interrupt_code(void); /* the exit code after a signal that was noted: 130 or 143; 0: there was none */
+
+/* The line of progress. */
+void progress_begin(const command *c, const options *o);
+bool progress_shown(void);                                                        /* there is a terminal to draw on */
+void progress_stage(const char *what);                                            /* a constant text: what begins now */
+void progress_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line of --verbose */
+void progress_draw(const char *format, ...) __attribute__((format(printf, 1, 2))); /* behind the stage; seldom enough */
+bool progress_is_due(void);    /* progress_draw would draw: it is long enough since it did */
+double progress_seconds(void); /* since the stage began */
+void progress_clear(void);     /* before anything else is printed */
+/* units.c: "850 ns", "12.345 us", "512 B", "1.5 GiB", as in reports of schedules. Both return `to`. */
+enum { UNIT_TEXT = 32 };
+char *time_text(char to[UNIT_TEXT], double us);
+char *bytes_text(char to[UNIT_TEXT], double bytes);
 
 /* timing.c */
 double now_us(void);

@@ -32,9 +32,9 @@ static int code_of(gantry_status status)
 
 int fail(const gantry_error *err)
 {
-    char line[1024];
-    gantry_error_format(err, line, sizeof line);
-    fprintf(stderr, "%s\n", line);
+    if (err->status == GANTRY_E_CANCELED && interrupt_code())
+        return interrupt_code(); /* whoever knows how far it came tells */
+    complain_of(err);
     return code_of(err->status);
 }
 
@@ -137,7 +137,7 @@ static int spread_machine(gantry_machine **machine, const options *o)
     gantry_machine_free(whole);
     if (!status)
         return EXIT_FINE;
-    fprintf(stderr, "--spread: ");
+    complain("--spread: ");
     return fail(&err);
 }
 
@@ -156,7 +156,7 @@ int load_machine(gantry_machine **machine, const options *o, const gantry_graph 
     gantry_machine_free(whole);
     if (!status)
         return spread_machine(machine, o);
-    fprintf(stderr, "--devices: ");
+    complain("--devices: ");
     return fail(&err);
 }
 
@@ -197,13 +197,15 @@ int load_graph(gantry_graph **graph, const options *o, const char *path)
 {
     gantry_error err;
     gantry_load_options load = load_options(o);
+    progress_stage("loading the graph");
     gantry_status status = gantry_graph_load(graph, path, &load, &err);
     int code = EXIT_FINE;
+    progress_clear();
     if (status == GANTRY_E_UNSUPPORTED && strcmp(path, "-") != 0)
         code = load_counted(graph, o, path, &err);
     else if (status)
         code = fail_reading(&err);
-    if (!code)
+    if (!code && !o->quiet)
         print_warnings(*graph);
     return code;
 }
@@ -218,8 +220,24 @@ int select_here(gantry_machine **machine, const options *o)
     gantry_machine_free(whole);
     if (!status)
         return EXIT_FINE;
-    fprintf(stderr, "--devices: ");
+    complain("--devices: ");
     return fail(&err);
+}
+
+/* `user`: the number of devices; NULL: nothing is drawn. */
+static int tell_planning(void *user, const gantry_plan_progress *p)
+{
+    const size_t *devices = user;
+    char best[80] = "";
+    if (interrupt_code())
+        return 1;
+    if (!devices || !progress_is_due())
+        return 0;
+    if (p->best_us > 0)
+        snprintf(best, sizeof best, ", best %.6g us, bound %.6g us", p->best_us, p->bound_us);
+    progress_draw(" for %zu device%s: %.0f s, %llu plans%s", *devices, *devices == 1 ? "" : "s", progress_seconds(),
+                  (unsigned long long)p->plans, best);
+    return 0;
 }
 
 gantry_schedule_options schedule_options(const options *o)
@@ -235,6 +253,7 @@ gantry_schedule_options schedule_options(const options *o)
     so.balance = o->balance;
     so.spill = o->spill;
     so.unroll = o->unroll;
+    so.progress = tell_planning;
     so.replay = o->replay;
     return so;
 }
@@ -245,12 +264,14 @@ int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *grap
     gantry_error err;
     gantry_schedule_options so = schedule_options(o);
     size_t devices = gantry_machine_worker_count(machine);
-    bool tells = devices >= MANY && isatty(STDERR_FILENO) == 1;
-    if (tells)
-        fprintf(stderr, "planning for %zu devices%s\r", devices, o->effort ? "; --effort 0 takes less time" : "");
+    if (devices >= MANY && !o->quiet && !progress_shown())
+        fprintf(stderr, "planning for %zu devices%s\n", devices, o->effort ? "; --effort 0 takes less time" : "");
+    so.user = &devices;
+    progress_stage("planning");
     gantry_status status = gantry_schedule_new(schedule, graph, machine, &so, &err);
-    if (tells)
-        fprintf(stderr, "%*s\r", 70, "");
+    progress_clear();
+    if (!status)
+        progress_say("planned for %zu devices in %.3f s", devices, progress_seconds());
     return status ? fail(&err) : EXIT_FINE;
 }
 
@@ -269,7 +290,7 @@ static void warn_stale(const gantry_machine *machine, const options *o, const ch
 {
     gantry_machine *here = NULL;
     char *text = NULL;
-    if (!path || !gantry_machine_has_calibration(machine) || !counts_gpus(o))
+    if (!path || o->quiet || !gantry_machine_has_calibration(machine) || !counts_gpus(o))
         return;
     if (!gantry_machine_detect(&here, NULL, NULL) && !gantry_machine_stale(machine, here, &text, NULL) && text)
         fprintf(stderr,
@@ -303,7 +324,7 @@ int check_explain(const options *o, const gantry_graph *graph)
         ids[i] = gantry_graph_node_id(graph, (gantry_node){ .id = i });
     if (ids)
         near_miss(near, sizeof near, o->explain, ids, count);
-    fprintf(stderr, "--explain: graph \"%s\" has no node \"%s\"%s\n", gantry_graph_name(graph), o->explain, near);
+    complain("--explain: graph \"%s\" has no node \"%s\"%s\n", gantry_graph_name(graph), o->explain, near);
     free((void *)ids);
     return EXIT_USAGE;
 }

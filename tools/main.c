@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gantry command: finds the sub-command and hands over. */
-#include "command.h"
+#include "options.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -10,7 +10,8 @@
 
 static const command *const commands[] = { &command_run,     &command_schedule, &command_dot,     &command_check,
                                            &command_compare, &command_scale,    &command_machine, &command_kernels,
-                                           &command_import,  &command_bench };
+                                           &command_diff,    &command_import,   &command_fmt,     &command_bench,
+                                           &command_doctor };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const command *find(const char *name)
@@ -28,14 +29,19 @@ static void print_overview(FILE *to)
     fprintf(to, "usage: gantry COMMAND ...\n\n");
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(to, "  %-9s %-18s %s\n", commands[i]->name, commands[i]->arguments, commands[i]->summary);
-    fprintf(to, "\n`gantry help COMMAND` shows its options and examples. To begin:\n"
-                "  gantry run graphs/saxpy.json --devices 2          runs on two virtual devices of this CPU\n"
-                "  gantry schedule graphs/cholesky.json --machine graphs/machines/dgx1-v100.json --svg s.svg\n"
-                "                                                    needs no GPU: predicts and draws\n"
-                "  gantry dot graphs/saxpy.json | dot -Tsvg > g.svg  draws what depends on what\n"
-                "\nA graph, schedule or machine file may be -, standard input. Exit codes: 0 fine, 1 failed while\n"
-                "running, 2 bad usage, 3 invalid graph, machine or schedule, 4 does not fit in memory, 5 device or\n"
-                "driver error.\n");
+    fprintf(to,
+            "\n`gantry help COMMAND` shows its options and examples. To begin:\n"
+            "  gantry run saxpy --devices 2                              runs on two virtual devices of this CPU\n"
+            "  gantry schedule cholesky --machine dgx1-v100 --svg s.svg  needs no GPU: predicts and draws\n"
+            "  gantry dot saxpy | dot -Tsvg > g.svg                      draws what depends on what\n"
+            "\nGraphs and machines are files, or names of those that come with Gantry (in $GANTRY_DATA, where it is\n"
+            "set). A graph, schedule or machine file may be -, standard input.\n");
+    for (size_t i = 0; i < EXIT_CODES; i++)
+        fprintf(to, "%s%d %s%s", i ? ", " : "Exit codes: ", (int)i, exit_meanings[i], i + 1 < EXIT_CODES ? "" : ".\n");
+    fprintf(
+        to,
+        "Interrupted by SIGINT (Ctrl-C) or SIGTERM: 130 or 143. A run ends after the op at hand then, and writes the\n"
+        "outputs that are complete; a second signal ends it at once.\n");
 }
 
 static int unknown_command(const char *name)
@@ -44,9 +50,19 @@ static int unknown_command(const char *name)
     char near[64];
     for (size_t i = 0; i < COMMANDS; i++)
         names[i] = commands[i]->name;
-    fprintf(stderr, "gantry: no command \"%s\"%s; `gantry help` lists them\n", name,
-            near_miss(near, sizeof near, name, names, COMMANDS));
+    complain("gantry: no command \"%s\"%s; `gantry help` lists them\n", name,
+             near_miss(near, sizeof near, name, names, COMMANDS));
     return EXIT_USAGE;
+}
+
+static int completion(const char *shell)
+{
+    if (strcmp(shell, "bash") != 0) {
+        complain("gantry help: --completion is for \"%s\"; it must be bash\n", shell);
+        return EXIT_USAGE;
+    }
+    print_completion(commands, COMMANDS);
+    return EXIT_FINE;
 }
 
 static int help(int argc, char **argv)
@@ -55,11 +71,24 @@ static int help(int argc, char **argv)
         print_overview(stdout);
         return EXIT_FINE;
     }
+    if (strcmp(argv[2], "--man") == 0) {
+        print_manual(commands, COMMANDS);
+        return EXIT_FINE;
+    }
+    if (strcmp(argv[2], "--completion") == 0)
+        return completion(argc > 3 ? argv[3] : "");
     const command *c = find(argv[2]);
     if (!c)
         return unknown_command(argv[2]);
     options_print(c);
     return EXIT_FINE;
+}
+
+/* Names of what comes with Gantry become paths. */
+static int find_files(options *o, const command *c)
+{
+    int code = takes_graph(c) ? find_data(&o->positional.at[0], &o->data[0], c->name, "graphs") : EXIT_FINE;
+    return code ? code : find_data(&o->machine, &o->data[1], c->name, "machines");
 }
 
 static int run_command(const command *c, int argc, char **argv)
@@ -69,7 +98,11 @@ static int run_command(const command *c, int argc, char **argv)
     if (options_parse(&o, c, argc, argv)) {
         if (o.help)
             options_print(c);
-        code = o.help ? EXIT_FINE : c->run(&o);
+        progress_begin(c, &o);
+        code = o.help ? EXIT_FINE : find_files(&o, c);
+        if (!code && !o.help)
+            code = c->run(&o);
+        progress_clear();
     }
     options_free(&o);
     return code;
@@ -92,8 +125,8 @@ static bool check_words(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         for (const char *c = argv[i]; *c; c++) {
             if (is_control(c)) {
-                fprintf(stderr, "gantry: word %d has a control character at byte %d; take it out, or rename the file\n",
-                        i, (int)(c - argv[i]) + 1);
+                complain("gantry: word %d has a control character at byte %d; take it out, or rename the file\n", i,
+                         (int)(c - argv[i]) + 1);
                 return false;
             }
         }
@@ -129,18 +162,29 @@ static bool keep_numbers(void)
     return true;
 }
 
+/* Also where the words after it were not understood. */
+static bool wants_json(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     signal(SIGXFSZ, SIG_IGN); /* a file that may not be larger is an error of write, which has a message */
     if (!keep_numbers()) {
-        fprintf(stderr, "gantry: standard input, output or error is closed, and cannot be kept so: %s\n",
-                strerror(errno));
+        complain("gantry: standard input, output or error is closed, and cannot be kept so: %s\n", strerror(errno));
         return EXIT_RUNNING;
     }
+    interrupt_install();
     int code = dispatch(argc, argv);
+    if (code && wants_json(argc, argv) && has_complaint())
+        (void)print_json(json_pack("{s:o}", "error", take_complaint(code)));
     /* Printed text may still sit in a buffer, and the disk be full. */
     if ((fflush(stdout) || ferror(stdout)) && !code) {
-        fprintf(stderr, "cannot write to standard output: %s\n", strerror(errno));
+        complain("cannot write to standard output: %s\n", strerror(errno));
         code = EXIT_RUNNING;
     }
     return code;

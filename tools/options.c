@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One table says what every option is called, takes and means; help and parsing both come from it. */
-#include "command.h"
+#include "options.h"
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef enum kind { FLAG, TEXT, NUMBER, REAL, LIST } kind;
-
-typedef struct option {
-    const char *name, *value, *summary;
-    kind kind;
-    size_t field;
-    int64_t fallback, low, high; /* NUMBER */
-} option;
 
 #define FIELD(name) offsetof(options, name)
 #define PLAIN       0, 0, 0
@@ -52,6 +43,12 @@ static const option table[] = {
       FIELD(balance), PLAIN },
     { "replay", "MODE", "auto, stream, graph or device (GPUs carry starts out by themselves, where they can)", TEXT,
       FIELD(replay), PLAIN },
+    { "max-nodes", "N", "draws a box for each of N nodes at most; of more, nodes of a family share one (default 100)",
+      NUMBER, FIELD(max_nodes), 0, 1, 1000000 },
+    { "node", "NODE~K", "draws what is at most K dependencies away from the node (default 1)", TEXT, FIELD(node),
+      PLAIN },
+    { "cluster", "HOW", "frames around what is on a device, or a family of nodes: device or family", TEXT,
+      FIELD(cluster), PLAIN },
     { "explain", "NODE", "why the node is where it is", TEXT, FIELD(explain), PLAIN },
     { "out", "FILE", "(-o) writes here; - is standard output", TEXT, FIELD(out), PLAIN },
     { "output-schedule", "FILE", "(-o) writes the schedule as JSON; - is standard output", TEXT, FIELD(out), PLAIN },
@@ -61,16 +58,24 @@ static const option table[] = {
     { "trace", "FILE", "writes a Chrome/Perfetto trace", TEXT, FIELD(trace), PLAIN },
     { "backend", "NAME", "auto, cuda, host or sim", TEXT, FIELD(backend), PLAIN },
     { "schedule", "FILE", "runs this schedule instead of making one", TEXT, FIELD(schedule), PLAIN },
-    { "input", "BUFFER=FILE", "binds a .npy or raw file, or JPEG files (a pattern); may be repeated", LIST,
+    { "input", "BUFFER=FILE", "binds a .npy or raw file, or JPEG or PNG files (a pattern); may be repeated", LIST,
       FIELD(inputs), PLAIN },
-    { "output", "BUFFER=FILE", "writes an output, .npy or raw; may be repeated", LIST, FIELD(outputs), PLAIN },
+    { "output", "BUFFER=FILE",
+      "writes an output: .npy, .csv, .txt, .json, .png, or .bin or .raw as bytes; - is text on standard output; may be "
+      "repeated",
+      LIST, FIELD(outputs), PLAIN },
+    { "show", "BUFFER[=FILE.png]", "draws an output, a curve or a picture, here or into a file; may be repeated", LIST,
+      FIELD(shows), PLAIN },
     { "iterations", "N",
       "starts; the time is the median after the first (default 1; 4 at least with --compare or --calibrate)", NUMBER,
       FIELD(iterations), 1, 1, 1000000000 },
-    { "check", "", "checking mode: guarded memory, poison, random legal order; compares with one device", FLAG,
+    { "check", "",
+      "checking mode: guarded memory, poison, random legal order; compares with one device. fmt: only looks", FLAG,
       FIELD(check), PLAIN },
     { "compare", "", "shows where the prediction was off, op by op, in the last of 4 starts or more", FLAG,
       FIELD(compare), PLAIN },
+    { "profile", "", "shows where the time of the last start went, by device and link, and what limits it", FLAG,
+      FIELD(profile), PLAIN },
     { "calibrate", "FILE", "writes the machine with the times that kernels and copies took; - is standard output", TEXT,
       FIELD(calibrate), PLAIN },
     { "nodes", "N", "size of the graph that is made", NUMBER, FIELD(nodes), 0, 1, 100000000 },
@@ -79,6 +84,8 @@ static const option table[] = {
       FIELD(bytes), 0, 4096, INT64_C(1) << 40 },
     { "shape", "NAME", "chain, wide, stencil, tree or random", TEXT, FIELD(shape), PLAIN },
     { "lanes", "N", "chains, or rows of a stencil, on each GPU (default 1)", NUMBER, FIELD(lanes), 1, 1, 1024 },
+    { "series", "N", "starts that are measured as one, each behind the other (default 1)", NUMBER, FIELD(series), 1, 1,
+      1000000 },
     { "time-unit", "US", "microseconds for 1 of the file's unit of time (default: as usual for the format)", REAL,
       FIELD(time_unit), PLAIN },
     { "bandwidth", "GBS", "of the machine's links where the file counts bytes (default 1 GB/s)", REAL, FIELD(bandwidth),
@@ -95,6 +102,8 @@ static const option table[] = {
       4096 },
     { "ranks", "", "proves also that the parts of all processes fit together, and shows them", FLAG, FIELD(ranks),
       PLAIN },
+    { "root", "FOLDER", "looks for /sys and /proc there, for tests and for files of another computer", TEXT,
+      FIELD(root), PLAIN },
     { "node-time", "NAME", "dot: the attribute of nodes that is their time", TEXT, FIELD(node_time), PLAIN },
     { "edge-cost", "NAME", "dot: the attribute of edges that is their cost", TEXT, FIELD(edge_cost), PLAIN },
     { "machine-out", "FILE", "writes the machine that the file means, as a machine file", TEXT, FIELD(machine_out),
@@ -105,12 +114,22 @@ static const option table[] = {
       NUMBER, FIELD(limits), 0, 1, INT64_MAX },
     { "allow-code", "", "lets the graph's own kernels be compiled and loaded", FLAG, FIELD(allow_code), PLAIN },
     { "no-fuse", "", "neighbouring maps stay nodes of their own", FLAG, FIELD(no_fuse), PLAIN },
+    { "timeout", "SECONDS",
+      "gives up when nothing in a start ends for so long (default: 10, of functions on the host as long as they like)",
+      REAL, FIELD(timeout), PLAIN },
+    { "quiet", "", "(-q) prints errors only", FLAG, FIELD(quiet), PLAIN },
+    { "verbose", "", "(-v) says on standard error what is being done, step by step", FLAG, FIELD(verbose), PLAIN },
     { "json", "", "prints one JSON object to standard output and nothing else", FLAG, FIELD(json), PLAIN },
     { "help", "", "shows this", FLAG, FIELD(help), PLAIN },
 };
 enum { OPTIONS = sizeof table / sizeof *table };
 
-static bool accepts(const command *c, const char *name)
+const option *option_at(size_t i)
+{
+    return i < OPTIONS ? &table[i] : NULL;
+}
+
+bool accepts(const command *c, const char *name)
 {
     if (strcmp(name, "help") == 0)
         return true;
@@ -149,11 +168,11 @@ static bool unknown(const command *c, const char *word)
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(length - dashes < 60 ? length - dashes : 60), word + dashes);
     const char *near = gantry_nearest(name, names, count);
-    fprintf(stderr, "gantry %s: no option \"%.*s\"", c->name, (int)(length < 60 ? length : 60), word);
+    complain("gantry %s: no option \"%.*s\"", c->name, (int)(length < 60 ? length : 60), word);
     if (near)
-        fprintf(stderr, " (did you mean \"--%s\"?)\n", near);
+        complain(" (did you mean \"--%s\"?)\n", near);
     else
-        fprintf(stderr, "; `gantry help %s` lists them\n", c->name);
+        complain("; `gantry help %s` lists them\n", c->name);
     return false;
 }
 
@@ -161,7 +180,7 @@ static bool append(string_list *list, const char *text)
 {
     const char **at = realloc((void *)list->at, (list->count + 1) * sizeof *at);
     if (!at) {
-        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
+        complain("%s\n", gantry_status_text(GANTRY_E_NOMEM));
         return false;
     }
     list->at = at;
@@ -175,8 +194,8 @@ static bool set_number(options *o, const command *c, const option *p, const char
     errno = 0;
     long long n = strtoll(value, &end, 10);
     if (errno || end == value || *end || n < p->low || n > p->high) {
-        fprintf(stderr, "gantry %s: --%s is \"%s\"; it takes a whole number from %lld to %lld\n", c->name, p->name,
-                value, (long long)p->low, (long long)p->high);
+        complain("gantry %s: --%s is \"%s\"; it takes a whole number from %lld to %lld\n", c->name, p->name, value,
+                 (long long)p->low, (long long)p->high);
         return false;
     }
     int64_t number = n;
@@ -189,7 +208,7 @@ static bool set_real(options *o, const command *c, const option *p, const char *
     char *end;
     double number = strtod(value, &end);
     if (end == value || *end || !(number > 0) || number > 1e300) {
-        fprintf(stderr, "gantry %s: --%s is \"%s\"; it takes a number greater than 0\n", c->name, p->name, value);
+        complain("gantry %s: --%s is \"%s\"; it takes a number greater than 0\n", c->name, p->name, value);
         return false;
     }
     memcpy((char *)o + p->field, &number, sizeof number);
@@ -223,6 +242,10 @@ static bool parse_option(options *o, const command *c, int argc, char **argv, in
     const char *word = argv[*i], *name = word + 2;
     if (strcmp(word, "-h") == 0)
         name = "help";
+    else if (strcmp(word, "-q") == 0)
+        name = "quiet";
+    else if (strcmp(word, "-v") == 0)
+        name = "verbose";
     else if (strcmp(word, "-o") == 0)
         name = accepts(c, "out") ? "out" : "output-schedule";
     else if (word[1] != '-')
@@ -232,13 +255,13 @@ static bool parse_option(options *o, const command *c, int argc, char **argv, in
     if (!p)
         return unknown(c, word);
     if (p->kind == FLAG && equals) {
-        fprintf(stderr, "gantry %s: --%s takes no value\n", c->name, p->name);
+        complain("gantry %s: --%s takes no value\n", c->name, p->name);
         return false;
     }
     if (p->kind == FLAG || equals)
         return set(o, c, p, equals ? equals + 1 : NULL);
     if (*i + 1 >= argc || strncmp(argv[*i + 1], "--", 2) == 0) {
-        fprintf(stderr, "gantry %s: --%s needs a value: %s\n", c->name, p->name, p->value);
+        complain("gantry %s: --%s needs a value: %s\n", c->name, p->name, p->value);
         return false;
     }
     return set(o, c, p, argv[++*i]);
@@ -257,7 +280,7 @@ static bool parse_words(options *o, const command *c, int argc, char **argv)
     return true;
 }
 
-static int dashes(const char *const *paths, size_t count)
+int dashes(const char *const *paths, size_t count)
 {
     int found = 0;
     for (size_t i = 0; i < count; i++)
@@ -268,7 +291,12 @@ static int dashes(const char *const *paths, size_t count)
 static int written_to_stdout(const options *o)
 {
     const char *const to[] = { o->out, o->machine_out, o->dot, o->svg, o->html, o->trace, o->calibrate };
-    return dashes(to, sizeof to / sizeof *to);
+    int found = dashes(to, sizeof to / sizeof *to);
+    for (size_t i = 0; i < o->outputs.count; i++) {
+        size_t length = strlen(o->outputs.at[i]);
+        found += length > 1 && strcmp(o->outputs.at[i] + length - 2, "=-") == 0;
+    }
+    return found;
 }
 
 bool uses_stdout(const options *o)
@@ -281,11 +309,11 @@ static bool check_streams(const options *o, const command *c)
 {
     const char *const from[] = { o->machine, o->schedule };
     if (dashes(o->positional.at, o->positional.count) + dashes(from, 2) > 1) {
-        fprintf(stderr, "gantry %s: only one file can be \"-\", standard input\n", c->name);
+        complain("gantry %s: only one file can be \"-\", standard input\n", c->name);
         return false;
     }
     if (written_to_stdout(o) + o->json > 1) {
-        fprintf(stderr, "gantry %s: only one of --json and the files to write can go to standard output\n", c->name);
+        complain("gantry %s: only one of --json and the files to write can go to standard output\n", c->name);
         return false;
     }
     return true;
@@ -297,12 +325,12 @@ static bool check_count(const options *o, const command *c)
     if (count >= c->least && count <= c->most)
         return true;
     if (count > c->most)
-        fprintf(stderr, "gantry %s: \"%s\" is one word too many; usage: gantry %s %s\n", c->name,
-                o->positional.at[c->most], c->name, c->arguments);
+        complain("gantry %s: \"%s\" is one word too many; usage: gantry %s %s\n", c->name, o->positional.at[c->most],
+                 c->name, c->arguments);
     else
-        fprintf(stderr, "gantry %s: %s missing; usage: gantry %s %s\n", c->name,
-                count + 1 == c->least ? "a word is" : "words are", c->name, c->arguments);
-    fprintf(stderr, "`gantry help %s` shows options and examples\n", c->name);
+        complain("gantry %s: %s missing; usage: gantry %s %s\n", c->name,
+                 count + 1 == c->least ? "a word is" : "words are", c->name, c->arguments);
+    complain("`gantry help %s` shows options and examples\n", c->name);
     return false;
 }
 
@@ -316,30 +344,9 @@ bool options_parse(options *o, const command *c, int argc, char **argv)
     return o->help || (check_count(o, c) && check_streams(o, c));
 }
 
-static void print_names(const char *title, const char *(*name)(size_t), const char *(*summary)(size_t))
+bool takes_graph(const command *c)
 {
-    printf("\n%s\n", title);
-    for (size_t i = 0; name(i); i++)
-        printf("  %-14s %s\n", name(i), summary(i));
-}
-
-void options_print(const command *c)
-{
-    printf("gantry %s %s\n    %s\n\noptions\n", c->name, c->arguments, c->summary);
-    for (size_t i = 0; i < OPTIONS; i++) {
-        if (!accepts(c, table[i].name))
-            continue;
-        char left[64];
-        snprintf(left, sizeof left, "--%s %s", table[i].name, table[i].value);
-        printf("  %-28s %s\n", left, table[i].summary);
-    }
-    if (accepts(c, "policy"))
-        print_names("policies", gantry_policy_name, gantry_policy_summary);
-    if (accepts(c, "backend"))
-        print_names("back ends", gantry_backend_name, gantry_backend_summary);
-    if (accepts(c, "node-time"))
-        print_names("formats", gantry_import_format, gantry_import_summary);
-    printf("\nexamples\n%s", c->examples);
+    return strncmp(c->arguments, "GRAPH", strlen("GRAPH")) == 0;
 }
 
 void options_free(options *o)
@@ -348,4 +355,7 @@ void options_free(options *o)
     free((void *)o->params.at);
     free((void *)o->inputs.at);
     free((void *)o->outputs.at);
+    free(o->data[0]);
+    free(o->data[1]);
+    free((void *)o->shows.at);
 }

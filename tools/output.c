@@ -5,13 +5,53 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static int write_out(const char *text, size_t length)
 {
     if (fwrite(text, 1, length, stdout) == length && fflush(stdout) == 0)
         return EXIT_FINE;
-    fprintf(stderr, "cannot write to standard output: %s\n", strerror(errno));
+    complain("cannot write to standard output: %s\n", strerror(errno));
     return EXIT_RUNNING;
+}
+
+/* A file that is not kept tells: it is made where the one to come will be. What is no file (a pipe, a device) is
+ * written to at once, so it is only looked at. */
+int check_writable(const char *option, const char *path)
+{
+    struct stat info;
+    gantry_error err;
+    gantry_files *files = NULL;
+    if (strcmp(path, "-") == 0)
+        return EXIT_FINE;
+    bool exists = stat(path, &info) == 0, special = exists && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+    if (special && access(path, W_OK) == 0)
+        return EXIT_FINE;
+    int code = begin_files(&files);
+    if (!code && !special && !gantry_files_add(files, path, "", 0, &err)) {
+        gantry_files_free(files);
+        return EXIT_FINE;
+    }
+    if (!code && special)
+        complain("--%s: cannot write %s: %s\n", option, path, strerror(errno));
+    else if (!code)
+        complain("--%s: ", option);
+    code = code ? code : special ? EXIT_RUNNING : fail(&err);
+    gantry_files_free(files);
+    return code;
+}
+
+int check_files(const options *o)
+{
+    const struct {
+        const char *option, *path;
+    } files[] = { { "output-schedule", o->out }, { "dot", o->dot },     { "svg", o->svg },
+                  { "html", o->html },           { "trace", o->trace }, { "calibrate", o->calibrate } };
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < sizeof files / sizeof *files && !code; i++)
+        code = files[i].path ? check_writable(files[i].option, files[i].path) : EXIT_FINE;
+    return code;
 }
 
 int begin_files(gantry_files **files)
@@ -81,9 +121,9 @@ const gantry_schedule *drawn_phase(const gantry_schedule *schedule, const option
     if (o->phase < 0)
         return schedule;
     if (count == 0)
-        fprintf(stderr, "--phase: the schedule has no phases, since its loops are unrolled; leave it out\n");
+        complain("--phase: the schedule has no phases, since its loops are unrolled; leave it out\n");
     else if ((size_t)o->phase >= count)
-        fprintf(stderr, "--phase: the schedule has phases 0 to %zu, not %lld\n", count - 1, (long long)o->phase);
+        complain("--phase: the schedule has phases 0 to %zu, not %lld\n", count - 1, (long long)o->phase);
     else
         return gantry_schedule_phase(schedule, (size_t)o->phase, NULL);
     return NULL;
@@ -132,10 +172,8 @@ int print_json(json_t *object)
 {
     char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(object);
-    if (!text) {
-        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
-        return EXIT_RUNNING;
-    }
+    if (!text)
+        return fail_nomem();
     puts(text);
     free(text);
     return EXIT_FINE;

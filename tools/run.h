@@ -26,12 +26,16 @@ typedef struct session {
     double measured_us;
     size_t starts, counted; /* how many there were, and how many measured_us is the median of */
     double throughput_us;   /* from the end of one start to that of the next, where starts overlap; 0: none did */
+    uint64_t replaced;      /* starts that runs completed which others have taken the place of */
+    double interrupted_us;  /* when a signal was seen; 0: none was */
+    size_t together;        /* starts behind those that were counted, which devices carried out without the host */
+    double together_us;     /* each of them, in the mean */
     bool checked;           /* and found equal */
     json_t *rebalanced;     /* --balance guided: what was looked at between starts; NULL: nothing */
 } session;
 
 /* cmd_run.c */
-int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking);
+int open_run(session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking);
 int bind_inputs(const session *s, gantry_run *run);
 /* Is the session asked for anything that needs times of ops? */
 bool records_times(const session *s);
@@ -43,13 +47,25 @@ bool is_output(const session *s, uint32_t i, gantry_buffer_info *info);
 
 /* run_binding.c: the buffer and the file of "BUFFER=FILE"; prints what is wrong, as the value of --`option`. */
 int find_binding(const session *s, const char *option, const char *text, gantry_buffer *buffer, const char **path);
+/* Prints that the graph has no buffer of the name that ends at `sign`; the exit code. */
+int no_buffer(const session *s, const char *option, const char *text, const char *sign);
 /* Output `i` of the command line is no buffer, and goes to no file, that one before it has. */
 int check_outputs_differ(const session *s, size_t i);
 
-/* ranks.c: options become those of this process; `code` of the session is told, and is that of all processes where it
- * is not 0. */
+/* ranks/ranks.c: options become those of this process; `code` of the session is told, and is that of all processes
+ * where it is not 0. */
 int join_ranks(ranks *r, options *o);
 int leave_ranks(ranks *r, int code);
+/* run_outputs.c: what became of the outputs. The file of one that is to be written there, NULL: none. */
+const char *output_file(const session *s, uint32_t output);
+/* Before anything runs: that outputs can be what the ends of their files' names say, and what --show names be drawn. */
+int check_output_format(const gantry_buffer_info *info, const char *path);
+int check_shown(const session *s);
+int save_output(const session *s, gantry_buffer buffer, gantry_files *files, const char *path);
+int save_shown(const session *s, gantry_files *files);
+json_t *outputs_json(const session *s);
+void print_outputs(FILE *to, const session *s);
+int print_shown(FILE *to, const session *s);
 
 /* run_check.c: checking mode, then its outputs against those of one device. Keeps the reference open. */
 int check_run(session *s);
@@ -58,6 +74,10 @@ int compare_outputs(const session *s, gantry_run *run);
 /* run_compare.c: predicted against measured, from the trace of the last start. */
 int compare_times(const session *s, json_t **comparison);
 void print_comparison(FILE *to, json_t *comparison);
+
+/* profile/report.c: --profile, where the time of the last start went. */
+int profile_json(const session *s, json_t **json);
+void print_profile(FILE *to, json_t *times);
 
 /* run_calibrate.c: whether the run can measure; keeps the times of the last start, where --calibrate asks for it;
  * writes the machine. */
@@ -72,6 +92,14 @@ void learn(session *s);
 /* run_guided.c: so many starts, parts being cut anew in between by what was measured. */
 int run_guided(session *s, size_t count);
 void print_rebalanced(FILE *to, const session *s);
+
+/* run_progress.c: the options of a run that is looked at, and can be interrupted; says how far it came then, writes the
+ * outputs that are complete, and returns the exit code. */
+gantry_run_options run_options(session *s);
+uint64_t starts_completed(const session *s);
+int end_interrupted(const session *s);
+/* view/page.c: --html, from the trace of the last start. */
+int write_page(const session *s, gantry_files *files);
 
 /* run_report.c */
 int report_run(const session *s);

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BUFFER=FILE, for --input and --output. */
+/* BUFFER=FILE, for --input, --output and --show. */
 #include "run.h"
 #include <stdlib.h>
 #include <string.h>
 
-static int no_buffer(const session *s, const char *option, const char *text, const char *sign)
+int no_buffer(const session *s, const char *option, const char *text, const char *sign)
 {
     size_t count = gantry_graph_buffer_count(s->graph), known = 0;
+    bool outputs = strcmp(option, "input") != 0;
     const char **names = malloc((count ? count : 1) * sizeof *names);
     char near[256] = "", name[256];
     gantry_buffer_info info;
     snprintf(name, sizeof name, "%.*s", (int)(sign - text < 255 ? sign - text : 255), text);
     for (uint32_t i = 0; names && i < count; i++)
-        if (is_output(s, i, &info) || strcmp(option, "output") != 0)
+        if (is_output(s, i, &info) || !outputs)
             names[known++] = info.name;
     if (names)
         near_miss(near, sizeof near, name, names, known);
-    fprintf(stderr, "--%s: graph \"%s\" has no %s \"%s\"%s\n", option, gantry_graph_name(s->graph),
-            strcmp(option, "output") == 0 ? "output" : "buffer", name, near);
+    complain("--%s: graph \"%s\" has no %s \"%s\"%s\n", option, gantry_graph_name(s->graph),
+             outputs ? "output" : "buffer", name, near);
     free((void *)names);
     return EXIT_USAGE;
 }
@@ -44,7 +45,7 @@ int find_binding(const session *s, const char *option, const char *text, gantry_
 {
     const char *first = strchr(text, '='), *sign = find_sign(s, text, buffer);
     if (!first || first == text || !(sign ? sign : first)[1]) {
-        fprintf(stderr, "--%s takes BUFFER=FILE, not \"%s\"\n", option, text);
+        complain("--%s takes BUFFER=FILE, not \"%s\"\n", option, text);
         return EXIT_USAGE;
     }
     if (!sign)
@@ -65,12 +66,12 @@ int check_outputs_differ(const session *s, size_t i)
             return code;
         int length = (int)(path - 1 - at[i]);
         if (buffer.id == other.id) {
-            fprintf(stderr, "--output: \"%.*s\" is given twice, as %s and as %s; an output goes to one file\n", length,
-                    at[i], other_path, path);
+            complain("--output: \"%.*s\" is given twice, as %s and as %s; an output goes to one file\n", length, at[i],
+                     other_path, path);
             code = EXIT_USAGE;
         } else if (strcmp(path, other_path) == 0 && strncmp(path, "/dev/", 5) != 0) {
-            fprintf(stderr, "--output: \"%.*s\" and \"%.*s\" both go to %s; give each a file of its own\n",
-                    (int)(other_path - 1 - at[k]), at[k], length, at[i], path);
+            complain("--output: \"%.*s\" and \"%.*s\" both go to %s; give each a file of its own\n",
+                     (int)(other_path - 1 - at[k]), at[k], length, at[i], path);
             code = EXIT_USAGE;
         }
     }

@@ -7,9 +7,8 @@ int check_calibrate(const options *o)
 {
     if (!o->calibrate || !o->backend || strcmp(o->backend, "sim") != 0)
         return EXIT_FINE;
-    fprintf(stderr,
-            "gantry run: --calibrate needs times that were measured, and back end \"sim\" gives predicted ones; "
-            "use host or cuda\n");
+    complain("gantry run: --calibrate needs times that were measured, and back end \"sim\" gives predicted ones; "
+             "use host or cuda\n");
     return EXIT_USAGE;
 }
 

@@ -1,62 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run --check: checking mode, and outputs against those of one device. */
 #include "run.h"
+
+#include "results/results.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-/* IEEE binary16 and bfloat16 have no C type. */
-static double from_f16(uint16_t h)
-{
-    int exponent = h >> 10 & 31, fraction = h & 1023;
-    double sign = h >> 15 ? -1 : 1;
-    if (exponent == 31)
-        return fraction ? (double)NAN : sign * (double)INFINITY;
-    return sign * (exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24));
-}
-
-static double from_bf16(uint16_t h)
-{
-    uint32_t bits = (uint32_t)h << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return (double)value;
-}
-
-static double element(const void *data, gantry_dtype dtype, uint64_t i)
-{
-    switch (dtype) {
-    case GANTRY_F16:
-        return from_f16(((const uint16_t *)data)[i]);
-    case GANTRY_BF16:
-        return from_bf16(((const uint16_t *)data)[i]);
-    case GANTRY_F32:
-        return (double)((const float *)data)[i];
-    case GANTRY_F64:
-        return ((const double *)data)[i];
-    case GANTRY_I8:
-        return ((const int8_t *)data)[i];
-    case GANTRY_U8:
-        return ((const uint8_t *)data)[i];
-    case GANTRY_I32:
-        return ((const int32_t *)data)[i];
-    case GANTRY_U32:
-        return ((const uint32_t *)data)[i];
-    case GANTRY_I64:
-        return (double)((const int64_t *)data)[i];
-    case GANTRY_U64:
-        return (double)((const uint64_t *)data)[i];
-    default:
-        return 0;
-    }
-}
 
 /* A NaN equals nothing, not even the same bytes, unless the graph says that NaN are meant: memory that a program forgot
  * to write reads as NaN in both runs. Doubles do not hold every 64-bit integer: two that differ may look the same. */
 static bool same_element(const gantry_buffer_info *info, const void *a, const void *b, uint64_t i)
 {
     size_t size = gantry_dtype_size(info->dtype);
-    double x = element(a, info->dtype, i), y = element(b, info->dtype, i);
+    double x = element_real(a, info->dtype, i), y = element_real(b, info->dtype, i);
     bool wide = info->dtype == GANTRY_I64 || info->dtype == GANTRY_U64;
     if (isnan(x) || isnan(y))
         return isnan(x) && isnan(y) && info->equal_nan;
@@ -80,18 +36,16 @@ static bool same(const gantry_buffer_info *info, const void *a, const void *b, u
 
 static int fail_same(const gantry_buffer_info *info, const void *a, const void *b, uint64_t where)
 {
-    double x = element(a, info->dtype, where), y = element(b, info->dtype, where);
+    double x = element_real(a, info->dtype, where), y = element_real(b, info->dtype, where);
     if (isnan(x) && isnan(y))
-        fprintf(stderr,
-                "--check: output \"%s\" is NaN at element %" PRIu64
-                ", here and on one device, and a NaN equals nothing; find where it comes from, or allow it with "
-                "\"check\": {\"equal_nan\": true}\n",
-                info->name, where);
+        complain("--check: output \"%s\" is NaN at element %" PRIu64
+                 ", here and on one device, and a NaN equals nothing; find where it comes from, or allow it with "
+                 "\"check\": {\"equal_nan\": true}\n",
+                 info->name, where);
     else
-        fprintf(stderr,
-                "--check: output \"%s\" differs from a run on one device at element %" PRIu64
-                ": %.17g, there %.17g (rtol %g, atol %g)\n",
-                info->name, where, x, y, info->rtol, info->atol);
+        complain("--check: output \"%s\" differs from a run on one device at element %" PRIu64
+                 ": %.17g, there %.17g (rtol %g, atol %g)\n",
+                 info->name, where, x, y, info->rtol, info->atol);
     return EXIT_RUNNING;
 }
 

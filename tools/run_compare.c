@@ -163,19 +163,19 @@ int compare_times(const session *s, json_t **comparison)
     json_decref(trace);
     if (*comparison)
         return EXIT_FINE;
-    fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
-    return EXIT_RUNNING;
+    return fail_nomem();
 }
 
 /* ---- text ---- */
 
 static void print_heading(FILE *to, const char *title, bool counted)
 {
-    fprintf(to, "\n  %-40s %8s %12s %12s %8s\n", title, counted ? "ops" : "", "predicted us", "measured us", "ratio");
+    fprintf(to, "\n  %-40s %8s %12s %12s %8s\n", title, counted ? "ops" : "", "predicted", "measured", "ratio");
 }
 
 static void print_line(FILE *to, const char *name, json_t *times)
 {
+    char text[2][UNIT_TEXT];
     double predicted = json_real_value(json_object_get(times, "predicted_us"));
     double measured = json_real_value(json_object_get(times, "measured_us"));
     json_t *ops = json_object_get(times, "ops");
@@ -184,7 +184,7 @@ static void print_line(FILE *to, const char *name, json_t *times)
         fprintf(to, "%8lld", (long long)json_integer_value(ops));
     else
         fprintf(to, "%8s", "");
-    fprintf(to, " %12.1f %12.1f", predicted, measured);
+    fprintf(to, " %12s %12s", time_text(text[0], predicted), time_text(text[1], measured));
     if (predicted > 0)
         fprintf(to, " %8.2f", measured / predicted);
     fprintf(to, "\n");

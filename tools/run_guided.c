@@ -8,15 +8,13 @@ static int change(session *s, gantry_schedule *next)
 {
     gantry_error err;
     gantry_run *run = NULL;
-    gantry_run_options ro = GANTRY_RUN_OPTIONS_INIT;
-    ro.backend = s->o->backend;
-    ro.allow_code = s->o->allow_code;
-    ro.record_trace = 1;
+    gantry_run_options ro = run_options(s);
     if (gantry_run_new(&run, next, &ro, &err) || gantry_run_take_over(run, s->run, &err)) {
         gantry_run_free(run);
         gantry_schedule_free(next);
         return fail(&err);
     }
+    s->replaced = starts_completed(s);
     gantry_run_free(s->run);
     gantry_schedule_free(s->schedule);
     s->run = run;
@@ -55,10 +53,8 @@ int run_guided(session *s, size_t count)
     double *us = malloc(count * sizeof *us);
     size_t since = 0;
     int code = EXIT_FINE;
-    if (!us) {
-        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
-        return EXIT_RUNNING;
-    }
+    if (!us)
+        return fail_nomem();
     for (size_t i = 0; !code && i < count; i++) {
         bool changed = false;
         code = start_alone(s, i, &us[i]);
@@ -80,14 +76,16 @@ void print_rebalanced(FILE *to, const session *s)
     json_t *one;
     json_array_foreach(s->rebalanced, i, one)
     {
+        char now[UNIT_TEXT], then[UNIT_TEXT], moved[UNIT_TEXT], over[UNIT_TEXT];
         bool changed = json_is_true(json_object_get(one, "changed"));
-        fprintf(to, "  after start %lld: %.1f us a start at the speeds measured, %.1f us %s",
+        fprintf(to, "  after start %lld: %s a start at the speeds measured, %s %s",
                 (long long)json_integer_value(json_object_get(one, "after")),
-                json_real_value(json_object_get(one, "now_us")), json_real_value(json_object_get(one, "then_us")),
+                time_text(now, json_real_value(json_object_get(one, "now_us"))),
+                time_text(then, json_real_value(json_object_get(one, "then_us"))),
                 changed ? "cut anew" : "at best; left as it is\n");
         if (changed)
-            fprintf(to, "; %lld bytes of state moved, predicted %.1f us\n",
-                    (long long)json_integer_value(json_object_get(one, "moved_bytes")),
-                    json_real_value(json_object_get(one, "hand_over_us")));
+            fprintf(to, "; %s of state moved, predicted %s\n",
+                    bytes_text(moved, (double)json_integer_value(json_object_get(one, "moved_bytes"))),
+                    time_text(over, json_real_value(json_object_get(one, "hand_over_us"))));
     }
 }

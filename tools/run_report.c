@@ -8,27 +8,8 @@ typedef struct report {
     const session *s;
     gantry_run_info info;
     json_t *comparison; /* NULL without --compare */
+    json_t *times;      /* NULL without --profile */
 } report;
-
-static const char *file_of(const session *s, uint32_t output)
-{
-    gantry_buffer buffer;
-    const char *path;
-    for (size_t i = 0; i < s->o->outputs.count; i++)
-        if (!find_binding(s, "output", s->o->outputs.at[i], &buffer, &path) && buffer.id == output)
-            return path;
-    return NULL;
-}
-
-/* The hash as text; false where the back end gives times only. */
-static bool hash_text(const session *s, uint32_t i, char *text, size_t size)
-{
-    uint64_t hash;
-    if (gantry_run_hash(s->run, (gantry_buffer){ .id = i }, &hash, NULL))
-        return false;
-    snprintf(text, size, "%016" PRIx64, hash);
-    return true;
-}
 
 /* The device of every node, or NULL where it has none. */
 static const char *device_of(const session *s, uint32_t node)
@@ -54,20 +35,6 @@ static int64_t most_iterations(const gantry_schedule *s, bool *ends)
 }
 
 /* ---- JSON ---- */
-
-static json_t *outputs_json(const session *s)
-{
-    json_t *outputs = json_object();
-    gantry_buffer_info info;
-    for (uint32_t i = 0; i < gantry_graph_buffer_count(s->graph); i++) {
-        char text[20];
-        if (is_output(s, i, &info))
-            json_object_set_new(outputs, info.name,
-                                json_pack("{s:s?, s:s?}", "file", file_of(s, i), "xxh64",
-                                          hash_text(s, i, text, sizeof text) ? text : NULL));
-    }
-    return outputs;
-}
 
 static json_t *device_ids(const gantry_machine *machine)
 {
@@ -103,6 +70,9 @@ static int report_json(const report *r)
         r->info.replay, "outputs", outputs_json(s), "placement", placement_json(s), "checked", (int)s->checked);
     if (s->throughput_us > 0)
         json_object_set_new(json, "throughput_us", json_real(s->throughput_us));
+    if (s->together > 0)
+        json_object_set_new(json, "series",
+                            json_pack("{s:I, s:f}", "starts", (json_int_t)s->together, "us", s->together_us));
     if (s->rebalanced)
         json_object_set(json, "rebalanced", s->rebalanced);
     if (s->o->calibrate)
@@ -118,6 +88,8 @@ static int report_json(const report *r)
         json_object_set_new(json, "formulas_why", json_string(r->info.formulas_why));
     if (r->comparison)
         json_object_set(json, "compare", r->comparison);
+    if (r->times)
+        json_object_set(json, "profile", r->times);
     if (s->explanation)
         json_object_set_new(json, "explain", json_string(s->explanation));
     return print_json(json);
@@ -165,28 +137,14 @@ static void print_devices(FILE *to, const session *s)
         fprintf(to, "  %zu more devices ran 0 nodes\n", idle - IDLE_SHOWN);
 }
 
-static void print_outputs(FILE *to, const session *s)
-{
-    gantry_buffer_info info;
-    for (uint32_t i = 0; i < gantry_graph_buffer_count(s->graph); i++) {
-        char text[20];
-        if (!is_output(s, i, &info))
-            continue;
-        const char *file = file_of(s, i);
-        if (hash_text(s, i, text, sizeof text))
-            fprintf(to, "  output %-12s xxh64 %s  %s\n", info.name, text,
-                    file ? file : "(not written: --output NAME=FILE)");
-        else
-            fprintf(to, "  output %-12s has no contents: the back end gives times only\n", info.name);
-    }
-}
-
 static void print_throughput(FILE *to, const session *s)
 {
+    char predicted[UNIT_TEXT], measured[UNIT_TEXT];
     gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
     if (!gantry_schedule_summarize(s->schedule, &sum, NULL))
-        fprintf(to, "  %llu starts in flight: predicted %.1f us from one to the next, measured %.1f us\n",
-                (unsigned long long)sum.in_flight, sum.period_us, s->throughput_us);
+        fprintf(to, "  %llu starts in flight: predicted %s from one to the next, measured %s\n",
+                (unsigned long long)sum.in_flight, time_text(predicted, sum.period_us),
+                time_text(measured, s->throughput_us));
 }
 
 /* Loops that are not unrolled: how far they went, of how far they could. */
@@ -202,9 +160,10 @@ static void print_loops(FILE *to, const report *r)
 
 static void print_times(FILE *to, const report *r)
 {
+    char predicted[UNIT_TEXT], measured[UNIT_TEXT];
     const session *s = r->s;
-    fprintf(to, "  predicted %.1f us, measured %.1f us%s", r->info.predicted_us, s->measured_us,
-            s->throughput_us > 0 ? " behind the starts before it" : "");
+    fprintf(to, "  predicted %s, measured %s%s", time_text(predicted, r->info.predicted_us),
+            time_text(measured, s->measured_us), s->throughput_us > 0 ? " behind the starts before it" : "");
     if (s->counted > 1)
         fprintf(to, ", the median of %zu starts after a warm-up", s->counted);
     fprintf(to, "\n");
@@ -227,6 +186,9 @@ static int report_text(const report *r)
     print_loops(to, r);
     if (s->throughput_us > 0)
         print_throughput(to, s);
+    if (s->together > 0)
+        fprintf(to, "  %zu more starts, one behind the other without the host between them: %.1f us each\n",
+                s->together, s->together_us);
     if (r->info.formulas_compiled)
         fprintf(to, "  formulas compiled: %lld\n", (long long)r->info.formulas_compiled);
     if (r->info.formulas_why)
@@ -237,21 +199,26 @@ static int report_text(const report *r)
         fprintf(to, "  replay: %s\n", r->info.replay);
         print_comparison(to, r->comparison);
     }
+    if (r->times)
+        print_profile(to, r->times);
     print_outputs(to, s);
     if (s->explanation)
         fprintf(to, "\n%s", s->explanation);
-    return EXIT_FINE;
+    return print_shown(to, s);
 }
 
 int report_run(const session *s)
 {
     gantry_error err;
-    report r = { s, GANTRY_RUN_INFO_INIT, NULL };
+    report r = { s, GANTRY_RUN_INFO_INIT, NULL, NULL };
     if (gantry_run_get_info(s->run, &r.info, &err))
         return fail(&err);
     int code = s->o->compare ? compare_times(s, &r.comparison) : EXIT_FINE;
+    if (!code && s->o->profile)
+        code = profile_json(s, &r.times);
     if (!code)
         code = s->o->json ? report_json(&r) : report_text(&r);
     json_decref(r.comparison);
+    json_decref(r.times);
     return code;
 }

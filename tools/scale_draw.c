@@ -57,7 +57,7 @@ static void print_frame(FILE *to, const scale *s)
 
 static void print_points(FILE *to, const scale *s)
 {
-    char text[80];
+    char text[80], time[UNIT_TEXT];
     fputs("<polyline fill=\"none\" stroke=\"#0b62a4\" stroke-width=\"2\" points=\"", to);
     for (size_t i = 0; i < s->count; i++)
         fprintf(to, "%.1f,%.1f ", x_of(s, s->row[i].devices), y_of(s, s->row[i].speedup));
@@ -66,7 +66,7 @@ static void print_points(FILE *to, const scale *s)
         const scale_row *r = &s->row[i];
         double x = x_of(s, r->devices), y = y_of(s, r->speedup);
         fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"#0b62a4\"><title>", x, y);
-        fprintf(to, "%d of %d devices do something, %.3f us; what limits is ", r->used, r->devices, r->us);
+        fprintf(to, "%d of %d devices do something, %s; what limits is ", r->used, r->devices, time_text(time, r->us));
         print_escaped(to, r->limit);
         fputs("</title></circle>\n", to);
         snprintf(text, sizeof text, "%.2f", r->speedup);
@@ -82,7 +82,7 @@ int scale_draw(const scale *s, const char *path)
     size_t length = 0;
     FILE *to = open_memstream(&text, &length);
     if (!to) {
-        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
+        complain("%s\n", gantry_status_text(GANTRY_E_NOMEM));
         return EXIT_CAPACITY;
     }
     fprintf(to,

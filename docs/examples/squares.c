@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph that README.md shows as JSON and in Python, in C: y = 2 x + 1 in parts, one for each device, and the sum of its squares. */
+/* The graph that README.md shows as JSON and in Python, in C: y = 2 x + 1 in parts, one for each device, and the sum of
+ * its squares. */
 #include <gantry/gantry.h>
 #include <stdio.h>
 
@@ -44,7 +45,8 @@ int main(void)
     gantry_graph *g = build(&x, &total);
     if (gantry_machine_virtual(&machine, PARTS, &err) || gantry_schedule_new(&schedule, g, machine, NULL, &err) ||
         gantry_run_new(&run, schedule, NULL, &err) || gantry_run_bind(run, x, given, sizeof given, &err) ||
-        gantry_run_start(run, &ticket, &err) || gantry_run_wait(run, ticket, &err) || gantry_run_output(run, total, &sum, &bytes, &err)) {
+        gantry_run_start(run, &ticket, &err) || gantry_run_wait(run, ticket, &err) ||
+        gantry_run_output(run, total, &sum, &bytes, &err)) {
         char line[1024];
         gantry_error_format(&err, line, sizeof line);
         fprintf(stderr, "%s\n", line);

@@ -51,6 +51,19 @@ GANTRY_API int gantry_network_give_up(gantry_network *network);
 GANTRY_API void gantry_network_abort(gantry_network *network, int code);
 /** Leaves. All processes call it, when their runs are freed. */
 GANTRY_API void gantry_network_free(gantry_network *network);
+/** The progress of a run, for gantry_run_options.progress. */
+typedef struct gantry_run_progress {
+    size_t struct_size;          /* the library's */
+    uint64_t started, completed; /* starts: made, and ended well */
+    /* Of loops that are not unrolled (phases), in the start at work: iterations carried out, and how many there are at
+     * most; `most` 0: there are no such loops. */
+    uint64_t iterations, most;
+    double watched; /* the element that `until` names, when it was looked at last; NaN: it was not yet, or there is none
+                     */
+} gantry_run_progress;
+/** Called by the thread that waits for a start, ten times a second at most, and never once that has returned. It must
+ *  not use the run, but for gantry_run_cancel. Not 0: the same as a call of that. */
+typedef int (*gantry_run_progress_fn)(void *user, const gantry_run_progress *progress);
 
 typedef struct gantry_run_options {
     size_t struct_size;
@@ -63,14 +76,20 @@ typedef struct gantry_run_options {
     int32_t record_trace; /* 1: times per op, for gantry_run_trace, gantry_run_sample and gantry_run_rebalance */
     int32_t apart;        /* 1: GPUs compute one op after the other, in the order of the schedule, without batches: what
                              is recorded is then what ops take alone. For measuring; other back ends ignore it */
+    gantry_run_progress_fn progress; /* NULL: none */
+    void *user;                      /* of `progress` */
+    double timeout_us; /* a start in which nothing ends for so long is given up (E_TIMEOUT), whatever it is at; at least
+                          0. 0: 10 s, or 20 times what was predicted, and only ops on GPUs and ops that wait for others
+                          are watched, while functions on the host may take as long as they like */
     gantry_network *network; /* NULL: this process carries everything out. Else its part, by the rank that the machine
                                 gives memories: all processes make the run, of the same schedule (E_INVALID: it is not),
-                                bind and start alike. Inputs are those of rank 0, and outputs are there. Back end
-                                "host" only */
+                                bind and start alike. Inputs are those of rank 0, and outputs are there. A start
+                                that fails, is given up or is cancelled leaves others waiting: whoever it fails for
+                                ends all (gantry_network_abort). Back end "host" only */
 } gantry_run_options;
 #define GANTRY_RUN_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL                                                       \
+        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL                                        \
     }
 
 /** Builds everything that starts need. The schedule must have its graph (made from one, or attached). */
@@ -95,9 +114,10 @@ GANTRY_MUST_USE gantry_status gantry_run_bind(gantry_run *run, gantry_buffer buf
 GANTRY_MUST_USE gantry_status gantry_run_bind_output(gantry_run *run, gantry_buffer buffer, void *host, uint64_t bytes,
                                                      gantry_error *err);
 /** Reads a .npy file (dtype and shape must match) or a raw file into memory of the run and binds that. A path that ends
- * in .jpg or .jpeg is one JPEG file, or a pattern with * ? [...] of several, by name: for a buffer of u8, [image,
- * height, width, channel] with 1 or 3 channels; E_IO for the first that has another size or is damaged, E_UNSUPPORTED
- * without the module gantry-jpeg.so. */
+ * in .jpg, .jpeg or .png is one JPEG or PNG file, or a pattern with * ? [...] of several, by name: for a buffer of u8,
+ * [image, height, width, channel] with 1 or 3 channels; E_IO for the first that has another size, is damaged, or is a
+ * PNG file with 16 bits a channel or pixels that are not opaque, E_UNSUPPORTED without the module gantry-jpeg.so or
+ * gantry-png.so. */
 GANTRY_MUST_USE gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const char *path,
                                                    gantry_error *err);
 /** Changes a dynamic scalar. Only while idle. E_INVALID for a number that its type cannot hold, such as a fraction
@@ -118,6 +138,29 @@ GANTRY_MUST_USE gantry_status gantry_run_start(gantry_run *run, uint64_t *ticket
 GANTRY_MUST_USE gantry_status gantry_run_start_on(gantry_run *run, void *stream, uint64_t *ticket, gantry_error *err);
 /** When it returns, outputs of that start are readable and bound inputs reusable. The first failure, with the node. */
 GANTRY_MUST_USE gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *err);
+
+/** So many starts, one after the other, and waits for the last: nothing is bound anew in between, and outputs are those
+ *  of the last. Devices that carry starts out by themselves (replay "device") go from one to the next without the host;
+ *  then last_us of the info is the mean, and a start that fails is told when all have ended. */
+GANTRY_MUST_USE gantry_status gantry_run_repeat(gantry_run *run, uint64_t starts, gantry_error *err);
+
+/**
+ * Asks the run to stop. May be called at any time before gantry_run_free, by any thread, also while another one is in a
+ * function with the run, and by a signal handler: it sets a flag and does nothing else. NULL is allowed.
+ *
+ * What is at work is carried out, and nothing is begun after it: on the back end `host` every device ends the op that
+ * it is at; on GPUs ops that were given to them before end, so a start that is one launch of a graph (replay "graph",
+ * "device") ends as a whole, while functions of the program and what is copied by the host are left out; a schedule
+ * with phases ends before the next start of one. Starts that did not come to their end fail with E_CANCELED, to whoever
+ * waits for them; where all did, or none was in flight, the next gantry_run_start does. That it was returned ends the
+ * cancellation: the run can be started again, or freed. After a start that was cut states begin anew from what they are
+ * bound to. gantry_run_info says how many starts are complete. Outputs that a start had completed before it was
+ * cancelled are there (gantry_run_output, gantry_run_save) once it has been waited for; for others these return
+ * E_CANCELED, and their memory holds anything. On GPUs, and of schedules with phases, a start that was cancelled has
+ * completed none. With a network (gantry_run_options) only this process stops, and the others wait for it in vain: end
+ * all by gantry_network_abort then.
+ */
+GANTRY_API void gantry_run_cancel(gantry_run *run);
 
 /** The host memory of an output of the start that gantry_run_wait was last called for; borrowed until the next start.
  *  Later starts may be in flight, fewer than the schedule's limit: one more has the memory. `bytes` may be NULL. */
@@ -141,10 +184,11 @@ typedef struct gantry_run_info {
     uint64_t iterations;       /* of loops that are not unrolled (phases): how many the last start carried out */
     int64_t formulas_compiled; /* kernels of formulas whose steps are compiled code: GANTRY_COMPILE_FORMULAS=1 */
     const char *formulas_why;  /* why others are not, although that asks for it; NULL: nothing went wrong. The run's */
+    uint64_t completed;        /* starts that ended well */
 } gantry_run_info;
 #define GANTRY_RUN_INFO_INIT                                                                                           \
     {                                                                                                                  \
-        sizeof(gantry_run_info), NULL, NULL, 0, 0, 0, 0, 0, NULL                                                       \
+        sizeof(gantry_run_info), NULL, NULL, 0, 0, 0, 0, 0, NULL, 0                                                    \
     }
 GANTRY_MUST_USE gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err);
 /** The last start as a Chrome trace, next to the prediction. `*text` is yours. Needs record_trace. */

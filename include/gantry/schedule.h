@@ -15,6 +15,19 @@ extern "C" {
 
 typedef struct gantry_schedule gantry_schedule;
 
+/** The progress of planning, for gantry_schedule_options.progress. */
+typedef struct gantry_plan_progress {
+    size_t struct_size; /* the library's */
+    uint64_t steps;     /* of effort: passes, tasks that were placed, placements that were looked at */
+    uint64_t plans;     /* that were carried through, with a prediction each */
+    double best_us;     /* the least makespan predicted so far; of graphs with phases, and while there is none: 0 */
+    double bound_us;    /* no schedule is faster; 0: not known yet, or phases */
+} gantry_plan_progress;
+/** Called by the thread that plans, at every step: up to a million times a second, and no clock is looked at, so that a
+ *  schedule does not depend on one. Whoever draws looks at his own. Not 0: planning ends soon with E_CANCELED, and
+ * there is no schedule; a step takes microseconds, on large graphs and machines some of them take seconds. */
+typedef int (*gantry_plan_progress_fn)(void *user, const gantry_plan_progress *progress);
+
 typedef struct gantry_schedule_options {
     size_t struct_size;
     const char *policy; /* a name of gantry_policy_name; NULL: the default */
@@ -37,10 +50,12 @@ typedef struct gantry_schedule_options {
     int32_t reserved;
     int64_t unroll; /* loops unroll to this many nodes at most, else iterations are started again and again (phases);
                        1..200000; 0: 200000 */
+    gantry_plan_progress_fn progress; /* NULL: none */
+    void *user;                       /* of `progress` */
 } gantry_schedule_options;
 #define GANTRY_SCHEDULE_OPTIONS_INIT                                                                                   \
     {                                                                                                                  \
-        sizeof(gantry_schedule_options), NULL, -1, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0                   \
+        sizeof(gantry_schedule_options), NULL, -1, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL       \
     }
 
 /** The i-th policy and one line about it; NULL past the last. */
@@ -148,17 +163,53 @@ GANTRY_API const gantry_schedule *gantry_schedule_phase(const gantry_schedule *s
 typedef enum gantry_format {
     GANTRY_DOT = 1, /* Graphviz */
     GANTRY_SVG,     /* timeline */
-    GANTRY_HTML,    /* the same in a page */
+    GANTRY_HTML,    /* the same in a page that can be looked through (docs/viewer.md) */
     GANTRY_CHROME,  /* Chrome and Perfetto trace JSON */
     GANTRY_TEXT,    /* summary for people */
     GANTRY_REPORT   /* summary as one JSON object: the keys of `gantry schedule --json` */
 } gantry_format;
 
-/** `*text` is yours (gantry_free). A graph has DOT only. */
+typedef enum gantry_clusters {
+    GANTRY_CLUSTERS_LOOPS,   /* frames around loops */
+    GANTRY_CLUSTERS_DEVICES, /* around what a schedule puts on one device */
+    GANTRY_CLUSTERS_FAMILIES /* around nodes whose ids differ in what is in brackets only */
+} gantry_clusters;
+
+/** Which nodes of a graph are drawn, and how. NULL in the place of these options: the defaults. */
+typedef struct gantry_drawing_options {
+    size_t struct_size;
+    int32_t max_nodes; /* of more than so many, families are one box each: "gemm[*] × 816". Default 0: 100 */
+    int32_t distance;  /* with `near`: how many dependencies away a node may be, in either direction; 0 to 100 */
+    const char *near;  /* the id of the node whose neighbourhood is drawn. Default NULL: the whole graph */
+    int32_t clusters;  /* gantry_clusters */
+    int32_t reserved;  /* 0 */
+    const gantry_schedule *schedule; /* of the graph, for GANTRY_CLUSTERS_DEVICES; borrowed. Else NULL */
+} gantry_drawing_options;
+#define GANTRY_DRAWING_OPTIONS_INIT                                                                                    \
+    {                                                                                                                  \
+        sizeof(gantry_drawing_options), 0, 1, NULL, GANTRY_CLUSTERS_LOOPS, 0, NULL                                     \
+    }
+
+/** The graph for Graphviz; it must have been checked. `*text` is yours (gantry_free). */
+GANTRY_MUST_USE gantry_status gantry_graph_draw(const gantry_graph *graph, const gantry_drawing_options *options,
+                                                char **text, size_t *length, gantry_error *err);
+/** `*text` is yours (gantry_free). A graph has DOT only: gantry_graph_draw with its defaults. */
 GANTRY_MUST_USE gantry_status gantry_graph_export(const gantry_graph *graph, gantry_format format, char **text,
                                                   size_t *length, gantry_error *err);
 GANTRY_MUST_USE gantry_status gantry_schedule_export(const gantry_schedule *schedule, gantry_format format, char **text,
                                                      size_t *length, gantry_error *err);
+/** The page of a schedule and, below it, of what was measured when it ran: `trace` is the text of gantry_run_trace.
+ *  `phase`: which, of a schedule in phases; else 0. `*text` is yours. E_INVALID: there is no such phase, or the trace
+ *  lacks times of ops or has those of others. */
+GANTRY_MUST_USE gantry_status gantry_schedule_page(const gantry_schedule *schedule, size_t phase, const char *trace,
+                                                   size_t length, char **text, size_t *text_length, gantry_error *err);
+/** Differences between two schedules: makespans, nodes on other devices, ops that only one has, busy and idle times of
+ *  devices. Ops are held against each other by nodes, iterations and rows of buffers, wherever they are; the graphs
+ * need not be the same. As GANTRY_TEXT, GANTRY_REPORT (one JSON object) or GANTRY_HTML (a page with both). `*text` is
+ * yours. E_UNSUPPORTED: one is in phases; give one of its phases. */
+GANTRY_MUST_USE gantry_status gantry_schedule_diff(const gantry_schedule *first, const gantry_schedule *second,
+                                                   gantry_format format, char **text, size_t *length,
+                                                   gantry_error *err);
 /** Why a node is where it is: each candidate device with ready time, transfers, compute and finish. Text; yours. */
 GANTRY_MUST_USE gantry_status gantry_schedule_explain(const gantry_schedule *schedule, gantry_node node, char **text,
                                                       size_t *length, gantry_error *err);

@@ -15,8 +15,8 @@
  * and one that only looks finds nothing (NULL, 0, -1, GANTRY_NONE). NaN is refused where it is not an element or a
  * scalar.
  *  - Threads. One thread at a time per object. A run that two threads use at once, or a child of the process that made
- *    it (fork), returns E_INVALID to the second thread, and to the child. A checked graph, a machine and a schedule are
- * never changed and may be shared between threads.
+ *    it (fork), returns E_INVALID to the second thread, and to the child; gantry_run_cancel may be called by any
+ * thread. A checked graph, a machine and a schedule are never changed and may be shared between threads.
  *  - Sizes. A struct that begins with struct_size may grow in later versions: begin with its _INIT macro, or set the
  *    size to sizeof. One of an older program gets defaults for what it lacks; one of a newer program is accepted while
  *    fields that this library does not know are 0 (E_UNSUPPORTED else); no size is E_INVALID. See docs/abi.md.

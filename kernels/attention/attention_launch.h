@@ -2,7 +2,7 @@
 #ifndef GY_KERNELS_ATTENTION_LAUNCH_H
 #define GY_KERNELS_ATTENTION_LAUNCH_H
 
-#include "backends/cuda/kernels/image.h"
+#include "backends/cuda/kernels/plain.h"
 #include "kernels/attention/attention.h"
 
 /* Queries of a block; as attention.cuh has it. */

@@ -9,7 +9,7 @@ typedef struct gy_grad_arrays {
 } gy_grad_arrays;
 
 /* One after the other: what belongs to queries (sums, dq), then what belongs to keys (dk, dv). */
-static gantry_status launch_attention_grad(const gantry_launch *l)
+gantry_status gy_plain_attention_grad_launch(const gantry_launch *l)
 {
     enum { STEPS = 4, OF_QUERIES = 2 };
     gy_attention a = gy_attention_of(l, 0);
@@ -32,4 +32,4 @@ static gantry_status launch_attention_grad(const gantry_launch *l)
     return status;
 }
 
-GY_CUDA_KERNEL(attention_grad, launch_attention_grad, GY_FLOAT_DTYPES, "_64", "_128", "_256")
+GY_PLAIN_KERNEL(attention_grad, NULL, GY_FLOAT_DTYPES, "_64", "_128", "_256")

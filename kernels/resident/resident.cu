@@ -312,7 +312,8 @@ static inline uint64_t acquire_near(const uint64_t *at) { return emulator_acquir
 static inline void release_near(uint64_t *at, uint64_t value) { emulator_release(at, value); }
 static inline void add_near(uint64_t *at) { emulator_release(at, emulator_relaxed_load(at) + 1); }
 static inline void set_near(uint64_t *at, uint64_t value) { emulator_relaxed_store(at, value); }
-static inline void tell(uint32_t *at, uint32_t value) { *at = value; }
+static inline uint64_t look_at(const uint64_t *at) { return emulator_relaxed_load(at); }
+static inline void tell(uint64_t *at, uint64_t value) { emulator_relaxed_store(at, value); }
 static inline void copy_ahead(uint4 *to, const uint4 *from) { *to = *from; }
 static inline void end_copies(void) {}
 template <int UNENDED> static inline void await_copies(void) {}
@@ -347,9 +348,15 @@ static __device__ inline void set_near(uint64_t *at, uint64_t value)
 {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
 }
-static __device__ inline void tell(uint32_t *at, uint32_t value)
+static __device__ inline uint64_t look_at(const uint64_t *at)
 {
-    asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
+    uint64_t value;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    return value;
+}
+static __device__ inline void tell(uint64_t *at, uint64_t value)
+{
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
 }
 /* A copy to shared memory that goes on beside what follows; a group of them ends; all groups but the last few are there. */
 static __device__ inline void copy_ahead(uint4 *to, const uint4 *from)
@@ -419,13 +426,23 @@ static __device__ bool await_all(const worker &self, const gy_resident_packet &p
     return well;
 }
 
+static __device__ bool is_set(const gy_resident_asked &ask)
+{
+    uint64_t bits = ask.bytes == 8   ? *(const uint64_t *)ask.number
+                    : ask.bytes == 4 ? *(const uint32_t *)ask.number
+                    : ask.bytes == 2 ? *(const uint16_t *)ask.number
+                                     : *(const uint8_t *)ask.number;
+    return bits & ask.mask;
+}
+
 /* Signals [first, last), a thread of a warp each. */
 static __device__ void signal_some(const worker &self, const gy_resident_packet &p, uint32_t stage, bool stopped, uint32_t first, uint32_t last)
 {
     const uint64_t *word = staged[stage].word + GY_RESIDENT_WAIT_WORDS * p.waits;
+    const bool more = p.asks && is_set(*(const gy_resident_asked *)(word + GY_RESIDENT_SIGNAL_WORDS * p.signals));
     for (uint32_t i = first + threadIdx.x % 32; i < last; i += 32) {
         const gy_resident_signal &g = ((const gy_resident_signal *)word)[i];
-        uint64_t value = stopped ? GY_RESIDENT_STOP : self.epoch * g.signals + g.value;
+        uint64_t value = stopped ? GY_RESIDENT_STOP : self.epoch * g.signals + g.value + more;
         if (i < p.near_signals)
             release_near((uint64_t *)g.counter, value);
         else
@@ -469,17 +486,25 @@ static __device__ void end_shared(const worker &self, bool stopped)
     set_near(&self.me.meet->done, 0);
 }
 
-/* Packets are fetched AHEAD of their turn, a part each by some threads of another warp than the first. When they write to a stage,
- * the packet that was there has ended: it is two turns old, and each turn has a barrier. */
-enum { QUADS = sizeof(gy_resident_packet) / sizeof(uint4), FETCHER = 64 };
+/* Packets are fetched AHEAD of their turn, those of the next start too, a part each by some threads of another warp than the first. When
+ * they write to a stage, the packet that was there has ended: it is two turns old, and each turn has a barrier. */
+enum { QUADS = sizeof(gy_resident_packet) / sizeof(uint4), FETCHER = 64, GUARD = 96 };
 static_assert(sizeof(gy_resident_packet) % sizeof(uint4) == 0, "packets are fetched in words of 16 bytes");
 
-static __device__ void fetch(const worker &self, uint32_t i)
+/* The packet that is fetched next, which turn of the worker is its, and how many turns there are in all starts. */
+struct feed {
+    uint32_t packet;
+    uint64_t turn, turns;
+};
+
+static __device__ void fetch(const worker &self, feed &next)
 {
     uint32_t part = threadIdx.x - FETCHER;
-    if (part < QUADS && i < self.me.packets)
-        copy_ahead((uint4 *)&staged[i % STAGES] + part, (const uint4 *)(self.me.packet + i) + part);
+    if (part < QUADS && next.turn < next.turns)
+        copy_ahead((uint4 *)&staged[next.turn % STAGES] + part, (const uint4 *)(self.me.packet + next.packet) + part);
     end_copies();
+    next.turn++;
+    next.packet = next.packet + 1 < self.me.packets ? next.packet + 1 : 0;
 }
 
 /* By the first warp, ahead of a packet: the others meet it at the barrier that follows. False: the start has failed. */
@@ -487,7 +512,7 @@ static __device__ bool begin(const worker &self, uint32_t stage, bool stopped)
 {
     const gy_resident_packet p = head_of(stage);
     if (threadIdx.x == 0)
-        tell(self.me.progress, p.op + 1);
+        tell(self.me.progress, self.epoch << 32 | (p.op + 1));
     bool well = !stopped && (p.waits == 0 || await_all(self, p, stage));
     if (p.shared) {
         well = !__any_sync(~0u, !well);
@@ -530,32 +555,67 @@ static __device__ void end(const worker &self, uint32_t stage, bool stopped)
 }
 
 /* A barrier at the begin of a packet, and another at its end where that matters to others. What a packet has stored, the next one
- * sees by the barrier at its begin; but a leader lets its helpers begin ahead of that. */
-static __device__ void work(const worker &self)
+ * sees by the barrier at its begin; but a leader lets its helpers begin ahead of that. True: the start has failed. */
+static __device__ bool carry_out_start(const worker &self, const gy_resident_series &series, feed &next)
 {
     bool stopped = false;
     for (uint32_t i = 0; i < self.me.packets; i++) {
-        const uint32_t stage = i % STAGES;
-        fetch(self, i + AHEAD);
+        const uint32_t stage = (uint32_t)(next.turn - AHEAD) % STAGES;
+        fetch(self, next);
         await_copies<AHEAD - 1>(); /* the next packet is there */
-        bool well = threadIdx.x >= 32 || begin(self, stage, stopped);
+        bool well = threadIdx.x < 32 ? begin(self, stage, stopped)
+                                     : threadIdx.x != GUARD || i > 0 || look_at(series.halt) < GY_RESIDENT_STOP;
         stopped = __syncthreads_or(!well);
         if (!stopped && staged[stage].function)
             carry_out(self, stage);
         end(self, stage, stopped);
     }
     if (threadIdx.x == 0)
-        tell(self.me.progress, GY_RESIDENT_ENDED);
+        tell(self.me.progress, self.epoch << 32 | GY_RESIDENT_ENDED);
+    return stopped;
+}
+
+/* Waits for the verdict of a start that has ended, or finds a later one, which there is if others went on. False: no other follows. */
+static __device__ bool goes_on(const worker &self, const uint64_t *verdict)
+{
+    bool ends = false;
+    if (threadIdx.x == 0) {
+        uint64_t now;
+        while ((now = acquire(verdict)) < 2 * self.epoch + 1)
+            pause();
+        ends = now == 2 * self.epoch + 2 || now >= GY_RESIDENT_STOP;
+    }
+    return !__syncthreads_or(ends);
+}
+
+/* Nothing but counters keeps two starts apart, as it keeps the ops of one. */
+static __device__ void work(worker &self, const gy_resident_series &series)
+{
+    feed next = { 0, 0, series.starts * self.me.packets };
+    uint64_t look = series.look;
+    for (uint32_t i = 0; i < AHEAD; i++)
+        fetch(self, next);
+    await_copies<AHEAD - 1>(); /* the first packet is there */
+    __syncthreads();
+    for (uint64_t i = 1; i <= series.starts; i++, self.epoch++) {
+        if (carry_out_start(self, series, next))
+            break;
+        if (i != look || i == series.starts)
+            continue;
+        if (!goes_on(self, series.verdict))
+            break;
+        look += series.every;
+    }
+    await_copies<0>(); /* also those that were fetched for starts that did not follow */
 }
 
 /* Two blocks have room on a multiprocessor. `epoch`: starts since the counters were 0. */
 extern "C" __global__ void __launch_bounds__(GY_RESIDENT_THREADS, 2)
-    gy_resident(const gy_resident_worker *all, uint64_t epoch)
+    gy_resident(const gy_resident_worker *all, uint64_t epoch, gy_resident_series series)
 {
-    const worker self = { all[blockIdx.x], epoch };
-    for (uint32_t i = 0; i < AHEAD; i++)
-        fetch(self, i);
-    await_copies<AHEAD - 1>(); /* the first packet is there */
-    __syncthreads();
-    work(self);
+    worker self = { all[blockIdx.x], epoch };
+    if (self.me.packets)
+        work(self, series);
+    else if (threadIdx.x == 0)
+        tell(self.me.progress, self.epoch << 32 | GY_RESIDENT_ENDED);
 }

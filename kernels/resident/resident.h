@@ -2,9 +2,10 @@
 /*
  * The program that a resident kernel carries out, as data: the host writes it, the GPU reads it (resident.cu). A worker
  * is a block of threads. It goes through its packets in their order, once a start: it awaits counters, carries a call
- * out, and signals counters, as docs/design/counters.md says. An op may take several packets: only the first waits,
- * only the last signals. A packet may also *send*: what its call stores in a range of memory it stores in another
- * GPU's as well, in place of a copy behind it.
+ * out, and signals counters, as docs/design/counters.md says. A series is several starts by one launch: then it begins
+ * again with its first packet. An op may take several packets: only the first waits, only the last signals. A packet
+ * may also *send*: what its call stores in a range of memory it stores in another GPU's as well, in place of a copy
+ * behind it.
  *
  * A lane has one worker, or several that share the calls that are wide enough. Then the first of them, the leader, has
  * all packets of the lane, and the others, the helpers, have the shared ones alone, without waits and signals. They
@@ -45,13 +46,26 @@ typedef struct gy_resident_wait {
 typedef struct gy_resident_signal {
     uint64_t counter;
     uint32_t value, signals;
-} gy_resident_signal; /* the counter becomes epoch * signals + value */
+} gy_resident_signal; /* the counter becomes epoch * signals + value; one more where the packet `asks` and finds it so
+                       */
+
+/* In place of parameters, of a packet that `asks`: a number in memory, of 1, 2, 4 or 8 bytes, and those of its
+ * bits of which one is set if it is not 0. Its signals are the verdict of its start: 2 epoch + 1, another start may
+ * follow; 2 epoch + 2, it was the last. */
+typedef struct gy_resident_asked {
+    uint64_t number, bytes, mask;
+} gy_resident_asked;
 
 typedef struct gy_resident_send {
     uint64_t from, bytes, to; /* multiples of 16: a store is within the range as a whole, or not at all */
 } gy_resident_send;
 
-enum { GY_RESIDENT_WAIT_WORDS = 3, GY_RESIDENT_SIGNAL_WORDS = 2, GY_RESIDENT_SEND_WORDS = 3 };
+enum {
+    GY_RESIDENT_WAIT_WORDS = 3,
+    GY_RESIDENT_SIGNAL_WORDS = 2,
+    GY_RESIDENT_SEND_WORDS = 3,
+    GY_RESIDENT_ASK_WORDS = 3
+};
 
 typedef struct gy_resident_packet {
     uint32_t op; /* of the schedule: for progress */
@@ -63,7 +77,8 @@ typedef struct gy_resident_packet {
     uint32_t shared;                  /* above 0: all workers of the lane carry the call out, as the n-th of a start */
     uint32_t blocks_x, blocks_y;      /* the grid of the call */
     uint16_t threads_x, threads_y;    /* of a block of it: GY_RESIDENT_THREADS in all */
-    uint16_t settled; /* 1: all threads have ended the call before others are told of that, or called to the next one */
+    uint8_t settled; /* 1: all threads have ended the call before others are told of that, or called to the next one */
+    uint8_t asks;
     uint16_t sends;
     uint64_t word[GY_RESIDENT_WORDS];
 } gy_resident_packet;
@@ -78,10 +93,19 @@ typedef struct gy_resident_meet {
 typedef struct gy_resident_worker {
     const gy_resident_packet *packet;
     gy_resident_meet *meet; /* NULL: the lane has no other worker */
-    uint32_t *progress;     /* the op that was begun last, counted from 1; GY_RESIDENT_ENDED */
+    uint64_t *progress;     /* the epoch, then, in 32 bits, the op that was begun last, from 1, or GY_RESIDENT_ENDED */
     uint32_t packets;
     uint32_t index, workers; /* of the lane; index 0: the leader */
     uint32_t unused;
 } gy_resident_worker;
+
+/* The starts of a launch. Both words are in memory of the GPU, and GY_RESIDENT_STOP or more in starts that failed. */
+typedef struct gy_resident_series {
+    uint64_t starts; /* at most */
+    uint64_t look;   /* the start, counted from 1, whose verdict is awaited first; 0: none is */
+    uint64_t every;  /* and then after so many more each */
+    const uint64_t *verdict;
+    const uint64_t *halt; /* only the host writes it: a look ahead of each start, since a worker may wait for nothing */
+} gy_resident_series;
 
 #endif

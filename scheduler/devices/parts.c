@@ -32,16 +32,31 @@ static void *plan(void *data)
     p->status = bounded ? gy_fewer_bound(&p->bound, p->graph, p->machine, &p->why) : GANTRY_OK;
     if (!p->status && (!bounded || p->bound.time < p->limit))
         p->status = gy_balance_run(&p->schedule, p->graph, p->machine, &p->options, &p->why);
+    if (p->apart)
+        gy_planning_join(p->options.planning);
     return NULL;
+}
+
+static void plan_apart(gy_fewer_part *p)
+{
+    if (!p->machine)
+        return;
+    gy_planning_fork(p->options.planning);
+    p->apart = true; /* before the thread looks */
+    if (gy_thread_create(&p->thread, plan, p) == 0)
+        return;
+    p->apart = false;
+    gy_planning_join(p->options.planning);
 }
 
 void gy_fewer_plan(gy_fewer_part *part, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++)
-        part[i].apart = part[i].machine && !gy_thread_create(&part[i].thread, plan, &part[i]);
+        plan_apart(&part[i]);
     for (uint32_t i = 0; i < count; i++)
         if (part[i].machine && !part[i].apart)
             (void)plan(&part[i]);
+    gy_planning_await(part[0].options.planning);
     for (uint32_t i = 0; i < count; i++)
         if (part[i].apart)
             pthread_join(part[i].thread, NULL);

@@ -5,6 +5,7 @@
 #include "scheduler/lower/lowering.h"
 
 #include "base/error.h"
+#include "scheduler/plan/planning.h"
 
 static bool is_reduction(uint8_t mode)
 {
@@ -323,8 +324,10 @@ gantry_status gy_plan_lower(gy_plan *p, gantry_error *err)
         status = gy_lower_regions(&l, err);
     if (!status)
         status = reserve(&l, err);
-    for (uint32_t i = 0; i < p->flow->tasks && !status; i++)
-        status = lower_task(&l, p->placed.order[i], err);
+    for (uint32_t i = 0; i < p->flow->tasks && !status; i++) {
+        status = gy_planning_check(p->planning, err);
+        status = status ? status : lower_task(&l, p->placed.order[i], err);
+    }
     if (!status)
         status = gy_boundary_end(&l, err);
     end(&l);

@@ -73,7 +73,9 @@ static void name_policy(gantry_schedule *s)
 static gantry_status add_part(phases *p, size_t i, const gantry_machine *machine, gantry_error *err)
 {
     gy_schedule_phase phase = { .phase = p->list.at[i] };
-    GY_TRY(gy_objective_run(&phase.schedule, p->graph[i], machine, p->options, err));
+    gy_options options = *p->options;
+    options.part = true;
+    GY_TRY(gy_objective_run(&phase.schedule, p->graph[i], machine, &options, err));
     phase.hand_over = hand_over(phase.schedule);
     if (!gy_vec_push(&p->whole->phases, phase)) {
         gantry_schedule_free(phase.schedule);

@@ -17,6 +17,7 @@
 #include "scheduler/place/links.h"
 #include "scheduler/place/place.h"
 #include "scheduler/plan/metadata.h"
+#include "scheduler/plan/planning.h"
 #include "scheduler/plan/promises.h"
 #include "scheduler/plan/share.h"
 #include "scheduler/policies/policy.h"
@@ -138,6 +139,7 @@ gantry_status gy_plan_prepare(gy_plan *p, gantry_error *err)
         return gy_plan_be_like(p, err);
     GY_TRY(check_loops(p, err));
     GY_TRY(gy_plan_cost(p, err));
+    GY_TRY(gy_planning_check(p->planning, err));
     GY_ASSERT(gy_promises_cost(p));
     GY_TRY(gy_plan_inputs(p, err));
     GY_ASSERT(gy_promises_inputs(p));
@@ -155,6 +157,7 @@ gantry_status gy_plan_to_place(gy_plan *p, gantry_error *err)
 static gantry_status lower_to_fit(gy_plan *p, gantry_error *err)
 {
     GY_TRY(gy_plan_lower(p, err));
+    GY_TRY(gy_planning_check(p->planning, err));
     GY_ASSERT(gy_promises_draft(p));
     GY_TRY(gy_plan_find_collectives(p, err));
     GY_ASSERT(gy_promises_draft(p));
@@ -234,6 +237,8 @@ static gantry_status predict(gantry_schedule *s, gantry_error *err)
 
 gantry_status gy_plan_begin(gy_plan *p, const gy_options *o, gantry_error *err)
 {
+    p->planning = o->planning;
+    GY_TRY(gy_planning_check(p->planning, err));
     GY_TRY(gy_plan_metadata(p, o, err));
     p->schedule->policy = p->policy->name;
     GY_TRY(gy_plan_capacity(p, o->max_memory, err));
@@ -244,18 +249,25 @@ gantry_status gy_plan_run(gy_plan *p, const gy_options *o, gantry_error *err)
 {
     if (!p->placed.order) /* else gy_plan_begin has been called */
         GY_TRY(gy_plan_begin(p, o, err));
+    p->planning = o->planning;
+    GY_TRY(gy_planning_check(p->planning, err));
     GY_TRY(gy_plan_replicas(p, o, err));
     if (!p->bound.by) /* before scratch, which depends on where tasks are: a bound must not */
         GY_TRY(gy_plan_bound(p, err));
     GY_TRY(gy_plan_scratch(p, err));
     forget_costs(p);
+    gy_planning_bound(o->part ? NULL : p->planning, p->bound.time);
     GY_TRY(fit(p, err));
+    GY_TRY(gy_planning_check(p->planning, err));
     GY_TRY(gy_plan_sync(p, err));
+    GY_TRY(gy_planning_check(p->planning, err));
     GY_ASSERT(gy_promises_sync(p));
     p->schedule->bound = p->bound.time;
     p->schedule->bound_by = p->bound.by;
     p->schedule->bytes_needed = (uint64_t)p->bound.bytes;
-    return predict(p->schedule, err);
+    GY_TRY(predict(p->schedule, err));
+    gy_planning_plan(p->planning, o->part ? 0 : p->schedule->makespan);
+    return GANTRY_OK;
 }
 
 /* A schedule that the checker refuses is a mistake of the scheduler, whatever the graph. */

@@ -15,6 +15,7 @@
 #include "scheduler/place/gaps.h"
 #include "scheduler/place/inputs.h"
 #include "scheduler/place/links.h"
+#include "scheduler/plan/planning.h"
 #include "scheduler/plan/share.h"
 
 static uint32_t node_of(const gy_plan *p, uint32_t task)
@@ -114,6 +115,7 @@ static void hold_group(gy_plan *p, uint32_t node, uint32_t device)
 gantry_status gy_place_at(gy_plan *p, uint32_t task, const gy_try *t, gantry_error *err)
 {
     uint32_t node = node_of(p, task);
+    GY_TRY(gy_planning_check(p->planning, err));
     if (task == p->attempt->watch)
         look_around(p, task, t);
     /* First: a try that ran out of memory has no other way to say so than to end never. */

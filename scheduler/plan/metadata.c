@@ -28,19 +28,14 @@ bool gy_plan_add_bounds(gantry_schedule *s, const gy_buffer *b)
 static bool add_value(gy_plan *p, uint32_t value)
 {
     gantry_schedule *s = p->schedule;
-    const gy_value *v = &p->flow->value[value];
-    const gy_buffer *b = &p->graph->buffers.at[v->buffer];
-    gy_schedule_value new = { .buffer = v->buffer, .generation = v->generation, .rows = b->rows };
-    new.row_bytes = b->row_bytes;
-    if (v->generation) {
-        new.name = s->values.at[v->buffer].name;
-        new.offset = s->values.at[v->buffer].offset;
-    } else {
-        new.name = gy_arena_strdup(&s->arena, b->name);
-        new.offset = b->tile_offset ? copy_rows(s, b->tile_offset, b->rows + 1) : NULL;
-        if (!new.name || (b->tile_offset && !new.offset))
-            return false;
-    }
+    gy_schedule_value new = gy_schedule_value_of(p->graph, p->flow, value);
+    const gy_schedule_value *own = new.generation ? &s->values.at[new.buffer] : NULL;
+    const int64_t *offset = new.offset;
+    new.name = own ? own->name : gy_arena_strdup(&s->arena, new.name);
+    if (offset)
+        new.offset = own ? own->offset : copy_rows(s, offset, new.rows + 1);
+    if (!new.name || (offset && !new.offset))
+        return false;
     return gy_vec_push(&s->values, new);
 }
 

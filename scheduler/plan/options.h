@@ -9,6 +9,7 @@
 #include "schedule/schedule.h"
 #include "scheduler/plan/attempt.h"
 #include "scheduler/plan/known.h"
+#include "scheduler/plan/planning.h"
 
 /* Ways to cut automatic splits, in the order of gy_balance_words; CHOSEN: the one whose schedule is predicted to be
  * fastest. */
@@ -34,6 +35,8 @@ typedef struct gy_options {
     int32_t in_flight; /* starts that may overlap; 0: chosen */
     int64_t unroll;    /* nodes that loops unroll to at most */
     uint64_t seed;
+    gy_planning *planning; /* borrowed; NULL: nobody asks how far it is */
+    bool part;             /* the graph is one of several phases: its makespan is not that of the whole */
     gy_known_plans *known; /* of one of the graphs, on this machine; borrowed; NULL: there are none */
 } gy_options;
 

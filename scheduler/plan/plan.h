@@ -185,13 +185,14 @@ typedef struct gy_plan {
                                      NULL: none */
     struct gy_placings *placings; /* where the policy has placed the tasks before; borrowed; NULL: none are kept */
     struct gy_packings
-        *packings;          /* that other plans of the graph searched, and this one; borrowed; NULL: none are kept */
-    gy_known_plans *known;  /* plans of the graph whose end is known; borrowed; NULL: none are kept */
-    gy_plan_end end;        /* how the plan ended */
-    bool recalled;          /* as a known plan did: it was not carried through */
-    gy_attempt recalled_as; /* what was asked of it then */
-    struct gy_net *net;     /* room to time collectives in: collective.h */
-    gy_arena arena;         /* small things of all passes */
+        *packings; /* that other plans of the graph searched, and this one; borrowed; NULL: none are kept */
+    struct gy_planning *planning; /* that its steps count in; borrowed; NULL: none */
+    gy_known_plans *known;        /* plans of the graph whose end is known; borrowed; NULL: none are kept */
+    gy_plan_end end;              /* how the plan ended */
+    bool recalled;                /* as a known plan did: it was not carried through */
+    gy_attempt recalled_as;       /* what was asked of it then */
+    struct gy_net *net;           /* room to time collectives in: collective.h */
+    gy_arena arena;               /* small things of all passes */
 } gy_plan;
 
 /* ---- questions that several passes ask ---- */

@@ -2,6 +2,7 @@
 #include "scheduler/search/anneal.h"
 
 #include "base/error.h"
+#include "scheduler/plan/planning.h"
 #include <string.h>
 
 #define HALVINGS  8  /* of the temperature in a run */
@@ -262,7 +263,8 @@ void gy_anneal_run(gy_anneal *a, gy_candidate *c, uint64_t budget, gy_ticks heat
     gy_ticks now = decode_all(a);
     if (now < c->model)
         save(a, c, now);
-    for (uint64_t i = 0; i < budget && c->model > a->m->bound && make_step(a, &s); i++) {
+    for (uint64_t i = 0;
+         i < budget && c->model > a->m->bound && gy_planning_step(a->m->plan->planning) && make_step(a, &s); i++) {
         gy_ticks limit = now + gy_random_exponential(&a->random, cool(heat, i, budget));
         gy_ticks next = decode(a, &s, limit);
         if (next > limit) {

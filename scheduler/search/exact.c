@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "scheduler/cost/cost.h"
+#include "scheduler/plan/planning.h"
 #include <string.h>
 
 #define SEEN_BITS 18 /* slots of the table of states; a newer state takes the place of an older one */
@@ -253,7 +254,7 @@ static void visit(exact *x)
             save(x);
         return;
     }
-    x->stopped = x->stopped || x->states >= x->budget;
+    x->stopped = x->stopped || x->states >= x->budget || !gy_planning_step(x->m->plan->planning);
     if (x->stopped)
         return;
     x->states++;

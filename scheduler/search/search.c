@@ -184,6 +184,7 @@ static gantry_status solve(search *x, gantry_error *err)
     gantry_status status =
         gy_exact_run(&x->model, &x->now, asked ? STATES_ASKED : STATES_ANYWAY, &states, &proved, err);
     x->anneal.evaluations += states;
+    status = status ? status : gy_planning_check(x->f.t.options->planning, err);
     if (!status && asked && !proved)
         status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
                          "the optimum of %u tasks was not proved within %llu states; leave \"optimal\" off",
@@ -223,6 +224,7 @@ static gantry_status search_rounds(search *x, gantry_error *err)
 static gantry_status prepare(search *x, gantry_error *err)
 {
     GY_TRY(gy_plan_init(&x->plan, x->f.t.graph, x->f.t.machine, &gy_policy_replay, NULL, err));
+    x->plan.planning = x->f.t.options->planning;
     gantry_status status = gy_plan_prepare(&x->plan, err);
     if (status)
         gy_plan_free(&x->plan);

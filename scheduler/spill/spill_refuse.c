@@ -25,11 +25,9 @@ static void add_largest(const gy_spill *w, uint32_t memory, uint32_t i, gy_text 
     }
     for (uint32_t n = 0; n < count; n++) {
         const gy_instance *in = gy_spill_old(w, top[n]);
-        const gy_buffer *b = gy_lower_buffer(&w->lower, in->value);
         char size[32];
-        gy_text_printf(to, "%s%s", n ? ", " : "; largest: ", b->name);
-        if (in->first != 0 || in->last != b->rows)
-            gy_text_printf(to, "{%lld:%lld}", (long long)in->first, (long long)in->last);
+        gy_text_add(to, n ? ", " : "; largest: ");
+        gy_rows_text(to, w->p->graph, w->p->flow->value[in->value].buffer, in->first, in->last);
         gy_text_printf(to, " %s", gy_bytes_text(size, sizeof size, in->bytes));
     }
 }

@@ -67,21 +67,16 @@ static void add_label(drawing *d, const box *b, double y)
     size_t fits = width > 6 ? (size_t)((width - 6) / PER_CHARACTER) : 0;
     gy_text name = { 0 };
     write_name(&name, d->line->view->s, b->first);
-    const char *text = name.at ? name.at : "";
-    bool page = d->line->page, shown = b->ops == 1;
-    if (!page) {
-        text = short_name(text, fits);
-        shown = shown && fits > 0 && (gy_export_length(text) <= fits || fits >= 8);
-    }
+    const char *text = short_name(name.at ? name.at : "", fits);
     gy_text *to = &d->labels;
-    if (shown) {
+    if (b->ops == 1 && fits > 0 && (gy_export_length(text) <= fits || fits >= 8)) {
         gy_text_add(to, "<svg class=\"l\"");
         gy_line_number(to, "x", b->x);
         gy_line_number(to, "y", y);
         gy_line_number(to, "width", width);
         gy_text_printf(to, " height=\"%d\"%s><text class=\"label\" x=\"4\" y=\"14\">", GY_LINE_BOX,
                        width < 16 ? " display=\"none\"" : "");
-        gy_export_xml_name(to, text, page ? 0 : fits);
+        gy_export_xml_name(to, text, fits);
         gy_text_add(to, "</text></svg>\n");
     }
     to->failed = to->failed || name.failed;
@@ -170,7 +165,7 @@ static void add_layer(gy_line *line, const char *attributes, gy_text *layer)
 
 void gy_line_boxes(gy_line *line)
 {
-    drawing d = { .line = line, .most = line->page ? 30000 : 8000, .grain = line->page ? 0.1 : 1.5 };
+    drawing d = { .line = line, .most = 8000, .grain = 1.5 };
     gy_text_add(line->to, "<g class=\"zoom\">\n");
     for (size_t i = 0; i < line->rows.count; i++)
         if (line->rows.at[i].kind == GY_ROW_LANE)

@@ -19,7 +19,7 @@ static void move(gy_text *to, const char *how, double value)
 /* Steps closer than `grain` become one column as high as the highest of them. */
 static void add_path(gy_line *line, const gy_row *row, const gy_memory_profile *profile, uint64_t most)
 {
-    double grain = line->page ? 0.05 : 0.4;
+    const double grain = 0.4;
     gy_text *to = line->to;
     gy_text_add(to, "<path class=\"mem\" d=\"");
     move(to, "M", 0);

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#define MOST_NODES  400
 #define MOST_ENDS   150 /* more arrows from and to buffers hide the graph */
 #define MOST_LABELS 60  /* more labels on arrows cannot be told apart; tool tips stay */
 #define MOST_NAME   28
@@ -20,25 +19,19 @@ static bool is_map(const gantry_graph *g, const gy_node *n)
     return n->kernel != GY_NONE && g->kernels.at[n->kernel].maths;
 }
 
-/* The name that puts a node into a group, hence gives its colour: that of its kernel, else its id. */
-static const char *group_name(const gantry_graph *g, const gy_node *n)
-{
-    return n->kernel != GY_NONE && !is_map(g, n) ? g->kernels.at[n->kernel].manifest->name : n->id;
-}
-
 static bool is_named(const gy_node *n)
 {
     return n->kind == GY_NODE_KERNEL || n->kind == GY_NODE_LAUNCH || n->kind == GY_NODE_WORK;
 }
 
-static uint32_t group_of(gy_groups *groups, const gantry_graph *g, const gy_node *n)
+static uint32_t group_of(gy_groups *groups, const gy_node *n)
 {
     static const uint8_t of_kind[] = { [GY_NODE_HOST] = GY_GROUP_HOST,
                                        [GY_NODE_COPY] = GY_GROUP_COPY,
                                        [GY_NODE_FILL] = GY_GROUP_FILL,
                                        [GY_NODE_COLLECTIVE] = GY_GROUP_COLLECTIVE };
     if (is_named(n))
-        return gy_groups_of(groups, group_name(g, n));
+        return gy_groups_of(groups, n->id); /* as in pictures of schedules, which know no kernels */
     groups->used[of_kind[n->kind]]++;
     return of_kind[n->kind];
 }
@@ -70,7 +63,7 @@ static const char *kind_of(const gantry_graph *g, const gy_node *n)
     }
     if (is_map(g, n))
         return g->kernels.at[n->kernel].manifest->summary; /* its formulas */
-    return n->kernel != GY_NONE ? group_name(g, n) : names[n->kind];
+    return n->kernel != GY_NONE ? g->kernels.at[n->kernel].manifest->name : names[n->kind];
 }
 
 static void add_accesses(gy_text *to, const gantry_graph *g, const gy_node *n)
@@ -107,12 +100,16 @@ static void add_flag(gy_text *to, const gantry_graph *g, const gy_node *n)
     gy_text_free(&flag);
 }
 
-static void add_node(gy_text *to, gy_groups *groups, const gantry_graph *g, uint32_t index)
+static void add_box(gy_text *to, gy_groups *groups, const gy_fold *fold, const gy_fold_box *box)
 {
-    const gy_node *n = &g->nodes.at[index];
-    gy_colour colour = gy_group_colour(group_of(groups, g, n));
-    gy_text_printf(to, "  n%u [label=\"", index);
-    gy_export_dot_name(to, n->id, MOST_NAME);
+    char count[GY_EXPORT_SHORT];
+    const gantry_graph *g = fold->graph;
+    const gy_node *n = &g->nodes.at[box->first];
+    gy_colour colour = gy_group_colour(group_of(groups, n));
+    gy_text_printf(to, "  n%u [label=\"", box->first);
+    gy_export_dot_name(to, box->name, MOST_NAME);
+    if (box->nodes > 1)
+        gy_text_printf(to, " × %s", gy_export_count(count, box->nodes));
     const char *kind = kind_of(g, n);
     if (n->kind != GY_NODE_LAUNCH && n->kind != GY_NODE_WORK && strncmp(n->id, kind, strlen(kind)) != 0) {
         gy_text_add(to, "\\n");
@@ -120,7 +117,10 @@ static void add_node(gy_text *to, gy_groups *groups, const gantry_graph *g, uint
     }
     if (n->has_when)
         add_flag(to, g, n);
-    gy_text_printf(to, "\", %s, fillcolor=\"%s\", color=\"%s\", tooltip=\"", shape_of(n), colour.fill, colour.line);
+    gy_text_printf(to, "\", %s, fillcolor=\"%s\", color=\"%s\"%s%s, tooltip=\"", shape_of(n), colour.fill, colour.line,
+                   box->nodes > 1 ? ", peripheries=2" : "", box == fold->centre ? ", penwidth=2.6" : "");
+    if (box->nodes > 1)
+        gy_text_printf(to, "%s nodes, the first:\\n", gy_export_count(count, box->nodes));
     add_tip(to, g, n);
     gy_text_add(to, "\"];\n");
 }
@@ -147,32 +147,52 @@ static void open_inner(gy_text *to, const gantry_graph *g, uint32_t node)
     }
 }
 
-/* Closes the clusters of inner loops that the node, or what is shown, ends with. */
-static void close_inner(gy_text *to, const gantry_graph *g, uint32_t node, uint32_t shown)
+/* Closes the clusters of inner loops that the node ends with. */
+static void close_inner(gy_text *to, const gantry_graph *g, uint32_t node)
 {
     for (uint32_t i = g->nodes.at[node].inner; i != GY_NONE; i = g->inner.at[i].parent)
-        if (g->inner.at[i].last_node == node + 1 || node + 1 == shown)
+        if (g->inner.at[i].last_node == node + 1)
             gy_text_add(to, "  }\n");
 }
 
 /* Nodes of a loop are neighbours: a cluster opens at the first and closes behind the last. */
-static void add_nodes(gy_text *to, gy_groups *groups, const gantry_graph *g, uint32_t shown)
+static void add_loops(gy_text *to, gy_groups *groups, const gy_fold *fold)
 {
-    uint32_t open = GY_NONE;
-    for (uint32_t i = 0; i <= shown; i++) {
-        uint32_t loop = i < shown ? g->nodes.at[i].loop : GY_NONE;
+    const gantry_graph *g = fold->graph;
+    const uint32_t nodes = (uint32_t)g->nodes.count;
+    uint32_t open = GY_NONE, box = 0;
+    for (uint32_t i = 0; i <= nodes; i++) {
+        uint32_t loop = i < nodes ? g->nodes.at[i].loop : GY_NONE;
         if (i > 0)
-            close_inner(to, g, i - 1, shown);
+            close_inner(to, g, i - 1);
         if (loop != open && open != GY_NONE)
             gy_text_add(to, "  }\n");
         if (loop != open && loop != GY_NONE)
             open_cluster(to, loop, &g->loops.at[loop]);
         open = loop;
-        if (i < shown)
+        if (i < nodes)
             open_inner(to, g, i);
-        if (i < shown)
-            add_node(to, groups, g, i);
+        if (box < fold->box.count && fold->box.at[box].first == i)
+            add_box(to, groups, fold, &fold->box.at[box++]);
     }
+}
+
+static void add_clusters(gy_text *to, gy_groups *groups, const gy_fold *fold)
+{
+    for (uint32_t c = 0; c < fold->clusters.count; c++) {
+        gy_text_printf(to, "  subgraph cluster_%s%u {\n  label=\"", fold->by_device ? "device" : "family", c);
+        gy_export_dot_name(to, gy_names_at(&fold->clusters, c), MOST_NAME);
+        gy_text_add(to,
+                    "\"; labeljust=l; style=\"rounded,filled\"; fillcolor=\"#f1f4f7\"; color=\"#9aa5b1\"; fontsize=11; "
+                    "margin=10;\n");
+        for (size_t i = 0; i < fold->box.count; i++)
+            if (fold->box.at[i].cluster == c)
+                add_box(to, groups, fold, &fold->box.at[i]);
+        gy_text_add(to, "  }\n");
+    }
+    for (size_t i = 0; i < fold->box.count; i++)
+        if (fold->box.at[i].cluster == GY_NONE)
+            add_box(to, groups, fold, &fold->box.at[i]);
 }
 
 /* ---- buffers ---- */
@@ -197,7 +217,10 @@ static void add_end_arrow(gy_text *to, const gy_arrows *a, const gy_arrow *e, bo
 {
     gy_text region = { 0 };
     gy_access_text(&region, a->graph, &a->graph->access.at[e->access]);
-    gy_text_printf(to, input ? "  i%u -> n%u" : "  n%u -> o%u", e->from, e->to);
+    if (input)
+        gy_text_printf(to, "  i%u -> n%u", e->from, a->fold->box.at[e->to].first);
+    else
+        gy_text_printf(to, "  n%u -> o%u", a->fold->box.at[e->from].first, e->to);
     gy_text_add(to, " [color=\"#9aa5b1\", edgetooltip=\"");
     gy_export_dot_name(to, region.at ? region.at : "", 0);
     gy_text_add(to, "\"];\n");
@@ -230,8 +253,10 @@ static void add_arrow(gy_text *to, const gy_arrows *a, const gy_arrow *e, bool l
     gy_text what = { 0 };
     if (e->data)
         gy_arrow_text(&what, a, e);
+    if (e->data && a->fold->box.at[e->from].nodes + a->fold->box.at[e->to].nodes > 2)
+        gy_text_add(&what, ", …"); /* other nodes of the family hand over other regions */
     const char *text = what.at ? what.at : e->data ? "" : "order only";
-    gy_text_printf(to, "  n%u -> n%u [%s", e->from, e->to,
+    gy_text_printf(to, "  n%u -> n%u [%s", a->fold->box.at[e->from].first, a->fold->box.at[e->to].first,
                    e->carried ? "style=dashed, constraint=false, color=\"#6a3fa0\""
                    : e->data  ? "color=\"#55606c\""
                               : "style=dotted, color=\"#55606c\"");
@@ -271,9 +296,27 @@ static void add_legend(gy_text *to, const gy_arrows *a, const gy_groups *groups,
     gy_dot_legend_end(to);
 }
 
-static void add_title(gy_text *to, const gantry_graph *g, uint32_t shown)
+/* Where not all nodes have a box of their own. */
+static void add_note(gy_text *to, const gy_fold *fold)
 {
     char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
+    const size_t nodes = fold->graph->nodes.count;
+    if (fold->drawn == nodes && !fold->folded)
+        return;
+    gy_text_printf(to, "<tr><td align=\"left\"><font color=\"%s\">", GY_EXPORT_HOT);
+    if (fold->drawn < nodes)
+        gy_text_printf(to, "%s%s of %s nodes", fold->drawn < fold->wanted ? "first " : "",
+                       gy_export_count(a, fold->drawn), gy_export_count(b, nodes));
+    if (fold->folded)
+        gy_text_printf(to, "%s%s boxes: nodes whose ids differ in what is in brackets share one",
+                       fold->drawn < nodes ? " in " : "", gy_export_count(a, fold->box.count));
+    gy_text_add(to, "</font></td></tr>");
+}
+
+static void add_title(gy_text *to, const gy_fold *fold)
+{
+    const gantry_graph *g = fold->graph;
+    char a[GY_EXPORT_SHORT];
     const char *name = g->name && g->name[0] ? g->name : "graph";
     uint64_t bytes = 0;
     for (size_t i = 0; i < g->buffers.count; i++)
@@ -285,9 +328,7 @@ static void add_title(gy_text *to, const gantry_graph *g, uint32_t shown)
                    g->nodes.count == 1 ? "" : "s");
     gy_text_printf(to, " · %s buffer%s", gy_export_count(a, g->buffers.count), g->buffers.count == 1 ? "" : "s");
     gy_text_printf(to, " · %s</td></tr>", gy_bytes_text(a, sizeof a, bytes));
-    if (shown < g->nodes.count)
-        gy_text_printf(to, "<tr><td align=\"left\"><font color=\"%s\">first %s of %s nodes shown</font></td></tr>",
-                       GY_EXPORT_HOT, gy_export_count(a, shown), gy_export_count(b, g->nodes.count));
+    add_note(to, fold);
     gy_text_add(to, "<tr><td align=\"left\">");
 }
 
@@ -296,13 +337,16 @@ static void add_all(gy_text *to, const gy_arrows *a, gy_groups *groups)
     const gantry_graph *g = a->graph;
     bool ends = a->inputs.count + a->outputs.count > 0 && a->inputs.count + a->outputs.count <= MOST_ENDS;
     gy_text body = { 0 };
-    add_nodes(&body, groups, g, a->shown);
+    if (a->fold->by_device || a->fold->by_family)
+        add_clusters(&body, groups, a->fold);
+    else
+        add_loops(&body, groups, a->fold);
     if (ends)
         add_ends(&body, a);
     for (size_t i = 0; i < a->between.count; i++)
         add_arrow(&body, a, &a->between.at[i], a->between.count <= MOST_LABELS);
     gy_dot_begin(to, g->name ? g->name : "graph", "TB");
-    add_title(to, g, a->shown);
+    add_title(to, a->fold);
     add_legend(to, a, groups, ends);
     gy_text_add(to, "</td></tr></table>>;\n");
     if (body.at)
@@ -312,16 +356,17 @@ static void add_all(gy_text *to, const gy_arrows *a, gy_groups *groups)
     gy_text_free(&body);
 }
 
-void gy_export_graph_dot(gy_text *to, const gantry_graph *graph)
+void gy_export_graph_dot(gy_text *to, const gy_fold *fold)
 {
-    uint32_t shown = (uint32_t)(graph->nodes.count < MOST_NODES ? graph->nodes.count : MOST_NODES);
     gy_arrows arrows;
     gy_groups groups = { 0 };
-    for (uint32_t i = 0; i < shown; i++)
-        if (is_named(&graph->nodes.at[i]))
-            gy_groups_add(&groups, group_name(graph, &graph->nodes.at[i]), 1);
+    for (size_t i = 0; i < fold->box.count; i++) {
+        const gy_node *n = &fold->graph->nodes.at[fold->box.at[i].first];
+        if (is_named(n))
+            gy_groups_add(&groups, n->id, fold->box.at[i].nodes);
+    }
     gy_groups_rank(&groups);
-    if (gy_arrows_make(&arrows, graph, shown))
+    if (gy_arrows_make(&arrows, fold))
         add_all(to, &arrows, &groups);
     else
         to->failed = true;

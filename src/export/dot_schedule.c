@@ -345,9 +345,9 @@ static void add_title(gy_text *to, const gy_view *view, uint32_t shown)
     gy_text_add(to,
                 "  label=<<table border=\"0\" cellspacing=\"2\"><tr><td align=\"left\"><font point-size=\"18\"><b>");
     gy_export_xml_name(to, s->graph_name ? s->graph_name : "schedule", 60);
-    gy_text_add(to, "</b>&#160;on "); /* viewers drop a plain blank at the beginning of a text of an SVG */
+    gy_text_add(to, " on "); /* all of it bold: renderers lose a blank between texts of two faces */
     gy_export_xml_name(to, s->machine->name, 60);
-    gy_text_add(to, "</font></td></tr><tr><td align=\"left\">");
+    gy_text_add(to, "</b></font></td></tr><tr><td align=\"left\">");
     gy_export_xml_name(to, line.at ? line.at : "", 0);
     gy_text_add(to, "</td></tr>");
     add_notes(to, view, shown);

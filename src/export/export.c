@@ -3,8 +3,10 @@
 #include "export/export.h"
 
 #include "base/error.h"
+#include "base/versioned.h"
+#include "export/fold.h"
 
-static gantry_status hand_over(gy_text *made, char **text, size_t *length, gantry_error *err)
+gantry_status gy_export_hand_over(gy_text *made, char **text, size_t *length, gantry_error *err)
 {
     size_t bytes;
     char *at = gy_text_take(made, &bytes);
@@ -16,6 +18,27 @@ static gantry_status hand_over(gy_text *made, char **text, size_t *length, gantr
     return GANTRY_OK;
 }
 
+gantry_status gantry_graph_draw(const gantry_graph *graph, const gantry_drawing_options *options, char **text,
+                                size_t *length, gantry_error *err)
+{
+    gantry_drawing_options all = GANTRY_DRAWING_OPTIONS_INIT;
+    GY_NEED(graph, err);
+    GY_NEED(text, err);
+    GY_TRY(gy_struct_read(&all, sizeof all, options, "gantry_drawing_options", err));
+    GY_TRY(gy_struct_reserved(all.reserved, "gantry_drawing_options", err));
+    if (!graph->sealed || !graph->flow)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "the graph is not checked yet; call gantry_graph_check first");
+    gy_fold fold;
+    gy_text made = { 0 };
+    gantry_status status = gy_fold_make(&fold, graph, &all, err);
+    if (!status) {
+        gy_export_graph_dot(&made, &fold);
+        status = gy_export_hand_over(&made, text, length, err);
+    }
+    gy_fold_free(&fold);
+    return status;
+}
+
 gantry_status gantry_graph_export(const gantry_graph *graph, gantry_format format, char **text, size_t *length,
                                   gantry_error *err)
 {
@@ -25,11 +48,7 @@ gantry_status gantry_graph_export(const gantry_graph *graph, gantry_format forma
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "a graph can be written as GANTRY_DOT only, not as format %d; schedule it for the others",
                        (int)format);
-    if (!graph->sealed || !graph->flow)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "the graph is not checked yet; call gantry_graph_check first");
-    gy_text made = { 0 };
-    gy_export_graph_dot(&made, graph);
-    return hand_over(&made, text, length, err);
+    return gantry_graph_draw(graph, NULL, text, length, err);
 }
 
 static bool write_format(gy_text *to, const gy_view *view, gantry_format format)
@@ -39,7 +58,7 @@ static bool write_format(gy_text *to, const gy_view *view, gantry_format format)
         gy_export_schedule_dot(to, view);
         return true;
     case GANTRY_SVG:
-        gy_export_svg(to, view, false);
+        gy_export_svg(to, view);
         return true;
     case GANTRY_HTML:
         gy_export_html(to, view);
@@ -76,7 +95,7 @@ gantry_status gantry_schedule_export(const gantry_schedule *schedule, gantry_for
         return status;
     gy_text made = { 0 };
     if (write_format(&made, &view, format))
-        status = hand_over(&made, text, length, err);
+        status = gy_export_hand_over(&made, text, length, err);
     else
         status = gy_fail(err, GANTRY_E_INVALID, NULL,
                          "%d is not a format; the formats are GANTRY_DOT (%d) to GANTRY_REPORT (%d)", (int)format,

@@ -11,6 +11,8 @@
 
 #include "schedule/schedule.h"
 
+struct gy_fold;
+
 /* ---- numbers and names (write.c) ---- */
 
 #define GY_EXPORT_SHORT 48 /* room for any of the texts below */
@@ -67,12 +69,11 @@ typedef struct gy_groups {
     gy_names names;
     GY_VEC(uint64_t) weight;                             /* per name */
     uint64_t used[GY_GROUP_FIRST_NAME + GY_GROUP_NAMES]; /* items per group */
-    uint32_t top[GY_GROUP_NAMES];                        /* names with a colour, by weight */
-    uint32_t tops;
+    uint32_t top[GY_GROUP_NAMES];                        /* by colour: its name; GY_NO_NAME */
     bool failed;
 } gy_groups;
 
-/* First every name with its weight, then gy_groups_rank, then gy_groups_of. */
+/* The colours of nodes in every picture. First every name with its weight, then gy_groups_rank, then gy_groups_of. */
 void gy_groups_add(gy_groups *g, const char *name, uint64_t weight);
 void gy_groups_rank(gy_groups *g);
 /* The group of a name; counts it as used. */
@@ -140,10 +141,13 @@ gy_route_traffic *gy_route_traffic_make(const gantry_schedule *s);
 
 /* ---- formats ---- */
 
-void gy_export_graph_dot(gy_text *to, const gantry_graph *graph);
+/* A text as the public functions give it; frees `made` in any case. */
+gantry_status gy_export_hand_over(gy_text *made, char **text, size_t *length, gantry_error *err);
+
+void gy_export_graph_dot(gy_text *to, const struct gy_fold *fold);
 void gy_export_schedule_dot(gy_text *to, const gy_view *view);
-void gy_export_svg(gy_text *to, const gy_view *view, bool page); /* page: for HTML, zoomable */
-void gy_export_html(gy_text *to, const gy_view *view);
+void gy_export_svg(gy_text *to, const gy_view *view);
+void gy_export_html(gy_text *to, const gy_view *view); /* page/page.c */
 void gy_export_chrome(gy_text *to, const gy_view *view);
 void gy_export_summary(gy_text *to, const gy_view *view);
 void gy_export_report(gy_text *to, const gy_view *view);

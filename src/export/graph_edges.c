@@ -39,16 +39,17 @@ static bool add_dependency(gy_arrows *a, gy_map *seen, uint32_t from, uint32_t t
     int64_t first, last;
     gy_node_partners(a->graph, &a->graph->nodes.at[y->node], &a->graph->nodes.at[x->node], y->iteration, &first, &last);
     bool carried = x->iteration < first || x->iteration >= last;
+    uint32_t tail = a->fold->of[x->node], head = a->fold->of[y->node];
     /* The first two iterations show what all do. */
-    if (x->node >= a->shown || y->node >= a->shown || y->iteration > 1 || (!carried && y->iteration > 0))
+    if (tail == GY_NONE || head == GY_NONE || y->iteration > 1 || (!carried && y->iteration > 0))
         return true;
-    uint64_t key = ((uint64_t)x->node << 32 | y->node) << 1 | carried, index;
+    uint64_t key = ((uint64_t)tail << 32 | head) << 1 | carried, index;
     if (gy_map_get(seen, key, &index)) {
         a->between.at[index].data = a->between.at[index].data || (kinds & GY_DEP_DATA);
         return true;
     }
     gy_arrow arrow = {
-        .from = x->node, .to = y->node, .tasks = { from, to }, .data = (kinds & GY_DEP_DATA) != 0, .carried = carried
+        .from = tail, .to = head, .tasks = { from, to }, .data = (kinds & GY_DEP_DATA) != 0, .carried = carried
     };
     return gy_map_put(seen, key, a->between.count) && gy_vec_push(&a->between, arrow);
 }
@@ -65,12 +66,17 @@ static bool collect_dependencies(gy_arrows *a)
     return fine;
 }
 
+static uint32_t boxes(const gy_arrows *a)
+{
+    return (uint32_t)a->fold->box.count;
+}
+
 /* Marks what `from` reaches through arrows of data within an iteration; nodes are in topological order. */
 static void reach(const gy_arrows *a, uint32_t from, uint8_t *reached, const uint32_t *first)
 {
-    for (uint32_t i = 0; i < a->shown; i++)
+    for (uint32_t i = 0; i < boxes(a); i++)
         reached[i] = i == from;
-    for (uint32_t n = from; n < a->shown; n++)
+    for (uint32_t n = from; n < boxes(a); n++)
         for (uint32_t e = first[n]; reached[n] && e < first[n + 1]; e++)
             if (a->between.at[e].data && !a->between.at[e].carried)
                 reached[a->between.at[e].to] = 1;
@@ -86,17 +92,17 @@ static int by_from(const void *x, const void *y)
 
 static bool drop_implied(gy_arrows *a)
 {
-    uint8_t *reached = gy_calloc(a->shown, 1);
-    uint32_t *first = gy_calloc((size_t)a->shown + 1, sizeof *first);
+    uint8_t *reached = gy_calloc(boxes(a) + 1, 1);
+    uint32_t *first = gy_calloc((size_t)boxes(a) + 1, sizeof *first);
     bool fine = reached && first;
     if (fine) {
         if (a->between.count > 0)
             qsort(a->between.at, a->between.count, sizeof *a->between.at, by_from);
         for (size_t i = 0; i < a->between.count; i++)
             first[a->between.at[i].from + 1]++;
-        for (uint32_t i = 0; i < a->shown; i++)
+        for (uint32_t i = 0; i < boxes(a); i++)
             first[i + 1] += first[i];
-        for (uint32_t n = 0; n < a->shown; n++) {
+        for (uint32_t n = 0; n < boxes(a); n++) {
             reach(a, n, reached, first);
             for (uint32_t e = first[n]; e < first[n + 1]; e++)
                 if (!a->between.at[e].data && !a->between.at[e].carried && reached[a->between.at[e].to])
@@ -149,16 +155,17 @@ static bool add_ends(gy_arrows *a, uint32_t task, const uint32_t *output)
 {
     const gantry_graph *g = a->graph;
     const gy_task *t = &g->flow->task[task];
+    uint32_t box = a->fold->of[t->node];
     for (uint32_t k = 0; k < g->nodes.at[t->node].accesses; k++) {
         const gy_access *access = access_of(g, t, k);
         uint32_t buffer = access->buffer, value = value_of(g, t, k);
         gy_arrow arrow = {
-            .from = buffer, .to = t->node, .tasks = { task, task }, .access = g->flow->access[t->access + k].access
+            .from = buffer, .to = box, .tasks = { task, task }, .access = g->flow->access[t->access + k].access
         };
         bool has_contents = g->buffers.at[buffer].cls != GANTRY_TEMP && value == g->flow->entry[buffer];
         if (is_read(access) && has_contents && !comes_from_task(g, task, k) && !gy_vec_push(&a->inputs, arrow))
             return false;
-        arrow.from = t->node;
+        arrow.from = box;
         arrow.to = output[value] - 1;
         if (is_write(access) && output[value] > 0 && !goes_on(g, task, k) && !gy_vec_push(&a->outputs, arrow))
             return false;
@@ -170,7 +177,7 @@ static bool add_ends(gy_arrows *a, uint32_t task, const uint32_t *output)
 static bool collect_ends(gy_arrows *a)
 {
     const gy_flow *f = a->graph->flow;
-    if (a->shown < a->graph->nodes.count || f->tasks > 4096)
+    if (!a->fold->whole || f->tasks > 4096)
         return true;
     uint32_t *output = gy_calloc(f->values, sizeof *output);
     bool fine = output != NULL;
@@ -183,10 +190,28 @@ static bool collect_ends(gy_arrows *a)
     return fine;
 }
 
-bool gy_arrows_make(gy_arrows *arrows, const gantry_graph *graph, uint32_t shown)
+/* Each pair of a buffer and a box once: of a family many nodes read the same buffer. */
+static void drop_repeated(gy_arrow *at, size_t *count)
 {
-    *arrows = (gy_arrows){ .graph = graph, .shown = shown };
-    return collect_dependencies(arrows) && drop_implied(arrows) && collect_ends(arrows);
+    size_t kept = 0;
+    if (*count > 0)
+        qsort(at, *count, sizeof *at, by_from);
+    for (size_t i = 0; i < *count; i++)
+        if (kept == 0 || by_from(&at[kept - 1], &at[i]) != 0)
+            at[kept++] = at[i];
+    *count = kept;
+}
+
+bool gy_arrows_make(gy_arrows *arrows, const gy_fold *fold)
+{
+    *arrows = (gy_arrows){ .graph = fold->graph, .fold = fold };
+    if (!collect_dependencies(arrows) || (!fold->folded && !drop_implied(arrows)) || !collect_ends(arrows))
+        return false;
+    if (fold->folded) {
+        drop_repeated(arrows->inputs.at, &arrows->inputs.count);
+        drop_repeated(arrows->outputs.at, &arrows->outputs.count);
+    }
+    return true;
 }
 
 void gy_arrow_text(gy_text *to, const gy_arrows *arrows, const gy_arrow *arrow)

@@ -3,6 +3,8 @@
  * they are dark enough on white (3:1 at least), as fills light enough to write on. */
 #include "export/export.h"
 
+#include "base/map.h"
+
 #include <string.h>
 
 static const gy_colour palette[] = {
@@ -52,19 +54,33 @@ void gy_groups_add(gy_groups *g, const char *name, uint64_t weight)
         g->weight.at[index] += weight;
 }
 
-/* Selection of the few largest; ties go to the name seen first. */
+/* The largest name without a colour; ties go to the name seen first. */
+static uint32_t next_largest(const gy_groups *g)
+{
+    uint32_t best = GY_NO_NAME;
+    for (uint32_t i = 0; i < g->weight.count; i++) {
+        bool taken = false;
+        for (uint32_t k = 0; k < GY_GROUP_NAMES; k++)
+            taken = taken || g->top[k] == i;
+        if (!taken && (best == GY_NO_NAME || g->weight.at[i] > g->weight.at[best]))
+            best = i;
+    }
+    return best;
+}
+
+/* A name has its colour by its letters, so that it is the same in every picture; where a name of more weight has that
+ * already, the next free one. */
 void gy_groups_rank(gy_groups *g)
 {
-    for (g->tops = 0; g->tops < GY_GROUP_NAMES && g->tops < g->weight.count; g->tops++) {
-        uint32_t best = GY_NO_NAME;
-        for (uint32_t i = 0; i < g->weight.count; i++) {
-            bool taken = false;
-            for (uint32_t k = 0; k < g->tops; k++)
-                taken = taken || g->top[k] == i;
-            if (!taken && (best == GY_NO_NAME || g->weight.at[i] > g->weight.at[best]))
-                best = i;
-        }
-        g->top[g->tops] = best;
+    for (uint32_t k = 0; k < GY_GROUP_NAMES; k++)
+        g->top[k] = GY_NO_NAME;
+    for (uint32_t n = 0; n < GY_GROUP_NAMES && n < g->weight.count; n++) {
+        uint32_t name = next_largest(g);
+        const char *text = gy_names_at(&g->names, name);
+        uint32_t k = (uint32_t)(gy_hash_bytes(text, strlen(text), 0) % GY_GROUP_NAMES);
+        while (g->top[k] != GY_NO_NAME)
+            k = (k + 1) % GY_GROUP_NAMES;
+        g->top[k] = name;
     }
 }
 
@@ -75,8 +91,8 @@ uint32_t gy_groups_of(gy_groups *g, const char *name)
     uint32_t index = stem.failed ? GY_NO_NAME : gy_names_find(&g->names, stem.at), group = GY_GROUP_OTHER;
     g->failed = g->failed || stem.failed;
     gy_text_free(&stem);
-    for (uint32_t k = 0; k < g->tops; k++)
-        if (g->top[k] == index)
+    for (uint32_t k = 0; k < GY_GROUP_NAMES; k++)
+        if (index != GY_NO_NAME && g->top[k] == index)
             group = GY_GROUP_FIRST_NAME + k;
     g->used[group]++;
     return group;

@@ -280,18 +280,16 @@ static void add_body(gy_line *line)
     add_notes(line);
 }
 
-void gy_export_svg(gy_text *to, const gy_view *view, bool page)
+void gy_export_svg(gy_text *to, const gy_view *view)
 {
     gy_text body = { 0 };
-    gy_line line = { .to = &body, .view = view, .page = page };
+    gy_line line = { .to = &body, .view = view };
     add_title(&line);
     line.bottom = add_legend(&line, 74);
     add_body(&line);
     gy_text_printf(to, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\"", GY_LINE_WIDTH,
                    (int)line.bottom + 12);
-    if (!page)
-        gy_text_printf(to, " width=\"%d\" height=\"%d\"", GY_LINE_WIDTH, (int)line.bottom + 12);
-    gy_text_add(to, " role=\"img\">\n");
+    gy_text_printf(to, " width=\"%d\" height=\"%d\" role=\"img\">\n", GY_LINE_WIDTH, (int)line.bottom + 12);
     add_style(to);
     gy_text_printf(to, "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", GY_LINE_WIDTH, (int)line.bottom + 12);
     if (body.at)

@@ -21,7 +21,6 @@ typedef struct gy_row {
 typedef struct gy_line {
     gy_text *to;
     const gy_view *view;
-    bool page; /* in a page that can zoom: more detail, labels uncut */
     GY_VEC(gy_row) rows;
     double top, bottom; /* of the plot */
     size_t lanes, lanes_shown;

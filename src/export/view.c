@@ -169,11 +169,17 @@ static void offer_lane_order(gy_view *view, uint32_t *last)
     }
 }
 
-/* ---- copies that waited for a copy engine: for the first copy of their device that ended just then ---- */
+/* ---- ops that waited for their device, or its copy engines: for the first that ended there just then ---- */
+
+static bool has_engine(const gy_op *op)
+{
+    return op->lanes > 0 && op->kind != GY_OP_COLLECTIVE;
+}
 
 static uint64_t engine_key(const gantry_schedule *s, uint32_t op, gy_ticks time)
 {
-    return (uint64_t)time * s->machine->devices + gy_view_device(s, &s->ops.at[op]);
+    bool copies = gy_op_is_copy(&s->ops.at[op]);
+    return ((uint64_t)time * s->machine->devices + gy_view_device(s, &s->ops.at[op])) * 2 + copies;
 }
 
 static bool note_ends(gy_map *ends, const gantry_schedule *s)
@@ -181,8 +187,8 @@ static bool note_ends(gy_map *ends, const gantry_schedule *s)
     uint64_t before;
     for (uint32_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
-        if (gy_op_is_copy(op) && op->lanes > 0 && op->start < op->end &&
-            !gy_map_get(ends, engine_key(s, i, op->end), &before) && !gy_map_put(ends, engine_key(s, i, op->end), i))
+        if (has_engine(op) && op->start < op->end && !gy_map_get(ends, engine_key(s, i, op->end), &before) &&
+            !gy_map_put(ends, engine_key(s, i, op->end), i))
             return false;
     }
     return true;
@@ -191,7 +197,7 @@ static bool note_ends(gy_map *ends, const gantry_schedule *s)
 static uint32_t engine_cause(const gy_map *ends, const gantry_schedule *s, uint32_t op)
 {
     uint64_t from;
-    bool waited = gy_op_is_copy(&s->ops.at[op]) && s->ops.at[op].lanes > 0 && s->ops.at[op].start > 0;
+    bool waited = has_engine(&s->ops.at[op]) && s->ops.at[op].start > 0;
     return waited && gy_map_get(ends, engine_key(s, op, s->ops.at[op].start), &from) ? (uint32_t)from : GY_NONE;
 }
 

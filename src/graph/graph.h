@@ -336,7 +336,21 @@ uint64_t gy_graph_hash(const gantry_graph *graph, bool *ok);
 /* The text of a region as the graph format writes it: "x", "x[3]", "x[1:4]", "x{0:10}", "x[2]~1", "x[0]~0:1",
  * "A[1][2]". Appends. */
 void gy_access_text(gy_text *to, const gantry_graph *graph, const gy_access *access);
-/* Rows [first, last) of a buffer in the same way; of a tiled buffer the tile `first`. */
+/* Rows of a buffer, as reports, traces, drawings and messages call them. */
+typedef struct gy_named_rows {
+    const char *name;
+    uint32_t generation; /* of a value that a loop carries; 0: the buffer itself */
+    int64_t rows;
+    int32_t axes;              /* of a tiled buffer, whose rows are its tiles; 0: it is not tiled */
+    const int64_t *tiles;      /* tiled: along each of GANTRY_TILE_AXES axes, 1 behind the last */
+    int64_t parts;             /* 0: not split */
+    const int64_t *part_first; /* split: parts + 1 bounds */
+} gy_named_rows;
+/* Rows [first, last) by the names that a graph may use for them: "x" for all; tiles "A[3][0]", "A[1][0:2]", and
+ * "A[0][3]..[2][0]" for those from one to another that are no box; parts "x[3]", "x[1:4]"; else "x{10:20}". Of a later
+ * generation "x@2[3]". Appends. */
+void gy_named_rows_text(gy_text *to, const gy_named_rows *names, int64_t first, int64_t last);
+/* The same for a buffer of a graph. */
 void gy_rows_text(gy_text *to, const gantry_graph *graph, uint32_t buffer, int64_t first, int64_t last);
 /* The same for the list of tiles that begins at `access`: "A[1][0:3]". Returns how many accesses it is made of (1 where
  * it is no list). `count` accesses are there at most. */

@@ -10,10 +10,27 @@
 #include <strings.h>
 #include <unistd.h>
 
-bool gy_images_named(const char *pattern)
+static const gy_image_format formats[] = {
+    { "JPEG", { ".jpg", ".jpeg" }, "gantry-jpeg", "libturbojpeg0-dev" },
+    { "PNG", { ".png", NULL }, "gantry-png", "libpng-dev" },
+};
+
+/* NULL: none has names that end so. */
+static const gy_image_format *format_of(const char *pattern)
 {
     const char *ending = strrchr(pattern, '.');
-    return ending && ending > pattern && (strcasecmp(ending, ".jpg") == 0 || strcasecmp(ending, ".jpeg") == 0);
+    if (!ending || ending == pattern)
+        return NULL;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        for (int k = 0; k < 2 && formats[i].ending[k]; k++)
+            if (strcasecmp(ending, formats[i].ending[k]) == 0)
+                return &formats[i];
+    return NULL;
+}
+
+bool gy_images_named(const char *pattern)
+{
+    return format_of(pattern) != NULL;
 }
 
 static int by_name(const void *a, const void *b)
@@ -44,7 +61,7 @@ static gantry_status find_matches(gy_images *images, const char *pattern, gantry
     gantry_status status = GANTRY_OK;
     if (failed == GLOB_NOMATCH || (!failed && found.gl_pathc == 0))
         status = gy_fail(err, GANTRY_E_IO, NULL,
-                         "%s: no file has such a name; name a .jpg file or a pattern of some (*)", pattern);
+                         "%s: no file has such a name; name a .jpg or .png file or a pattern of some (*)", pattern);
     else if (failed == GLOB_ABORTED)
         status = gy_fail(err, GANTRY_E_IO, NULL, "%s: a folder of the pattern cannot be read", pattern);
     else if (failed || !add_paths(images, found.gl_pathv, found.gl_pathc))
@@ -65,12 +82,13 @@ static gantry_status find_paths(gy_images *images, const char *pattern, gantry_e
 
 static gantry_status find_decoder(gy_images *images, const char *pattern, gantry_error *err)
 {
+    const gy_image_format *f = images->format = format_of(pattern);
     gantry_error why = { 0 };
-    if (gy_module_open(&images->module, "gantry-jpeg", &why)) {
+    if (gy_module_open(&images->module, f->module, &why)) {
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
-                       "%s: JPEG files are read by gantry-jpeg.so, which cannot be used here (%s); build Gantry where "
-                       "libturbojpeg0-dev is installed, or convert the images to one .npy file",
-                       pattern, why.text);
+                       "%s: %s files are read by %s.so, which cannot be used here (%s); build Gantry where %s is "
+                       "installed, or convert the images to one .npy file",
+                       pattern, f->name, f->module, why.text, f->package);
     }
     images->decoder = images->module.table;
     return GANTRY_OK;

@@ -8,7 +8,7 @@
 #include "base/thread.h"
 #include <inttypes.h>
 
-#define MOST_BYTES (UINT64_C(1) << 30) /* of one file: a JPEG file holds at most 65,535 x 65,535 pixels */
+#define MOST_BYTES (UINT64_C(1) << 30) /* of one file */
 
 enum { MOST_THREADS = 256 };
 
@@ -24,16 +24,17 @@ typedef struct reading {
     gantry_status status;
 } reading;
 
-static gantry_status fail_damaged(const char *path, const char *why, gantry_error *err)
+static gantry_status fail_damaged(const gy_images *images, size_t i, const char *why, gantry_error *err)
 {
-    return gy_fail(err, GANTRY_E_IO, NULL, "%s: cannot be read as JPEG: %s; save it anew, or leave it out", path, why);
+    return gy_fail(err, GANTRY_E_IO, NULL, "%s: cannot be read as %s: %s; save it anew, or leave it out",
+                   images->path[i], images->format->name, why);
 }
 
 static gantry_status look(const gy_images *images, size_t i, const char *data, size_t length, gy_image_size *image,
                           gantry_error *err)
 {
     char why[GY_DECODER_WHY];
-    return images->decoder->look(data, length, image, why) ? GANTRY_OK : fail_damaged(images->path[i], why, err);
+    return images->decoder->look(data, length, image, why) ? GANTRY_OK : fail_damaged(images, i, why, err);
 }
 
 gantry_status gy_images_look(const gy_images *images, size_t i, gy_image_size *image, gantry_error *err)
@@ -72,8 +73,7 @@ static gantry_status decode(const reading *r, size_t i, const char *data, size_t
     GY_TRY(look(r->images, i, data, length, &seen, err));
     GY_TRY(check_size(r, i, &seen, err));
     void *to = r->to + i * (size_t)(w->height * w->width * w->channels);
-    return r->images->decoder->decode(data, length, w, to, why) ? GANTRY_OK
-                                                                : fail_damaged(r->images->path[i], why, err);
+    return r->images->decoder->decode(data, length, w, to, why) ? GANTRY_OK : fail_damaged(r->images, i, why, err);
 }
 
 static gantry_status read_one(const reading *r, size_t i, gantry_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Dense linear algebra behind the host versions of gemm, potrf, trsm, syrk, getrf and getrs: a table of functions. A
- * slow plain C table is always there; gantry-blas.so brings one that calls OpenBLAS. Matrices are in C order, `ld*`
+ * Dense linear algebra behind the host versions of gemm, potrf, trsm, syrk, getrf, getrs and qr: a table of functions.
+ * A slow plain C table is always there; gantry-blas.so brings one that calls OpenBLAS. Matrices are in C order, `ld*`
  * elements from row to row; dtype is GANTRY_F32 or GANTRY_F64 (the plain gemm takes f16 and bf16 too, adding in float).
  */
 #ifndef GY_KERNEL_LINALG_H
@@ -30,6 +30,12 @@ typedef struct gy_linalg {
     int32_t (*getrf)(gantry_dtype dtype, gy_matrix a, int32_t *pivots);
     /* b = U^-1 L^-1 b of such factors; rows of b were exchanged before. */
     void (*getrs)(gantry_dtype dtype, gy_matrix a, gy_matrix b);
+    /* a, with at least as many rows as columns, becomes R in its upper triangle and, below it, the vectors of its
+     * reflections, whose first elements are 1; tau has their factors, one a column, of the dtype. 0, or below 0 what
+     * LAPACKE says: no memory, or a number that is none. */
+    int32_t (*geqrf)(gantry_dtype dtype, gy_matrix a, void *tau);
+    /* Such an a becomes Q, as large as it; tau may be written to. The result as geqrf's. */
+    int32_t (*orgqr)(gantry_dtype dtype, gy_matrix a, void *tau);
 } gy_linalg;
 
 /* gantry-blas.so (base/module.h), and the table to use. */

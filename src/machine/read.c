@@ -337,14 +337,16 @@ static gantry_status read_model(gy_machine_reader *r, const gy_json_at *root)
 /* Heading and sizes; makes the machine. */
 static gantry_status read_frame(gy_machine_reader *r, const gy_json_at *root, gy_json_at list[3])
 {
-    static const char *const keys[] = { "gantry_machine", "name",   "source",      "notes",   "memories",    "devices",
-                                        "resources",      "routes", "collectives", "kernels", "calibration", "model" };
-    const char *name = NULL;
+    static const char *const keys[] = { "gantry_machine", "name",      "source", "notes",       "memories",
+                                        "devices",        "resources", "routes", "collectives", "kernels",
+                                        "calibration",    "model",     "$schema" };
+    const char *name = NULL, *schema = NULL; /* the schema is for editors: it is not read */
     int64_t version;
     gantry_status status = GANTRY_OK;
     if (json_is_object(root->value)) /* nothing is told of another kind of file, which has other keys */
         status = gy_json_int(root, "gantry_machine", true, 1, 1, 1, &version, GANTRY_E_MACHINE, r->err);
     if (status || (status = gy_machine_object(r->err, root, "a machine", keys, GY_COUNT(keys))) ||
+        (status = gy_json_string(root, "$schema", false, "", &schema, GANTRY_E_MACHINE, r->err)) ||
         (status = gy_json_string(root, "name", false, "machine", &name, GANTRY_E_MACHINE, r->err)) ||
         (status = gy_machine_array(r->err, root, "memories", "list at least the host memory, which comes first",
                                    &list[0])) ||

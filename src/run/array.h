@@ -10,8 +10,8 @@
  * number of bytes. `folder` as in gy_file_open; `npy`: the file is one, whatever its name. */
 gantry_status gy_array_read(void **array, const gy_buffer *buffer, const char *path, const char *folder, bool npy,
                             gantry_error *err);
-/* JPEG files that the pattern names (images/images.h), in order of their names. The same errors, and E_UNSUPPORTED
- * without gantry-jpeg.so. */
+/* JPEG or PNG files that the pattern names (images/images.h), in order of their names. The same errors, and
+ * E_UNSUPPORTED without the module of their format. */
 gantry_status gy_array_read_images(void **array, const gy_buffer *buffer, const char *pattern, gantry_error *err);
 /* One more of files that appear together. */
 gantry_status gy_array_add(gantry_files *files, const void *array, const gy_buffer *buffer, const char *path,

@@ -14,6 +14,7 @@
 #include "machine/measured.h"
 #include "run/network.h"
 #include "schedule/schedule.h"
+#include <stdatomic.h>
 
 /* The function that a node calls. */
 typedef struct gy_callee {
@@ -34,13 +35,17 @@ typedef struct gy_job {
     const gy_constant *scalar; /* per entry of graph->scalar: the number to use where it is dynamic */
     uint32_t turns;     /* starts in flight at most: the schedule's in_flight if the back end `overlaps`, else 1 */
     const void **input; /* per turn and buffer: host memory of space INPUT, packed, from row 0; NULL while unbound */
-    const uint64_t *version;       /* grows whenever the caller binds something */
-    const uint32_t *bound;         /* per buffer: how often it was bound: another memory may have the same address */
-    void **output;                 /* per turn and buffer: that of space OUTPUT; NULL where there is none */
-    bool record;                   /* keep the times of ops */
-    bool apart;                    /* a device computes one op after the other, each by a call of its own */
-    uint64_t seed;                 /* checking mode: of the order */
-    int64_t deadline_ns;           /* of one start; 0: none */
+    const uint64_t *version; /* grows whenever the caller binds something */
+    const uint32_t *bound;   /* per buffer: how often it was bound: another memory may have the same address */
+    void **output;           /* per turn and buffer: that of space OUTPUT; NULL where there is none */
+    bool record;             /* keep the times of ops */
+    bool apart;              /* a device computes one op after the other, each by a call of its own */
+    uint64_t seed;           /* checking mode: of the order */
+    int64_t deadline_ns;     /* of one start; 0: none */
+    int64_t timeout_ns;      /* of what does not move, also if it is a function on the host; 0: see gy_job_patience */
+    const atomic_bool *canceled; /* nothing is begun any more; see gy_job_canceled */
+    void (*look)(void *of);      /* called every 100 ms or oftener by who waits in `finish`; NULL: nobody looks */
+    void *look_of;
     const gantry_network *network; /* carry out the part of its rank (schedule/part.h); NULL: everything */
 
     /* For schedules with phases (phases.h): `inner` is the back end that carries each phase out. In the jobs that it is
@@ -51,6 +56,25 @@ typedef struct gy_job {
     const uint64_t *room;
     void *beside;
 } gy_job;
+
+/* Nanoseconds after which a start that does not move is given up. Unless the caller has said how long that is, no
+ * function on the host is at work then: how long these take nobody knows. */
+static inline int64_t gy_job_patience(const gy_job *job)
+{
+    const double least = 10e9, predicted = gy_ticks_to_us(job->schedule->makespan) * 1e3 * 20;
+    if (job->timeout_ns)
+        return job->timeout_ns;
+    return predicted > least ? (predicted < 1e18 ? (int64_t)predicted : INT64_MAX / 2) : (int64_t)least;
+}
+/* The end of the text of who gives up. */
+#define GY_MORE_TIME "allow more with timeout_us of the options of the run (gantry run --timeout SECONDS)"
+
+/* The run was cancelled: what was not begun yet is left out, and starts that have left something out fail with
+ * E_CANCELED. The front takes the flag back while no start is in flight. */
+static inline bool gy_job_canceled(const gy_job *job)
+{
+    return job->canceled && atomic_load_explicit(job->canceled, memory_order_relaxed);
+}
 
 static inline uint32_t gy_job_turn(const gy_job *job, uint64_t start)
 {
@@ -66,6 +90,23 @@ static inline size_t gy_job_index(const gy_job *job, uint32_t turn, uint32_t buf
 typedef struct gy_op_time {
     int64_t start, end;
 } gy_op_time;
+
+/* Starts that follow each other while nothing else changes. Some of them, counted from 1, are looked at: number `look`
+ * (0: none), then each that comes `every` later. If `until`, an output of one element, is not 0 then, no other follows.
+ */
+typedef struct gy_series {
+    uint64_t starts; /* at most */
+    uint64_t look, every;
+    uint32_t until; /* GY_NONE: none */
+} gy_series;
+
+/* Starts of a series that take no more than about a second: nobody can be told how far it is, or stop it, before it
+ * ends. */
+static inline uint64_t gy_series_most(const gantry_schedule *s)
+{
+    const double second = 1e6, us = gy_ticks_to_us(s->makespan);
+    return us * 1e6 < second ? 1000000 : us > second ? 1 : (uint64_t)(second / us);
+}
 
 typedef struct gy_backend {
     const char *name, *summary;
@@ -107,8 +148,16 @@ typedef struct gy_backend {
     gantry_status (*begin_on)(void *state, uint64_t start, void *stream, gantry_error *err);
     /* Waits until that start has ended; the first failure of it or of one before it that was in flight together with
      * it. E_TIMEOUT when the start made no progress or passed its deadline; it may still be running then, see `idle`.
-     * *elapsed_ns on success: from its beginning to its end. */
+     * E_CANCELED: ops were left out; the text is what comes behind "start 3 ended ". *elapsed_ns on success: from its
+     * beginning to its end. */
     gantry_status (*finish)(void *state, uint64_t start, int64_t *elapsed_ns, gantry_error *err);
+    /* Of a start that was cancelled, while none is in flight: had it carried out every op that writes this output, or
+     * the output of its turn? NULL: never. */
+    bool (*wrote)(void *state, uint64_t start, uint32_t buffer);
+    /* One or more of the first starts of a series, *done of them, by one start of the devices; `start` is its number.
+     * Returns as `finish` does, when it has ended. NULL: it cannot carry out several by one. */
+    gantry_status (*series)(void *state, uint64_t start, const gy_series *series, uint64_t *done, int64_t *elapsed_ns,
+                            gantry_error *err);
     /* True when every start has ended. Waits a short while for it. */
     bool (*idle)(void *state);
     /* Times per op of the last start; NULL unless recorded. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JPEG files as the array of a buffer. */
+/* JPEG and PNG files as the array of a buffer. */
 #include "run/array.h"
 
 #include "base/error.h"

@@ -115,6 +115,32 @@ static const char *missing(const gantry_run *run)
     return overwritten ? "has not been waited for" : NULL;
 }
 
+/* Why an output of a start that was cancelled is not there; NULL: it was complete by then. */
+static const char *left_out(const gantry_run *run, uint32_t buffer)
+{
+    const gy_backend *b = run->backend;
+    bool last = run->waited == run->failure.first; /* later ones have the same failure, and came less far */
+    return last && b->wrote && b->wrote(run->state, run->waited, buffer) ? NULL
+                                                                         : "was cancelled before it was complete";
+}
+
+/* Refuses an output that the start which was waited for does not have. */
+static gantry_status check_there(const gantry_run *run, uint32_t buffer, gantry_error *err)
+{
+    const char *why = missing(run), *name = run->graph->buffers.at[buffer].name;
+    bool canceled = run->waited > 0 && run->waited >= run->failure.first && run->waited <= run->failure.last &&
+                    run->failure.error.status == GANTRY_E_CANCELED;
+    if (!canceled)
+        return why ? gy_fail(err, GANTRY_E_INVALID, NULL,
+                             "output \"%s\" has no contents yet: the last start %s; call gantry_run_wait first", name,
+                             why)
+                   : GANTRY_OK;
+    why = left_out(run, buffer);
+    return why ? gy_fail(err, GANTRY_E_CANCELED, NULL,
+                         "output \"%s\" has no contents: the last start %s; start the run again", name, why)
+               : GANTRY_OK;
+}
+
 /* `bytes` may be NULL. */
 static gantry_status find_output(const gantry_run *run, gantry_buffer buffer, const void **host, uint64_t *bytes,
                                  gantry_error *err)
@@ -136,12 +162,7 @@ static gantry_status find_output(const gantry_run *run, gantry_buffer buffer, co
             "it reads them there",
             b->name, b->external);
     }
-    const char *why = missing(run);
-    if (why) {
-        return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "output \"%s\" has no contents yet: the last start %s; call gantry_run_wait first", b->name,
-                       why);
-    }
+    GY_TRY(check_there(run, buffer.id, err));
     const void *result = gy_run_result(run, buffer.id);
     if (!result)
         return gy_fail(err, GANTRY_E_SCHEDULE, NULL, "the schedule does not fetch output \"%s\"", b->name);

@@ -8,8 +8,12 @@
 #include "base/thread.h"
 #include "run/number.h"
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
+
+#define LOOK_NS INT64_C(20000000)
 
 /* One phase on the real back end. */
 typedef struct stage {
@@ -19,10 +23,11 @@ typedef struct stage {
     void **output;
     uint32_t *bound;
     uint64_t version, started;
-    bool changed;    /* pointers or scalars changed: `rebind` of the back end must be called */
-    int64_t offset;  /* when its last start began */
-    uint64_t ran_in; /* the last whole start in which it ran */
-    double flag;     /* room for what `until` is: any dtype fits */
+    bool changed;     /* pointers or scalars changed: `rebind` of the back end must be called */
+    int64_t offset;   /* when its last start began */
+    uint64_t ran_in;  /* the last whole start in which it ran */
+    uint64_t carried; /* starts of the phase, where one of the back end may be several */
+    double flag;      /* room for what `until` is: any dtype fits */
 } stage;
 
 typedef struct phased {
@@ -31,8 +36,9 @@ typedef struct phased {
     gy_hand_overs over;
     stage *stage;
     size_t opened;
-    uint64_t *room; /* largest slab of each memory, then staging */
-    uint64_t iterations;
+    uint64_t *room;              /* largest slab of each memory, then staging */
+    _Atomic uint64_t iterations; /* what `progress` of a run tells: read by another thread */
+    _Atomic double watched;
     int64_t began;
 
     bool threaded;
@@ -114,32 +120,66 @@ static gantry_status check_deadline(const phased *p, size_t i, int64_t *left, ga
                    (double)p->job->deadline_ns / 1e6, i);
 }
 
-static gantry_status start_once(phased *p, size_t i, int64_t start, gantry_error *err)
+/* The starts from number `start` on. */
+static gy_series series_from(const gy_hand_over *o, int64_t start)
+{
+    const gy_phase *phase = &o->phase->phase;
+    gy_series series = { .starts = (uint64_t)(phase->starts - start), .until = GY_NONE };
+    uint64_t most = gy_series_most(o->phase->schedule);
+    series.starts = series.starts < most ? series.starts : most;
+    if (!gy_phase_looks(phase))
+        return series;
+    int64_t done = phase->first + start * phase->iterations;
+    series.until = o->graph->phase->until;
+    series.every = (uint64_t)(phase->every / phase->iterations);
+    series.look = (uint64_t)((phase->every - done % phase->every) / phase->iterations);
+    return series;
+}
+
+static gantry_status carry_out(phased *p, size_t i, int64_t start, uint64_t *done, gantry_error *err)
+{
+    stage *st = &p->stage[i];
+    int64_t elapsed;
+    const gy_series series = series_from(&p->over.at[i], start);
+    st->started++;
+    if (p->inner->series && series.starts > 1)
+        return p->inner->series(st->state, st->started, &series, done, &elapsed, err);
+    gantry_status status = p->inner->begin(st->state, st->started, err);
+    return status ? status : p->inner->finish(st->state, st->started, &elapsed, err);
+}
+
+/* Start number `start` of the phase, and as many behind it as the back end carries out together with it: *done. */
+static gantry_status start_some(phased *p, size_t i, int64_t start, int64_t *done, gantry_error *err)
 {
     stage *st = &p->stage[i];
     const gy_phase *phase = &p->over.at[i].phase->phase;
-    int64_t elapsed;
+    uint64_t starts = 1;
     gantry_status status = check_deadline(p, i, &st->job.deadline_ns, err);
+    if (!status && gy_job_canceled(p->job))
+        status = gy_fail(err, GANTRY_E_CANCELED, NULL, "before its start %lld", (long long)start + 1);
     if (!status && phase->loop != GY_NONE)
         status = p->inner->advance(st->state, phase->first + start * phase->iterations, err);
     if (status)
         return status;
     st->offset = gy_now_ns() - p->began;
     st->ran_in = p->begun;
-    status = p->inner->begin(st->state, ++st->started, err);
-    status = status ? status : p->inner->finish(st->state, st->started, &elapsed, err);
-    p->iterations += !status && phase->loop != GY_NONE ? (uint64_t)phase->iterations : 0;
+    status = carry_out(p, i, start, &starts, err);
+    st->carried += starts;
+    atomic_fetch_add(&p->iterations, !status && phase->loop != GY_NONE ? (uint64_t)phase->iterations * starts : 0);
+    *done = (int64_t)starts;
     return status;
 }
 
-static bool flag_is_set(const phased *p, size_t i)
+static bool flag_is_set(phased *p, size_t i)
 {
     const gy_hand_over *o = &p->over.at[i];
     uint32_t until = o->graph->phase->until;
     if (p->job->network) /* outputs are on rank 0, and all go on alike */
         p->inner->share(p->stage[i].state, p->stage[i].output[until],
                         gantry_dtype_size(o->graph->buffers.at[until].dtype));
-    return gy_element_load(p->stage[i].output[until], o->graph->buffers.at[until].dtype, 0) != 0;
+    double flag = gy_element_load(p->stage[i].output[until], o->graph->buffers.at[until].dtype, 0);
+    atomic_store_explicit(&p->watched, flag, memory_order_relaxed);
+    return flag != 0;
 }
 
 /* *stops: the loop ends here. */
@@ -148,9 +188,9 @@ static gantry_status run_phase(phased *p, size_t i, bool *stops, gantry_error *e
     const gy_phase *phase = &p->over.at[i].phase->phase;
     gantry_status status = bring(p, i, err);
     *stops = false;
-    for (int64_t s = 0; s < phase->starts && !status && !*stops; s++) {
-        status = start_once(p, i, s, err);
-        *stops = !status && gy_phase_looks_after(phase, s) && flag_is_set(p, i);
+    for (int64_t s = 0, done = 1; s < phase->starts && !status && !*stops; s += done) {
+        status = start_some(p, i, s, &done, err);
+        *stops = !status && gy_phase_looks_after(phase, s + done - 1) && flag_is_set(p, i);
     }
     status = status ? status : fetch(p, i, err);
     if (!status)
@@ -158,11 +198,20 @@ static gantry_status run_phase(phased *p, size_t i, bool *stops, gantry_error *e
     return status;
 }
 
+/* Says how far the loops came, behind what the phase says. */
+static gantry_status fail_canceled(phased *p, size_t i, gantry_error *err)
+{
+    gantry_error inner = *err;
+    return gy_fail(err, GANTRY_E_CANCELED, NULL, "in phase %zu after %llu iterations, %.160s", i,
+                   (unsigned long long)atomic_load(&p->iterations), inner.text);
+}
+
 static gantry_status run_all(phased *p, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     uint32_t over = GY_NONE; /* the loop that has ended early */
-    p->iterations = 0;
+    atomic_store(&p->iterations, 0);
+    atomic_store(&p->watched, (double)NAN);
     p->began = gy_now_ns();
     gy_hand_overs_begin(&p->over);
     for (size_t i = 0; i < p->over.count && !status; i++) {
@@ -171,6 +220,7 @@ static gantry_status run_all(phased *p, gantry_error *err)
         if (loop != GY_NONE && loop == over)
             continue;
         status = run_phase(p, i, &stops, err);
+        status = status == GANTRY_E_CANCELED ? fail_canceled(p, i, err) : status;
         over = stops ? loop : over;
     }
     if (!status) {
@@ -231,6 +281,7 @@ static gantry_status open_stage(phased *p, size_t i, gantry_error *err)
     if (until != GY_NONE && !st->output[until])
         st->output[until] = &st->flag;
     st->job = *p->job;
+    st->job.look = NULL;
     st->job.schedule = o->phase->schedule;
     st->job.graph = o->graph;
     st->job.turns = 1;
@@ -289,6 +340,17 @@ static bool phased_close(void *state)
     return true;
 }
 
+static void make_locks(phased *p)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->moved, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    atomic_init(&p->watched, (double)NAN);
+}
+
 static gantry_status phased_open(void **state, const gy_job *job, gantry_error *err)
 {
     phased *p = gy_calloc(1, sizeof *p);
@@ -296,8 +358,7 @@ static gantry_status phased_open(void **state, const gy_job *job, gantry_error *
         return gy_fail_nomem(err);
     p->job = job;
     p->inner = job->inner;
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->moved, NULL);
+    make_locks(p);
     gantry_status status = gy_hand_overs_make(&p->over, job, err);
     if (!status) {
         p->stage = gy_calloc(p->over.count, sizeof *p->stage);
@@ -358,17 +419,34 @@ static uint64_t most_iterations(const phased *p)
     return sum;
 }
 
+/* The caller holds the lock, which whoever is told must not wait for. The thread that starts phases tells nobody. */
+static void await_moved(phased *p)
+{
+    const gy_job *job = p->job;
+    if (!job->look) {
+        pthread_cond_wait(&p->moved, &p->lock);
+        return;
+    }
+    int64_t at = gy_now_ns() + LOOK_NS;
+    struct timespec until = { at / 1000000000, at % 1000000000 };
+    pthread_cond_timedwait(&p->moved, &p->lock, &until);
+    pthread_mutex_unlock(&p->lock);
+    job->look(job->look_of);
+    pthread_mutex_lock(&p->lock);
+}
+
 static gantry_status phased_finish(void *state, uint64_t start, int64_t *elapsed_ns, gantry_error *err)
 {
     phased *p = state;
     pthread_mutex_lock(&p->lock);
     while (p->ended < start)
-        pthread_cond_wait(&p->moved, &p->lock);
+        await_moved(p);
     gantry_status status = p->status;
     if (status && err)
         *err = p->error;
     *elapsed_ns = p->threaded ? p->elapsed_ns : (p->job->schedule->makespan + 500) / 1000;
-    p->iterations = p->threaded ? p->iterations : most_iterations(p);
+    if (!p->threaded)
+        atomic_store(&p->iterations, most_iterations(p));
     pthread_mutex_unlock(&p->lock);
     return status;
 }
@@ -400,7 +478,15 @@ const gy_op_time *gy_phases_times(void *state, size_t i, int64_t *offset_ns)
 
 uint64_t gy_phases_iterations(void *state)
 {
-    return ((const phased *)state)->iterations;
+    return atomic_load(&((phased *)state)->iterations);
+}
+
+void gy_phases_progress(void *state, gantry_run_progress *to)
+{
+    phased *p = state;
+    to->iterations = atomic_load(&p->iterations);
+    to->most = most_iterations(p);
+    to->watched = atomic_load(&p->watched);
 }
 
 /* Of the phase that was started most often, once nothing runs that may change it. */
@@ -413,7 +499,7 @@ static const char *phased_replay(void *state)
     bool idle = p->ended == p->begun;
     pthread_mutex_unlock(&p->lock);
     for (size_t i = 0; i < p->opened && idle; i++)
-        most = p->stage[i].started > most->started ? &p->stage[i] : most;
+        most = p->stage[i].carried > most->carried ? &p->stage[i] : most;
     return idle && p->opened && p->inner->replay_of ? p->inner->replay_of(most->state) : wanted;
 }
 

@@ -20,6 +20,8 @@ gy_backend gy_phases_backend(const gy_backend *inner);
 gantry_status gy_phases_mark_used(gantry_run *run, gantry_error *err);
 /* Iterations of loops that the last start carried out in phases. */
 uint64_t gy_phases_iterations(void *state);
+/* Of loops, and what `until` is; by any thread. */
+void gy_phases_progress(void *state, gantry_run_progress *to);
 
 /* Times of the last start of phase i, counted from `*offset_ns` of the whole start; NULL: not recorded, or the phase
  * did not run. */

@@ -50,6 +50,12 @@ static bool make_arrays(gantry_run *run)
     return true;
 }
 
+/* In nanoseconds; what is asked for is at least one of them. */
+static int64_t timeout_of(double us)
+{
+    return us <= 0 ? 0 : us < 1e15 ? (int64_t)(us * 1e3) + 1 : INT64_MAX / 2;
+}
+
 static gy_job job_of(const gantry_run *run, const gantry_run_options *options)
 {
     return (gy_job){ .schedule = run->schedule,
@@ -65,7 +71,9 @@ static gy_job job_of(const gantry_run *run, const gantry_run_options *options)
                      .record = options->record_trace != 0,
                      .apart = options->apart != 0,
                      .seed = options->seed,
-                     .deadline_ns = options->deadline_us > 0 ? (int64_t)(options->deadline_us * 1e3) : 0 };
+                     .deadline_ns = options->deadline_us > 0 ? (int64_t)(options->deadline_us * 1e3) : 0,
+                     .timeout_ns = timeout_of(options->timeout_us),
+                     .canceled = &run->canceled };
 }
 
 static void free_arrays(gantry_run *run)
@@ -145,6 +153,10 @@ static gantry_status open_backend(gantry_run *run, const gantry_run_options *opt
     if (status)
         return status;
     run->job = job_of(run, options);
+    run->job.look = options->progress ? gy_run_look : NULL;
+    run->job.look_of = run;
+    run->progress = options->progress;
+    run->user = options->user;
     run->job.inner = inner;
     run->changed = run->unplaced = true;
     run->version = 1;
@@ -154,6 +166,10 @@ static gantry_status open_backend(gantry_run *run, const gantry_run_options *opt
 static gantry_status take_options(gantry_run_options *options, const gantry_run_options *given, gantry_error *err)
 {
     GY_TRY(gy_struct_read(options, sizeof *options, given, "gantry_run_options", err));
+    if (!(options->timeout_us >= 0))
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "timeout_us of the run options is %g; give the time that nothing may move, or 0 for the usual",
+                       options->timeout_us);
     if (options->deadline_us >= 0)
         return GANTRY_OK;
     return gy_fail(err, GANTRY_E_INVALID, NULL,
@@ -189,6 +205,7 @@ void gantry_run_free(gantry_run *run)
     /* A thread or process that may not use the run may not free it either: another one may be using it. */
     if (gy_run_enter(run, __func__, NULL))
         return;
+    run->progress = NULL; /* who frees a run wants to hear of it no more */
     gy_run_drain(run, NULL);
     if (run->backend->close(run->state))
         free_front(run);
@@ -205,7 +222,8 @@ static gantry_status get_info(const gantry_run *run, gantry_run_info *info, gant
                              .starts = run->started,
                              .iterations = run->schedule->phases.count ? gy_phases_iterations(run->state) : 0,
                              .formulas_compiled = run->formulas.compiled,
-                             .formulas_why = run->formulas.why };
+                             .formulas_why = run->formulas.why,
+                             .completed = run->completed };
     gy_struct_write(info, &full, sizeof full);
     return GANTRY_OK;
 }

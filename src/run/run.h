@@ -64,10 +64,16 @@ struct gantry_run {
     bool edge;                  /* outputs need work after a start */
     bool results;               /* an output is bound to memory of the user */
     uint64_t started, finished; /* numbers of starts */
+    uint64_t completed;         /* starts that ended well */
     uint64_t waited;            /* the start that the last gantry_run_wait was for */
     gy_failure failure;
     double last_us;
     struct gy_samples *samples; /* times of starts, for a calibration: samples.h; NULL: none */
+
+    atomic_bool canceled;            /* set by any thread, or by a signal handler */
+    gantry_run_progress_fn progress; /* of the options; NULL: none */
+    void *user;
+    int64_t looked_ns; /* when it was called last */
 };
 
 /* use.c: every function of the API that takes a run begins and ends with these. E_INVALID for NULL, in a child process,
@@ -110,6 +116,8 @@ const void *gy_run_result(const gantry_run *run, uint32_t buffer);
 
 /* start.c: waits for everything that was started. */
 gantry_status gy_run_drain(gantry_run *run, gantry_error *err);
+/* Tells the caller how far the run is, if that was long enough ago. `of`: the run. */
+void gy_run_look(void *of);
 /* E_INVALID while a start is in flight: `what` is the call, "gantry_run_bind". */
 gantry_status gy_run_need_idle(gantry_run *run, const char *what, gantry_error *err);
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tickets: starting and waiting. The first failure is returned to the caller once; then the run can be started anew. */
-#include "run/run.h"
+#include "run/phases.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 
 static gantry_status tell(gantry_run *run, gantry_error *err)
 {
@@ -13,11 +16,11 @@ static gantry_status tell(gantry_run *run, gantry_error *err)
     return run->failure.error.status;
 }
 
-/* Everything in flight failed with it. States may be half updated: they begin again from what they are bound to. */
-static void note_failure(gantry_run *run, const gantry_error *error)
+#define LOOK_NS INT64_C(100000000)
+
+/* States may be half updated: they begin again from what they are bound to. */
+static void forget_states(gantry_run *run)
 {
-    run->failure = (gy_failure){ .first = run->finished + 1, .last = run->started, .told = false, .error = *error };
-    run->finished = run->started;
     for (uint32_t b = 0; b < run->graph->buffers.count; b++) {
         if (run->graph->buffers.at[b].cls == GANTRY_STATE) {
             run->binding[b].placed = false;
@@ -26,16 +29,62 @@ static void note_failure(gantry_run *run, const gantry_error *error)
     }
 }
 
+/* Everything in flight failed with it. */
+static void note_failure(gantry_run *run, const gantry_error *error)
+{
+    run->failure = (gy_failure){ .first = run->finished + 1, .last = run->started, .told = false, .error = *error };
+    run->finished = run->started;
+    forget_states(run);
+}
+
+/* The cancellation is over once it is told. `where`: how far the back end came with the start; "": it was not begun. */
+static gantry_status fail_canceled(gantry_run *run, uint64_t start, const char *where, gantry_error *err)
+{
+    char part[300] = "";
+    atomic_store(&run->canceled, false);
+    if (*where)
+        snprintf(part, sizeof part, ", start %" PRIu64 " ended %.250s", start, where);
+    return gy_fail(err, GANTRY_E_CANCELED, NULL, "the run was cancelled: %" PRIu64 " start%s complete%s; %s",
+                   run->completed, run->completed == 1 ? " is" : "s are", part,
+                   run->job.network ? "other processes may wait for this one; end all with gantry_network_abort"
+                                    : "it can be started again");
+}
+
+void gy_run_look(void *of)
+{
+    gantry_run *run = of;
+    int64_t now = gy_now_ns();
+    if (!run->progress || now - run->looked_ns < LOOK_NS)
+        return;
+    run->looked_ns = now;
+    gantry_run_progress p = {
+        .struct_size = sizeof p, .started = run->started, .completed = run->completed, .watched = (double)NAN
+    };
+    if (run->schedule->phases.count)
+        gy_phases_progress(run->state, &p);
+    if (run->progress(run->user, &p))
+        gantry_run_cancel(run);
+}
+
 /* The oldest start in flight. False: it failed, and the failure is noted. */
 static bool finish_next(gantry_run *run)
 {
     gantry_error error = { 0 };
     int64_t elapsed = 0;
-    if (run->backend->finish(run->state, run->finished + 1, &elapsed, &error)) {
+    gantry_status status = run->backend->finish(run->state, run->finished + 1, &elapsed, &error);
+    if (status == GANTRY_E_CANCELED) {
+        gantry_error why = error;
+        (void)fail_canceled(run, run->finished + 1, why.text, &error);
+        if (run->edge)
+            gy_run_edge_outputs(run, gy_job_turn(&run->job, run->finished + 1));
+    }
+    if (status) {
         note_failure(run, &error);
         return false;
     }
     run->finished++;
+    run->completed++;
+    gy_run_look(run);
     run->last_us = (double)elapsed / 1e3;
     if (run->edge)
         gy_run_edge_outputs(run, gy_job_turn(&run->job, run->finished));
@@ -116,6 +165,17 @@ static gantry_status make_ready(gantry_run *run, gantry_error *err)
     return prepare(run, err);
 }
 
+/* A start that the back end could not begin may have changed states all the same. */
+static gantry_status fail_begin(gantry_run *run, gantry_status status, gantry_error *err)
+{
+    forget_states(run);
+    if (status != GANTRY_E_CANCELED)
+        return status;
+    gantry_error why = { .text = "early" };
+    why = err ? *err : why;
+    return fail_canceled(run, run->started + 1, why.text, err);
+}
+
 static gantry_status count_start(gantry_run *run, gantry_status begun, uint64_t *ticket)
 {
     if (begun)
@@ -126,11 +186,21 @@ static gantry_status count_start(gantry_run *run, gantry_status begun, uint64_t 
     return GANTRY_OK;
 }
 
+/* Starts in flight tell of a cancellation themselves, if they have left something out. */
+static gantry_status check_canceled(gantry_run *run, gantry_error *err)
+{
+    if (!gy_job_canceled(&run->job))
+        return GANTRY_OK;
+    GY_TRY(gy_run_drain(run, err));
+    return gy_job_canceled(&run->job) ? fail_canceled(run, run->started + 1, "", err) : GANTRY_OK;
+}
+
 static gantry_status start(gantry_run *run, uint64_t *ticket, gantry_error *err)
 {
-    gantry_status status = run->backend->executes ? make_ready(run, err) : GANTRY_OK;
-    status = status ? status : run->backend->begin(run->state, run->started + 1, err);
-    return count_start(run, status, ticket);
+    GY_TRY(run->backend->executes ? make_ready(run, err) : GANTRY_OK);
+    GY_TRY(check_canceled(run, err));
+    gantry_status status = run->backend->begin(run->state, run->started + 1, err);
+    return count_start(run, status ? fail_begin(run, status, err) : status, ticket);
 }
 
 gantry_status gantry_run_start(gantry_run *run, uint64_t *ticket, gantry_error *err)
@@ -145,9 +215,10 @@ static gantry_status start_on(gantry_run *run, void *stream, uint64_t *ticket, g
                        "back end \"%s\" has no streams%s; use gantry_run_start and gantry_run_wait", run->backend->name,
                        run->schedule->phases.count ? " where a graph runs in phases" : "");
     }
-    gantry_status status = make_ready(run, err);
-    status = status ? status : run->backend->begin_on(run->state, run->started + 1, stream, err);
-    return count_start(run, status, ticket);
+    GY_TRY(make_ready(run, err));
+    GY_TRY(check_canceled(run, err));
+    gantry_status status = run->backend->begin_on(run->state, run->started + 1, stream, err);
+    return count_start(run, status ? fail_begin(run, status, err) : status, ticket);
 }
 
 gantry_status gantry_run_start_on(gantry_run *run, void *stream, uint64_t *ticket, gantry_error *err)
@@ -170,4 +241,53 @@ static gantry_status wait_for(gantry_run *run, uint64_t ticket, gantry_error *er
 gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *err)
 {
     GY_USE_RUN(run, wait_for(run, ticket, err), err);
+}
+
+/* ---- series ---- */
+
+/* Nobody asks for what a start in the middle leaves, or how long it may take. */
+static bool can_be_series(const gantry_run *run)
+{
+    return run->backend->executes && run->backend->series && run->job.turns == 1 && run->job.deadline_ns == 0;
+}
+
+/* As many of the starts as the back end carries out together: *done. A start that fails is one of its own. */
+static gantry_status start_series(gantry_run *run, uint64_t starts, uint64_t *done, gantry_error *err)
+{
+    const uint64_t most = gy_series_most(run->schedule);
+    const gy_series series = { .starts = starts < most ? starts : most, .until = GY_NONE };
+    gantry_error error = { 0 };
+    int64_t elapsed = 0;
+    GY_TRY(make_ready(run, err));
+    GY_TRY(check_canceled(run, err));
+    gantry_status status = run->backend->series(run->state, run->started + 1, &series, done, &elapsed, &error);
+    if (status == GANTRY_E_CANCELED) {
+        gantry_error why = error;
+        (void)fail_canceled(run, run->started + 1, why.text, &error);
+    }
+    if (status) {
+        run->started++;
+        note_failure(run, &error);
+        return tell(run, err);
+    }
+    run->started += *done;
+    run->finished = run->started;
+    run->completed += *done;
+    gy_run_look(run);
+    run->last_us = (double)elapsed / 1e3 / (double)*done;
+    if (run->edge)
+        gy_run_edge_outputs(run, 0);
+    return GANTRY_OK;
+}
+
+static gantry_status repeat(gantry_run *run, uint64_t starts, gantry_error *err)
+{
+    for (uint64_t i = 0, done = 1; i < starts; i += done)
+        GY_TRY(can_be_series(run) ? start_series(run, starts - i, &done, err) : start(run, NULL, err));
+    return starts ? wait_for(run, run->started, err) : GANTRY_OK;
+}
+
+gantry_status gantry_run_repeat(gantry_run *run, uint64_t starts, gantry_error *err)
+{
+    GY_USE_RUN(run, repeat(run, starts, err), err);
 }

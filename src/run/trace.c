@@ -4,6 +4,7 @@
 #include "run/phases.h"
 
 #include "base/error.h"
+#include <inttypes.h>
 #include <stdio.h>
 
 typedef struct span {
@@ -40,6 +41,21 @@ static void add_kernel(gy_text *to, const gantry_schedule *s, const gy_op *op)
     gy_text_printf(to, ",\"dtype\":\"%s\"", gantry_dtype_name(gy_node_dtype(s->graph, n)));
 }
 
+/* The device of a lane of an op, and which memories a copy is between. */
+static void add_place(gy_text *to, const gantry_schedule *s, const gy_op *op, uint32_t lane)
+{
+    const gy_use *use = gy_vec_from(&s->use, op->use);
+    gy_text_add(to, ",\"device\":");
+    gy_text_json(to, s->machine->device[gy_op_device(s, op, lane)].id);
+    if (!gy_op_is_copy(op))
+        return;
+    gy_text_add(to, ",\"from\":");
+    gy_text_json(to, s->machine->memory[s->instances.at[use[0].instance].memory].id);
+    gy_text_add(to, ",\"to\":");
+    gy_text_json(to, s->machine->memory[s->instances.at[use[1].instance].memory].id);
+    gy_text_printf(to, ",\"bytes\":%" PRIu64, gy_use_bytes(s, use));
+}
+
 static void add_event(gy_text *to, const gantry_schedule *s, uint32_t id, int process, span at, span other)
 {
     const gy_op *op = &s->ops.at[id];
@@ -55,6 +71,7 @@ static void add_event(gy_text *to, const gantry_schedule *s, uint32_t id, int pr
         gy_text_double(to, at.end_us - at.start_us);
         gy_text_printf(to, ",\"args\":{\"op\":%u,\"%s_us\":", id, process % 2 ? "measured" : "predicted");
         gy_text_double(to, other.end_us - other.start_us);
+        add_place(to, s, op, k);
         add_kernel(to, s, op);
         gy_text_add(to, "}}");
     }

@@ -31,3 +31,12 @@ gantry_status gy_run_leave(const gantry_run *run, gantry_status status)
     __atomic_store_n(&used->in_use, false, __ATOMIC_RELEASE);
     return status;
 }
+
+/* A signal handler may interrupt any function: one store, and nothing that could be locked. */
+_Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "a flag that a signal handler sets has no lock");
+
+void gantry_run_cancel(gantry_run *run)
+{
+    if (run)
+        atomic_store(&run->canceled, true);
+}

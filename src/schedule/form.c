@@ -25,11 +25,25 @@ static bool same_rows(const gy_schedule_value *a, const gy_schedule_value *b)
 {
     if (a->rows != b->rows || a->row_bytes != b->row_bytes || !a->offset != !b->offset)
         return false;
+    if (a->axes != b->axes || memcmp(a->tiles, b->tiles, sizeof a->tiles) != 0)
+        return false;
     return a->offset == b->offset || memcmp(a->offset, b->offset, ((size_t)a->rows + 1) * sizeof *a->offset) == 0;
 }
 
 /* Sizes are kept below 2^62, so that sums of two of them are numbers too. */
 #define BYTES_MAX (INT64_MAX / 2)
+
+/* Products of numbers up to the number of rows, which stop where they grow beyond it. */
+static bool tiles_are_rows(const gy_schedule_value *v)
+{
+    int64_t product = 1;
+    for (int k = 0; k < GANTRY_TILE_AXES; k++) {
+        if (v->tiles[k] < 1 || (k >= v->axes && v->tiles[k] != 1) || v->tiles[k] > v->rows / product)
+            return false;
+        product *= v->tiles[k];
+    }
+    return v->axes >= 1 && v->axes <= GANTRY_TILE_AXES && product == v->rows;
+}
 
 static gantry_status check_rows(const gy_schedule_value *v, size_t i, gantry_error *err)
 {
@@ -43,6 +57,10 @@ static gantry_status check_rows(const gy_schedule_value *v, size_t i, gantry_err
     if (v->row_bytes != 0) {
         return BREACH("values", i, "\"%s\" is tiled and has %lld row_bytes; tiled buffers have 0 and offsets", v->name,
                       (long long)v->row_bytes);
+    }
+    if (!tiles_are_rows(v)) {
+        return BREACH("values", i, "the tiles of \"%s\" along its axes are not %lld together", v->name,
+                      (long long)v->rows);
     }
     for (int64_t row = 0; row <= v->rows; row++) {
         int64_t before = row ? v->offset[row - 1] : 0;

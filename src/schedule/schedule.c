@@ -3,6 +3,7 @@
 #include "schedule/schedule.h"
 
 #include "base/error.h"
+#include <string.h>
 
 gantry_schedule *gy_schedule_alloc(void)
 {
@@ -25,6 +26,20 @@ uint32_t gy_buffer_home(const gantry_machine *machine, const gy_buffer *buffer)
     if (memory != GY_MACHINE_NONE)
         return memory;
     return device == GY_MACHINE_NONE ? GY_NONE : machine->device[device].memory;
+}
+
+gy_schedule_value gy_schedule_value_of(const gantry_graph *graph, const gy_flow *flow, uint32_t value)
+{
+    const gy_buffer *b = gy_value_buffer(graph, flow, value);
+    gy_schedule_value v = { .name = b->name,
+                            .buffer = flow->value[value].buffer,
+                            .generation = flow->value[value].generation,
+                            .rows = b->rows,
+                            .row_bytes = b->row_bytes,
+                            .offset = b->tile_offset,
+                            .axes = b->tiles[0] ? b->rank : 0 };
+    memcpy(v.tiles, b->tiles, sizeof v.tiles);
+    return v;
 }
 
 /* A schedule is never changed once it is made, and may be shared between threads: only its owners are counted. */

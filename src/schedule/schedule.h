@@ -28,8 +28,10 @@ typedef struct gy_schedule_value {
     const char *name; /* the buffer's */
     uint32_t buffer, generation;
     int64_t rows;
-    int64_t row_bytes;     /* 0: tiled, see offset */
-    const int64_t *offset; /* rows + 1 byte offsets of a tiled buffer, else NULL */
+    int64_t row_bytes;               /* 0: tiled, see offset */
+    const int64_t *offset;           /* rows + 1 byte offsets of a tiled buffer, else NULL */
+    int32_t axes;                    /* of a tiled buffer, else 0 */
+    int64_t tiles[GANTRY_TILE_AXES]; /* tiled: along each axis, 1 behind the last; their product is `rows` */
 } gy_schedule_value;
 
 typedef enum gy_space {
@@ -241,6 +243,9 @@ struct gantry_schedule {
 gantry_schedule *gy_schedule_ref(const gantry_schedule *schedule);
 gantry_schedule *gy_schedule_alloc(void); /* empty, refs 1, unroll 1, in_flight 1 */
 
+/* A value of the graph's flow; name and offsets are those of its buffer, borrowed. */
+gy_schedule_value gy_schedule_value_of(const gantry_graph *graph, const gy_flow *flow, uint32_t value);
+
 /* Fills node_op, so that gantry_schedule_device_of need not search. The maker of a schedule calls it when the ops are
  * final. */
 gantry_status gy_schedule_index(gantry_schedule *schedule, gantry_error *err);
@@ -293,9 +298,10 @@ static inline uint64_t gy_use_bytes(const gantry_schedule *s, const gy_use *u)
     const gy_instance *i = &s->instances.at[u->instance];
     return gy_instance_offset(s, i, u->last) - gy_instance_offset(s, i, u->first);
 }
-/* "x[3]" style is the graph's; this is "x{0:10}" or "x". Appends. */
+/* Rows of a value as gy_named_rows_text has them, and those of a use. Appends. */
+void gy_value_rows_text(gy_text *to, const gantry_schedule *s, uint32_t value, int64_t first, int64_t last);
 void gy_use_text(gy_text *to, const gantry_schedule *s, const gy_use *use);
-/* "blur[3]", "copy x{0:10} host -> gpu0", "all_reduce total": for messages, pictures and traces. Appends. */
+/* "blur[3]", "copy x[1] host -> gpu0", "all_reduce total": for messages, pictures and traces. Appends. */
 void gy_op_text(gy_text *to, const gantry_schedule *s, uint32_t op);
 const char *gy_op_kind_name(gy_op_kind kind);
 const char *gy_carrier_name(gy_carrier carrier);

@@ -2,19 +2,26 @@
 /* Ops and uses as people read them. */
 #include "schedule/schedule.h"
 #include "schedule/words.h"
+#include <string.h>
 
-static void add_rows(gy_text *to, const gy_schedule_value *value, int64_t first, int64_t last)
+void gy_value_rows_text(gy_text *to, const gantry_schedule *s, uint32_t value, int64_t first, int64_t last)
 {
-    gy_text_add(to, value->name);
-    if (value->generation > 0)
-        gy_text_printf(to, "@%u", value->generation);
-    if (first != 0 || last != value->rows)
-        gy_text_printf(to, "{%lld:%lld}", (long long)first, (long long)last);
+    const gy_schedule_value *v = &s->values.at[value];
+    gy_named_rows names = {
+        .name = v->name, .generation = v->generation, .rows = v->rows, .axes = v->axes, .tiles = v->tiles
+    };
+    for (size_t i = 0; i < s->bounds.count; i++) {
+        if (strcmp(s->bounds.at[i].buffer, v->name) == 0) {
+            names.parts = s->bounds.at[i].parts;
+            names.part_first = s->bounds.at[i].first;
+        }
+    }
+    gy_named_rows_text(to, &names, first, last);
 }
 
 void gy_use_text(gy_text *to, const gantry_schedule *s, const gy_use *use)
 {
-    add_rows(to, &s->values.at[s->instances.at[use->instance].value], use->first, use->last);
+    gy_value_rows_text(to, s, s->instances.at[use->instance].value, use->first, use->last);
 }
 
 static const char *memory_of(const gantry_schedule *s, const gy_use *use)

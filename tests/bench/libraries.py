@@ -114,6 +114,10 @@ def transforms():
         a = array((n, n), "f64")
         yield (f"getrf f64 {n}", {"a": state([n, n], "f64"), "p": {"dtype": "i32", "shape": [n]}}, "getrf", {"a": "a", "pivots": "p"},
                lambda: torch.linalg.lu_factor(a))
+    for m, n in ((1024, 1024), (262144, 256)):
+        a = array((m, n), "f64")
+        yield (f"qr f64 {m} x {n}", {"a": state([m, n], "f64"), "q": state([m, n], "f64"), "r": state([n, n], "f64")}, "qr",
+               {"a": "a", "q": "q", "r": "r"}, lambda: torch.linalg.qr(a))
 
 
 def main():

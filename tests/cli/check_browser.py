@@ -56,6 +56,8 @@ def pages(folder, stem, picture, page, mark):
     (folder / f"{stem}.frames.html").write_text(inside(body + inline))
     opened = {f"{stem}.svg.svg": ["svg"], f"{stem}.frames.html": [*ways, "inline"]}
     if page:
+        # Without its policy, by which the browser would keep to itself what a script asks for.
+        page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
         (folder / f"{stem}.html").write_text(mark(page, "html"))
         opened[f"{stem}.html"] = ["html"]
     return opened

@@ -50,13 +50,15 @@ class Page(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.elements.append((tag, tuple(sorted(name for name, _ in attributes))))
-        self.open = tag
+        self.open = "data" if ("type", "text/plain") in attributes else tag
 
     def handle_endtag(self, tag):
         self.open = None
 
     def handle_data(self, data):
-        (self.scripts if self.open == "script" else self.texts).append(data)
+        if self.open == "data":  # base64, of which no part can end the element
+            data = "data" if re.fullmatch(r"[A-Za-z0-9+/]+=*", data) else data
+        (self.scripts if self.open in ("script", "data") else self.texts).append(data)
 
 
 def read_page(text):

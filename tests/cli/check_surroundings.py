@@ -140,7 +140,7 @@ def check_closed(p):
         def close(numbers=closed):
             for fd in numbers:
                 os.close(fd)
-        for words in ([], ["--trace", "-"], ["--json"], ["--svg", "-"], ["--explain", "s[1]"], ["--output", "y=none/y"]):
+        for words in ([], ["--trace", "-"], ["--json"], ["--svg", "-"], ["--explain", "s[1]"], ["--output", "y=none/y.raw"]):
             p.go(f"closed {closed}, {words}", p.words(out, *words), out, told=False, preexec_fn=close)
         p.go(f"closed {closed}, graph on standard input", [p.gantry, "dot", "-"], None, told=False, preexec_fn=close)
 

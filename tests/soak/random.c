@@ -2,7 +2,7 @@
 /*
  * Random graphs of kernels, copies, fills and sums over integers, which wrap, so that results do not depend on an
  * order: on several devices, in both replay modes or in the one that is asked for, by two policies, against one device
- * of the CPU, bit for bit.
+ * of the CPU, bit for bit. Loops of some are phases, and some starts are several that are made as one.
  */
 #include "soak.h"
 
@@ -30,6 +30,7 @@ typedef struct world {
     int64_t rows, width, parts, bytes;
     gantry_buffer buffer[BUFFERS], total;
     bool bound[BUFFERS], output[BUFFERS];
+    int64_t unroll, repeats[STARTS];
     unsigned char input[BUFFERS][LARGEST];
     unsigned char want[STARTS][BUFFERS + 1][LARGEST];
 } world;
@@ -165,6 +166,10 @@ static void make_world(world *w, uint64_t seed)
         add_node(w);
     if (draw(&w->random, 3) == 0)
         add_loop(w);
+    uint64_t starts = seed * UINT64_C(0xD1342543DE82EF95) + 1; /* apart: a seed means one graph */
+    for (int i = 0; i < STARTS; i++)
+        w->repeats[i] = draw(&starts, 2) ? 1 : 2 + draw(&starts, 6);
+    w->unroll = draw(&starts, 2) ? 1 : 0;
     for (int b = 0; b < BUFFERS; b++)
         for (int64_t i = 0; i < w->bytes; i++)
             w->input[b][i] = (unsigned char)(i * 31 + b * 7 + (int64_t)seed);
@@ -202,7 +207,9 @@ static bool run_starts(world *w, gantry_run *run, bool keep, bool *differs)
     gantry_error err = { 0 };
     uint64_t ticket;
     for (int start = 0; start < STARTS; start++) {
-        if (told(gantry_run_start(run, &ticket, &err), &err) || told(gantry_run_wait(run, ticket, &err), &err))
+        if (w->repeats[start] > 1
+                ? told(gantry_run_repeat(run, (uint64_t)w->repeats[start], &err), &err)
+                : told(gantry_run_start(run, &ticket, &err), &err) || told(gantry_run_wait(run, ticket, &err), &err))
             return false;
         for (int b = 0; b <= BUFFERS; b++)
             if ((b == BUFFERS || w->output[b]) && !take_output(w, run, b, start, keep, differs))
@@ -226,6 +233,7 @@ static bool go(world *w, const way *how, bool keep, bool *differs)
     options.policy = how->policy;
     options.effort = 0; /* many graphs */
     options.replay = how->replay;
+    options.unroll = w->unroll;
     run_options.backend = how->backend;
     bool fine = !told(gantry_schedule_new(&s, w->g, how->machine, &options, &err), &err) &&
                 !told(gantry_run_new(&run, s, &run_options, &err), &err) && bind_all(w, run) &&

@@ -26,7 +26,10 @@ uint32_t hand_lane(gantry_schedule *s, uint32_t device, gy_lane_kind kind)
 
 uint32_t hand_value(gantry_schedule *s, const char *name, int64_t rows, int64_t row_bytes)
 {
-    gy_schedule_value value = { gy_arena_strdup(&s->arena, name), (uint32_t)s->values.count, 0, rows, row_bytes, NULL };
+    gy_schedule_value value = { .name = gy_arena_strdup(&s->arena, name),
+                                .buffer = (uint32_t)s->values.count,
+                                .rows = rows,
+                                .row_bytes = row_bytes };
     ck_assert_ptr_nonnull(value.name);
     ck_assert(gy_vec_push(&s->values, value));
     return (uint32_t)s->values.count - 1;

@@ -33,6 +33,7 @@ typedef int (*bench_sample)(void *user, double *us);
 int bench_race(bench_row *r, bench_sample ours, void *user, baseline *by_hand, size_t samples, gantry_error *err);
 /* A start that is waited for; `user` is the run. */
 int bench_start(void *user, double *us);
+int bench_starts(gantry_run *run, int64_t starts, double *us); /* so many as one: of each, in the mean */
 
 /* --machine or this computer, then --devices; its GPUs come first. *gpus of them: at least one. */
 int bench_gpus(gantry_machine **machine, const options *o, int *gpus);

@@ -44,7 +44,7 @@ static int make_arrays(arrays *a, size_t count, uint64_t bytes)
     }
     if (room)
         return EXIT_FINE;
-    fprintf(stderr, "gantry bench: no host memory for %zu arrays of %llu bytes\n", count, (unsigned long long)whole);
+    complain("gantry bench: no host memory for %zu arrays of %llu bytes\n", count, (unsigned long long)whole);
     return EXIT_CAPACITY;
 }
 

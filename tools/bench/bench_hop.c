@@ -22,7 +22,7 @@ static int measure(found *f, const options *o, const char *replay, const bench_r
     with.replay = replay;
     int code = bench_open(&run, &schedule, &with, all->graph, all->machine);
     for (int i = 0; i <= SAMPLES && !code; i++) /* the first does not count */
-        code = bench_start(run, &us[i]);
+        code = bench_starts(run, o->series, &us[i]);
     if (!code && gantry_run_get_info(run, &info, &err))
         code = fail(&err);
     if (!code) {

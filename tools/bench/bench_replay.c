@@ -64,8 +64,8 @@ static int check_shape(const char *shape)
     for (size_t i = 0; i < SHAPES; i++)
         if (strcmp(shape, shapes[i]) == 0)
             return EXIT_FINE;
-    fprintf(stderr, "gantry bench: no shape \"%s\"%s; there are chain, wide, stencil, tree and random\n", shape,
-            near_miss(near, sizeof near, shape, shapes, SHAPES));
+    complain("gantry bench: no shape \"%s\"%s; there are chain, wide, stencil, tree and random\n", shape,
+             near_miss(near, sizeof near, shape, shapes, SHAPES));
     return EXIT_USAGE;
 }
 
@@ -234,8 +234,8 @@ int bench_build(const options *o)
 
 int bench_refuse_lanes(const options *o, const char *backend)
 {
-    fprintf(stderr, "gantry bench: --lanes %lld is for GPUs, and the back end is %s; add --backend cuda\n",
-            (long long)o->lanes, backend);
+    complain("gantry bench: --lanes %lld is for GPUs, and the back end is %s; add --backend cuda\n",
+             (long long)o->lanes, backend);
     return EXIT_USAGE;
 }
 
@@ -247,7 +247,7 @@ int bench_replay(const options *o)
     gantry_machine *machine = NULL;
     double us = 0;
     if (strcmp(backend, "cuda") == 0)
-        return o->lanes > 1 ? replay_lists(o) : replay_on_gpus(o);
+        return o->lanes > 1 || o->series > 1 ? replay_lists(o) : replay_on_gpus(o);
     if (o->lanes > 1)
         return bench_refuse_lanes(o, backend);
     int code = check_shape(shape);

@@ -85,6 +85,16 @@ int bench_start(void *user, double *us)
     return EXIT_FINE;
 }
 
+int bench_starts(gantry_run *run, int64_t starts, double *us)
+{
+    gantry_error err;
+    double start = now_us();
+    if (gantry_run_repeat(run, (uint64_t)starts, &err))
+        return fail(&err);
+    *us = (now_us() - start) / (double)starts;
+    return EXIT_FINE;
+}
+
 enum { MOST_SAMPLES = 101 };
 
 int bench_race(bench_row *r, bench_sample ours, void *user, baseline *by_hand, size_t samples, gantry_error *err)
@@ -123,8 +133,8 @@ int bench_gpus(gantry_machine **machine, const options *o, int *gpus)
     *gpus = count_gpus(*machine);
     if (*gpus > 0)
         return EXIT_FINE;
-    fprintf(stderr, "gantry bench: machine \"%s\" has no GPU; `gantry machine` tells what was looked for\n",
-            gantry_machine_name(*machine));
+    complain("gantry bench: machine \"%s\" has no GPU; `gantry machine` tells what was looked for\n",
+             gantry_machine_name(*machine));
     gantry_machine_free(*machine);
     *machine = NULL;
     return EXIT_DEVICE;

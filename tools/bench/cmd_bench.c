@@ -79,10 +79,9 @@ static int run(const options *o)
         if (strcmp(name, names[i]) == 0)
             return benches[i].run(o);
     }
-    fprintf(stderr, "gantry bench: no bench \"%s\"%s; there are", name,
-            near_miss(near, sizeof near, name, names, BENCHES));
+    complain("gantry bench: no bench \"%s\"%s; there are", name, near_miss(near, sizeof near, name, names, BENCHES));
     for (size_t i = 0; i < BENCHES; i++)
-        fprintf(stderr, i + 1 == BENCHES ? " and %s\n" : i + 2 == BENCHES ? " %s" : " %s,", names[i]);
+        complain(i + 1 == BENCHES ? " and %s\n" : i + 2 == BENCHES ? " %s" : " %s,", names[i]);
     return EXIT_USAGE;
 }
 
@@ -92,7 +91,7 @@ const command command_bench = {
     "measures what Gantry itself costs; on GPUs against the same work by hand",
     1,
     1,
-    "machine devices policy effort max-memory spill backend replay shape lanes nodes bytes json",
+    "machine devices policy effort max-memory spill backend replay shape lanes series nodes bytes json",
     "  gantry bench schedule --nodes 100000 --devices 8 --json      a layered graph: time and memory a node\n"
     "  gantry bench replay --backend host --shape chain --nodes 1000  empty nodes: what running costs a node\n"
     "  gantry bench replay --backend cuda --shape wide                tiny kernels against a graph captured by hand\n"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/policies/partition/parting.h"
 
+#include "scheduler/plan/planning.h"
 #include <string.h>
 
 __extension__ typedef unsigned __int128 wide;
@@ -263,7 +264,8 @@ static bool refine(gy_parting *x, const gy_level *l, uint32_t *device)
     uint8_t *moved = gy_calloc((size_t)l->nodes + 1, 1);
     step *steps = gy_calloc((size_t)l->nodes + 1, sizeof *steps);
     bool done = moved && steps;
-    for (int pass = 0; done && pass < PASSES && climb_once(x, l, device, moved, steps); pass++)
+    for (int pass = 0; done && pass < PASSES && gy_planning_step(x->planning) && climb_once(x, l, device, moved, steps);
+         pass++)
         continue;
     gy_free(moved);
     gy_free(steps);
@@ -336,7 +338,7 @@ static void spread(gy_parting *x, const gy_level *l, uint32_t *device)
     memset(x->held, 0, x->memories * sizeof *x->held);
     memset(device, 0xff, l->nodes * sizeof *device);
     place_rest(x, l, device);
-    for (uint32_t u = 0; u < l->nodes; u++) {
+    for (uint32_t u = 0; u < l->nodes && gy_planning_step(x->planning); u++) {
         add_load(x, l, u, device[u], 1);
         (void)move(x, l, u, device);
     }
@@ -406,7 +408,7 @@ static void change_places(const gy_parting *x, between *ties, uint32_t *now)
         list_others(ties, d);
     for (bool better = true; better;) {
         better = false;
-        for (uint32_t a = 0; a < x->devices; a++)
+        for (uint32_t a = 0; a < x->devices && gy_planning_step(x->planning); a++)
             for (uint32_t b = a + 1; b < x->devices; b++) {
                 if (!x->share[a] || x->share[a] != x->share[b] || !is_better_swapped(x, ties, a, b))
                     continue;

@@ -32,6 +32,8 @@ typedef struct gy_parting {
     int64_t *room;      /* per memory: bytes */
     uint32_t *device;   /* per node of the finest level: the result */
 
+    struct gy_planning *planning; /* whose caller may have had enough: then any division will do; borrowed */
+
     gy_ticks *load;         /* devices x bands, while dividing */
     int64_t *held;          /* per memory */
     gy_ticks *cut;          /* per device: ties of the node that is looked at */

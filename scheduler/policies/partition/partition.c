@@ -153,6 +153,7 @@ static bool divide(partition *x, const gy_plan *p, uint32_t way, const gy_rank *
     if (!gy_levels_coarsen(&x->levels, PARTS * p->workers, GROUPS * p->workers) ||
         !gy_parting_init(&x->parting, &x->levels, p->machine->memories))
         return false;
+    x->parting.planning = p->planning;
     set_shares(&x->parting, p);
     set_distances(&x->parting, p);
     set_room(&x->parting, p);

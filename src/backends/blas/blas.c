@@ -70,6 +70,21 @@ static void getrs(gantry_dtype dtype, gy_matrix a, gy_matrix b)
     solve(dtype, CblasUpper, CblasNonUnit, a, b);
 }
 
+/* Rows are LAPACK's columns, and the QR factors of a matrix are the LQ factors of its transpose: nothing is copied. */
+static int32_t geqrf(gantry_dtype dtype, gy_matrix a, void *tau)
+{
+    lapack_int m = (lapack_int)a.columns, n = (lapack_int)a.rows, ld = (lapack_int)a.ld;
+    return (int32_t)(dtype == GANTRY_F32 ? LAPACKE_sgelqf(LAPACK_COL_MAJOR, m, n, a.data, ld, tau)
+                                         : LAPACKE_dgelqf(LAPACK_COL_MAJOR, m, n, a.data, ld, tau));
+}
+
+static int32_t orgqr(gantry_dtype dtype, gy_matrix a, void *tau)
+{
+    lapack_int m = (lapack_int)a.columns, n = (lapack_int)a.rows, ld = (lapack_int)a.ld;
+    return (int32_t)(dtype == GANTRY_F32 ? LAPACKE_sorglq(LAPACK_COL_MAJOR, m, n, m, a.data, ld, tau)
+                                         : LAPACKE_dorglq(LAPACK_COL_MAJOR, m, n, m, a.data, ld, tau));
+}
+
 _Static_assert(sizeof(lapack_int) == sizeof(int32_t), "pivots of LAPACK are those of the library");
 
 GANTRY_API extern const char gantry_blas_build_id[];
@@ -79,7 +94,7 @@ GANTRY_API const void *gantry_blas_module(void);
 
 const void *gantry_blas_module(void)
 {
-    static const gy_linalg table = { "OpenBLAS", gemm, potrf, trsm, syrk, getrf, getrs };
+    static const gy_linalg table = { "OpenBLAS", gemm, potrf, trsm, syrk, getrf, getrs, geqrf, orgqr };
     openblas_set_num_threads(1);
     return &table;
 }

@@ -106,6 +106,8 @@ static gantry_status check_ops(gy_checked *c, int64_t begin, gantry_error *err)
     for (size_t i = 0; status == GANTRY_OK && i < c->job->schedule->ops.count; i++) {
         uint32_t op = c->sequence[i];
         int64_t start = gy_now_ns() - begin;
+        if (gy_job_canceled(c->job))
+            return gy_fail(err, GANTRY_E_CANCELED, NULL, "before op %u, in checking mode", op);
         gy_host_ops_turn(&c->ops, op, c->started);
         status = check_op(c, op, err);
         if (c->time)

@@ -67,10 +67,10 @@ typedef struct waiting {
     uint64_t start;
 } waiting;
 
-static bool has_failed(void *context)
+static bool is_to_stop(void *context)
 {
     const waiting *w = context;
-    return atomic_load(&w->h->failed) <= w->start;
+    return atomic_load(&w->h->failed) <= w->start || gy_job_canceled(w->h->job);
 }
 
 /* Rows of a copy are sent from its first use, and received in its second. */
@@ -80,13 +80,13 @@ static bool pass(gy_host_run *h, const gy_op *op, const gy_message *m, uint64_t 
     waiting w = { h, start };
     uint32_t use = op->use + m->use + (gy_op_is_copy(op) && m->use == 0 && !m->sends);
     atomic_store(&h->in_message, true);
-    bool done = m->sends ? n->calls->send(h->ops.at[use], m->bytes, m->peer, has_failed, &w)
-                         : n->calls->receive(h->ops.at[use], m->bytes, m->peer, has_failed, &w);
+    bool done = m->sends ? n->calls->send(h->ops.at[use], m->bytes, m->peer, is_to_stop, &w)
+                         : n->calls->receive(h->ops.at[use], m->bytes, m->peer, is_to_stop, &w);
     atomic_store(&h->in_message, false);
     return done;
 }
 
-void gy_host_cross(gy_host_run *h, uint64_t start, uint32_t id)
+bool gy_host_cross(gy_host_run *h, uint64_t start, uint32_t id)
 {
     const gy_part_step *step = &h->part.step.at[h->crossing[id] - 1];
     const gy_op *op = &h->job->schedule->ops.at[id];
@@ -95,7 +95,7 @@ void gy_host_cross(gy_host_run *h, uint64_t start, uint32_t id)
     for (uint32_t i = 0; i < step->messages && going; i++) {
         const gy_message *m = &h->part.message.at[step->message + i];
         if (gy_op_is_copy(op) && m->use == 0 && !gy_host_ops_wanted(&h->ops, id))
-            return;
+            return true;
         if (!reduced && step->runs && m->sends) {
             gy_host_ops_execute(&h->ops, id, &why); /* a collective, which cannot fail */
             reduced = true;
@@ -104,4 +104,5 @@ void gy_host_cross(gy_host_run *h, uint64_t start, uint32_t id)
     }
     if (going && !reduced && step->runs)
         gy_host_ops_execute(&h->ops, id, &why);
+    return going;
 }

@@ -222,13 +222,21 @@ static gantry_status host_rebind(void *state, gantry_error *err)
     return GANTRY_OK;
 }
 
+/* Failures are forgotten, and what was left out after them. */
+static void begin_anew(gy_host_run *h)
+{
+    atomic_store(&h->failed, UINT64_MAX);
+    for (uint32_t i = 0; i < h->workers; i++)
+        h->worker[i].left_start = UINT64_MAX;
+}
+
 static gantry_status host_begin(void *state, uint64_t start, gantry_error *err)
 {
     (void)err;
     gy_host_run *h = state;
     pthread_mutex_lock(&h->lock);
     if (atomic_load(&h->ended) == atomic_load(&h->begun))
-        atomic_store(&h->failed, UINT64_MAX);
+        begin_anew(h);
     h->begin_ns[start % h->ring] = gy_now_ns();
     if (h->workers == 0) { /* a schedule without ops */
         h->end_ns[start % h->ring] = h->begin_ns[start % h->ring];
@@ -248,6 +256,11 @@ static gantry_status host_finish(void *state, uint64_t start, int64_t *elapsed_n
 static bool host_idle(void *state)
 {
     return gy_host_idle(state);
+}
+
+static bool host_wrote(void *state, uint64_t start, uint32_t buffer)
+{
+    return gy_host_wrote(state, start, buffer);
 }
 
 static const gy_op_time *host_times(void *state)
@@ -272,6 +285,7 @@ const gy_backend gy_backend_host = {
     .rebind = host_rebind,
     .begin = host_begin,
     .finish = host_finish,
+    .wrote = host_wrote,
     .idle = host_idle,
     .times = host_times,
 };

@@ -54,6 +54,8 @@ typedef struct gy_worker {
     pthread_t thread;
     /* start << 32 | step << 1 | executing: written at every step, read by the watchdog only */
     _Atomic uint64_t progress;
+    uint64_t left_start; /* the first step that it left out, since a start failed; UINT64_MAX: none */
+    size_t left_step;
     char apart_[64]; /* no two workers write to one cache line */
 } gy_worker;
 
@@ -61,7 +63,7 @@ typedef struct gy_host_failure {
     uint64_t start;
     uint32_t op;
     gy_op_failure why;
-    bool timeout;
+    bool timeout, canceled;
     gantry_error error; /* of a timeout; else made from `op` and `why` when asked for */
 } gy_host_failure;
 
@@ -99,12 +101,15 @@ gantry_status gy_host_cross_make(gy_host_run *h, gantry_error *err); /* gy_host_
 void gy_host_cross_free(gy_host_run *h);
 /* Says where uses are that are on other ranks; after gy_host_ops_rebind. */
 void gy_host_cross_point(gy_host_run *h);
-/* Carries out this rank's side of an op that crosses. */
-void gy_host_cross(gy_host_run *h, uint64_t start, uint32_t op);
+/* Carries out this rank's side of an op that crosses. False: it was left in the middle, as something failed or the run
+ * was cancelled. */
+bool gy_host_cross(gy_host_run *h, uint64_t start, uint32_t op);
 /* worker.c */
 void *gy_worker_main(void *worker);
 /* watch.c: waits until `start` has ended, all of them if something failed; then the failure, if it concerns `start`. */
 gantry_status gy_host_finish(gy_host_run *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err);
 bool gy_host_idle(gy_host_run *h);
+/* Of a start that was cancelled: all ops that write the output were carried out. */
+bool gy_host_wrote(const gy_host_run *h, uint64_t start, uint32_t buffer);
 
 #endif

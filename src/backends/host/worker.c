@@ -4,12 +4,12 @@
 
 #include "base/clock.h"
 
-static void note_failure(gy_host_run *h, uint64_t start, uint32_t op, gy_op_failure why)
+static void note_failure(gy_host_run *h, gy_host_failure failure)
 {
     pthread_mutex_lock(&h->lock);
-    if (start < atomic_load(&h->failed)) {
-        h->failure = (gy_host_failure){ .start = start, .op = op, .why = why };
-        atomic_store(&h->failed, start);
+    if (failure.start < atomic_load(&h->failed)) {
+        h->failure = failure;
+        atomic_store(&h->failed, failure.start);
     }
     pthread_mutex_unlock(&h->lock);
 }
@@ -18,12 +18,13 @@ static void execute(gy_host_run *h, uint64_t start, uint32_t op)
 {
     gy_op_failure why;
     if (h->crossing && h->crossing[op]) {
-        gy_host_cross(h, start, op);
+        if (!gy_host_cross(h, start, op)) /* after a failure this one is of no account */
+            note_failure(h, (gy_host_failure){ .start = start, .op = op, .canceled = true });
         return;
     }
     gy_host_ops_turn(&h->ops, op, start);
     if (!gy_host_ops_execute(&h->ops, op, &why))
-        note_failure(h, start, op, why);
+        note_failure(h, (gy_host_failure){ .start = start, .op = op, .why = why });
 }
 
 static void execute_timed(gy_host_run *h, uint64_t start, uint32_t op)
@@ -73,6 +74,21 @@ static void report(gy_worker *w, uint64_t start, size_t step, bool executing)
     atomic_store_explicit(&w->progress, value, memory_order_relaxed);
 }
 
+/* False: the op is left out, as something failed or the run was cancelled. */
+static bool is_to_run(gy_worker *w, uint64_t start, size_t step)
+{
+    gy_host_run *h = w->host;
+    if (gy_job_canceled(h->job))
+        note_failure(h, (gy_host_failure){ .start = start, .op = w->steps->at[step].op, .canceled = true });
+    if (start < atomic_load_explicit(&h->failed, memory_order_acquire))
+        return true;
+    if (w->left_start == UINT64_MAX) {
+        w->left_start = start;
+        w->left_step = step;
+    }
+    return false;
+}
+
 static void run_start(gy_worker *w, uint64_t start)
 {
     gy_host_run *h = w->host;
@@ -86,7 +102,7 @@ static void run_start(gy_worker *w, uint64_t start)
         if (!alone)
             arrive(h, step, start);
         report(w, start, i, step->leads);
-        if (step->leads && start < atomic_load_explicit(&h->failed, memory_order_acquire))
+        if (step->leads && is_to_run(w, start, i))
             (h->time ? execute_timed : execute)(h, start, step->op);
         for (uint32_t k = 0; k < step->sets; k++)
             gy_slot_set(&h->slot[h->plan.signal[step->set + k]], (uint32_t)start);

@@ -27,22 +27,23 @@ static bool is_in_place(const gantry_graph *g, const gy_node *n, const gy_access
 static gantry_status say_overlap(const gantry_graph *g, const gy_node *n, const gy_access *a, const gy_access *b,
                                  gantry_error *err)
 {
-    gy_text one = { 0 }, other = { 0 };
+    gy_text one = { 0 }, other = { 0 }, both = { 0 };
     gy_access_text(&one, g, a);
     gy_access_text(&other, g, b);
     int64_t first = a->first > b->first ? a->first : b->first, last = a->last < b->last ? a->last : b->last;
+    gy_rows_text(&both, g, a->buffer, first, last);
     gantry_status status =
-        one.failed || other.failed
+        one.failed || other.failed || both.failed
             ? gy_fail_nomem(err)
             : gy_graph_fail(
                   g, n->origin, err, GANTRY_E_GRAPH,
-                  "node \"%s\" has access %s to %s and %s to %s: %s %lld to %lld are in both; accesses of a node may "
-                  "overlap only if all read: use a second buffer",
+                  "node \"%s\" has access %s to %s and %s to %s: %s is in both; accesses of a node may overlap only if "
+                  "all read: use a second buffer",
                   n->id, gantry_access_name(gy_access_given(a)), one.at, gantry_access_name(gy_access_given(b)),
-                  other.at, g->buffers.at[a->buffer].tiles[0] ? "tiles" : "rows", (long long)first,
-                  (long long)last - 1);
+                  other.at, both.at);
     gy_text_free(&one);
     gy_text_free(&other);
+    gy_text_free(&both);
     return status;
 }
 

@@ -49,8 +49,12 @@ static gantry_status read_machine(gy_reader *r, const gy_json_at *root)
 static gantry_status check_root_keys(gy_reader *r, const gy_json_at *root)
 {
     static const char *const keys[] = { "gantry",  "name",   "params", "buffers", "kernels", "nodes",
-                                        "machine", "repeat", "index",  "carry",   "until" };
-    return gy_read_keys(r, root, keys, COUNT(keys));
+                                        "machine", "repeat", "index",  "carry",   "until",   "$schema" };
+    GY_TRY(gy_read_keys(r, root, keys, COUNT(keys)));
+    gy_json_at schema = gy_json_key(root, "$schema"); /* for editors: it is not read */
+    return !schema.value || json_is_string(schema.value)
+               ? GANTRY_OK
+               : gy_read_kind(r, &schema, "the address of a JSON Schema, a string");
 }
 
 static gantry_status read_root(gy_reader *r, const gy_json_at *root)

@@ -27,11 +27,7 @@ gy_label gy_label_op(const gantry_schedule *s, uint32_t op)
 gy_label gy_label_rows(const gantry_schedule *s, uint32_t value, int64_t first, int64_t last)
 {
     gy_text text = { 0 };
-    const gy_schedule_value *v = &s->values.at[value];
-    gy_text_printf(&text, "%s", v->name);
-    if (v->generation > 0)
-        gy_text_printf(&text, "@%u", v->generation);
-    gy_text_printf(&text, "{%lld:%lld}", (long long)first, (long long)last);
+    gy_value_rows_text(&text, s, value, first, last);
     return label(&text);
 }
 
@@ -49,7 +45,8 @@ static gantry_status check_value(const gy_check *k, uint32_t i)
     }
     bool tables = !v->offset == !b->tile_offset;
     if (tables && v->offset && v->rows == b->rows)
-        tables = memcmp(v->offset, b->tile_offset, ((size_t)b->rows + 1) * sizeof *v->offset) == 0;
+        tables = memcmp(v->offset, b->tile_offset, ((size_t)b->rows + 1) * sizeof *v->offset) == 0 &&
+                 v->axes == b->rank && memcmp(v->tiles, b->tiles, sizeof v->tiles) == 0;
     if (v->rows != b->rows || v->row_bytes != b->row_bytes || !tables) {
         return BREACH("values", i, "\"%s\" has %lld rows of %lld bytes; that of the graph has %lld of %lld", v->name,
                       (long long)v->rows, (long long)v->row_bytes, (long long)b->rows, (long long)b->row_bytes);

@@ -222,10 +222,26 @@ static gantry_status read_offsets(gy_schedule_reader *r, const gy_json_at *at, g
     return offset ? gy_file_integers(r, &list, count, offset) : no_memory(r);
 }
 
+static gantry_status read_tiles(gy_schedule_reader *r, const gy_json_at *at, gy_schedule_value *v)
+{
+    gy_json_at list;
+    GY_TRY(gy_file_list(r, at, "tiles", &list));
+    size_t count = json_array_size(list.value);
+    if (count == 0 || count > GANTRY_TILE_AXES) {
+        return gy_json_fail(r->err, GANTRY_E_SCHEDULE, &list, "tiles along %zu axes; there are 1 to %d", count,
+                            GANTRY_TILE_AXES);
+    }
+    v->axes = (int32_t)count;
+    for (int k = 0; k < GANTRY_TILE_AXES; k++)
+        v->tiles[k] = 1;
+    GY_TRY(gy_file_integers(r, &list, count, v->tiles));
+    return read_offsets(r, at, v);
+}
+
 /* A buffer brings its rows; a later generation of it has the same. */
 static gantry_status read_value(gy_schedule_reader *r, const gy_json_at *at)
 {
-    static const char *const own_keys[] = { "name", "rows", "row_bytes", "offsets" };
+    static const char *const own_keys[] = { "name", "rows", "row_bytes", "tiles", "offsets" };
     static const char *const later_keys[] = { "buffer", "generation" };
     bool own = json_object_get(at->value, "generation") == NULL;
     gy_schedule_value v = { .buffer = (uint32_t)r->s->values.count };
@@ -248,7 +264,7 @@ static gantry_status read_value(gy_schedule_reader *r, const gy_json_at *at)
             status = gy_json_int(at, "rows", true, 0, 0, INT64_MAX, &v.rows, GANTRY_E_SCHEDULE, r->err);
         bool tiled = json_object_get(at->value, "offsets") != NULL;
         if (!status && tiled)
-            status = read_offsets(r, at, &v);
+            status = read_tiles(r, at, &v);
         if (!status)
             status = gy_json_int(at, "row_bytes", !tiled, 0, 0, INT64_MAX, &v.row_bytes, GANTRY_E_SCHEDULE, r->err);
     }

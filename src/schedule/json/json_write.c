@@ -126,7 +126,9 @@ static void put_value(gy_text *to, const gy_schedule_value *v)
     gy_text_json(to, v->name);
     gy_text_printf(to, ", \"rows\": %lld, ", (long long)v->rows);
     if (v->offset) {
-        gy_text_add(to, "\"offsets\": ");
+        gy_text_add(to, "\"tiles\": ");
+        put_integers(to, v->tiles, (size_t)v->axes);
+        gy_text_add(to, ", \"offsets\": ");
         put_integers(to, v->offset, (size_t)v->rows + 1);
     } else {
         gy_text_printf(to, "\"row_bytes\": %lld", (long long)v->row_bytes);

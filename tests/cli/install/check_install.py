@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `cmake --install` leaves works by itself: the command, its modules, a program by find_package, one by pkg-config,
-and the same after the tree was moved.
+graphs and machines by name, what the help names, and the same after the tree was moved.
 
 check_install.py BUILD SOURCE CMAKE CC
 """
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import tempfile
 
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(somebody LANGUAGES C)
-find_package(gantry 0.1 REQUIRED)
+find_package({name} 0.1 REQUIRED)
 add_executable(program {program})
 target_link_libraries(program PRIVATE gantry::gantry)
 """
@@ -58,11 +59,49 @@ def own_kernels_compile(prefix, folder, source, cc):
     note.unlink()
 
 
-def with_find_package(prefix, folder, source, cmake, cc):
+def names_are_known(prefix, folder):
+    """Nothing of the source is at hand: the current folder is empty, and the data are those that were installed."""
+    gantry, clean, empty = prefix / "bin" / "gantry", {k: v for k, v in os.environ.items() if k != "GANTRY_DATA"}, folder / "empty"
+    empty.mkdir()
+    done = json.loads(run(gantry, "schedule", "mlp_step", "--machine", "dgx1-v100", "--effort", 0, "--json", env=clean, cwd=empty))
+    assert done["graph"] == "mlp_step" and done["machine"] == "dgx1-v100", done
+    assert "v100" in run(gantry, "machine", "dgx1-v100", env=clean, cwd=empty)
+    assert json.loads(run(gantry, "run", "residual_stack", "--devices", 2, "--json", env=clean, cwd=empty))["backend"] == "host"  # it uses another
+    missing = subprocess.run([gantry, "dot", "mlp_stp"], env=clean, cwd=empty, capture_output=True, text=True)
+    assert missing.returncode == 2 and 'did you mean "mlp_step"?' in missing.stderr, missing
+    own = folder / "own"
+    (own / "graphs").mkdir(parents=True)
+    (own / "graphs" / "mine.json").write_text((prefix / "share/gantry/graphs/saxpy.json").read_text().replace("16777216", "64"))
+    assert "saxpy on" in run(gantry, "run", "mine", "--devices", 1, env={**clean, "GANTRY_DATA": str(own)}, cwd=empty)
+    (empty / "mine").write_text((own / "graphs" / "mine.json").read_text())  # a file that is there comes first
+    assert "saxpy on" in run(gantry, "run", "mine", "--devices", 1, env=clean, cwd=empty)
+    (empty / "mine").unlink()
+    words = [run(gantry, "help", env=clean)] + [run(gantry, "help", name, env=clean) for name in commands(gantry)]
+    used = set(re.findall(r"gantry (?:run|schedule|dot|compare|scale) ([a-z]\w*)(?![\w.])", "".join(words))) | set(re.findall(r"--machine ([a-z]\w*-\d\w*)", "".join(words)))
+    known = {path.stem for path in (prefix / "share" / "gantry").rglob("*.json")}
+    assert len(used) >= 6 and used <= known, used - known
+    assert "graphs/" not in "".join(words), "the help names files of the source"
+    empty.rmdir()
+    shutil.rmtree(own)
+
+
+def commands(gantry):
+    return re.findall(r"^  (\w+) ", run(gantry, "help").split("usage:")[1].split("`gantry help")[0], re.M)
+
+
+def page_and_completion(prefix):
+    page = (prefix / "share/man/man1/gantry.1").read_text()
+    assert page.startswith(".TH GANTRY 1") and all(f".SS gantry {name} " in page for name in commands(prefix / "bin/gantry"))
+    script = prefix / "share/bash-completion/completions/gantry"
+    words = run("bash", "-c", f'PATH={prefix}/bin:$PATH; source {script}; COMP_WORDS=(gantry run mlp); COMP_CWORD=2; _gantry; echo "${{COMPREPLY[@]}}"')
+    assert words == "mlp_step\n", words
+
+
+def with_find_package(prefix, folder, source, cmake, cc, name):
     project = folder / "project"
     project.mkdir()
     program = source / "tests" / "cli" / "install" / "program.c"
-    (project / "CMakeLists.txt").write_text(PROJECT.format(program=program))
+    (project / "CMakeLists.txt").write_text(PROJECT.format(program=program, name=name))
     run(cmake, "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={cc}")
     run(cmake, "--build", project / "build")
     assert run(project / "build" / "program") == EXPECTED
@@ -90,7 +129,9 @@ def main(build, source, cmake, cc):
         for prefix in (first, second):
             command_works(prefix, folder, source, has_blas)
             own_kernels_compile(prefix, folder, source, cc)
-            with_find_package(prefix, folder, source, cmake, cc)
+            names_are_known(prefix, folder)
+            page_and_completion(prefix)
+            with_find_package(prefix, folder, source, cmake, cc, "gantry" if prefix == first else "Gantry")
             with_pkg_config(prefix, folder, source, cc)
             if prefix == first:
                 first.rename(second)

@@ -10,6 +10,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "kernels"))
 from numpy_gantry import np, run  # noqa: E402
+import gradients  # noqa: E402
 
 rng = np.random.default_rng(2)
 
@@ -284,13 +285,23 @@ def fft2d():
     return {"x": x}, params(n=24, parts=3), {"y": (np.stack([want.real, want.imag], -1), 1e-13)}
 
 
+def tsqr():
+    """Least squares by NumPy's factors of the whole matrix, whose condition is about 2: 1e-12 is some thousand roundings."""
+    rows, n = 101, 7
+    a, b = rng.normal(size=(rows, n)), rng.normal(size=(rows, 1))
+    q, r = np.linalg.qr(a)
+    sign = np.where(np.diag(r) < 0, -1, 1)
+    return ({"A": a, "b": b}, params(rows=rows, n=n, parts=4),
+            {"Q": (q * sign, 1e-12), "R": (r * sign[:, None], 1e-12), "x": (np.linalg.lstsq(a, b, rcond=None)[0], 1e-12)})
+
+
 def nearest(got, want):
     """Bytes that round reals: half a step, and float's error on it."""
     np.testing.assert_allclose(np.asarray(got, float), want, rtol=0, atol=0.501)
 
 
 CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, heat_implicit, heat_3d, jacobi_blocks, mlp_step, train_pipeline, stages, cg, residual_stack, transformer_block, black_scholes, nbody,
-         kmeans, loss_scale, pagerank, cholesky, fft2d]
+         kmeans, loss_scale, pagerank, cholesky, fft2d, tsqr, *gradients.CASES]
 
 
 def compare(name, got, want, rtol, part=lambda x: x):

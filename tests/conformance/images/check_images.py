@@ -1,58 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """JPEG files as inputs: pixels are those that Pillow decodes, in order of names, by one thread and by several; files that do not
-fit or are damaged are errors that say which file, what it is, what was wanted, and what to do. Exit 77: no NumPy or no Pillow."""
+fit or are damaged are errors that say which file, what it is, what was wanted, and what to do."""
 
-import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-try:
-    import numpy as np
-    from PIL import Image
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+from images import COMMAND, NAMED, Image, expect, graph_of, np, refuse, run, wrong
 
-COMMAND, GRAPHS = sys.argv[1], pathlib.Path(sys.argv[2])
-wrong = 0
-
-
-def graph_of(shape, dtype="u8"):
-    """Copies a buffer; names in the shape are params, which are 5 unless something says otherwise."""
-    params = {name: 5 for name in shape if isinstance(name, str)}
-    y = {"dtype": dtype, "shape": shape, "output": True}
-    return {"gantry": 1, "name": "copy", "params": params, "buffers": {"x": {"dtype": dtype, "shape": shape, "class": "input"}, "y": y},
-            "nodes": [{"id": "copy", "copy": {"from": "x", "to": "y"}}]}
-
-
-NAMED = ["n", "height", "width", "channels"]
-
-
-def run(folder, form, pattern, *words, env=None, cpu=None):
-    """(exit code, what is said, the array or None)"""
-    graph, out = folder / "graph.json", folder / "out.npy"
-    graph.write_text(json.dumps(form))
-    out.unlink(missing_ok=True)
-    done = subprocess.run([COMMAND, "run", graph, "--devices", "1", "--input", f"x={pattern}", "--output", f"y={out}", *words],
-                          capture_output=True, text=True, timeout=60, env={**os.environ, **(env or {})},
-                          preexec_fn=(lambda: os.sched_setaffinity(0, {cpu})) if cpu is not None else None)
-    return done.returncode, done.stdout + done.stderr, np.load(out) if out.exists() else None
-
-
-def expect(holds, what):
-    global wrong
-    if not holds:
-        wrong += 1
-        print("wrong:", what)
-
-
-def refuse(folder, title, form, pattern, code, *texts, words=(), env=None):
-    found, said, out = run(folder, form, pattern, *words, env=env)
-    expect(found == code and out is None and all(text in said for text in texts), f"{title}: exit {found}, {said!r}, not {code} with {texts}")
+GRAPHS = pathlib.Path(sys.argv[2])
 
 
 def picture(r, height, width, channels=3):
@@ -162,7 +121,7 @@ def main():
         refuse(folder, "no module", graph_of(NAMED), photos / "a.jpg", 2, "libturbojpeg0-dev", ".npy", env={"GANTRY_MODULES": name})
         damaged(folder, photos, r)
     print("wrong" if wrong else "all as Pillow has it")
-    return wrong != 0
+    return bool(wrong)
 
 
 sys.exit(main())

@@ -293,6 +293,42 @@ def systems():
         yield Solve("getrs", {"a": ("in", dtype, a), "b": ("inout", dtype, b)}, {"b": (np.linalg.solve(a.astype(float), b.astype(float)), RTOL[dtype] * n * max(1, np.linalg.cond(a.astype(float)) / 10))})
 
 
+class Factors(Case):
+    """q r = a, q^T q = 1, r as NumPy's once the signs of its rows are such that the diagonal is not negative."""
+
+    def run(self, command):
+        (_, dtype, a), (rows, columns) = self.args["a"], self.args["a"][2].shape
+        shapes = {"a": (rows, columns), "q": (rows, columns), "r": (columns, columns)}
+        graph = {"gantry": 1, "buffers": {name: {"dtype": dtype, "shape": list(shape), **({"class": "input"} if name == "a" else {"output": True})}
+                                          for name, shape in shapes.items()},
+                 "nodes": [{"id": "k", "kernel": "qr", "args": {"a": "a", "q": "q", "r": "r"}}]}
+        got, _ = run(command, graph, {"a": a}, {"q": None, "r": None}, ["--devices", "1"])
+        q, r, a = got["q"].astype(float), got["r"].astype(float), a.astype(float)
+        scale, unit = float(np.max(np.abs(a), initial=0)), {"f32": 2**-24, "f64": 2**-53}[dtype]
+        close = 4 * (rows + columns) * unit  # backward error of each column, by its norm: Higham, theorem 19.4
+        np.testing.assert_allclose(q @ r, a, rtol=0, atol=close * scale * rows**0.5, err_msg=f"qr {dtype} {rows} x {columns}")
+        np.testing.assert_allclose(q.T @ q, np.eye(columns), rtol=0, atol=close, err_msg=f"qr {dtype} {rows} x {columns}: q")
+        assert np.array_equal(r, np.triu(r)) and (np.diag(r) >= 0).all()
+        if self.want:
+            want = np.linalg.qr(a)[1]
+            want *= np.where(np.diag(want) < 0, -1, 1)[:, None]
+            atol = close * scale * rows**0.5 * np.linalg.cond(a)
+            np.testing.assert_allclose(r, want, rtol=0, atol=atol, err_msg=f"qr {dtype} {rows} x {columns}: r")
+
+
+def factors():
+    for dtype, (rows, columns) in itertools.product(WIDE, [(1, 1), (2, 1), (300, 1), (4, 3), (40, 40), (97, 33), (1000, 20)]):
+        yield Factors("qr", {"a": ("in", dtype, values(dtype, (rows, columns)))}, {"r": True})
+        yield Factors("qr", {"a": ("in", dtype, values(dtype, (rows, columns)) * DTYPES[dtype](1e25 if dtype == "f32" else 1e200))}, {"r": True})
+    for dtype in WIDE:  # columns that depend on others, or are 0: r is not the only one
+        a = values(dtype, (30, 4))
+        a[:, 1] = a[:, 0]
+        a[:, 2] = 0
+        yield Factors("qr", {"a": ("in", dtype, a)}, {})
+        yield Factors("qr", {"a": ("in", dtype, np.zeros((5, 3), DTYPES[dtype]))}, {})
+        yield Factors("qr", {"a": ("in", dtype, -np.triu(np.abs(values(dtype, (9, 5)))))}, {"r": True})
+
+
 def learning():
     for dtype in WIDE:
         x, labels = values(dtype, (50, 7)), rng.integers(0, 7, 50).astype(np.int32)
@@ -623,7 +659,7 @@ def fourier():
 def main(command, only):
     wanted = set(only) or {k["name"] for k in json.loads(gantry(command, "kernels", "--json"))["kernels"]}
     seen, count, failed = set(), 0, 0
-    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), learning(), transformers(), stacks(), attention(), heads(), gradients_of_heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
+    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), heads(), gradients_of_heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
                                 scans(), sorts(), best(), fourier()):
         if case.kernel not in wanted:
             continue

@@ -466,6 +466,24 @@ static bool factor_pivoted(problem *p, gantry_dtype type, int i)
     return made;
 }
 
+/* Backward error of each column about (m + n) u of its norm (Higham, theorem 19.4), condition below 4, and q is of no
+ * larger numbers than r. */
+static bool factored_in_qr(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 0 },   { 2, 1, 0 },    { 1000, 1, 0 }, { 33, 33, 0 },
+                                    { 70, 31, 0 }, { 257, 40, 0 }, { 65, 64, 0 },  { 0, 0, 0 } };
+    extents e; /* rows, columns */
+    if (!pick(list, i, &e))
+        return false;
+    begin(p, type, 1);
+    matrix(&p->operand[0], e.a, e.b);
+    matrix(&p->operand[1], e.a, e.b);
+    matrix(&p->operand[2], e.b, e.b);
+    p->operand[0].filling = TRIANGLE;
+    p->bound.absolute = 2 * 4 * (double)(e.a + e.b) * unit_of(type) * sqrt(9 + (double)e.a / (3 * (double)(e.b * e.b)));
+    return true;
+}
+
 /* Two triangles: |u^-1| |u| and |l^-1| |l| are below 4 and 8 where what is beside the diagonal is below 1 / n. */
 static bool solve_pivoted(problem *p, gantry_dtype type, int i)
 {
@@ -894,6 +912,7 @@ static const recipe recipes[] = {
     { "layernorm_grad", NULL, normalized },
     { "mul", NULL, elements },
     { "potrf", NULL, factor },
+    { "qr", NULL, factored_in_qr },
     { "reduce_max", NULL, maximum },
     { "reduce_sum", NULL, sum_of_elements },
     { "relu", NULL, elements },

@@ -61,16 +61,37 @@ START_TEST(rings)
 }
 END_TEST
 
-static double least_us(const problem *p, int used, const char *replay)
+/* Starts that follow each other by one launch. */
+START_TEST(series)
+{
+    for (int used = 1; used <= gpus; used++) {
+        world w = make(&problems[_i], used, "device", true);
+        gantry_run *host = open_run(w.s, "host"), *run = open_run(w.s, "cuda");
+        for (uint64_t starts = 1; starts < (small ? 4 : 6); starts++) { /* numbers become small */
+            MUST(gantry_run_repeat(host, starts, MUST_ERR));
+            MUST(gantry_run_repeat(run, starts, MUST_ERR));
+            results wanted = outputs_of(host, w.g), got = outputs_of(run, w.g);
+            ck_assert_msg(same(&wanted, &got), "series of %d starts", (int)starts);
+        }
+        printf("held: series of ring %d on %d: %s\n", _i, used, replay_of(run));
+        ck_assert_msg(strstr(replay_of(run), problems[_i].length > 1 << 14 ? "one start a launch" : "series"), "%s",
+                      replay_of(run));
+        gantry_run_free(host);
+        gantry_run_free(run);
+        drop(&w);
+    }
+}
+END_TEST
+
+/* Of a start, in series of so many. */
+static double least_us(const problem *p, int used, const char *replay, uint64_t starts)
 {
     double least = 0;
     world w = make(p, used, replay, false);
     gantry_run *run = open_run(w.s, "cuda");
     for (int i = 0; i < (small ? 2 : 30); i++) {
-        uint64_t ticket = 0;
         gantry_run_info info = GANTRY_RUN_INFO_INIT;
-        MUST(gantry_run_start(run, &ticket, MUST_ERR));
-        MUST(gantry_run_wait(run, ticket, MUST_ERR));
+        MUST(gantry_run_repeat(run, starts, MUST_ERR));
         MUST(gantry_run_get_info(run, &info, MUST_ERR));
         least = i == 0 || info.last_us < least ? info.last_us : least;
     }
@@ -83,10 +104,11 @@ START_TEST(times)
 {
     for (int used = 1; used <= gpus; used++) {
         const problem *p = &problems[_i];
-        double device = least_us(p, used, "device"), stream = least_us(p, used, "stream"),
-               graph = least_us(p, used, "graph");
-        printf("ring of %d x %d lists of %d, %d steps, %d lanes: device %.1f us, stream %.1f, graph %.1f\n", used,
-               p->lists, p->length, p->steps, p->lanes, device, stream, graph);
+        double device = least_us(p, used, "device", 1), in_series = least_us(p, used, "device", small ? 2 : 50),
+               stream = least_us(p, used, "stream", 1), graph = least_us(p, used, "graph", 1);
+        printf("ring of %d x %d lists of %d, %d steps, %d lanes: device %.1f us, in series %.1f, stream %.1f, graph "
+               "%.1f\n",
+               used, p->lists, p->length, p->steps, p->lanes, device, in_series, stream, graph);
     }
 }
 END_TEST
@@ -241,6 +263,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, rings, 0, PROBLEMS);
+    tcase_add_loop_test(tests, series, 0, PROBLEMS);
     tcase_add_loop_test(tests, times, 0, small ? 1 : PROBLEMS);
     tcase_add_loop_test(tests, slowed, 0, small ? 2 : PROBLEMS);
     tcase_add_test(tests, hung);

@@ -13,7 +13,8 @@ import tempfile
 
 source = pathlib.Path(sys.argv[2]).resolve()
 model = source / "tests" / "property" / "counters" / "counters.pml"
-VARIANTS = {"": False, "NO_RELEASE": True, "NO_ACQUIRE": True, "NO_CREDIT": True, "NO_EPOCH": True}
+VARIANTS = {"": False, "NO_RELEASE": True, "NO_ACQUIRE": True, "NO_CREDIT": True, "NO_EPOCH": True, "NO_VERDICT": True,
+            "EARLY_VERDICT": True, "ANY_END": True}
 
 
 def quote():

@@ -445,12 +445,8 @@ static void copy_head(maker *m)
     s->graph_name = m->g->name;
     s->policy = "random";
     s->graph_hash = m->g->hash;
-    for (uint32_t i = 0; i < m->f->values; i++) {
-        const gy_buffer *b = gy_value_buffer(m->g, m->f, i);
-        gy_schedule_value v = { b->name, m->f->value[i].buffer, m->f->value[i].generation,
-                                b->rows, b->row_bytes,          b->tile_offset };
-        m->failed = !gy_vec_push(&s->values, v) || m->failed;
-    }
+    for (uint32_t i = 0; i < m->f->values; i++)
+        m->failed = !gy_vec_push(&s->values, gy_schedule_value_of(m->g, m->f, i)) || m->failed;
     for (size_t i = 0; i < m->g->nodes.count; i++)
         m->failed = !gy_vec_push(&s->node_ids, m->g->nodes.at[i].id) || m->failed;
     for (uint32_t i = 0; i < s->machine->memories; i++)

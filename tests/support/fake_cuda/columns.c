@@ -227,6 +227,48 @@ static int getrf(const job *p)
     return info;
 }
 
+/* Column j is multiplied by 1 - tau v v^T, where v is column k below its row k, and 1 there. */
+static void reflect(const job *p, int k, int j, double tau)
+{
+    double sum = load(p->type, p->a, k, j);
+    for (int i = k + 1; i < p->m; i++)
+        sum += load(p->type, p->a, i, k) * load(p->type, p->a, i, j);
+    store(p->type, p->a, k, j, load(p->type, p->a, k, j) - tau * sum);
+    for (int i = k + 1; i < p->m; i++)
+        store(p->type, p->a, i, j, load(p->type, p->a, i, j) - tau * sum * load(p->type, p->a, i, k));
+}
+
+static void geqrf(const job *p)
+{
+    for (int k = 0; k < p->n; k++) {
+        double first = load(p->type, p->a, k, k), below = 0;
+        for (int i = k + 1; i < p->m; i++)
+            below = hypot(below, load(p->type, p->a, i, k));
+        double left = below == 0 ? first : -copysign(hypot(first, below), first);
+        double tau = below == 0 ? 0 : (left - first) / left;
+        for (int i = k + 1; i < p->m && below != 0; i++)
+            store(p->type, p->a, i, k, load(p->type, p->a, i, k) / (first - left));
+        store(p->type, p->a, k, k, left);
+        store(p->type, p->b, k, 0, tau);
+        for (int j = k + 1; j < p->n; j++)
+            reflect(p, k, j, tau);
+    }
+}
+
+/* The first n columns of the product of n reflections. What is above the vectors is not read. */
+static void orgqr(const job *p)
+{
+    for (int k = p->n - 1; k >= 0; k--) {
+        double tau = load(p->type, p->b, k, 0);
+        for (int j = k + 1; j < p->n; j++) {
+            store(p->type, p->a, k, j, 0);
+            reflect(p, k, j, tau);
+        }
+        for (int i = 0; i < p->m; i++)
+            store(p->type, p->a, i, k, i < k ? 0 : i == k ? 1 - tau : -tau * load(p->type, p->a, i, k));
+    }
+}
+
 static void run(const fakeCudaLaunch *l, void **params)
 {
     (void)l;
@@ -252,6 +294,14 @@ static void run(const fakeCudaLaunch *l, void **params)
         break;
     case GETRF:
         *p->info = getrf(p);
+        break;
+    case GEQRF:
+        geqrf(p);
+        *p->info = 0;
+        break;
+    case ORGQR:
+        orgqr(p);
+        *p->info = 0;
         break;
     }
 }

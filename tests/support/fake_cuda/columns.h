@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 typedef enum element { F16, BF16, F32, F64 } element;
-typedef enum job_kind { GEMM, TRSM, SYRK, POTRF, GETRF } job_kind;
+typedef enum job_kind { GEMM, TRSM, SYRK, POTRF, GETRF, GEQRF, ORGQR } job_kind;
 
 /* Element (i, j) is at i + j * ld. */
 typedef struct columns {
@@ -24,7 +24,7 @@ typedef struct job {
     bool transpose_a, transpose_b, right, upper, unit;
     int m, n, k;
     double alpha, beta;
-    columns a, b, c; /* written: c of gemm and syrk, b of trsm, a of potrf and getrf */
+    columns a, b, c; /* written: c of gemm and syrk, b of trsm and geqrf (tau), a of factorisations */
     int batch;       /* gemm: so many of them; 0: one. Matrix i is `step_` bytes x i further, or, */
     int64_t step_a, step_b, step_c;
     const void *const *list_a, *const *list_b; /* where there are lists in device memory, the i-th of each */

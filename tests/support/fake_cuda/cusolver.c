@@ -159,3 +159,87 @@ cusolverStatus_t cusolverDnDgetrf(cusolverDnHandle_t handle, int m, int n, doubl
     FAIL_IF_TOLD(cusolverDnDgetrf);
     return m == n ? getrf(handle, F64, n, A, lda, Workspace, devIpiv, devInfo) : CUSOLVER_STATUS_INVALID_VALUE;
 }
+
+cusolverStatus_t cusolverDnSgeqrf_bufferSize(cusolverDnHandle_t handle, int m, int n, float *A, int lda, int *lwork)
+{
+    (void)handle;
+    (void)A;
+    FAIL_IF_TOLD(cusolverDnSgeqrf_bufferSize);
+    return n <= m ? ask(m, lda, lwork) : CUSOLVER_STATUS_INVALID_VALUE;
+}
+
+cusolverStatus_t cusolverDnSorgqr_bufferSize(cusolverDnHandle_t handle, int m, int n, int k, const float *A, int lda,
+                                             const float *tau, int *lwork)
+{
+    (void)handle;
+    (void)A;
+    (void)tau;
+    FAIL_IF_TOLD(cusolverDnSorgqr_bufferSize);
+    return k == n && n <= m ? ask(m, lda, lwork) : CUSOLVER_STATUS_INVALID_VALUE;
+}
+
+cusolverStatus_t cusolverDnDgeqrf_bufferSize(cusolverDnHandle_t handle, int m, int n, double *A, int lda, int *lwork)
+{
+    (void)handle;
+    (void)A;
+    FAIL_IF_TOLD(cusolverDnDgeqrf_bufferSize);
+    return n <= m ? ask(m, lda, lwork) : CUSOLVER_STATUS_INVALID_VALUE;
+}
+
+cusolverStatus_t cusolverDnDorgqr_bufferSize(cusolverDnHandle_t handle, int m, int n, int k, const double *A, int lda,
+                                             const double *tau, int *lwork)
+{
+    (void)handle;
+    (void)A;
+    (void)tau;
+    FAIL_IF_TOLD(cusolverDnDorgqr_bufferSize);
+    return k == n && n <= m ? ask(m, lda, lwork) : CUSOLVER_STATUS_INVALID_VALUE;
+}
+
+static cusolverStatus_t qr(cusolverDnHandle_t handle, job_kind kind, element type, int m, int n, void *A, int lda,
+                           void *tau, void *workspace, int lwork, int *info)
+{
+    if (n < 1 || m < n || lda < m || lwork < elements_of(m) || !workspace || !tau || !info)
+        return CUSOLVER_STATUS_INVALID_VALUE;
+    if ((uintptr_t)workspace % 16)
+        columns_wrong("the workspace of cuSOLVER lies at an odd address");
+    job j = { .kind = kind, .type = type, .m = m, .n = n, .info = info };
+    j.a = (columns){ A, lda };
+    j.b = (columns){ tau, n };
+    j.workspace = workspace;
+    j.workspace_bytes = (size_t)elements_of(m) * (type == F32 ? 4 : 8);
+    return columns_queue(&j, handle->stream) == CUDA_SUCCESS ? CUSOLVER_STATUS_SUCCESS
+                                                             : CUSOLVER_STATUS_EXECUTION_FAILED;
+}
+
+cusolverStatus_t cusolverDnSgeqrf(cusolverDnHandle_t handle, int m, int n, float *A, int lda, float *TAU,
+                                  float *Workspace, int Lwork, int *devInfo)
+{
+    FAIL_IF_TOLD(cusolverDnSgeqrf);
+    return qr(handle, GEQRF, F32, m, n, A, lda, TAU, Workspace, Lwork, devInfo);
+}
+
+cusolverStatus_t cusolverDnSorgqr(cusolverDnHandle_t handle, int m, int n, int k, float *A, int lda, const float *tau,
+                                  float *work, int lwork, int *devInfo)
+{
+    FAIL_IF_TOLD(cusolverDnSorgqr);
+    if (k != n)
+        return CUSOLVER_STATUS_INVALID_VALUE;
+    return qr(handle, ORGQR, F32, m, n, A, lda, (void *)(uintptr_t)tau, work, lwork, devInfo);
+}
+
+cusolverStatus_t cusolverDnDgeqrf(cusolverDnHandle_t handle, int m, int n, double *A, int lda, double *TAU,
+                                  double *Workspace, int Lwork, int *devInfo)
+{
+    FAIL_IF_TOLD(cusolverDnDgeqrf);
+    return qr(handle, GEQRF, F64, m, n, A, lda, TAU, Workspace, Lwork, devInfo);
+}
+
+cusolverStatus_t cusolverDnDorgqr(cusolverDnHandle_t handle, int m, int n, int k, double *A, int lda, const double *tau,
+                                  double *work, int lwork, int *devInfo)
+{
+    FAIL_IF_TOLD(cusolverDnDorgqr);
+    if (k != n)
+        return CUSOLVER_STATUS_INVALID_VALUE;
+    return qr(handle, ORGQR, F64, m, n, A, lda, (void *)(uintptr_t)tau, work, lwork, devInfo);
+}

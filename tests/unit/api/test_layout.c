@@ -44,6 +44,7 @@ FIELD(gantry_error, text, 272);
 GROWS(gantry_load_options, max_nodes, 48);
 GROWS(gantry_import_options, edge_cost, 40);
 GROWS(gantry_schedule_options, unroll, 88);
+GROWS(gantry_drawing_options, schedule, 32);
 GROWS(gantry_run_options, apart, 44);
 GROWS(gantry_kernel, close, 96);
 GROWS(gantry_cuda_code, defaults, 112);

@@ -110,6 +110,14 @@ static gantry_status give_schedule(const void *given, gantry_error *err)
     return status;
 }
 
+static gantry_status give_drawing(const void *given, gantry_error *err)
+{
+    char *text = NULL;
+    gantry_status status = gantry_graph_draw(graph, given, &text, NULL, err);
+    gantry_free(text);
+    return status;
+}
+
 static gantry_status give_rebalance(const void *given, gantry_error *err)
 {
     gantry_schedule *next = NULL;
@@ -224,6 +232,7 @@ static gantry_status give_cuda_code(const void *given, gantry_error *err)
 static const gantry_load_options load_options = GANTRY_LOAD_OPTIONS_INIT;
 static const gantry_import_options import_options = GANTRY_IMPORT_OPTIONS_INIT;
 static const gantry_schedule_options schedule_options = GANTRY_SCHEDULE_OPTIONS_INIT;
+static const gantry_drawing_options drawing_options = GANTRY_DRAWING_OPTIONS_INIT;
 static const gantry_run_options run_options = GANTRY_RUN_OPTIONS_INIT;
 static const gantry_calibrate_options calibrate_options = GANTRY_CALIBRATE_OPTIONS_INIT;
 static const gantry_join_options join_options = GANTRY_JOIN_OPTIONS_INIT;
@@ -245,6 +254,8 @@ static const struct input {
     { "gantry_schedule_options", &schedule_options, sizeof schedule_options, sizeof(size_t), give_schedule, GANTRY_OK },
     { "gantry_schedule_options", &schedule_options, sizeof schedule_options, offsetof(gantry_schedule_options, balance),
       give_rebalance, GANTRY_OK },
+    { "gantry_drawing_options", &drawing_options, sizeof drawing_options, offsetof(gantry_drawing_options, near),
+      give_drawing, GANTRY_OK },
     { "gantry_run_options", &run_options, sizeof run_options, offsetof(gantry_run_options, check), give_run,
       GANTRY_OK },
     { "gantry_calibrate_options", &calibrate_options, sizeof calibrate_options, sizeof(size_t), give_calibrate,

@@ -18,6 +18,7 @@ const graph_case graph_cases[] = {
     { "train_pipeline", { "n=64", "forward_us=1" }, 0 },
     { "cholesky", { "n=48", "nt=4" }, 1e-12 },
     { "jacobi_blocks", { "n=41", "a=2", "b=3", "steps=4" }, 0 },
+    { "tsqr", { "parts=4", "rows=101", "n=7" }, 1e-12 },
     { NULL, { NULL }, 0 },
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv2d and its gradients of the real gantry-cuda.so, by a cuDNN of the tests on the fake driver: numbers as on the
- * host, what cuDNN refuses done by our own kernels, failures with their names, what is said where cuDNN is missing or
- * does not fit. */
+/* conv2d, attention and their gradients of the real gantry-cuda.so, by a cuDNN of the tests on the fake driver: numbers
+ * as on the host, what cuDNN refuses done by our own kernels, failures with their names, what is said where cuDNN is
+ * missing or does not fit. */
 #include "control.h"
 #include "linalg_cases.h"
 
@@ -11,7 +11,7 @@
 
 /* The ABI that is declared here against cuDNN's own, where its header is. */
 #if defined __has_include && __has_include(<cudnn.h>)
-#include "backends/cuda/nvidia/cudnn_api.h"
+#include "backends/cuda/nvidia/cudnn_graph.h"
 #include <cudnn.h>
 #include <stddef.h>
 #define SAME_PLACE(ours, theirs)                                                                                       \
@@ -35,6 +35,9 @@ _Static_assert((int)CUDNN_STATUS_NOT_SUPPORTED == GY_CUDNN_NOT_SUPPORTED && (int
                    (int)CUDNN_TENSOR_OP_MATH == GY_CUDNN_TENSOR_OP_MATH && (int)CUDNN_FMA_MATH == GY_CUDNN_FMA_MATH &&
                    (int)CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION == GY_CUDNN_ALLOW_CONVERSION,
                "as cudnn.h has it");
+#define GY_X(name, value) _Static_assert((int)CUDNN_##name == value, "as cudnn.h has it");
+GY_CUDNN_CONSTANTS(GY_X)
+#undef GY_X
 #endif
 
 static const char *const replays[] = { "stream", "graph" };
@@ -48,6 +51,17 @@ static const shape shapes[] = { { 1, 1, 1, 1, 1, 1, 1, 1, 0 },   { 2, 3, 4, 9, 7
                                 { 3, 5, 2, 6, 11, 1, 4, 1, 2 },  { 2, 4, 3, 12, 12, 5, 5, 2, 2 },
                                 { 1, 2, 5, 10, 13, 3, 2, 3, 0 }, { 0, 2, 5, 10, 13, 3, 2, 3, 0 } };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+typedef struct heads {
+    int heads, of_keys, n, m, d, causal;
+    bool by_cudnn; /* forward */
+} heads;
+/* The last three: rows that are no multiple of 16 bytes, queries that see no key, no queries. */
+static const heads attentions[] = { { 1, 1, 1, 3, 8, 0, true },   { 4, 2, 9, 9, 16, 1, true },
+                                    { 6, 2, 5, 12, 24, 1, true }, { 3, 3, 12, 7, 8, 0, true },
+                                    { 4, 1, 1, 33, 64, 1, true }, { 2, 2, 5, 5, 12, 0, false },
+                                    { 2, 2, 8, 5, 16, 1, false }, { 2, 2, 0, 5, 16, 0, false } };
+enum { ATTENTIONS = sizeof attentions / sizeof *attentions };
 
 typedef struct world {
     gantry_graph *g;
@@ -83,9 +97,42 @@ static gantry_graph *convolutions(const shape *s, const char *dtype)
     return g;
 }
 
+/* Attention of a shape, and its gradients. */
+static gantry_graph *attention(const heads *a, const char *dtype)
+{
+    char text[2048], q[100], k[100];
+    gantry_graph *g = NULL;
+    snprintf(q, sizeof q, "\"dtype\":\"%s\",\"shape\":[%d,%d,%d]", dtype, a->heads, a->n, a->d);
+    snprintf(k, sizeof k, "\"dtype\":\"%s\",\"shape\":[%d,%d,%d]", dtype, a->of_keys, a->m, a->d);
+    int n = snprintf(
+        text, sizeof text,
+        "{\"gantry\":1,\"buffers\":{"
+        "\"q\":{%s,\"init\":{\"normal\":{\"seed\":1}}},\"k\":{%s,\"init\":{\"normal\":{\"seed\":2}}},"
+        "\"v\":{%s,\"init\":{\"normal\":{\"seed\":3}}},\"dy\":{%s,\"init\":{\"normal\":{\"seed\":4}}},"
+        "\"y\":{%s,\"output\":true},\"dq\":{%s,\"output\":true},\"dk\":{%s,\"output\":true},"
+        "\"dv\":{%s,\"output\":true}},\"nodes\":["
+        "{\"id\":\"f\",\"kernel\":\"attention\",\"args\":{\"causal\":%d,\"scale\":0.3,\"q\":\"q\",\"k\":\"k\","
+        "\"v\":\"v\",\"y\":\"y\"}},"
+        "{\"id\":\"b\",\"kernel\":\"attention_grad\",\"args\":{\"causal\":%d,\"scale\":0.3,\"q\":\"q\",\"k\":\"k\","
+        "\"v\":\"v\",\"y\":\"y\",\"dy\":\"dy\",\"dq\":\"dq\",\"dk\":\"dk\",\"dv\":\"dv\"}}]}",
+        q, k, k, q, q, q, k, k, a->causal, a->causal);
+    ck_assert_int_lt(n, (int)sizeof text);
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    return g;
+}
+
 static world make_world(const shape *s, const char *dtype, int gpus, const char *replay)
 {
     world w = { .g = convolutions(s, dtype) };
+    fakeCudaDevices(gpus, "all", 0);
+    w.m = gpu_machine(gpus, false);
+    w.s = make_schedule(w.g, w.m, replay, "round-robin");
+    return w;
+}
+
+static world make_attention(const heads *a, const char *dtype, int gpus, const char *replay)
+{
+    world w = { .g = attention(a, dtype) };
     fakeCudaDevices(gpus, "all", 0);
     w.m = gpu_machine(gpus, false);
     w.s = make_schedule(w.g, w.m, replay, "round-robin");
@@ -114,15 +161,16 @@ static gantry_status attempt(const world *w, gantry_error *err)
     return status;
 }
 
-static const char *const functions[] = { "cudnnConvolutionForward", "cudnnConvolutionBackwardData",
-                                         "cudnnConvolutionBackwardFilter" };
+enum { FUNCTIONS = 4 };
+static const char *const functions[FUNCTIONS] = { "cudnnConvolutionForward", "cudnnConvolutionBackwardData",
+                                                  "cudnnConvolutionBackwardFilter", "cudnnBackendExecute" };
 
 /* Two starts of both back ends; `by_cudnn`: a bit for each of the functions that must have been called, others must
  * not. */
 static void compare(const world *w, unsigned by_cudnn, const char *what)
 {
-    int before[3];
-    for (int i = 0; i < 3; i++)
+    int before[FUNCTIONS];
+    for (int i = 0; i < FUNCTIONS; i++)
         before[i] = fakeCudaCalls(functions[i]);
     gantry_run *host = open_run(w->s, "host"), *run = open_run(w->s, "cuda");
     for (int start = 0; start < 2; start++) {
@@ -132,7 +180,7 @@ static void compare(const world *w, unsigned by_cudnn, const char *what)
     }
     gantry_run_free(host);
     gantry_run_free(run);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < FUNCTIONS; i++)
         ck_assert_msg((fakeCudaCalls(functions[i]) > before[i]) == (by_cudnn >> i & 1), "%s: %s", what, functions[i]);
 }
 
@@ -147,6 +195,60 @@ START_TEST(numbers)
             compare(&w, d == 3 || shapes[i].n == 0 ? 0 : 7, what);
             free_world(&w);
         }
+}
+END_TEST
+
+enum { GRAPHS = 8 }; /* the bit of cudnnBackendExecute */
+
+START_TEST(numbers_of_attention)
+{
+    for (int d = 0; d < 4; d++)
+        for (int i = 0; i < ATTENTIONS; i++) {
+            char what[60];
+            fakeCudaSeed((uint64_t)(i + 1));
+            world w = make_attention(&attentions[i], dtypes[d], 1 + i % 2, replays[_i]);
+            snprintf(what, sizeof what, "%s, attention %d", dtypes[d], i);
+            compare(&w, (d == 1 || d == 2) && attentions[i].by_cudnn ? GRAPHS : 0, what);
+            free_world(&w);
+        }
+}
+END_TEST
+
+/* The gradients of the scores of all heads would take 768 MiB, 16 KiB each, so half of the heads are done at a time. */
+START_TEST(gradients_of_some_heads_at_a_time)
+{
+    const heads many = { 49152, 24576, 1, 3, 8, 0, true };
+    world w = make_attention(&many, "bf16", 1, replays[_i]);
+    int before = fakeCudaCalls("cudnnBackendExecute");
+    compare(&w, GRAPHS, "many heads");
+    ck_assert_int_ge(fakeCudaCalls("cudnnBackendExecute") - before, 2 + 2);
+    free_world(&w);
+}
+END_TEST
+
+/* cuDNN knows no engine for a graph; then its heuristics fail. */
+START_TEST(graphs_are_refused)
+{
+    world w = make_attention(&attentions[1], "f16", 1, replays[_i]);
+    gantry_error err = { 0 };
+    setenv("FAKE_CUDNN_GRAPHS", "refused", 1);
+    compare(&w, 0, "graphs that cuDNN does not know");
+    unsetenv("FAKE_CUDNN_GRAPHS");
+    compare(&w, GRAPHS, "graphs that it knows");
+    static const char *const calls[] = { "cudnnBackendCreateDescriptor", "cudnnBackendSetAttribute",
+                                         "cudnnBackendGetAttribute", "cudnnBackendFinalize", "cudnnBackendExecute" };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char spec[60], told[200];
+        snprintf(spec, sizeof spec, "%s:4000", calls[i]);
+        snprintf(told, sizeof told, "%s of libcudnn.so.9 returned CUDNN_STATUS_OF_ANOTHER_KIND (4000)", calls[i]);
+        setenv("FAKE_LINALG_FAIL", spec, 1);
+        gantry_status status = attempt(&w, &err);
+        unsetenv("FAKE_LINALG_FAIL");
+        ck_assert_msg(status == GANTRY_E_DEVICE || status == GANTRY_E_KERNEL, "%s: %d", spec, (int)status);
+        ck_assert_msg(strstr(err.text, told) && strstr(err.text, "node \""), "%s: %s", spec, err.text);
+        MUST(attempt(&w, MUST_ERR));
+    }
+    free_world(&w);
 }
 END_TEST
 
@@ -253,8 +355,8 @@ START_TEST(too_old)
 {
     setenv("FAKE_CUDNN_VERSION", "8907", 1);
     expect_line(
-        "\ncuDNN: libcudnn.so.9 says that it is version 8907; it must be 90000 or later; conv2d, conv2d_grad_w and "
-        "conv2d_grad_x run as plain kernels, which are slower\n");
+        "\ncuDNN: libcudnn.so.9 says that it is version 8907; it must be 90000 or later; attention, attention_grad, "
+        "conv2d, conv2d_grad_w and conv2d_grad_x run as plain kernels, which are slower\n");
     expect_own();
 }
 END_TEST
@@ -283,6 +385,9 @@ int main(void)
     TCase *tests = tcase_create("cudnn");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, numbers, 0, 2);
+    tcase_add_loop_test(tests, numbers_of_attention, 0, 2);
+    tcase_add_loop_test(tests, graphs_are_refused, 0, 2);
+    tcase_add_loop_test(tests, gradients_of_some_heads_at_a_time, 0, 1);
     tcase_add_loop_test(tests, refusals, 0, 2);
     tcase_add_loop_test(tests, calls_fail, 0, 2);
     tcase_add_test(tests, version_is_told);

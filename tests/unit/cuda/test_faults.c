@@ -263,6 +263,33 @@ START_TEST(nothing_moves)
 }
 END_TEST
 
+/* The same by a time that nothing may move. */
+START_TEST(nothing_moves_for_too_long)
+{
+    fakeCudaDevices(2, "all", 0);
+    world w = make_world("saxpy", 2, "stream");
+    gantry_run *run = NULL;
+    gantry_error err = { 0 };
+    uint64_t ticket = 0;
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    options.backend = "cuda";
+    options.timeout_us = 200000;
+    MUST(gantry_run_new(&run, w.s, &options, MUST_ERR));
+    MUST(gantry_run_start(run, &ticket, MUST_ERR));
+    fakeCudaStall(1);
+    ck_assert_int_eq(gantry_run_wait(run, ticket, &err), GANTRY_E_TIMEOUT);
+    ck_assert_msg(strstr(err.text, " s, where 0.2 s are allowed; op ") && strstr(err.text, ", on device \"") &&
+                      strstr(err.text, "is the first not known to have ended; allow more with timeout_us"),
+                  "%s", err.text);
+    fakeCudaStall(0);
+    results got = run_results(run, w.g);
+    ck_assert(same(&got, &w.want));
+    gantry_run_free(run);
+    check_alive("after a timeout");
+    free_world(&w);
+}
+END_TEST
+
 static void *go_on(void *data)
 {
     (void)data;
@@ -342,6 +369,7 @@ int main(void)
     tcase_add_test(tests, too_little_memory);
     tcase_add_test(tests, fewer_devices);
     tcase_add_loop_test(tests, nothing_moves, 0, 2);
+    tcase_add_test(tests, nothing_moves_for_too_long);
     tcase_add_loop_test(tests, clocks_leap, 0, 2);
     tcase_add_loop_test(tests, application_uses_cuda, 0, 2);
     suite_add_tcase(suite, tests);

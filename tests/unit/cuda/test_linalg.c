@@ -450,9 +450,12 @@ static const char systems[] =
     "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"%s\",\"shape\":[6,6],\"init\":{\"spd\":{\"seed\":1}},\"output\":"
     "true},\"p\":{\"dtype\":\"i32\",\"shape\":[6],\"output\":true},\"b\":{\"dtype\":\"%s\",\"shape\":[6,5],"
     "\"init\":\"iota\",\"output\":true},\"x\":{\"dtype\":\"%s\",\"shape\":[3,10,2],\"init\":{\"random\":{\"seed\":1}}},"
+    "\"m\":{\"dtype\":\"%s\",\"shape\":[7,4],\"init\":{\"random\":{\"seed\":1}}},\"q\":{\"dtype\":\"%s\","
+    "\"shape\":[7,4],\"output\":true},\"r\":{\"dtype\":\"%s\",\"shape\":[4,4],\"output\":true},"
     "\"y\":{\"dtype\":\"%s\",\"shape\":[3,10,2],\"output\":true}},\"nodes\":["
     "{\"id\":\"l\",\"kernel\":\"getrf\",\"args\":{\"a\":\"a\",\"pivots\":\"p\"}},"
     "{\"id\":\"v\",\"kernel\":\"getrs\",\"args\":{\"a\":\"a\",\"pivots\":\"p\",\"b\":\"b\"}},"
+    "{\"id\":\"q\",\"kernel\":\"qr\",\"args\":{\"a\":\"m\",\"q\":\"q\",\"r\":\"r\"}},"
     "{\"id\":\"f\",\"kernel\":\"fft\",\"args\":{\"inverse\":1,\"x\":\"x\",\"y\":\"y\"}}]}";
 
 static const struct call bad_systems[] = {
@@ -464,6 +467,19 @@ static const struct call bad_systems[] = {
       "cusolverDnSgetrf of libcusolver.so.12 returned CUSOLVER_STATUS_EXECUTION_FAILED (6)", "node \"l\" failed" },
     { "f64", "cusolverDnDgetrf:9", "cusolverDnDgetrf of libcusolver.so.12 returned CUSOLVER_STATUS_NOT_SUPPORTED (9)",
       "node \"l\" failed" },
+    { "f32", "cusolverDnSgeqrf_bufferSize:3",
+      "cusolverDnSgeqrf_bufferSize of libcusolver.so.12 returned CUSOLVER_STATUS_INVALID_VALUE (3)", "node \"q\"" },
+    { "f64", "cusolverDnDgeqrf_bufferSize:3", "cusolverDnDgeqrf_bufferSize of libcusolver.so.12 returned ",
+      "node \"q\"" },
+    { "f32", "cusolverDnSorgqr_bufferSize:7", "cusolverDnSorgqr_bufferSize of libcusolver.so.12 returned ",
+      "node \"q\"" },
+    { "f64", "cusolverDnDorgqr_bufferSize:7", "cusolverDnDorgqr_bufferSize of libcusolver.so.12 returned ",
+      "node \"q\"" },
+    { "f32", "cusolverDnSgeqrf:6",
+      "cusolverDnSgeqrf of libcusolver.so.12 returned CUSOLVER_STATUS_EXECUTION_FAILED (6)", "node \"q\" failed" },
+    { "f64", "cusolverDnDgeqrf:6", "cusolverDnDgeqrf of libcusolver.so.12 returned ", "node \"q\" failed" },
+    { "f32", "cusolverDnSorgqr:6", "cusolverDnSorgqr of libcusolver.so.12 returned ", "node \"q\" failed" },
+    { "f64", "cusolverDnDorgqr:6", "cusolverDnDorgqr of libcusolver.so.12 returned ", "node \"q\" failed" },
     { "f32", "cublasStrsm:14", "cublasStrsm of libcublas.so.13 returned CUBLAS_STATUS_INTERNAL_ERROR (14)",
       "node \"v\" failed" },
     { "f64", "cublasDtrsm:13", "cublasDtrsm of libcublas.so.13 returned CUBLAS_STATUS_EXECUTION_FAILED (13)",
@@ -493,7 +509,7 @@ START_TEST(calls_for_systems_fail)
         const struct call *c = &bad_systems[i];
         gantry_error err = { 0 };
         char text[sizeof systems + 40];
-        snprintf(text, sizeof text, systems, c->dtype, c->dtype, c->dtype, c->dtype);
+        snprintf(text, sizeof text, systems, c->dtype, c->dtype, c->dtype, c->dtype, c->dtype, c->dtype, c->dtype);
         world w = make_world(text, 1, replays[_i]);
         setenv("FAKE_LINALG_FAIL", c->spec, 1);
         gantry_status status = attempt(&w, &err);
@@ -780,7 +796,7 @@ START_TEST(no_library)
                 "and trsm run as plain "
                 "kernels, which are slower\n");
     expect_line("\ncuSOLVER: libcusolver.so.11 was not found ");
-    expect_line("; getrf and potrf run as plain kernels, which are slower\n");
+    expect_line("; getrf, potrf and qr run as plain kernels, which are slower\n");
     expect_plain("f32");
     expect_plain("f64");
 }

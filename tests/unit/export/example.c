@@ -142,6 +142,19 @@ char *example_export(const gantry_schedule *s, gantry_format format, size_t *len
     return text;
 }
 
+char *example_trace(size_t ops)
+{
+    gy_text trace = { 0 };
+    gy_text_add(&trace, "{\"traceEvents\": [{\"ph\": \"M\"}");
+    for (size_t i = 0; i < ops; i++)
+        gy_text_printf(&trace, ", {\"ph\": \"X\", \"pid\": 0, \"ts\": %zu, \"dur\": 0.5, \"args\": {\"op\": %zu}}", i,
+                       i);
+    gy_text_add(&trace, "]}");
+    char *text = gy_text_take(&trace, NULL);
+    ck_assert_ptr_nonnull(text);
+    return text;
+}
+
 void example_save(char *path, size_t size, const char *name, const char *text)
 {
     const char *folder = getenv("TMPDIR");

@@ -18,6 +18,8 @@ extern const int example_hostile_count;
 
 /* The export as a string; fails the test if there is none. Free with gantry_free. */
 char *example_export(const gantry_schedule *s, gantry_format format, size_t *length);
+/* A trace as of gantry_run_trace: op i from i us on, for half of one. Free with gantry_free. */
+char *example_trace(size_t ops);
 /* Writes a file in the temporary folder; the path is in `path`. */
 void example_save(char *path, size_t size, const char *name, const char *text);
 

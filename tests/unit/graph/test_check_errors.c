@@ -454,13 +454,12 @@ static const struct mistake {
       "copy \"c\" from \"B\" to \"A\" would change how tiles are cut; copy tile by tile between tiles "
       "of one shape" },
 #define OVERLAP "; accesses of a node may overlap only if all read: use a second buffer"
-    { overlap_write_read, "node \"n\" has access read to x[1]~1 and write to x[1]: rows 3 to 5 are in both" OVERLAP },
-    { overlap_reductions, "node \"n\" has access sum to x{2:5} and sum to x{4:6}: rows 4 to 4 are in both" OVERLAP },
-    { overlap_copy, "node \"c\" has access read to x{0:4} and write to x{3:7}: rows 3 to 3 are in both" OVERLAP },
-    { overlap_tiles,
-      "node \"n\" has access write to A[1][1] and write to A[1][0:3]: tiles 4 to 4 are in both" OVERLAP },
+    { overlap_write_read, "node \"n\" has access read to x[1]~1 and write to x[1]: x[1] is in both" OVERLAP },
+    { overlap_reductions, "node \"n\" has access sum to x{2:5} and sum to x{4:6}: x{4:5} is in both" OVERLAP },
+    { overlap_copy, "node \"c\" has access read to x{0:4} and write to x{3:7}: x{3:4} is in both" OVERLAP },
+    { overlap_tiles, "node \"n\" has access write to A[1][1] and write to A[1][0:3]: A[1][1] is in both" OVERLAP },
     { overlap_many,
-      "node \"n\" has access write to big{250:260} and read to big{255:256}: rows 255 to 255 are in both" OVERLAP },
+      "node \"n\" has access write to big{250:260} and read to big{255:256}: big{255:256} is in both" OVERLAP },
     { overlap_names_after_loop, "node \"out\" uses \"x\" and \"y\", which mean the same after the repeat that carries "
                                 "them, and does not only read: use another buffer" },
     { all_reduce_counts, "all_reduce \"c\" has 3 regions in and 2 out; it takes one a rank in and as many out" },
@@ -479,7 +478,7 @@ static const struct mistake {
     { gather_sizes, "gather \"c\": y has 12 elements and should have 6, as many as all regions in together" },
     { broadcast_sizes, "broadcast \"c\": y[1:3] has 6 elements and should have 3, as many as the first" },
     { collective_dtypes, "broadcast \"c\" joins \"x\" (f32) and \"w\" (f64); all must have the same dtype" },
-    { collective_place, "node \"c\" has access read to x[1] and write to x[1]: rows 3 to 5 are in both" OVERLAP },
+    { collective_place, "node \"c\" has access read to x[1] and write to x[1]: x[1] is in both" OVERLAP },
     { apart_with, "node \"a\" is apart from \"c\" and, by `with`, on the same device; drop one of both" },
     { circle_of_two, "nodes wait for each other in a circle: \"a\" -> \"b\" -> \"a\"; drop one `after`" },
     { circle_by_data, "nodes wait for each other in a circle: \"a\" -> \"b\" -> \"c\" -> \"a\"; drop one `after`" },
@@ -489,20 +488,19 @@ static const struct mistake {
     { circle_in_loop,
       "nodes wait for each other in a circle: \"a\" (iteration 0) -> \"b\" -> \"a\" (iteration 0); drop one `after`" },
 #define UNWRITTEN(name) ", which nothing has written or initialised; write it before, or give \"" name "\" an init"
-    { read_unwritten, "node \"n\" reads y{3:6}" UNWRITTEN("y") },
+    { read_unwritten, "node \"n\" reads y[1]" UNWRITTEN("y") },
     { read_half_written, "node \"b\" reads y{4:7}" UNWRITTEN("y") },
     { read_unwritten_all, "node \"n\" reads w" UNWRITTEN("w") },
-    { read_unwritten_tile, "node \"b\" reads A[1][0]" UNWRITTEN("A") },
-    { read_next_in_loop, "node \"a\" (iteration 1) reads x{9:12}" UNWRITTEN("x") },
+    { read_unwritten_tile, "node \"b\" reads A[1][0:3]" UNWRITTEN("A") },
+    { read_next_in_loop, "node \"a\" (iteration 1) reads x[3]" UNWRITTEN("x") },
     { output_unwritten,
-      "y{0:3} is fetched at the end of a start, but nothing has written or initialised it; write it, or "
+      "y[0] is fetched at the end of a start, but nothing has written or initialised it; write it, or "
       "give \"y\" an init" },
     { output_tile_unwritten,
-      "A[1][0] is fetched at the end of a start, but nothing has written or initialised it; write "
+      "A[1][0:3] is fetched at the end of a start, but nothing has written or initialised it; write "
       "it, or give \"A\" an init" },
-    { state_lost,
-      "x{3:12} is kept as state at the end of a start, but nothing has written or initialised it; write it, "
-      "or give \"x\" an init" },
+    { state_lost, "x[1:4] is kept as state at the end of a start, but nothing has written or initialised it; write it, "
+                  "or give \"x\" an init" },
     { mixed_reductions,
       "node \"b\" contributes max to x{4:6}, which is in the middle of sum contributions; read the result "
       "or fill it before contributing otherwise" },
@@ -669,7 +667,7 @@ START_TEST(warnings_of_unwritten_outputs)
     ck_assert_uint_eq(g->warnings.count, 2);
     ck_assert_str_eq(
         g->warnings.at[0].text,
-        "no node writes 7 of the 9 tiles of output \"tiled\", first tiled[0][1]: each start hands them over "
+        "no node writes 7 of the 9 tiles of output \"tiled\", first tiled[0][1]..[2][0]: each start hands them over "
         "as they came in; write them, or make what is written a buffer of its own");
     ck_assert_str_eq(g->warnings.at[1].text,
                      "no node writes 12 of the 12 rows of output \"b1\", first b1: each start hands them over as "

@@ -201,6 +201,79 @@ START_TEST(lists_of_tiles)
 }
 END_TEST
 
+/* ---- names of rows ---- */
+
+static void assert_named(const gy_named_rows *n, int64_t first, int64_t last, const char *expected)
+{
+    gy_text text = { 0 };
+    gy_named_rows_text(&text, n, first, last);
+    ck_assert_str_eq(text.at, expected);
+    gy_text_free(&text);
+}
+
+START_TEST(names_of_rows)
+{
+    gy_named_rows plain = { .name = "x", .rows = 10 };
+    assert_named(&plain, 0, 10, "x");
+    assert_named(&plain, 0, 9, "x{0:9}");
+    assert_named(&plain, 4, 4, "x{4:4}");
+    gy_named_rows later = { .name = "x", .generation = 2, .rows = 10 };
+    assert_named(&later, 0, 10, "x@2");
+    assert_named(&later, 1, 10, "x@2{1:10}");
+    const int64_t bounds[] = { 0, 3, 3, 6, 10 }; /* part 1 has no rows */
+    gy_named_rows split = { .name = "x", .rows = 10, .parts = 4, .part_first = bounds };
+    assert_named(&split, 0, 10, "x");
+    assert_named(&split, 0, 3, "x[0]");
+    assert_named(&split, 3, 6, "x[2]");
+    assert_named(&split, 3, 10, "x[2:4]");
+    assert_named(&split, 0, 6, "x[0:3]");
+    assert_named(&split, 2, 6, "x{2:6}");
+    assert_named(&split, 3, 7, "x{3:7}");
+    assert_named(&split, 3, 3, "x{3:3}");
+    gy_named_rows tiled = { .name = "A", .rows = 12, .axes = 2, .tiles = (int64_t[]){ 3, 4, 1, 1 } };
+    assert_named(&tiled, 0, 12, "A");
+    assert_named(&tiled, 5, 6, "A[1][1]");
+    assert_named(&tiled, 5, 8, "A[1][1:4]");
+    assert_named(&tiled, 4, 12, "A[1:3][0:4]");
+    assert_named(&tiled, 3, 6, "A[0][3]..[1][1]");
+    assert_named(&tiled, 3, 5, "A[0][3]..[1][0]"); /* two tiles of two rows, of a box of 2 x 4 */
+    gy_named_rows column = { .name = "A", .generation = 1, .rows = 3, .axes = 2, .tiles = (int64_t[]){ 3, 1, 1, 1 } };
+    assert_named(&column, 1, 3, "A@1[1:3][0]");
+}
+END_TEST
+
+/* A run of tiles is a box where it has as many tiles as the box around them, counted tile by tile. */
+START_TEST(runs_of_tiles)
+{
+    int64_t tiles[GANTRY_TILE_AXES] = { 2, 3, 2, 2 };
+    gy_named_rows n = { .name = "A", .rows = 24, .axes = 4, .tiles = tiles };
+    for (int64_t first = 0; first < 24; first++) {
+        for (int64_t last = first + 1; last <= 24 && last - first < 24; last++) {
+            int64_t low[4] = { 9, 9, 9, 9 }, high[4] = { 0 }, inside = 0;
+            for (int64_t t = 0; t < 24; t++) {
+                const int64_t at[4] = { t / 12, t / 4 % 3, t / 2 % 2, t % 2 };
+                for (int k = 0; k < 4 && t >= first && t < last; k++) {
+                    low[k] = at[k] < low[k] ? at[k] : low[k];
+                    high[k] = at[k] > high[k] ? at[k] : high[k];
+                }
+            }
+            for (int64_t t = 0; t < 24; t++) {
+                const int64_t at[4] = { t / 12, t / 4 % 3, t / 2 % 2, t % 2 };
+                bool in = true;
+                for (int k = 0; k < 4; k++)
+                    in = in && at[k] >= low[k] && at[k] <= high[k];
+                inside += in;
+            }
+            gy_text text = { 0 };
+            gy_named_rows_text(&text, &n, first, last);
+            ck_assert_msg((strstr(text.at, "..") == NULL) == (inside == last - first), "%d to %d: %s", (int)first,
+                          (int)last, text.at);
+            gy_text_free(&text);
+        }
+    }
+}
+END_TEST
+
 /* ---- launches ---- */
 
 START_TEST(launch_of_kernel)
@@ -653,6 +726,8 @@ int main(void)
     tcase_add_test(c, shapes_of_tiles);
     tcase_add_test(c, tiles_cover);
     tcase_add_test(c, lists_of_tiles);
+    tcase_add_test(c, names_of_rows);
+    tcase_add_test(c, runs_of_tiles);
     tcase_add_test(c, launch_of_kernel);
     tcase_add_test(c, launch_with_lists);
     tcase_add_test(c, launch_in_loop);

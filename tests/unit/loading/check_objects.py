@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-SHIPPED = ("gantry", "libgantry.so", "gantry-cuda.so", "gantry-blas.so", "gantry-fftw.so", "gantry-jpeg.so")
+SHIPPED = ("gantry", "libgantry.so", "gantry-cuda.so", "gantry-blas.so", "gantry-fftw.so", "gantry-jpeg.so", "gantry-png.so")
 OURS = ("src", "scheduler", "kernels", "tools")  # folders of the build tree with objects that become those
 LEAST_STACK = 50  # percent of the objects: -fstack-protector-strong guards three of four, -fstack-protector one
 REL, EXEC, DYN = 1, 2, 3

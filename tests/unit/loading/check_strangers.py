@@ -17,9 +17,9 @@ import sys
 import tempfile
 
 # What is asked for where other libraries are installed than here.
-ELSEWHERE = """libjansson.so.4 libhwloc.so.15 libopenblas.so.0 liblapacke.so.3 libfftw3.so.3 libfftw3f.so.3 libturbojpeg.so.0 libcuda.so.1 libnvidia-ml.so.1 libnccl.so.2
+ELSEWHERE = """libjansson.so.4 libhwloc.so.15 libopenblas.so.0 liblapacke.so.3 libfftw3.so.3 libfftw3f.so.3 libturbojpeg.so.0 libpng16.so.16 libcuda.so.1 libnvidia-ml.so.1 libnccl.so.2
 libnvrtc.so libnvrtc.so.13 libnvrtc.so.12 libnvrtc.so.11.2 libcublas.so.13 libcublas.so.12 libcublas.so.11 libcusolver.so.12
-libcusolver.so.11 libcupti.so.13 libcupti.so.12 libcupti.so.11.8 gantry-cuda.so gantry-blas.so gantry-fftw.so gantry-jpeg.so""".split()
+libcusolver.so.11 libcupti.so.13 libcupti.so.12 libcupti.so.11.8 gantry-cuda.so gantry-blas.so gantry-fftw.so gantry-jpeg.so gantry-png.so""".split()
 CLEAN = {key: value for key, value in os.environ.items()
          if not key.startswith(("LD_", "GANTRY_", "FAKE_")) and key != "STRANGER_NOTE"}
 CLEAN["CUDA_VISIBLE_DEVICES"] = ""  # libraries are looked for all the same, and nothing is measured

@@ -32,6 +32,7 @@ static const bad_input heading[] = {
     { "{'gantry_machine':@2," MEM DEV ALL "}", "/gantry_machine", "\"gantry_machine\" must be between 1 and 1, not 2" },
     { "{'gantry_machine':1,\n 'nmae':@'t'," MEM DEV ALL "}", "/nmae", "unknown key \"nmae\" (did you mean \"name\"?)" },
     { "{'gantry_machine':1,'name':@7," MEM DEV ALL "}", "/name", "\"name\" must be a string, not an integer" },
+    { "{'$schema':@1,'gantry_machine':1," MEM DEV ALL "}", "/$schema", "\"$schema\" must be a string, not an integer" },
     { FRAME("'source':@1,", MEM, DEV, ALL), "/source", "\"source\" must be a string, not an integer" },
     { FRAME("'notes':@'x',", MEM, DEV, ALL), "/notes", "\"notes\" must be an array, found a string" },
     { FRAME("'notes':['x',@3],", MEM, DEV, ALL), "/notes/1", "a note must be a string, found an integer" },
@@ -434,7 +435,7 @@ END_TEST
 
 START_TEST(defaults)
 {
-    gantry_machine *m = machine_of("{'gantry_machine':1,'memories':[{'id':'h','capacity':'1.5KiB'}],"
+    gantry_machine *m = machine_of("{'$schema':'m.json','gantry_machine':1,'memories':[{'id':'h','capacity':'1.5KiB'}],"
                                    "'devices':[{'id':'c','memory':'h'},{'id':'g','type':'gpu','memory':'h'}],"
                                    "'model':{'launch_us':0.25}}");
     const gy_device *c = &m->device[0], *g = &m->device[1];

@@ -10,14 +10,8 @@ gantry_schedule *build_schedule(gantry_graph *graph, int devices)
     s->graph = gy_graph_ref(graph);
     s->graph_name = "hand";
     s->policy = "by hand";
-    for (uint32_t v = 0; v < graph->flow->values; v++) {
-        const gy_buffer *b = gy_value_buffer(graph, graph->flow, v);
-        gy_schedule_value value = {
-            b->name,       graph->flow->value[v].buffer, graph->flow->value[v].generation, b->rows, b->row_bytes,
-            b->tile_offset
-        };
-        ck_assert(gy_vec_push(&s->values, value));
-    }
+    for (uint32_t v = 0; v < graph->flow->values; v++)
+        ck_assert(gy_vec_push(&s->values, gy_schedule_value_of(graph, graph->flow, v)));
     for (uint32_t m = 0; m < s->machine->memories; m++)
         ck_assert(gy_vec_push(&s->slab, UINT64_C(0)));
     for (uint32_t n = 0; n < graph->nodes.count; n++)

@@ -455,6 +455,44 @@ START_TEST(a_deadline_names_the_op)
 }
 END_TEST
 
+/* Nothing moves for as long as the caller allows, whatever it is that does not. */
+START_TEST(a_timeout_names_the_op_and_the_remedy)
+{
+    trouble t = { .fail_at = 2, .sleep_ms = 700 };
+    counter c = make_counter(troubled, &t);
+    gantry_run *run = NULL;
+    gantry_error err = { 0 };
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    options.timeout_us = 250000;
+    MUST(gantry_run_new(&run, c.s, &options, MUST_ERR));
+    MUST(run_once(run, MUST_ERR));
+    ck_assert_int_eq(run_once(run, &err), GANTRY_E_TIMEOUT);
+    ck_assert_msg(strncmp(err.text, "no progress for 0.", 18) == 0 &&
+                      strstr(err.text, " s, where 0.25 s are allowed: op 0, \"count\", on device \"dev0\" had not "
+                                       "returned; allow more with timeout_us of the options of the run (gantry run "
+                                       "--timeout SECONDS)"),
+                  "%s", err.text);
+    ck_assert_int_eq(err.device, 0);
+    gantry_run_free(run);
+    gantry_schedule_free(c.s);
+    gantry_graph_free(c.g);
+}
+END_TEST
+
+/* Longer than what is watched may stand still: a function is not. */
+START_TEST(a_slow_function_is_waited_for)
+{
+    trouble t = { .fail_at = 1, .sleep_ms = 10800 };
+    counter c = make_counter(troubled, &t);
+    gantry_run *run = NULL;
+    MUST(gantry_run_new(&run, c.s, NULL, MUST_ERR));
+    MUST(run_once(run, MUST_ERR));
+    gantry_run_free(run);
+    gantry_schedule_free(c.s);
+    gantry_graph_free(c.g);
+}
+END_TEST
+
 /* It never comes back: the run is given up, and freeing it does not hang. */
 START_TEST(what_hangs_is_left_behind)
 {
@@ -497,8 +535,17 @@ START_TEST(ops_that_wait_for_each_other_are_told)
             "the deadline of 30.000 ms passed: op 1, \"affine\", on device \"dev0\" was still waiting for others");
     }
     gantry_run_free(run);
-    options.check = 1;
     options.deadline_us = 0;
+    options.timeout_us = 100000;
+    MUST(gantry_run_new(&run, c.s, &options, MUST_ERR));
+    MUST(gantry_run_bind(run, c.x, x, sizeof x, MUST_ERR));
+    ck_assert_int_eq(run_once(run, &err), GANTRY_E_TIMEOUT);
+    ck_assert_msg(strstr(err.text, "0.1 s are allowed: op 1, \"affine\", on device \"dev0\" was still waiting for "
+                                   "others; allow more with "),
+                  "%s", err.text);
+    gantry_run_free(run);
+    options.check = 1;
+    options.timeout_us = 0;
     MUST(gantry_run_new(&run, c.s, &options, MUST_ERR));
     MUST(gantry_run_bind(run, c.x, x, sizeof x, MUST_ERR));
     fail_with(run_once(run, &err), GANTRY_E_SCHEDULE, &err, "4 ops of the schedule wait for each other for ever");
@@ -814,6 +861,8 @@ int main(void)
     tcase_add_test(all, a_failing_kernel_ends_a_start_and_the_next_begins_anew);
     tcase_add_test(all, a_failure_lets_other_devices_drain);
     tcase_add_test(all, a_deadline_names_the_op);
+    tcase_add_test(all, a_timeout_names_the_op_and_the_remedy);
+    tcase_add_test(all, a_slow_function_is_waited_for);
     tcase_add_test(all, what_hangs_is_left_behind);
     tcase_add_test(all, ops_that_wait_for_each_other_are_told);
     tcase_add_test(all, a_run_may_be_freed_while_it_runs);

@@ -69,7 +69,8 @@ static gantry_schedule *lower(const gantry_graph *g, const gantry_machine *m, ui
     uint32_t parts = (uint32_t)b->rows / ROWS;
     s->machine = gy_machine_ref(m);
     s->graph_hash = g->hash;
-    ok = ok && gy_vec_push(&s->values, ((gy_schedule_value){ b->name, 0, 0, b->rows, b->row_bytes, NULL }));
+    ok = ok &&
+         gy_vec_push(&s->values, ((gy_schedule_value){ .name = b->name, .rows = b->rows, .row_bytes = b->row_bytes }));
     ok = ok && gy_vec_push(&s->slab, (uint64_t)b->bytes);
     gy_instance whole = { .role = GY_ROLE_PERSIST, .last = b->rows, .bytes = b->bytes };
     ok = ok && gy_vec_push(&s->instances, whole);

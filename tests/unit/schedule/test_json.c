@@ -62,7 +62,7 @@ START_TEST(test_values)
 {
     static const char *const changes[][2] = {
         { "{\"name\": \"y\", \"rows\": 4, \"row_bytes\": 2}",
-          "{\"name\": \"y\", \"rows\": 4, \"offsets\": [0, 1, 3, 3, 8]}" },
+          "{\"name\": \"y\", \"rows\": 4, \"tiles\": [2, 2], \"offsets\": [0, 1, 3, 3, 8]}" },
         { "{\"name\": \"t\", \"rows\": 1, \"row_bytes\": 1}",
           "{\"name\": \"t\", \"rows\": 1, \"row_bytes\": 1},\n    {\"buffer\": 2, \"generation\": 1},\n    "
           "{\"buffer\": 2, \"generation\": 2}" },
@@ -78,6 +78,7 @@ START_TEST(test_values)
         if (i == 0) {
             ck_assert(y->offset[2] == 3 && y->row_bytes == 0);
             ck_assert_uint_eq(gy_instance_offset(s, &s->instances.at[2], 2), 3);
+            ck_assert(y->axes == 2 && y->tiles[0] == 2 && y->tiles[1] == 2 && y->tiles[2] == 1);
         } else {
             ck_assert_uint_eq(s->values.count, 6);
             ck_assert(s->values.at[5].generation == 2 && s->values.at[5].rows == 4 &&
@@ -148,10 +149,27 @@ static const struct mistake {
     { "    \"s0\",", "    7,", GANTRY_E_SCHEDULE, 45, 5, "/nodes/3", "where the id of a node belongs" },
     { "\"name\": \"y\", \"rows\": 4", "\"name\": \"y\", \"rows\": -4", GANTRY_E_SCHEDULE, 51, 27, "/values/2/rows",
       "-4" },
-    { "{\"name\": \"y\", \"rows\": 4, \"row_bytes\": 2}", "{\"name\": \"y\", \"rows\": 4, \"offsets\": [0, 1]}",
-      GANTRY_E_SCHEDULE, 51, 41, "/values/2/offsets", "2 offsets for 4 tiles" },
-    { "{\"name\": \"y\", \"rows\": 4, \"row_bytes\": 2}", "{\"name\": \"y\", \"rows\": 2, \"offsets\": [0, 3, 2]}",
-      GANTRY_E_SCHEDULE, 51, 5, "/values/2", "offset 2 of \"y\" is 2" },
+    { "{\"name\": \"y\", \"rows\": 4, \"row_bytes\": 2}",
+      "{\"name\": \"y\", \"rows\": 4, \"tiles\": [4], \"offsets\": [0, 1]}", GANTRY_E_SCHEDULE, 51, 55,
+      "/values/2/offsets", "2 offsets for 4 tiles" },
+    { "{\"name\": \"y\", \"rows\": 4, \"row_bytes\": 2}",
+      "{\"name\": \"y\", \"rows\": 2, \"tiles\": [2], \"offsets\": [0, 3, 2]}", GANTRY_E_SCHEDULE, 51, 5, "/values/2",
+      "offset 2 of \"y\" is 2" },
+    { "{\"name\": \"y\", \"rows\": 4, \"row_bytes\": 2}",
+      "{\"name\": \"y\", \"rows\": 4, \"tiles\": [2, 3], \"offsets\": [0, 1, 3, 3, 8]}", GANTRY_E_SCHEDULE, 51, 5,
+      "/values/2", "not 4 together" },
+    { "{\"name\": \"y\", \"rows\": 4, \"row_bytes\": 2}",
+      "{\"name\": \"y\", \"rows\": 4, \"tiles\": [4, 0], \"offsets\": [0, 1, 3, 3, 8]}", GANTRY_E_SCHEDULE, 51, 5,
+      "/values/2", "not 4 together" },
+    { "{\"name\": \"y\", \"rows\": 4, \"row_bytes\": 2}",
+      "{\"name\": \"y\", \"rows\": 4, \"tiles\": [1, 1, 2, 2, 1], \"offsets\": [0, 1, 3, 3, 8]}", GANTRY_E_SCHEDULE, 51,
+      39, "/values/2/tiles", "there are 1 to 4" },
+    { "{\"name\": \"y\", \"rows\": 4, \"row_bytes\": 2}",
+      "{\"name\": \"y\", \"rows\": 4, \"tiles\": [3037000500, 3037000500], \"offsets\": [0, 1, 3, 3, 8]}",
+      GANTRY_E_SCHEDULE, 51, 5, "/values/2", "not 4 together" },
+    { "{\"name\": \"y\", \"rows\": 4, \"row_bytes\": 2}",
+      "{\"name\": \"y\", \"rows\": 4, \"offsets\": [0, 1, 3, 3, 8]}", GANTRY_E_SCHEDULE, 51, 5, "/values/2",
+      "no \"tiles\"" },
     { "{\"name\": \"y\", \"rows\": 4, \"row_bytes\": 2}", "{\"buffer\": 3, \"generation\": 1}", GANTRY_E_SCHEDULE, 51,
       5, "/values/2", "buffer 3 is not before" },
     { "{\"name\": \"y\", \"rows\": 4, \"row_bytes\": 2}", "{\"buffer\": 1, \"generation\": 0}", GANTRY_E_SCHEDULE, 51,

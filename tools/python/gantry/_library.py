@@ -120,6 +120,7 @@ PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gantry_schedule_explain": (c_int, [_schedule, Node, _text, _size, _err]),
     "gantry_run_new": (c_int, [_out, _schedule, POINTER(RunOptions), _err]),
     "gantry_run_free": (None, [_run]),
+    "gantry_run_cancel": (None, [_run]),
     "gantry_run_bind": (c_int, [_run, Buffer, c_void_p, c_uint64, _err]),
     "gantry_run_bind_output": (c_int, [_run, Buffer, c_void_p, c_uint64, _err]),
     "gantry_run_set_scalar": (c_int, [_run, Node, c_char_p, c_double, _err]),

@@ -158,6 +158,7 @@ class ScheduleOptions(Sized):
         ("policy", c_char_p), ("effort", c_int32), ("optimal", c_int32), ("seed", c_uint64), ("objective", c_char_p),
         ("max_memory", c_char_p), ("replay", c_char_p), ("balance", c_char_p), ("like", c_void_p), ("spill", c_char_p),
         ("in_flight", c_int32), ("reserved", c_int32), ("unroll", c_int64),
+        ("progress", c_void_p), ("user", c_void_p),
     ]
 
 
@@ -172,14 +173,15 @@ class ScheduleSummary(Sized):
 class RunOptions(Sized):
     _fields_ = [
         ("backend", c_char_p), ("check", c_int32), ("allow_code", c_int32), ("seed", c_uint64), ("deadline_us", c_double),
-        ("record_trace", c_int32), ("apart", c_int32), ("network", c_void_p),
+        ("record_trace", c_int32), ("apart", c_int32), ("progress", c_void_p), ("user", c_void_p),
+        ("timeout_us", c_double), ("network", c_void_p),
     ]
 
 
 class RunInfo(Sized):
     _fields_ = [
         ("backend", c_char_p), ("replay", c_char_p), ("predicted_us", c_double), ("last_us", c_double), ("starts", c_uint64),
-        ("iterations", c_uint64), ("formulas_compiled", c_int64), ("formulas_why", c_char_p),
+        ("iterations", c_uint64), ("formulas_compiled", c_int64), ("formulas_why", c_char_p), ("completed", c_uint64),
     ]
 
 

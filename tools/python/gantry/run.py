@@ -76,7 +76,7 @@ class Run(Owned):
     _free = lib.gantry_run_free
 
     def __init__(self, schedule: Schedule, *, backend: str | None = None, check: bool = False, allow_code: bool = False, seed: int = 0,
-                 deadline_us: float = 0.0, record_trace: bool = False, apart: bool = False) -> None:
+                 deadline_us: float = 0.0, record_trace: bool = False, apart: bool = False, timeout_us: float = 0.0) -> None:
         need_numpy()
         self.schedule = schedule  # has the graph, which has the kernels of Python that C borrows
         self._number = kernels.new_run_number()
@@ -92,7 +92,7 @@ class Run(Owned):
         self._pending: deque[Start] = deque()
         self._in_flight = max(schedule.summary.in_flight, 1)
         options = c.RunOptions(backend=encoded(backend), check=check, allow_code=allow_code, seed=seed, deadline_us=deadline_us,
-                               record_trace=record_trace, apart=apart)
+                               record_trace=record_trace, apart=apart, timeout_us=timeout_us)
         kernels.opening.run = self._number
         try:
             self._handle = made(lib.gantry_run_new, schedule.handle, byref(options))
@@ -295,6 +295,13 @@ class Run(Owned):
             return self._end(self._begin(stream), self._targets)
         finally:
             self._lock.release()
+
+    # ---- stopping ----
+
+    def cancel(self) -> None:
+        """By any thread, or a signal handler: nothing is begun any more, and what did not come to its end raises
+        `CanceledError`, once; then the run can be started again. See gantry_run_cancel."""
+        lib.gantry_run_cancel(self.handle)
 
     # ---- looking ----
 

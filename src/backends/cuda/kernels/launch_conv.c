@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conv2d and its gradients by cuDNN. One plan for each shape and device, made when a run is opened: the algorithm that
- * cuDNN's heuristics put first among those that give the same bits in every run and want no more than MOST_BYTES.
- * Nothing is tried out by the clock. The workspace is the launch's scratch, which lanes do not share, so nothing is
- * allocated in flight and launches can be captured.
+ * cuDNN's heuristics put first among those that give the same bits in every run and want no more than
+ * GY_NETWORK_MOST_BYTES. Nothing is tried out by the clock. The workspace is the launch's scratch, which lanes do not
+ * share, so nothing is allocated in flight and launches can be captured.
  *
  * As in gemm, f32 is never computed as TF32, and sums of f16 and bf16 are kept in f32. What cuDNN does not do (f64, no
  * elements, what it refuses) our own kernel does.
  */
 #include "backends/cuda/kernels/linalg.h"
-#include "backends/cuda/kernels/plain.h"
-#include "backends/cuda/nvidia/cudnn_api.h"
+#include "backends/cuda/kernels/network.h"
 #include "kernels/conv2d/conv2d.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include <stdio.h>
 #include <string.h>
 
-enum { MOST_BYTES = 512 << 20, MOST_ALGORITHMS = 16 };
+enum { MOST_ALGORITHMS = 16 };
 enum { FIRST = GY_CONV_PAD + 1, SECOND, RESULT }; /* arguments, in the order that cuDNN has them in, too */
 
 typedef struct made {
@@ -31,27 +29,14 @@ typedef struct made {
 } made;
 
 typedef struct handle {
-    gy_cudnn api;
+    gy_network network;
     gy_conv_way way;
     const gy_cudnn_way *call;
-    void *cudnn;
-    void *plain; /* of the own kernel */
-    int driver_version;
     made *plan;
     size_t plans;
-    char why[240];
 } handle;
 
-static gantry_status check(handle *h, int status, const char *call)
-{
-    if (status == GY_CUDNN_SUCCESS)
-        return GANTRY_OK;
-    snprintf(h->why, sizeof h->why, "%s of %s returned %s (%d)", call, h->api.lib.name,
-             h->api.cudnnGetErrorString(status), status);
-    return GANTRY_E_DEVICE;
-}
-
-#define CALL(h, name, ...) check(h, (h)->api.name(__VA_ARGS__), #name)
+#define CALL(h, name, ...) GY_NETWORK_CALL(&(h)->network, name, __VA_ARGS__)
 
 /* ---- which of the three ---- */
 
@@ -69,37 +54,18 @@ static bool is_empty(const gantry_launch *l)
 
 /* ---- opened and closed ---- */
 
-static gantry_status usable_conv(const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
-{
-    gy_cudnn api;
-    (void)kernel;
-    return gy_cudnn_open(&api, gy_linalg_driver_version(driver), err) ? GANTRY_E_UNSUPPORTED : GANTRY_OK;
-}
-
-static gantry_status open_handle(handle *h, const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
-{
-    GY_TRY(gy_cudnn_open(&h->api, h->driver_version, err));
-    h->way = *(const gy_conv_way *)kernel->data;
-    h->call = &h->api.way[h->way];
-    if (CALL(h, cudnnCreate, &h->cudnn))
-        return gy_linalg_fail(h->why, h->driver_version, err);
-    gantry_status status = gy_cuda_image_open(&h->plain, ways[h->way].own, driver, err);
-    if (status)
-        h->api.cudnnDestroy(h->cudnn);
-    return status;
-}
-
 static gantry_status open_conv(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
 {
     handle *h = gy_calloc(1, sizeof *h);
     if (!h)
         return gy_fail_nomem(err);
-    h->driver_version = gy_linalg_driver_version(driver);
-    gantry_status status = open_handle(h, kernel, driver, err);
+    h->way = *(const gy_conv_way *)kernel->data;
+    gantry_status status = gy_network_open(&h->network, ways[h->way].own, driver, err);
     if (status) {
         gy_free(h);
         return status;
     }
+    h->call = &h->network.api.way[h->way];
     *opened = h;
     return GANTRY_OK;
 }
@@ -107,9 +73,9 @@ static gantry_status open_conv(void **opened, const gy_cuda_kernel *kernel, cons
 static void free_operand(handle *h, int argument, void *descriptor)
 {
     if (descriptor && argument == ways[h->way].filter)
-        h->api.cudnnDestroyFilterDescriptor(descriptor);
+        h->network.api.cudnnDestroyFilterDescriptor(descriptor);
     else if (descriptor)
-        h->api.cudnnDestroyTensorDescriptor(descriptor);
+        h->network.api.cudnnDestroyTensorDescriptor(descriptor);
 }
 
 static void free_plan(handle *h, made *m)
@@ -118,7 +84,7 @@ static void free_plan(handle *h, made *m)
     free_operand(h, SECOND, m->b);
     free_operand(h, RESULT, m->c);
     if (m->convolution)
-        h->api.cudnnDestroyConvolutionDescriptor(m->convolution);
+        h->network.api.cudnnDestroyConvolutionDescriptor(m->convolution);
     m->a = m->b = m->c = m->convolution = NULL;
 }
 
@@ -128,15 +94,14 @@ static void close_conv(void *opened)
     for (size_t i = 0; i < h->plans; i++)
         free_plan(h, &h->plan[i]);
     gy_free(h->plan);
-    h->api.cudnnDestroy(h->cudnn);
-    gy_cuda_image_close(h->plain);
+    gy_network_close(&h->network);
     gy_free(h);
 }
 
 static const char *why_conv(const void *opened)
 {
     const handle *h = opened;
-    return h->why[0] ? h->why : gy_cuda_image_why(h->plain);
+    return gy_network_why(&h->network);
 }
 
 /* ---- plans ---- */
@@ -149,15 +114,10 @@ static made *find(const handle *h, const gy_conv *shape, gantry_dtype dtype)
     return NULL;
 }
 
-static int type_of(gantry_dtype dtype)
-{
-    return dtype == GANTRY_F32 ? GY_CUDNN_FLOAT : dtype == GANTRY_F16 ? GY_CUDNN_HALF : GY_CUDNN_BFLOAT16;
-}
-
 static gantry_status describe_operand(handle *h, const gantry_launch *l, int argument, void **made_one)
 {
     const gantry_arg *a = &l->arg[argument];
-    int type = type_of(a->dtype), n = (int)a->rows, c = (int)a->shape[1], high = (int)a->shape[2],
+    int type = gy_network_type(a->dtype), n = (int)a->rows, c = (int)a->shape[1], high = (int)a->shape[2],
         wide = (int)a->shape[3];
     if (argument == ways[h->way].filter) {
         GY_TRY(CALL(h, cudnnCreateFilterDescriptor, made_one));
@@ -194,11 +154,11 @@ static gantry_status try_algorithm(handle *h, made *m, const gy_cudnn_algorithm 
     size_t bytes = 0;
     if (m->dtype != GANTRY_F32)
         GY_TRY(CALL(h, cudnnSetConvolutionMathType, m->convolution, a->math));
-    int status = h->call->size(h->cudnn, m->a, m->b, m->convolution, m->c, a->algorithm, &bytes);
-    *taken = status == GY_CUDNN_SUCCESS && bytes <= MOST_BYTES;
+    int status = h->call->size(h->network.cudnn, m->a, m->b, m->convolution, m->c, a->algorithm, &bytes);
+    *taken = status == GY_CUDNN_SUCCESS && bytes <= GY_NETWORK_MOST_BYTES;
     m->algorithm = a->algorithm;
     m->bytes = bytes;
-    return gy_cudnn_refuses(status) ? GANTRY_OK : check(h, status, h->call->size_name);
+    return gy_cudnn_refuses(status) ? GANTRY_OK : gy_network_check(&h->network, status, h->call->size_name);
 }
 
 static gantry_status choose(handle *h, made *m)
@@ -206,8 +166,9 @@ static gantry_status choose(handle *h, made *m)
     gy_cudnn_algorithm list[MOST_ALGORITHMS];
     int found = 0;
     bool taken = false;
-    int status = h->call->get(h->cudnn, m->a, m->b, m->convolution, m->c, MOST_ALGORITHMS, &found, list);
-    gantry_status failed = gy_cudnn_refuses(status) ? GANTRY_OK : check(h, status, h->call->get_name);
+    int status = h->call->get(h->network.cudnn, m->a, m->b, m->convolution, m->c, MOST_ALGORITHMS, &found, list);
+    gantry_status failed =
+        gy_cudnn_refuses(status) ? GANTRY_OK : gy_network_check(&h->network, status, h->call->get_name);
     for (int i = 0; i < found && !failed && !taken && status == GY_CUDNN_SUCCESS; i++)
         if (may_be_taken(m, &list[i]))
             failed = try_algorithm(h, m, &list[i], &taken);
@@ -229,19 +190,11 @@ static gantry_status add_plan(handle *h, const gantry_launch *l, const gy_conv *
     if (status || m->refused)
         free_plan(h, m);
     if (status)
-        return gy_fail(err, status, NULL, "%s for %d images of %d x %d x %d and %d windows of %d x %d", h->why,
+        return gy_fail(err, status, NULL, "%s for %d images of %d x %d x %d and %d windows of %d x %d", h->network.why,
                        (int)shape->images, (int)shape->channels, (int)shape->height, (int)shape->width,
                        (int)shape->results, (int)shape->window_height, (int)shape->window_width);
     h->plans++;
     return GANTRY_OK;
-}
-
-static gantry_launch plain_launch(const gantry_launch *l)
-{
-    const handle *h = l->handle;
-    gantry_launch plain = *l;
-    plain.handle = h->plain;
-    return plain;
 }
 
 static bool by_cudnn(const gantry_launch *l)
@@ -263,7 +216,7 @@ static gantry_status prepare_conv(const gantry_launch *l, uint64_t *scratch, gan
         *scratch = m->bytes > *scratch ? m->bytes : *scratch;
         return GANTRY_OK;
     }
-    gantry_launch plain = plain_launch(l);
+    gantry_launch plain = gy_network_plain(&h->network, l);
     return gy_cuda_image_prepare(&plain, scratch, err);
 }
 
@@ -273,12 +226,12 @@ static gantry_status prepare_conv(const gantry_launch *l, uint64_t *scratch, gan
 static gantry_status convolve(handle *h, const gantry_launch *l, made *m)
 {
     float one = 1, beta = l->arg[RESULT].access == GANTRY_SUM ? 1 : 0;
-    GY_TRY(CALL(h, cudnnSetStream, h->cudnn, l->stream));
+    GY_TRY(CALL(h, cudnnSetStream, h->network.cudnn, l->stream));
     int status =
-        h->call->convolve(h->cudnn, &one, m->a, l->arg[FIRST].data, m->b, l->arg[SECOND].data, m->convolution,
+        h->call->convolve(h->network.cudnn, &one, m->a, l->arg[FIRST].data, m->b, l->arg[SECOND].data, m->convolution,
                           m->algorithm, m->bytes ? l->scratch : NULL, m->bytes, &beta, m->c, l->arg[RESULT].data);
     m->refused = gy_cudnn_refuses(status);
-    return m->refused ? GANTRY_OK : check(h, status, h->call->convolve_name);
+    return m->refused ? GANTRY_OK : gy_network_check(&h->network, status, h->call->convolve_name);
 }
 
 static gantry_status launch_conv(const gantry_launch *l)
@@ -286,12 +239,12 @@ static gantry_status launch_conv(const gantry_launch *l)
     handle *h = l->handle;
     gy_conv shape = gy_conv_of(l, ways[h->way].image, ways[h->way].filter, ways[h->way].result);
     made *m = by_cudnn(l) ? find(h, &shape, l->arg[RESULT].dtype) : NULL;
-    h->why[0] = 0;
+    h->network.why[0] = 0;
     if (m && !m->refused)
         GY_TRY(convolve(h, l, m));
     if (m && !m->refused)
         return GANTRY_OK;
-    gantry_launch plain = plain_launch(l);
+    gantry_launch plain = gy_network_plain(&h->network, l);
     return ways[h->way].own->launch(&plain);
 }
 
@@ -302,7 +255,7 @@ static gantry_status launch_conv(const gantry_launch *l)
                                                 .open = open_conv,                                                     \
                                                 .close = close_conv,                                                   \
                                                 .data = &way_##name_,                                                  \
-                                                .usable = usable_conv,                                                 \
+                                                .usable = gy_network_usable,                                           \
                                                 .prepare = prepare_conv,                                               \
                                                 .why = why_conv,                                                       \
                                                 .loads = gy_linalg_loads };

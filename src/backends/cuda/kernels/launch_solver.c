@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* potrf and getrf by cuSOLVER. It has no way to be given the workspace of the cuBLAS inside of it, so each lane has a
- * handle of its own. Its info is LAPACK's: 0, or the order of the minor that is not positive; it goes to the status
+/* potrf, getrf and qr by cuSOLVER. It has no way to be given the workspace of the cuBLAS inside of it, so each lane has
+ * a handle of its own. Its info is LAPACK's: 0, or the order of the minor that is not positive; it goes to the status
  * word.
  *
  * A lower triangle in C order is an upper one to cuSOLVER, which takes more than twice as long for those (H200, f64,
- * 1024 x 1024: 0.90 and 0.42 ms), so the matrix is turned before and after, in place. */
+ * 1024 x 1024: 0.90 and 0.42 ms), so the matrix is turned before and after, in place. That of qr is turned into
+ * scratch. */
 #include "backends/cuda/kernels/linalg.h"
-#include "backends/cuda/kernels/plain.h"
+#include "backends/cuda/kernels/plain_qr.h"
 #include "backends/cuda/nvidia/solver.h"
 
 #include "base/error.h"
@@ -20,7 +21,7 @@ typedef struct lane {
 
 typedef struct handle {
     gy_solver solver;
-    void *plain; /* of gy_plain_potrf, which turns the matrix */
+    void *plain; /* of the kernel that turns the matrix: gy_plain_qr, or else gy_plain_potrf */
     int driver_version;
     lane *lane;
     size_t lanes;
@@ -46,13 +47,13 @@ static gantry_status usable_solver(const gy_cuda_kernel *kernel, const gy_driver
 static gantry_status open_solver(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver,
                                  gantry_error *err)
 {
-    (void)kernel;
+    const gy_cuda_kernel *plain = kernel == &gy_library_qr ? &gy_plain_qr : &gy_plain_potrf;
     handle *h = gy_calloc(1, sizeof *h);
     if (!h)
         return gy_fail_nomem(err);
     h->driver_version = gy_linalg_driver_version(driver);
     gantry_status status = gy_solver_open(&h->solver, h->driver_version, err);
-    status = status ? status : gy_cuda_image_open(&h->plain, &gy_plain_potrf, driver, err);
+    status = status ? status : gy_cuda_image_open(&h->plain, plain, driver, err);
     if (status) {
         gy_free(h);
         return status;
@@ -208,6 +209,89 @@ static gantry_status launch_getrf(const gantry_launch *l)
     return launch(l, factor_pivoted);
 }
 
+/* ---- qr ---- */
+
+static gantry_launch plain_of(const gantry_launch *l)
+{
+    gantry_launch plain = *l;
+    plain.handle = ((const handle *)l->handle)->plain;
+    return plain;
+}
+
+/* The larger of what cuSOLVER wants for the reflections and for what is made of them. */
+static gantry_status ask_qr(handle *h, cusolverDnHandle_t with, bool wide, int m, int n, int *elements)
+{
+    int back = 0;
+    cusolverStatus_t code = wide ? h->solver.cusolverDnDgeqrf_bufferSize(with, m, n, NULL, m, elements)
+                                 : h->solver.cusolverDnSgeqrf_bufferSize(with, m, n, NULL, m, elements);
+    GY_TRY(check(h, code, wide ? "cusolverDnDgeqrf_bufferSize" : "cusolverDnSgeqrf_bufferSize"));
+    code = wide ? h->solver.cusolverDnDorgqr_bufferSize(with, m, n, n, NULL, m, NULL, &back)
+                : h->solver.cusolverDnSorgqr_bufferSize(with, m, n, n, NULL, m, NULL, &back);
+    *elements = back > *elements ? back : *elements;
+    return check(h, code, wide ? "cusolverDnDorgqr_bufferSize" : "cusolverDnSorgqr_bufferSize");
+}
+
+static gantry_status prepare_qr(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
+{
+    handle *h = l->handle;
+    gantry_launch plain = plain_of(l);
+    int elements = 0, m = (int)l->arg[0].rows, n = (int)l->arg[2].rows;
+    gantry_status status = gy_linalg_check_sizes(l, err);
+    status = status ? status : gy_plain_qr_prepare(&plain, scratch, err);
+    status = status || find(h, l->stream) ? status : add_lane(h, l->stream, err);
+    if (status || n == 0)
+        return status;
+    status = ask_qr(h, find(h, l->stream), l->arg[0].dtype == GANTRY_F64, m, n, &elements);
+    uint64_t need = gy_qr_scratch_of(l).bytes + (uint64_t)elements * gantry_dtype_size(l->arg[0].dtype);
+    *scratch = need > *scratch ? need : *scratch;
+    return status ? gy_fail(err, status, NULL, "%s", h->why) : GANTRY_OK;
+}
+
+static gantry_status reflect(handle *h, const gantry_launch *l, const gy_qr_scratch *s, int elements)
+{
+    cusolverDnHandle_t with = find(h, l->stream);
+    int m = (int)l->arg[0].rows, n = (int)l->arg[2].rows;
+    if (l->arg[0].dtype == GANTRY_F64)
+        return check(h, h->solver.cusolverDnDgeqrf(with, m, n, s->columns, m, s->tau, s->rest, elements, l->status),
+                     "cusolverDnDgeqrf");
+    return check(h, h->solver.cusolverDnSgeqrf(with, m, n, s->columns, m, s->tau, s->rest, elements, l->status),
+                 "cusolverDnSgeqrf");
+}
+
+static gantry_status unfold(handle *h, const gantry_launch *l, const gy_qr_scratch *s, int elements)
+{
+    cusolverDnHandle_t with = find(h, l->stream);
+    int m = (int)l->arg[0].rows, n = (int)l->arg[2].rows;
+    if (l->arg[0].dtype == GANTRY_F64)
+        return check(h, h->solver.cusolverDnDorgqr(with, m, n, n, s->columns, m, s->tau, s->rest, elements, l->status),
+                     "cusolverDnDorgqr");
+    return check(h, h->solver.cusolverDnSorgqr(with, m, n, n, s->columns, m, s->tau, s->rest, elements, l->status),
+                 "cusolverDnSorgqr");
+}
+
+static gantry_status own_step(handle *h, const gantry_launch *l, gantry_status (*step)(const gantry_launch *l))
+{
+    gantry_launch plain = plain_of(l);
+    gantry_status status = step(&plain);
+    if (status)
+        snprintf(h->why, sizeof h->why, "the driver refused to launch a kernel around the factorisation");
+    return status;
+}
+
+static gantry_status launch_qr(const gantry_launch *l)
+{
+    handle *h = l->handle;
+    gy_qr_scratch s = gy_qr_scratch_of(l);
+    int elements = (int)((l->scratch_bytes - s.bytes) / gantry_dtype_size(l->arg[0].dtype));
+    if (l->arg[2].rows == 0)
+        return GANTRY_OK;
+    GY_TRY(own_step(h, l, gy_plain_qr_begin));
+    GY_TRY(reflect(h, l, &s, elements));
+    GY_TRY(own_step(h, l, gy_plain_qr_upper));
+    GY_TRY(unfold(h, l, &s, elements));
+    return own_step(h, l, gy_plain_qr_end);
+}
+
 #define KERNEL(name_)                                                                                                  \
     const gy_cuda_kernel gy_library_##name_ = { .name = #name_,                                                        \
                                                 .launch = launch_##name_,                                              \
@@ -220,3 +304,4 @@ static gantry_status launch_getrf(const gantry_launch *l)
                                                 .keeps_word = gy_plain_keeps_word };
 KERNEL(potrf)
 KERNEL(getrf)
+KERNEL(qr)

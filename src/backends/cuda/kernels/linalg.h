@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * gemm, potrf, trsm and syrk on GPUs. Matrices are in C order and the libraries read columns, so what they are given is
- * the transpose: a lower triangle is an upper one to them. A region's rows follow each other without gaps, so that the
- * leading dimension is the width of a row.
+ * gemm, potrf, trsm, syrk and others on GPUs. Matrices are in C order and the libraries read columns, so what they are
+ * given is the transpose: a lower triangle is an upper one to them. A region's rows follow each other without gaps, so
+ * that the leading dimension is the width of a row.
  */
 #ifndef GY_CUDA_KERNELS_LINALG_H
 #define GY_CUDA_KERNELS_LINALG_H

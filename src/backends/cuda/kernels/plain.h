@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * Linear algebra without libraries: images of this module that do what cuBLAS, cuSOLVER and cuFFT do faster. Results
- * are the bits of the host's plain version, but for fft, whose factors are sines.
+ * are the bits of the host's plain version, but for fft, whose factors are sines, and qr, whose sums are those of a
+ * block.
  */
 #ifndef GY_CUDA_KERNELS_PLAIN_H
 #define GY_CUDA_KERNELS_PLAIN_H

@@ -46,6 +46,8 @@ static const recipe recipes[] = {
       STATE("a", "$", SQUARE, SPD) "," STATE("p", "i32", "[\"n\"]", "{\"iota\":{\"start\":1}}") "," STATE("b", "$",
                                                                                                           SQUARE, "0"),
       "\"a\":\"a\",\"pivots\":\"p\",\"b\":\"b\"" },
+    { "qr", true, STATE("a", "$", SQUARE, SPD) "," STATE("q", "$", SQUARE, "0") "," STATE("r", "$", SQUARE, "0"),
+      "\"a\":\"a\",\"q\":\"q\",\"r\":\"r\"" },
     { "transpose", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "jacobi2d", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "jacobi3d", true, STATE("x", "$", PLANES, "0") "," STATE("y", "$", PLANES, "0"), "\"x\":\"x\",\"y\":\"y\"" },

@@ -262,6 +262,16 @@ static gantry_status cuda_finish(void *state, uint64_t start, int64_t *elapsed_n
     return status;
 }
 
+static gantry_status cuda_series(void *state, uint64_t start, const gy_series *series, uint64_t *done,
+                                 int64_t *elapsed_ns, gantry_error *err)
+{
+    gy_resident_series_want(state, series);
+    gantry_status status = cuda_begin(state, start, err);
+    status = status ? status : cuda_finish(state, start, elapsed_ns, err);
+    *done = gy_resident_series_end(state);
+    return status;
+}
+
 static bool cuda_idle(void *state)
 {
     gy_cuda *h = state;
@@ -300,6 +310,7 @@ const gy_backend gy_backend_cuda = {
     .begin = cuda_begin,
     .begin_on = cuda_begin_on,
     .finish = cuda_finish,
+    .series = cuda_series,
     .idle = cuda_idle,
     .times = cuda_times,
 };

@@ -134,9 +134,11 @@ static void describe_cudnn(gy_text *to, int driver)
     gy_cudnn cudnn;
     gantry_error why = { 0 };
     if (gy_cudnn_open(&cudnn, driver, &why)) {
-        gy_text_printf(to,
-                       "cuDNN: %s; conv2d, conv2d_grad_w and conv2d_grad_x run as plain kernels, which are slower\n",
-                       why.text);
+        gy_text_printf(
+            to,
+            "cuDNN: %s; attention, attention_grad, conv2d, conv2d_grad_w and conv2d_grad_x run as plain kernels, which "
+            "are slower\n",
+            why.text);
         return;
     }
     size_t version = cudnn.cudnnGetVersion();

@@ -27,7 +27,7 @@ static void describe_solver(gy_text *to, int driver)
     gantry_error why = { 0 };
     int major = 0, minor = 0, patch = 0;
     if (gy_solver_open(&solver, driver, &why)) {
-        gy_text_printf(to, "cuSOLVER: %s; getrf and potrf run as plain kernels, which are slower\n", why.text);
+        gy_text_printf(to, "cuSOLVER: %s; getrf, potrf and qr run as plain kernels, which are slower\n", why.text);
         return;
     }
     solver.cusolverGetProperty(MAJOR_VERSION, &major);

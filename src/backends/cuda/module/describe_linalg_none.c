@@ -7,5 +7,5 @@ void gy_linalg_describe(gy_text *to, int driver)
     gy_text_add(
         to,
         "cuBLAS, cuSOLVER, cuFFT: this module was built without their headers; fft, gemm, gemm_batched, getrf, getrs, "
-        "potrf, syrk and trsm run as plain kernels, which are slower\n");
+        "potrf, qr, syrk and trsm run as plain kernels, which are slower\n");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Convolutions of cuDNN 9, opened at run time as cuBLAS is (blas.h). Its headers do not come with the toolkit, so what
- * is used of its ABI is declared here; tests/unit/cuda/test_cudnn.c holds it against cudnn.h where that is.
+ * cuDNN 9, opened at run time as cuBLAS is (blas.h): its convolutions, and what cudnn_graph.h makes graphs by. Its
+ * headers do not come with the toolkit, so what is used of its ABI is declared here; tests/unit/cuda/test_cudnn.c holds
+ * it against cudnn.h where that is.
  *
  * All three convolutions have functions of the same form: of two operands and a result, each with a descriptor. These
  * are x, w and y forward; w, dy and dx for the gradient by x; x, dy and dw for that by w.
@@ -13,6 +14,7 @@
 #include "backends/cuda/nvidia/library.h"
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* cudnn.h, as far as it is used. */
 enum { GY_CUDNN_SUCCESS = 0, GY_CUDNN_BAD_PARAM = 2000, GY_CUDNN_NOT_SUPPORTED = 3000, GY_CUDNN_FAMILY = 1000 };
@@ -53,7 +55,14 @@ typedef int gy_cudnn_convolve(void *cudnn, const void *alpha, void *a, const voi
       (void *to, int pad_h, int pad_w, int stride_h, int stride_w, int dilation_h, int dilation_w, int mode,           \
        int computed_in))                                                                                               \
     X(int, cudnnSetConvolutionMathType, (void *to, int math))                                                          \
-    X(int, cudnnDestroyConvolutionDescriptor, (void *made))
+    X(int, cudnnDestroyConvolutionDescriptor, (void *made))                                                            \
+    X(int, cudnnBackendCreateDescriptor, (int kind, void **made))                                                      \
+    X(int, cudnnBackendDestroyDescriptor, (void *made))                                                                \
+    X(int, cudnnBackendSetAttribute, (void *to, int name, int type, int64_t count, const void *values))                \
+    X(int, cudnnBackendGetAttribute,                                                                                   \
+      (const void *of, int name, int type, int64_t asked, int64_t *found, void *values))                               \
+    X(int, cudnnBackendFinalize, (void *made))                                                                         \
+    X(int, cudnnBackendExecute, (void *cudnn, void *plan, void *pack))
 
 /* Forward, by x and by w, as gy_conv_way has them. */
 #define GY_CUDNN_WAYS(X)                                                                                               \

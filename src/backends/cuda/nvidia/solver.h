@@ -21,7 +21,15 @@
     X(cusolverDnSgetrf_bufferSize)                                                                                     \
     X(cusolverDnDgetrf_bufferSize)                                                                                     \
     X(cusolverDnSgetrf)                                                                                                \
-    X(cusolverDnDgetrf)
+    X(cusolverDnDgetrf)                                                                                                \
+    X(cusolverDnSgeqrf_bufferSize)                                                                                     \
+    X(cusolverDnDgeqrf_bufferSize)                                                                                     \
+    X(cusolverDnSgeqrf)                                                                                                \
+    X(cusolverDnDgeqrf)                                                                                                \
+    X(cusolverDnSorgqr_bufferSize)                                                                                     \
+    X(cusolverDnDorgqr_bufferSize)                                                                                     \
+    X(cusolverDnSorgqr)                                                                                                \
+    X(cusolverDnDorgqr)
 
 typedef struct gy_solver {
     gy_library lib;

@@ -151,6 +151,24 @@ static void add_waits(draft *d, const gy_cuda *h, uint32_t id)
                 add_wait(d, h, &all->at[i]);
 }
 
+/* The verdict of a start, to each GPU that has workers and to the host: when the op may begin, whose waits are in the
+ * draft, since behind it nobody could be told before the host can see what it has copied there. */
+static void add_verdict(draft *d, const gy_cuda *h)
+{
+    const gy_resident *r = h->resident;
+    gy_resident_call asking = { .words = GY_RESIDENT_ASK_WORDS, .grid = { 1, 1 } };
+    memcpy(asking.word, &r->ask, sizeof r->ask);
+    for (uint32_t i = 0; i <= h->devices; i++) {
+        if (i < h->devices && !r->gpu[i].workers)
+            continue;
+        make_room(d, GY_RESIDENT_SIGNAL_WORDS + (d->call ? 0 : GY_RESIDENT_ASK_WORDS));
+        d->call = &asking;
+        d->packet.asks = 1;
+        d->signal[d->packet.signals++] = (gy_resident_signal){ gy_resident_verdict(h, i), 1, 2 };
+    }
+    flush(d);
+}
+
 /* An op of one lane. */
 static bool add_alone(gy_cuda *h, uint32_t id, const gy_resident_plan *p)
 {
@@ -159,6 +177,8 @@ static bool add_alone(gy_cuda *h, uint32_t id, const gy_resident_plan *p)
     uint32_t lane = s->op_lane.at[s->ops.at[id].lane];
     draft d = { .id = lane, .lane = &r->lane[lane], .packet.op = id };
     add_waits(&d, h, id);
+    if (id == r->ask_op)
+        add_verdict(&d, h);
     add_calls(&d, id, p);
     add_signals(&d, h, id, p);
     end_packet(&d);

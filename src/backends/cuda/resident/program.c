@@ -289,10 +289,10 @@ static void write_lane(gy_cuda *h, uint32_t id, const gy_resident_turn *t, uint6
     for (uint32_t i = 0; i < l->workers; i++, (*worker)++) {
         const gy_resident_packets *all = i == 0 ? &l->leader : &l->helper;
         uint64_t meet = g->block + g->meets_at + l->meet * sizeof(gy_resident_meet);
-        uint64_t progress = g->block + g->progress_at + *worker * sizeof(uint32_t);
+        uint64_t progress = g->block + g->progress_at + *worker * sizeof(uint64_t);
         table[*worker] = (gy_resident_worker){ .packet = i == 0 ? leader : helper,
                                                .meet = (gy_resident_meet *)(uintptr_t)meet,
-                                               .progress = (uint32_t *)(uintptr_t)progress,
+                                               .progress = (uint64_t *)(uintptr_t)progress,
                                                .packets = (uint32_t)all->count,
                                                .index = i,
                                                .workers = l->workers };
@@ -354,6 +354,7 @@ static gantry_status build(gy_cuda *h, uint32_t turn, gy_resident_plan *p, gantr
                                            : "workers have code for no stretch of its ops");
         return GANTRY_OK;
     }
+    gy_resident_find_ask(h, turn);
     if (!gy_resident_find_sends(h, turn, &p->calls, p->first, p->sent))
         return gy_fail_nomem(err);
     GY_TRY(add_ops(h, p, err));

@@ -139,15 +139,17 @@ static gantry_status open_code(gy_cuda *h, uint32_t device, gantry_error *err)
     return GANTRY_OK;
 }
 
-/* Counters, then a meet for each lane, then a word of progress for each worker that has room. */
+/* Counters, of which the last two are the words of series, then a meet for each lane, then a word of progress for each
+ * worker that has room. */
 static gantry_status make_block(gy_cuda *h, uint32_t device, gantry_error *err)
 {
     gy_resident_gpu *g = &h->resident->gpu[device];
     uint64_t most = (uint64_t)g->code->processors * (uint64_t)g->code->places;
+    g->counters += GY_RESIDENT_SERIES_WORDS;
     uint64_t counters = (uint64_t)g->counters * GY_COUNTER_BYTES;
     g->meets_at = counters;
     g->progress_at = g->meets_at + h->lanes * sizeof(gy_resident_meet);
-    g->bytes = g->progress_at + most * sizeof(uint32_t);
+    g->bytes = g->progress_at + most * sizeof(uint64_t);
     g->turn = gy_arena_calloc(&h->arena, h->turns, sizeof *g->turn);
     if (!g->turn)
         return gy_fail_nomem(err);
@@ -188,7 +190,8 @@ static gantry_status make_arrays(gy_cuda *h, gantry_error *err)
     if (!r->lane || !r->gpu || !r->can || !r->has || !r->left)
         return gy_fail_nomem(err);
     memset(r->can, 1, ops);
-    r->unfit_op = GY_NONE;
+    r->unfit_op = r->until = r->ask_op = GY_NONE;
+    r->series = gy_resident_alone;
     h->resident = r;
     for (uint32_t i = 0; i < h->lanes; i++)
         if (h->lane[i].used)
@@ -211,7 +214,10 @@ gantry_status gy_resident_make(gy_cuda *h, gantry_error *err)
     for (uint32_t i = 0; i < h->devices && !h->resident->off; i++)
         if (h->resident->gpu[i].used)
             GY_TRY(make_gpu(h, i, err));
-    return h->resident->off ? GANTRY_OK : gy_resident_clear(h, err);
+    if (h->resident->off)
+        return GANTRY_OK;
+    GY_TRY(gy_cuda_pinned(h, (void **)&h->resident->told, sizeof *h->resident->told, err));
+    return gy_resident_clear(h, err);
 }
 
 static void free_gpu(gy_cuda *h, uint32_t device)
@@ -250,6 +256,8 @@ void gy_resident_free(gy_cuda *h)
         gy_vec_free(&h->resident->lane[i].helper);
     }
     gy_vec_free(&h->resident->pairs);
+    if (h->resident->told)
+        h->d.cuMemFreeHost(h->resident->told);
 }
 
 /* ---- reports ---- */
@@ -275,5 +283,6 @@ const char *gy_resident_replay(gy_cuda *h, const char *replay)
         snprintf(r->text, sizeof r->text, "device");
     else
         tell_unfit(h, r->text, sizeof r->text);
+    gy_resident_tell_series(h, r->text, sizeof r->text);
     return r->text;
 }

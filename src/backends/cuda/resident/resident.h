@@ -58,7 +58,7 @@ typedef struct gy_resident_gpu {
     uint32_t counters, lanes, workers; /* lanes: that have workers */
     uint32_t wide;                     /* of these, those that several workers pay for */
     gy_streamed streamed;
-    CUdeviceptr block; /* counters, a meet a lane, a word of progress a worker */
+    CUdeviceptr block; /* counters, the words of series, a meet a lane, a word of progress a worker */
     uint64_t meets_at, progress_at, bytes;
     char *host; /* page-locked: progress as it was fetched last, then counters as the host raises them */
     gy_resident_turn *turn;
@@ -95,6 +95,17 @@ typedef struct gy_resident {
     uint32_t unfit_op; /* the first op that workers have no code for, and why; GY_NONE */
     const char *unfit_why;
     int64_t looked_ns;
+    uint32_t seen_epoch; /* of the op that was found then */
+
+    /* ---- series.c ---- */
+    const gy_series *wanted;   /* while one is made: what the caller would have */
+    gy_resident_series series; /* of the next launch, without addresses */
+    const char *series_why;    /* why a launch is one start; NULL: it is a series, or none was wanted */
+    bool in_series, counts;    /* series were wanted; the last launch began with epoch `first` */
+    uint64_t first;
+    uint32_t until, ask_op; /* the buffer that says if it was the last start, and the op that brings it; GY_NONE */
+    gy_resident_asked ask;
+    uint64_t *told; /* page-locked: the last verdict */
     char text[720], off_text[512];
 } gy_resident;
 
@@ -205,6 +216,24 @@ gantry_status gy_resident_stream_signal(gy_submit *x, gy_queue queue);
 void gy_resident_begun(gy_cuda *h); /* all of a start was given to the GPUs */
 /* CUDA_SUCCESS once all of the turn's start has ended, whoever carries it out. */
 CUresult gy_resident_ask(const gy_cuda *h, const gy_cuda_turn *turn);
+
+/* ---- series.c ---- */
+
+enum { GY_RESIDENT_SERIES_WORDS = 2 }; /* of a GPU: verdict and halt, behind its counters */
+extern const gy_resident_series gy_resident_alone;
+
+/* The next start is to be so many, up to gy_resident_series_end. */
+void gy_resident_series_want(gy_cuda *h, const gy_series *wanted);
+/* Decides if it is, once its program is made. `varies`: arguments are others in each start. */
+void gy_resident_series_choose(gy_cuda *h, bool varies);
+uint64_t gy_resident_series_end(gy_cuda *h); /* so many starts it was */
+/* Finds the op that brings the buffer `until` to the host. */
+void gy_resident_find_ask(gy_cuda *h, uint32_t turn);
+/* The word of the GPU for verdicts; that of the host behind the last device. */
+CUdeviceptr gy_resident_verdict(const gy_cuda *h, uint32_t device);
+gy_resident_series gy_resident_series_on(const gy_cuda *h, uint32_t device); /* with the addresses for that GPU */
+/* Appends what there is to say of series. */
+void gy_resident_tell_series(const gy_cuda *h, char *to, size_t size);
 
 /* ---- watch.c ---- */
 

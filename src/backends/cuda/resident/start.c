@@ -10,9 +10,11 @@ static gantry_status launch_on(gy_submit *x, uint32_t device)
     gy_resident_gpu *g = &h->resident->gpu[device];
     CUdeviceptr worker = g->turn[x->turn].at;
     uint64_t epoch = h->resident->epoch;
+    gy_resident_series series = gy_resident_series_on(h, device);
     GY_TRY(gy_cuda_use(h, device, x->err));
-    CUresult code = h->d.cuLaunchCooperativeKernel(g->code->function, g->workers, 1, 1, GY_RESIDENT_THREADS, 1, 1,
-                                                   g->code->shared, g->queue.stream, (void *[]){ &worker, &epoch });
+    CUresult code =
+        h->d.cuLaunchCooperativeKernel(g->code->function, g->workers, 1, 1, GY_RESIDENT_THREADS, 1, 1, g->code->shared,
+                                       g->queue.stream, (void *[]){ &worker, &epoch, &series });
     code = code ? code : h->d.cuEventRecord(g->end, g->queue.stream);
     return gy_submit_check(x, code, g->queue, "launching the resident kernel");
 }
@@ -30,7 +32,10 @@ gantry_status gy_resident_launch(gy_submit *x)
 
 void gy_resident_begun(gy_cuda *h)
 {
-    h->resident->epoch++;
+    gy_resident *r = h->resident;
+    r->first = r->epoch;
+    r->counts = true;
+    r->epoch += r->series.starts;
 }
 
 static uint64_t value_of(const gy_cuda *h, const gy_resident_edge *e)

@@ -89,6 +89,7 @@ gantry_status gy_resident_clear(gy_cuda *h, gantry_error *err)
         if (code != CUDA_SUCCESS)
             return gy_cuda_fail(h, code, i, "clearing counters", err);
     }
+    *r->told = 0;
     r->epoch = 0;
     r->begun = false;
     return GANTRY_OK;
@@ -100,7 +101,7 @@ gantry_status gy_resident_clear(gy_cuda *h, gantry_error *err)
 static bool fetch(gy_cuda *h, uint32_t device)
 {
     gy_resident_gpu *g = &h->resident->gpu[device];
-    uint32_t *seen = (uint32_t *)(void *)g->host, before = 0, now = 0;
+    uint64_t *seen = (uint64_t *)(void *)g->host, before = 0, now = 0;
     for (uint32_t i = 0; i < g->workers; i++)
         before = before * 31 + seen[i];
     if (gy_cuda_use(h, device, NULL) ||
@@ -113,27 +114,30 @@ static bool fetch(gy_cuda *h, uint32_t device)
     return now != before;
 }
 
-static void find_first(const gy_resident_gpu *g, uint32_t *op)
+/* A worker with an older epoch is behind the others. */
+static void find_first(const gy_resident_gpu *g, uint64_t *first)
 {
-    const uint32_t *seen = (const uint32_t *)(const void *)g->host;
+    const uint64_t *seen = (const uint64_t *)(const void *)g->host;
     for (uint32_t i = 0; i < g->workers; i++)
-        if (seen[i] && seen[i] != GY_RESIDENT_ENDED && seen[i] - 1 < *op)
-            *op = seen[i] - 1;
+        if (seen[i] && (uint32_t)seen[i] != GY_RESIDENT_ENDED && seen[i] < *first)
+            *first = seen[i];
 }
 
 bool gy_resident_look(gy_cuda *h, uint32_t *op)
 {
     gy_resident *r = h->resident;
     bool moved = false;
+    uint64_t first = UINT64_MAX;
     if (gy_now_ns() - r->looked_ns < LOOK_NS)
         return false;
-    *op = GY_NONE;
     r->looked_ns = gy_now_ns();
     for (uint32_t i = 0; i < h->devices; i++) {
         if (!r->gpu[i].used || !r->gpu[i].workers)
             continue;
         moved = fetch(h, i) || moved;
-        find_first(&r->gpu[i], op);
+        find_first(&r->gpu[i], &first);
     }
+    *op = first == UINT64_MAX ? GY_NONE : (uint32_t)first - 1;
+    r->seen_epoch = (uint32_t)(first >> 32);
     return moved;
 }

@@ -63,7 +63,12 @@ void gy_callback_run(void *data)
     if (atomic_load_explicit(&callback->h->failed.op, memory_order_acquire) != GY_NONE ||
         is_left_out(callback->h, callback))
         return;
+    if (callback->op != GY_NONE && gy_job_canceled(callback->h->job)) {
+        record_failure(callback->h, callback, GANTRY_E_CANCELED, 0);
+        return;
+    }
     int64_t began = gy_cupti_on(callback->h) ? gy_now_ns() : 0;
+    atomic_fetch_add(&callback->h->at_work, 1);
     switch (callback->kind) {
     case GY_CALLBACK_CALL:
         call(callback->h, callback);
@@ -85,5 +90,6 @@ void gy_callback_run(void *data)
         gy_cuda_mirrors_out(callback->h, callback->turn);
         break;
     }
+    atomic_fetch_sub(&callback->h->at_work, 1);
     gy_cupti_host_function_ended(callback->h, callback->op, began);
 }

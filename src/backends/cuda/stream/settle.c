@@ -7,8 +7,7 @@
 #include <time.h>
 
 enum { SPINS = 2000, YIELDS = 2000 };
-#define NAP_NS            INT64_C(50000)
-#define LEAST_PATIENCE_NS INT64_C(10000000000)
+#define NAP_NS INT64_C(50000)
 
 void gy_cuda_rest(unsigned polls)
 {
@@ -20,9 +19,7 @@ void gy_cuda_rest(unsigned polls)
 
 int64_t gy_cuda_patience(const gy_cuda *h)
 {
-    double predicted = gy_ticks_to_us(h->job->schedule->makespan) * 1e3 * 20;
-    return predicted > (double)LEAST_PATIENCE_NS ? (predicted < 1e18 ? (int64_t)predicted : INT64_MAX / 2)
-                                                 : LEAST_PATIENCE_NS;
+    return gy_job_patience(h->job);
 }
 
 /* NOT_READY: it is not done in all the time that it may take. */

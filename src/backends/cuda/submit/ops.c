@@ -194,6 +194,14 @@ static bool launch_varies(const gy_cuda *h, size_t id)
     return varies;
 }
 
+bool gy_cuda_ops_vary(const gy_cuda *h)
+{
+    bool varies = false;
+    for (size_t i = 0; h->job->graph->phase && i < h->job->schedule->ops.count && !varies; i++)
+        varies = launch_varies(h, i);
+    return varies;
+}
+
 gantry_status gy_cuda_ops_advance(gy_cuda *h, int64_t first, bool *changed, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -433,4 +441,16 @@ gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t id, gantry_status statu
         err->native = status ? 0 : word;
     }
     return GANTRY_E_KERNEL;
+}
+
+gantry_status gy_cuda_op_cut(const gy_cuda *h, uint32_t id, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    uint32_t device = gy_op_device(s, &s->ops.at[id], 0);
+    gy_text name = { 0 };
+    gy_op_text(&name, s, id);
+    gy_fail(err, GANTRY_E_CANCELED, NULL, "before op %u, \"%s\", on device \"%s\"", id,
+            name.failed || !name.length ? "?" : name.at, s->machine->device[device].id);
+    gy_text_free(&name);
+    return GANTRY_E_CANCELED;
 }

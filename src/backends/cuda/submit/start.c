@@ -132,6 +132,7 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
         status = status ? status : gy_cuda_batches_point(h, turn, err);
     }
     status = status ? status : gy_replay_prepare(h, turn, err);
+    gy_resident_series_choose(h, gy_cuda_ops_vary(h));
     status = status || !h->graphs || t->exec ? status : gy_graph_make(h, turn, err);
     status = status ? status : begin_turn(h, t, stream != NULL, err);
     if (status)

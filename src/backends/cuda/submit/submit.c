@@ -237,6 +237,13 @@ gantry_status gy_submit_op(gy_submit *x)
     return status;
 }
 
+gantry_status gy_submit_check_canceled(const gy_submit *x)
+{
+    if (x->capture || !gy_job_canceled(x->h->job))
+        return GANTRY_OK;
+    return gy_cuda_op_cut(x->h, x->op, x->err);
+}
+
 /* Beside resident kernels, of many thousand ops maybe, those that are left to streams. After a failure x->op is the op
  * that failed. */
 static gantry_status submit_all(gy_submit *x)
@@ -246,7 +253,8 @@ static gantry_status submit_all(gy_submit *x)
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < ops && status == GANTRY_OK; i++) {
         x->op = r ? r->left[i] : i;
-        status = gy_submit_op(x);
+        status = gy_submit_check_canceled(x);
+        status = status ? status : gy_submit_op(x);
     }
     return status;
 }

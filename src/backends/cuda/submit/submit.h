@@ -18,8 +18,13 @@ void gy_cuda_ops_point(gy_cuda *h, uint32_t turn); /* sets the addresses that la
 void gy_cuda_ops_scalars(gy_cuda *h);              /* takes dynamic scalars from the job */
 /* Iteration 0 of a task means `first` from now on. *changed: captured launches have stale arguments. */
 gantry_status gy_cuda_ops_advance(gy_cuda *h, int64_t first, bool *changed, gantry_error *err);
+/* Launches of GPUs have other arguments in each start of a phase. */
+bool gy_cuda_ops_vary(const gy_cuda *h);
 /* The error of an op whose function returned `status`, or whose status word is `word`. */
 gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t op, gantry_status status, int32_t word, gantry_error *err);
+
+/* The run was cancelled before this op: what comes behind "start 3 ended ". */
+gantry_status gy_cuda_op_cut(const gy_cuda *h, uint32_t op, gantry_error *err);
 
 /* ---- batch.c: batches that one call carries out, where the kernel has one ---- */
 
@@ -49,6 +54,8 @@ gantry_status gy_submit_start(gy_submit *x);
  * which is sooner than if one GPU waited for another. */
 bool gy_submit_ends_apart(const gy_cuda *h, bool after_caller);
 gantry_status gy_submit_op(gy_submit *x); /* x->op */
+/* E_CANCELED: x->op is not to be submitted. A graph is captured as a whole. */
+gantry_status gy_submit_check_canceled(const gy_submit *x);
 
 /* ---- start.c ---- */
 

@@ -207,7 +207,8 @@ static void submit_own(gy_submitter *m)
     gy_callbacks_reset(x.callbacks);
     for (uint32_t i = 0; i < m->ops && !m->status && !atomic_load_explicit(&c->stop, memory_order_relaxed); i++) {
         x.op = m->op[i];
-        m->status = gy_submit_op(&x);
+        m->status = gy_submit_check_canceled(&x);
+        m->status = m->status ? m->status : gy_submit_op(&x);
     }
     m->failed = x.op;
     if (m->status)

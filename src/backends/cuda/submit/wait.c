@@ -40,7 +40,7 @@ static void look(gy_cuda *h, uint64_t start, progress *p)
 }
 
 /* Writes "op 3, "blur[1]"", or names the first op with an event that is not known to have ended. */
-static void name_op(const gy_cuda *h, const progress *p, char *to, size_t size)
+static void name_op_of(const gy_cuda *h, const progress *p, char *to, size_t size)
 {
     const gantry_schedule *s = h->job->schedule;
     if (gy_resident_on(h) && p->op >= s->ops.count) {
@@ -53,14 +53,25 @@ static void name_op(const gy_cuda *h, const progress *p, char *to, size_t size)
     }
     gy_text name = { 0 };
     gy_op_text(&name, s, p->op);
-    snprintf(to, size, "op %u, \"%s\", is the first not known to have ended", p->op,
-             name.failed || !name.length ? "?" : name.at);
+    snprintf(to, size, "op %u, \"%s\", on device \"%s\", is the first not known to have ended", p->op,
+             name.failed || !name.length ? "?" : name.at, s->machine->device[gy_op_device(s, &s->ops.at[p->op], 0)].id);
     gy_text_free(&name);
+}
+
+/* With the start of a series. */
+static void name_op(const gy_cuda *h, const progress *p, char *to, size_t size)
+{
+    name_op_of(h, p, to, size);
+    const gy_resident *r = gy_resident_on(h) ? h->resident : NULL;
+    size_t at = strlen(to);
+    if (r && r->series.starts > 1 && p->op < h->job->schedule->ops.count)
+        snprintf(to + at, size - at, ", in start %u of a series of %llu", r->seen_epoch - (uint32_t)r->first + 1,
+                 (unsigned long long)r->series.starts);
 }
 
 static gantry_status fail_lost(gy_cuda *h, uint64_t start, CUresult code, const progress *p, gantry_error *err)
 {
-    char what[240], op[200];
+    char what[320], op[260];
     name_op(h, p, op, sizeof op);
     snprintf(what, sizeof what, "start %llu failed; %s; reported", (unsigned long long)start, op);
     gy_cuda_fail(h, code, h->end_stream.device, what, err);
@@ -79,13 +90,13 @@ static void end_resident(gy_cuda *h, const gantry_error *why)
     h->aborted = true;
 }
 
-static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit, gantry_error *err)
+static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit, const char *remedy, gantry_error *err)
 {
-    char op[200];
+    char op[320];
     name_op(h, p, op, sizeof op);
     h->stuck = true;
     gantry_error why = { 0 };
-    gantry_status status = gy_fail(&why, GANTRY_E_TIMEOUT, NULL, "%s; %s", limit, op);
+    gantry_status status = gy_fail(&why, GANTRY_E_TIMEOUT, NULL, "%s; %s%s", limit, op, remedy);
     gy_nccl_end(h, &why);
     end_resident(h, &why);
     if (err)
@@ -98,16 +109,21 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
 {
     int64_t began = turn_of(h, start)->begin_ns;
     char limit[96];
+    if (h->job->look)
+        h->job->look(h->job->look_of);
     look(h, start, p);
     int64_t still = gy_waited_look(&p->still);
     GY_TRY(gy_nccl_watch(h, p->op, err));
     if (h->job->deadline_ns && gy_now_ns() - began > h->job->deadline_ns) {
         snprintf(limit, sizeof limit, "the deadline of %.3f ms passed", (double)h->job->deadline_ns / 1e6);
-        return fail_time(h, p, limit, err);
+        return fail_time(h, p, limit, "", err);
     }
-    if (still > gy_cuda_patience(h)) {
-        snprintf(limit, sizeof limit, "no progress for %.1f s", (double)still / 1e9);
-        return fail_time(h, p, limit, err);
+    if (!h->job->timeout_ns && atomic_load_explicit(&h->at_work, memory_order_relaxed))
+        p->still = gy_waited_begin(); /* how long functions on the host take nobody knows */
+    else if (still > gy_cuda_patience(h)) {
+        snprintf(limit, sizeof limit, "no progress for %.1f s, where %g s are allowed", (double)still / 1e9,
+                 (double)(gy_cuda_patience(h) / 1000) / 1e6);
+        return fail_time(h, p, limit, "; " GY_MORE_TIME, err);
     }
     return GANTRY_OK;
 }
@@ -166,6 +182,8 @@ static uint32_t failed_word(const gy_cuda *h, uint32_t turn, int32_t *word)
 static gantry_status failure_of(gy_cuda *h, uint64_t start, gantry_error *err)
 {
     uint32_t op = atomic_load(&h->failed.op);
+    if (op != GY_NONE && h->failed.status == GANTRY_E_CANCELED)
+        return gy_cuda_op_cut(h, op, err);
     if (op != GY_NONE)
         return gy_cuda_op_fail(h, op, h->failed.status, h->failed.word, err);
     int32_t word = 0;

@@ -12,12 +12,14 @@ static int refuse_options(const options *o)
 {
     const char *word = o->check                                          ? "--check"
                        : o->compare                                      ? "--compare"
+                       : o->profile                                      ? "--profile"
+                       : o->html                                         ? "--html"
                        : o->calibrate                                    ? "--calibrate"
                        : o->balance && strcmp(o->balance, "guided") == 0 ? "--balance guided"
                                                                          : NULL;
     if (!word)
         return EXIT_FINE;
-    fprintf(stderr, "gantry run: %s looks at all ops, which one of several processes cannot; use one process\n", word);
+    complain("gantry run: %s looks at all ops, which one of several processes cannot; use one process\n", word);
     return EXIT_USAGE;
 }
 
@@ -28,8 +30,18 @@ static int be_silent(ranks *r)
     r->errors = dup(STDERR_FILENO);
     if (r->said && r->errors >= 0 && freopen("/dev/null", "w", stdout) && dup2(fileno(r->said), STDERR_FILENO) >= 0)
         return EXIT_FINE;
-    fprintf(stderr, "gantry run: no temporary file for what rank %d says\n", (int)gantry_network_rank(r->network));
+    complain("gantry run: no temporary file for what rank %d says\n", (int)gantry_network_rank(r->network));
     return EXIT_RUNNING;
+}
+
+/* Rank 0 alone writes files, and says how far all are. */
+static void be_quiet(options *o)
+{
+    o->out = o->dot = o->svg = o->html = o->trace = NULL;
+    o->outputs.count = o->shows.count = 0;
+    o->json = o->verbose = false;
+    o->quiet = true;
+    progress_begin(&command_run, o);
 }
 
 int join_ranks(ranks *r, options *o)
@@ -40,13 +52,12 @@ int join_ranks(ranks *r, options *o)
     if (!r->network)
         return EXIT_FINE;
     o->processes = gantry_network_ranks(r->network);
-    int code = EXIT_FINE;
-    if (gantry_network_rank(r->network) > 0) {
-        o->out = o->dot = o->svg = o->html = o->trace = NULL;
-        o->outputs.count = 0;
-        code = be_silent(r);
-    }
-    return code ? code : refuse_options(o);
+    bool first = gantry_network_rank(r->network) == 0;
+    int code = first ? EXIT_FINE : be_silent(r);
+    code = code ? code : refuse_options(o);
+    if (!first)
+        be_quiet(o);
+    return code;
 }
 
 /* Prints what was kept, with the rank before each line. */
@@ -67,8 +78,8 @@ int leave_ranks(ranks *r, int code)
         return code;
     if (code && gantry_network_has_begun(r->network)) {
         tell(r);
-        dprintf(r->said ? r->errors : STDERR_FILENO, "gantry run: rank %d failed, so all processes end\n",
-                (int)gantry_network_rank(r->network));
+        dprintf(r->said ? r->errors : STDERR_FILENO, "gantry run: rank %d %s, so all processes end\n",
+                (int)gantry_network_rank(r->network), interrupt_code() ? "was interrupted" : "failed");
         gantry_network_abort(r->network, code);
     }
     if (code && gantry_network_give_up(r->network))

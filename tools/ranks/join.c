@@ -7,10 +7,10 @@
 
 static int refuse_link(const char *text)
 {
-    fprintf(stderr,
-            "gantry machine: --link \"%s\" must be latency_us=US,GBps=RATE, such as latency_us=2,GBps=12.5: how long a "
-            "message takes from node to node, and how much each node sends and gets, in 10^9 bytes a second\n",
-            text ? text : "");
+    complain(
+        "gantry machine: --link \"%s\" must be latency_us=US,GBps=RATE, such as latency_us=2,GBps=12.5: how long a "
+        "message takes from node to node, and how much each node sends and gets, in 10^9 bytes a second\n",
+        text ? text : "");
     return EXIT_USAGE;
 }
 
@@ -26,10 +26,16 @@ static int read_link(gantry_join_options *to, const options *o)
 static int load_nodes(gantry_machine **node, const options *o)
 {
     gantry_error err;
-    for (size_t i = 1; i < o->positional.count; i++)
-        if (gantry_machine_load(&node[i - 1], o->positional.at[i], &err))
-            return fail_reading(&err);
-    return EXIT_FINE;
+    int code = EXIT_FINE;
+    for (size_t i = 1; i < o->positional.count && !code; i++) {
+        const char *word = o->positional.at[i];
+        char *owned = NULL;
+        code = find_data(&word, &owned, "machine", "machines");
+        if (!code && gantry_machine_load(&node[i - 1], word, &err))
+            code = fail_reading(&err);
+        free(owned);
+    }
+    return code;
 }
 
 int join_machines(gantry_machine **machine, const options *o)
@@ -38,17 +44,15 @@ int join_machines(gantry_machine **machine, const options *o)
     gantry_join_options with = GANTRY_JOIN_OPTIONS_INIT;
     size_t nodes = o->positional.count - 1;
     if (!nodes) {
-        fprintf(stderr, "gantry machine: no files to join; usage: gantry machine join FILE FILE ... --link LINK\n");
+        complain("gantry machine: no files to join; usage: gantry machine join FILE FILE ... --link LINK\n");
         return EXIT_USAGE;
     }
     int code = read_link(&with, o);
     if (code)
         return code;
     gantry_machine **node = calloc(nodes, sizeof *node);
-    if (!node) {
-        fprintf(stderr, "gantry machine: out of memory\n");
-        return EXIT_RUNNING;
-    }
+    if (!node)
+        return fail_nomem();
     code = load_nodes(node, o);
     if (!code && gantry_machine_join(machine, (const gantry_machine *const *)node, nodes, &with, &err))
         code = fail(&err);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/linalg.h"
+#include <string.h>
+
+enum { A, Q, R }; /* arguments */
+
+/* Householder's reflections leave either sign to a row of r. With a diagonal that is not negative, r and q are the only
+ * ones where the columns of a are independent: those of every library, and of a stack of parts that were factored
+ * before. */
+#define SIGNS(type)                                                                                                    \
+    /* The triangle of q above and on its diagonal becomes r. Row i of it is turned where sign[i] is -1. */            \
+    static void take_##type(gy_matrix q, gy_matrix r, type *sign)                                                      \
+    {                                                                                                                  \
+        const type *from = q.data;                                                                                     \
+        type *to = r.data;                                                                                             \
+        for (int64_t i = 0; i < r.rows; i++) {                                                                         \
+            sign[i] = from[i * q.ld + i] < 0 ? (type)-1 : (type)1;                                                     \
+            for (int64_t j = 0; j < r.columns; j++)                                                                    \
+                to[i * r.ld + j] = j < i ? 0 : sign[i] * from[i * q.ld + j];                                           \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void turn_##type(gy_matrix q, const type *sign)                                                             \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < q.rows; i++)                                                                           \
+            for (int64_t j = 0; j < q.columns; j++)                                                                    \
+                ((type *)q.data)[i * q.ld + j] *= sign[j];                                                             \
+    }
+SIGNS(float)
+SIGNS(double)
+
+static gantry_status run(const gantry_launch *l)
+{
+    const gantry_arg *a = &l->arg[A];
+    gy_matrix q = gy_matrix_of(&l->arg[Q]), r = gy_matrix_of(&l->arg[R]);
+    bool is_single = a->dtype == GANTRY_F32;
+    if (r.rows == 0)
+        return GANTRY_OK;
+    void *tau = l->scratch, *sign = (char *)l->scratch + (size_t)r.rows * gantry_dtype_size(a->dtype);
+    memcpy(q.data, a->data, (size_t)(a->rows * a->row_bytes));
+    *l->status = gy_linalg_of(l)->geqrf(a->dtype, q, tau);
+    if (*l->status)
+        return GANTRY_OK;
+    if (is_single)
+        take_float(q, r, sign);
+    else
+        take_double(q, r, sign);
+    *l->status = gy_linalg_of(l)->orgqr(a->dtype, q, tau);
+    if (is_single)
+        turn_float(q, sign);
+    else
+        turn_double(q, sign);
+    return GANTRY_OK;
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    const gantry_arg *a = &l->arg[A], *r = &l->arg[R];
+    gantry_status status = GANTRY_OK;
+    for (int i = A; i <= R && !status; i++)
+        status = gy_check_matrix(l, i, text, size);
+    if (status)
+        return status;
+    int64_t columns = gy_arg_width(a);
+    if (a->rows < columns)
+        return gy_check_fail(
+            text, size,
+            "\"a\" is %lld x %lld; it must have at least as many rows as columns: transpose it, or cut "
+            "it into fewer parts",
+            (long long)a->rows, (long long)columns);
+    if (l->arg[Q].rows != a->rows || gy_arg_width(&l->arg[Q]) != columns)
+        return gy_check_fail(text, size, "\"q\" is %lld x %lld and \"a\" %lld x %lld; they must agree",
+                             (long long)l->arg[Q].rows, (long long)gy_arg_width(&l->arg[Q]), (long long)a->rows,
+                             (long long)columns);
+    if (r->rows == columns && gy_arg_width(r) == columns)
+        return GANTRY_OK;
+    return gy_check_fail(text, size,
+                         "\"r\" is %lld x %lld; it must be %lld x %lld, a row and a column for each of \"a\"",
+                         (long long)r->rows, (long long)gy_arg_width(r), (long long)columns, (long long)columns);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_REGION("a", GANTRY_READ, GY_WIDE_DTYPES, 'T', "matrix with at least as many rows as columns"),
+    GY_REGION("q", GANTRY_WRITE, GY_WIDE_DTYPES, 'T', "as a; its columns are orthonormal"),
+    GY_REGION("r", GANTRY_WRITE, GY_WIDE_DTYPES, 'T', "square; zeros below its diagonal, which is not negative"),
+};
+
+const gantry_kernel gy_kernel_qr = { sizeof(gantry_kernel),
+                                     "qr",
+                                     "a = q r by Householder's reflections, the thin factors",
+                                     GY_ARGS(args),
+                                     0,
+                                     "4 * a.size * r.rows - 4 * r.size * r.rows // 3",
+                                     "a.bytes + 2 * q.bytes + r.bytes",
+                                     "16 * r.rows",
+                                     run,
+                                     check,
+                                     gy_linalg_open_kernel,
+                                     gy_linalg_close };

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Help, manual page and completion: each option of each command is in all three; the page is right for man; bash completes by what
+was written.
+
+check_manual.py GANTRY
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+
+def run(*words, **more):
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, **more)
+
+
+def commands(gantry):
+    return re.findall(r"^  (\w+) ", run(gantry, "help").stdout.split("usage:")[1].split("`gantry help")[0], re.M)
+
+
+def options_of_help(gantry, command):
+    text = run(gantry, "help", command).stdout
+    return {name: summary for name, summary in re.findall(r"^  --([\w-]+).*? {2,}(\S.*)$", text.split("\noptions\n")[1].split("\n\n")[0], re.M)}
+
+
+def options_of_page(page, command):
+    part = page.split(f".SS gantry {command} ", 1)[1].split("\n.S", 1)[0]
+    return {name.replace("\\-", "-"): summary.replace("\\-", "-").replace("\\&", "").replace("\\e", "\\")
+            for name, summary in re.findall(r"\n\.TP\n\\fB\\-\\-([\w\\-]+)\\fR .*\n(.*)", part)}
+
+
+def completed(gantry, script, *words):
+    line = " ".join(f"'{word}'" for word in words)
+    program = f'{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _gantry; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    done = run("bash", "-c", program, env={**os.environ, "PATH": f"{pathlib.Path(gantry).resolve().parent}:{os.environ['PATH']}"}, cwd="/")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return set(done.stdout.split())
+
+
+def check_page(page):
+    assert not re.search(r"^['.](?!TH |SH |SS |TP|PP|nf|fi|B |I |RI )", page, re.M), "a line of text begins as a request"
+    if not shutil.which("man"):
+        print("skipped (no man): how the page looks")
+        return
+    done = run("man", "--warnings", "-E", "UTF-8", "-l", "-", input=page, env={**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8"})
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert "branch and bound" in done.stdout and "--effort 0..9" in done.stdout
+
+
+def main(gantry):
+    page, script = run(gantry, "help", "--man").stdout, run(gantry, "help", "--completion", "bash").stdout
+    names, total = commands(gantry), 0
+    assert len(names) >= 10, names
+    for command in names:
+        said = options_of_help(gantry, command)
+        assert "help" in said and len(said) >= 2, said
+        assert options_of_page(page, command) == said, f"{command}: the page has other options than the help"
+        assert completed(gantry, script, "gantry", command, "--") == {"--" + name for name in said}, f"{command}: completion"
+        total += len(said)
+    check_page(page)
+    assert completed(gantry, script, "gantry", "") >= set(names)
+    assert completed(gantry, script, "gantry", "sched") == {"schedule"}
+    assert completed(gantry, script, "gantry", "help", "ke") == {"kernels"}
+    assert completed(gantry, script, "gantry", "run", "chol") == {"cholesky"}
+    assert completed(gantry, script, "gantry", "schedule", "cholesky", "--machine", "dgx") == {"dgx1-v100"}
+    assert completed(gantry, script, "gantry", "run", "cholesky", "--policy", "hef") >= {"heft", "heft-min"}
+    assert completed(gantry, script, "gantry", "run", "cholesky", "--effort", "") == set()
+    wrong = run(gantry, "help", "--completion", "fish")
+    assert wrong.returncode == 2 and '"fish"; it must be bash' in wrong.stderr
+    print(f"{total} options of {len(names)} commands are in help, page and completion")
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry.hpp: what graphs compute, against loops; mistakes as exceptions; lambdas that outlive the graph. */
+#include <gantry/gantry.hpp>
+
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#define EXPECT(condition)                                                                                              \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            std::printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                                        \
+            std::exit(1);                                                                                              \
+        }                                                                                                              \
+    } while (0)
+
+/* The message of what `function` throws; "" if nothing. */
+template <typename F> static std::string thrown(F function, gantry_status status)
+{
+    try {
+        function();
+    } catch (const gantry::error &e) {
+        EXPECT(e.status() == status);
+        EXPECT(e.record().text[0] != '\0');
+        return e.what();
+    }
+    return "";
+}
+
+static std::vector<float> numbers(std::size_t count)
+{
+    std::vector<float> all(count);
+    for (std::size_t i = 0; i < count; i++)
+        all[i] = static_cast<float>(i % 17) - 5;
+    return all;
+}
+
+/* Spans of parts, a lambda with state, one that wants the launch, one that returns a status, a reduction. */
+static void lambdas()
+{
+    const std::size_t n = 1003;
+    std::atomic<int> calls{ 0 };
+    gantry::graph g("lambdas");
+    auto x = g.buffer<float>("x", { 1003 }).input().split(4);
+    auto y = g.buffer<float>("y", { 1003 }).output().split(4);
+    auto sum = g.buffer<double>("sum", { 1 }).init(0).output();
+    for (int i = 0; i < 4; i++) {
+        const float factor = 2 + static_cast<float>(i);
+        g.launch(
+            "scale",
+            [factor, &calls](gantry::span<const float> a, gantry::span<float> b) {
+                calls++;
+                for (std::size_t k = 0; k < a.size(); k++)
+                    b[k] = factor * a[k];
+            },
+            gantry::read(x[i]), gantry::write(y[i]));
+        g.launch(
+             "sum",
+             [](gantry::span<const float> a, gantry::span<double> s, const gantry_launch &launch) -> gantry_status {
+                 if (launch.args != 2 || std::strncmp(launch.node, "sum", 3) != 0)
+                     return GANTRY_E_INVALID;
+                 for (float value : a)
+                     s[0] += static_cast<double>(value);
+                 return GANTRY_OK;
+             },
+             gantry::read(y[i]), gantry::reduce(sum, GANTRY_SUM))
+            .cost(1, 4)
+            .priority(1);
+    }
+    gantry::schedule s(g, gantry::machine::virtual_devices(2));
+    gantry::run r(s);
+    const std::vector<float> data = numbers(n);
+    std::vector<float> result(n);
+    r.bind(x, data);
+    r.bind_output(y, result);
+    for (int start = 0; start < 3; start++)
+        r();
+    double total = 0;
+    for (std::size_t k = 0; k < n; k++) {
+        std::size_t part = 0;
+        while (k >= (part + 1) * n / 4)
+            part++;
+        const float want = (2 + static_cast<float>(part)) * data[k];
+        EXPECT(result[k] == want);
+        total += static_cast<double>(want);
+    }
+    EXPECT(r.output(sum).size() == 1 && r.output(sum)[0] == total);
+    EXPECT(calls == 12);
+    EXPECT(s.summary().nodes == 8 && s.summary().makespan_us > 0);
+    EXPECT(s.json().find("gantry_schedule") != std::string::npos);
+    EXPECT(s.format(GANTRY_DOT).compare(0, 7, "digraph") == 0);
+}
+
+/* The run keeps what the lambda holds when graph and schedule are gone, and lets it go in the end. */
+static void lifetimes()
+{
+    auto held = std::make_shared<int>(7);
+    std::weak_ptr<int> seen = held;
+    {
+        auto make = [&] {
+            gantry::graph g("short");
+            auto y = g.buffer<std::int32_t>("y", { 3 }).output();
+            g.host(
+                "seven",
+                [held](gantry::span<std::int32_t> out) {
+                    for (std::int32_t &value : out)
+                        value = *held;
+                },
+                gantry::write(y));
+            gantry::graph moved(std::move(g));
+            gantry::schedule s(moved, gantry::machine::virtual_devices(1));
+            return std::make_pair(gantry::run(s), y);
+        };
+        auto [r, y] = make();
+        held.reset();
+        r();
+        EXPECT(!seen.expired() && r.output(y)[0] == 7 && r.output(y)[2] == 7);
+        auto [other, z] = [] {
+            gantry::graph g("other");
+            auto out = g.buffer<double>("z", { 1 }).output();
+            g.fill("fill", out.all(), 2.5);
+            gantry::schedule s(g, gantry::machine::virtual_devices(1));
+            return std::make_pair(gantry::run(s), out);
+        }();
+        r = std::move(other);
+        r();
+        EXPECT(r.output(z)[0] == 2.5);
+    }
+    EXPECT(seen.expired());
+}
+
+/* Kernels of the library, formulas, loops that carry, dynamic scalars, halos. */
+static void nodes()
+{
+    gantry::graph g("nodes");
+    auto x = g.buffer<float>("x", { 64, 8 }).input().split(4);
+    auto y = g.buffer<float>("y", { 64, 8 }).output().split(4);
+    auto z = g.buffer<double>("z", { 1 }).output();
+    auto u = g.buffer<double>("u", { 5 }).init(1), v = g.buffer<double>("v", { 5 }).output();
+    gantry::node first = g.kernel("scale", "scale").dynamic("a", 3).arg("x", x[0]).arg("y", y[0]);
+    for (int i = 1; i < 4; i++)
+        g.map("twice", "y = 2 * x").arg("x", x[i]).arg("y", y[i]).after(first);
+    g.reduce("top", "z = max(x)").arg("x", x).arg("z", z);
+    g.repeat(6, [&] {
+        g.carry(u, v);
+        g.launch(
+            "step",
+            [](gantry::span<const double> a, gantry::span<double> b) {
+                for (std::size_t k = 0; k < a.size(); k++)
+                    b[k] = 2 * a[k];
+            },
+            gantry::read(u), gantry::write(v));
+    });
+    gantry::schedule s(g, gantry::machine::virtual_devices(3));
+    gantry::run r(s);
+    std::vector<float> data = numbers(512);
+    r.bind(x, data);
+    r();
+    r.set(first, "a", 4);
+    r();
+    auto out = r.output(y);
+    EXPECT(out.size() == 512 && s.device_of(first) >= 0);
+    for (std::size_t k = 0; k < 512; k++)
+        EXPECT(out[k] == (k < 128 ? 4 : 2) * data[k]);
+    EXPECT(r.output(z)[0] == 11 && r.output(v)[4] == 64);
+}
+
+static void mistakes()
+{
+    gantry::graph g("mistakes");
+    auto x = g.buffer<float>("x", { 8 }).input();
+    g.kernel("wrong", "scael").arg("x", x);
+    const int line = __LINE__ - 1;
+    std::string said = thrown([&] { g.check(); }, GANTRY_E_GRAPH);
+    EXPECT(said.find("did you mean \"scale\"?") != std::string::npos);
+    EXPECT(said.find("program.cc:" + std::to_string(line)) != std::string::npos);
+    EXPECT(thrown([] { gantry::graph::load("/nowhere.json"); }, GANTRY_E_IO).find("/nowhere.json") !=
+           std::string::npos);
+    EXPECT(thrown([] { gantry::machine::virtual_devices(0); }, GANTRY_E_INVALID) != "");
+    gantry::graph fails("fails");
+    auto y = fails.buffer<float>("y", { 8 }).output();
+    fails.launch(
+        "throws", [](gantry::span<float>) { throw std::runtime_error("no"); }, gantry::write(y));
+    gantry::schedule s(fails, gantry::machine::virtual_devices(1));
+    gantry::run r(s);
+    EXPECT(thrown([&] { r(); }, GANTRY_E_KERNEL).find("throws") != std::string::npos);
+    std::array<float, 3> small{};
+    gantry::run again(s);
+    EXPECT(thrown([&] { again.bind_output(y, small); }, GANTRY_E_INVALID) != "");
+}
+
+static void files(const std::string &root)
+{
+    gantry::load_options options;
+    options.params = { "n=1000", "parts=2" };
+    gantry::graph g = gantry::graph::load(root + "/graphs/saxpy.json", options);
+    gantry::schedule s(g, gantry::machine::load(root + "/graphs/machines/host-4.json").select("2"));
+    gantry::run r(s);
+    std::vector<float> x(1000, 3), y(1000, 1);
+    r.bind(g.find_buffer<float>("x"), x);
+    r.bind(g.find_buffer<float>("y"), y);
+    r();
+    EXPECT(r.output(g.find_buffer<float>("y"))[999] == 7);
+    EXPECT(g.find_buffer<float>("no").get().id == GANTRY_NONE);
+    EXPECT(g.json().find("\"saxpy\"") != std::string::npos && g.find_node("sum[1]").get().id != GANTRY_NONE);
+}
+
+int main(int, char **argv)
+{
+    lambdas();
+    lifetimes();
+    nodes();
+    mistakes();
+    files(argv[1]);
+    std::printf("fine\n");
+}

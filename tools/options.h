@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of options, which parsing, help, manual page and completion come from. */
+#ifndef GANTRY_OPTIONS_H
+#define GANTRY_OPTIONS_H
+
+#include "command.h"
+
+typedef enum option_kind { FLAG, TEXT, NUMBER, REAL, LIST } option_kind;
+
+typedef struct option {
+    const char *name, *value, *summary;
+    option_kind kind;
+    size_t field;
+    int64_t fallback, low, high; /* NUMBER */
+} option;
+
+enum { EXIT_CODES = EXIT_DEVICE + 1 };
+extern const char *const exit_meanings[EXIT_CODES];
+
+/* NULL behind the last. */
+const option *option_at(size_t i);
+bool accepts(const command *c, const char *name);
+
+/* manual.c, completion.c: of all commands, to standard output. */
+void print_manual(const command *const *commands, size_t count);
+void print_completion(const command *const *commands, size_t count);
+
+#endif

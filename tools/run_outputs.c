@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry run: its outputs in the report, in files and drawn. */
+#include "run.h"
+
+#include "results/results.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *output_file(const session *s, uint32_t output)
+{
+    gantry_buffer buffer;
+    const char *path;
+    for (size_t i = 0; i < s->o->outputs.count; i++)
+        if (!find_binding(s, "output", s->o->outputs.at[i], &buffer, &path) && buffer.id == output)
+            return path;
+    return NULL;
+}
+
+/* Without contents, before there are some. */
+static array array_of(const gantry_buffer_info *info, const void *data)
+{
+    return (array){ .name = info->name,
+                    .dtype = info->dtype,
+                    .rank = info->rank,
+                    .shape = info->shape,
+                    .count = info->bytes / gantry_dtype_size(info->dtype),
+                    .data = data };
+}
+
+/* With its contents. False: they cannot be had, such as those of back ends that give times only. */
+static bool find_array(const session *s, uint32_t i, array *a, gantry_error *err)
+{
+    gantry_buffer_info info;
+    const void *data;
+    is_output(s, i, &info);
+    if (gantry_run_output(s->run, (gantry_buffer){ .id = i }, &data, NULL, err))
+        return false;
+    *a = array_of(&info, data);
+    return true;
+}
+
+/* ---- files ---- */
+
+int check_output_format(const gantry_buffer_info *info, const char *path)
+{
+    array a = array_of(info, NULL);
+    return check_format(&a, path) ? EXIT_FINE : EXIT_USAGE;
+}
+
+static int fail_format(const char *name, const char *path, const char *why)
+{
+    complain("%s=%s: %s\n", name, path, *why ? why : gantry_status_text(GANTRY_E_NOMEM));
+    return EXIT_RUNNING;
+}
+
+int save_output(const session *s, gantry_buffer buffer, gantry_files *files, const char *path)
+{
+    gantry_error err;
+    array a;
+    char note[NOTE_TEXT];
+    size_t length;
+    if (is_library_format(path))
+        return gantry_run_save_with(s->run, buffer, files, path, &err) ? fail(&err) : EXIT_FINE;
+    if (!find_array(s, buffer.id, &a, &err))
+        return fail(&err);
+    char *text = format_array(&a, path, &length, note);
+    if (!text)
+        return fail_format(a.name, path, note);
+    if (*note)
+        complain("note: %s: %s\n", path, note);
+    int code = add_text(files, path, text, length);
+    free(text);
+    return code;
+}
+
+/* ---- the report ---- */
+
+/* The hash as text; false where the back end gives times only. */
+static bool hash_text(const session *s, uint32_t i, char *text, size_t size)
+{
+    uint64_t hash;
+    if (gantry_run_hash(s->run, (gantry_buffer){ .id = i }, &hash, NULL))
+        return false;
+    snprintf(text, size, "%016" PRIx64, hash);
+    return true;
+}
+
+json_t *outputs_json(const session *s)
+{
+    json_t *outputs = json_object();
+    gantry_buffer_info info;
+    for (uint32_t i = 0; i < gantry_graph_buffer_count(s->graph); i++) {
+        char text[20];
+        if (is_output(s, i, &info))
+            json_object_set_new(outputs, info.name,
+                                json_pack("{s:s?, s:s?}", "file", output_file(s, i), "xxh64",
+                                          hash_text(s, i, text, sizeof text) ? text : NULL));
+    }
+    return outputs;
+}
+
+void print_outputs(FILE *to, const session *s)
+{
+    gantry_buffer_info info;
+    array a;
+    for (uint32_t i = 0; i < gantry_graph_buffer_count(s->graph); i++) {
+        char text[20];
+        if (!is_output(s, i, &info))
+            continue;
+        const char *file = output_file(s, i);
+        if (!hash_text(s, i, text, sizeof text)) {
+            fprintf(to, "  output %-12s has no contents: the back end gives times only\n", info.name);
+            continue;
+        }
+        fprintf(to, "  output %-12s xxh64 %s  %s\n", info.name, text,
+                file ? file : "(not written: --output NAME=FILE)");
+        if (find_array(s, i, &a, NULL))
+            print_values(to, &a);
+    }
+}
+
+/* ---- --show ---- */
+
+/* The buffer of "BUFFER" or "BUFFER=FILE"; *path is NULL without a file. */
+static int find_shown(const session *s, const char *text, gantry_buffer *buffer, const char **path)
+{
+    *path = NULL;
+    *buffer = gantry_graph_find_buffer(s->graph, text);
+    if (buffer->id != GANTRY_NONE)
+        return EXIT_FINE;
+    return strchr(text, '=') ? find_binding(s, "show", text, buffer, path)
+                             : no_buffer(s, "show", text, text + strlen(text));
+}
+
+int check_shown(const session *s)
+{
+    for (size_t i = 0; i < s->o->shows.count; i++) {
+        const char *text = s->o->shows.at[i], *path;
+        gantry_buffer buffer;
+        gantry_buffer_info info;
+        int code = find_shown(s, text, &buffer, &path);
+        if (code)
+            return code;
+        size_t length = path ? strlen(path) : 0;
+        if (!is_output(s, buffer.id, &info)) {
+            complain("--show: buffer \"%s\" is no output; add \"output\": true to it in the graph\n", info.name);
+        } else if (path && (length < 5 || strcmp(path + length - 4, ".png") != 0)) {
+            complain("--show: %s draws into a file whose name ends in .png; other formats are written by --output\n",
+                     text);
+        } else if (path && png_missing()) {
+            complain("--show: %s cannot be a picture, since %s; leave \"=%s\" out to see it here\n", text,
+                     png_missing(), path);
+        } else if (!path && s->o->json) {
+            complain("--show: %s would be drawn where --json prints; draw into a file, --show %s=FILE.png\n", text,
+                     text);
+        } else {
+            continue;
+        }
+        return EXIT_USAGE;
+    }
+    return EXIT_FINE;
+}
+
+static int save_picture(const array *a, gantry_files *files, const char *path)
+{
+    char note[NOTE_TEXT] = "";
+    picture p = { 0 };
+    size_t length;
+    bool made = is_curve(a) ? make_plot_picture(&p, a, note) : make_picture(&p, a, note);
+    void *file = made ? encode_png(&p, &length, note) : NULL;
+    free(p.pixel);
+    if (!file)
+        return fail_format(a->name, path, note);
+    complain("note: %s: %s\n", path, note);
+    int code = add_text(files, path, file, length);
+    free(file);
+    return code;
+}
+
+int save_shown(const session *s, gantry_files *files)
+{
+    gantry_error err;
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < s->o->shows.count && !code; i++) {
+        gantry_buffer buffer;
+        const char *path;
+        array a;
+        code = find_shown(s, s->o->shows.at[i], &buffer, &path);
+        if (code || !path)
+            continue;
+        code = find_array(s, buffer.id, &a, &err) ? save_picture(&a, files, path) : fail(&err);
+    }
+    return code;
+}
+
+int print_shown(FILE *to, const session *s)
+{
+    gantry_error err;
+    for (size_t i = 0; i < s->o->shows.count; i++) {
+        gantry_buffer buffer;
+        const char *path;
+        array a;
+        if (find_shown(s, s->o->shows.at[i], &buffer, &path) || path)
+            continue;
+        if (!find_array(s, buffer.id, &a, &err))
+            return fail(&err);
+        fprintf(to, "\n");
+        if (!draw_array(to, &a, terminal_columns(to), terminal_colours(to))) {
+            complain("%s\n", gantry_status_text(GANTRY_E_NOMEM));
+            return EXIT_RUNNING;
+        }
+    }
+    return EXIT_FINE;
+}

@@ -117,7 +117,8 @@ def processes_of(text):
 
 
 def check_interrupts(r, root):
-    """A signal to one rank, while the others wait for it or compute, ends all; who was interrupted says so, and nothing is written."""
+    """A signal to one rank, while the others wait for it or compute, ends all, and nothing is written. Who was interrupted says so;
+    so may others, since Open MPI ends them by a signal, too."""
     graph = r.folder / "long.json"
     shutil.copy(root / "graphs/jacobi.json", graph)
     words = ["run", graph, "--devices", 2, "--param", "n=16", "--param", "steps=20", "--iterations", 100000000, "--output", f"u={r.folder}/cut.npy"]
@@ -127,13 +128,13 @@ def check_interrupts(r, root):
             begun = time.monotonic()
             while len(processes_of(str(graph))) < 2 and time.monotonic() < begun + 60:
                 time.sleep(0.05)
-            time.sleep(3)  # they run by then; if they do not, the message differs
+            time.sleep(2)  # they run by then; if they do not, the message differs
             os.kill(processes_of(str(graph))[rank], signal.SIGINT)
             _, errors = child.communicate(timeout=60)
         finally:
             child.kill()
         told = re.findall(r"gantry run: rank \d was interrupted, so all processes end", errors)
-        assert child.returncode != 0 and len(told) == 1, f"exit {child.returncode}:\n{errors}"
+        assert child.returncode != 0 and told, f"exit {child.returncode}:\n{errors}"
         assert not processes_of(str(graph)) and not (r.folder / "cut.npy").exists()
 
 

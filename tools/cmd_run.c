@@ -218,6 +218,8 @@ static int run_iterations(session *s)
     gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
     size_t alone = looks_at_ops(s) ? LEAST : WARM_UP + 1, count = (size_t)s->o->iterations;
     s->starts = looks_at_ops(s) && count < LEAST ? LEAST : count;
+    if (s->o->train)
+        return run_steps(s, s->starts);
     if (is_guided(s))
         return run_guided(s, s->starts);
     if (gantry_schedule_summarize(s->schedule, &sum, &err))
@@ -278,6 +280,8 @@ static int prepare(session *s)
     int code = load_graph(&s->graph, s->o, s->o->positional.at[0]);
     if (!code)
         code = check_words(s);
+    if (!code && s->o->train)
+        code = write_trained(s);
     if (!code)
         code = prepare_schedule(s);
     if (!code)

@@ -26,12 +26,15 @@ typedef struct options {
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
         *explain, *weak, *islands, *link, *node, *cluster, *root;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
+    int64_t steps, every; /* of gantry train */
     int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, series, max_nodes,
         spread, processes;                              /* processes: not an option, see ranks/ranks.c */
     double time_unit, bandwidth, seconds, nic, timeout; /* 0: not given */
     const char *calibrate;                              /* the machine file to write */
+    const char *write_graph;
     bool json, allow_code, no_fuse, check, compare, profile, optimal, ranks, quiet, verbose, help;
     char *data[2]; /* paths that names of a graph and a machine stand for */
+    bool train;    /* the graph gets its backward pass and its optimiser */
 } options;
 
 typedef struct command {
@@ -42,8 +45,9 @@ typedef struct command {
     int (*run)(const options *o);
 } command;
 
-extern const command command_run, command_schedule, command_dot, command_check, command_compare, command_scale,
-    command_machine, command_kernels, command_import, command_bench, command_fmt, command_doctor, command_diff;
+extern const command command_run, command_train, command_schedule, command_dot, command_check, command_compare,
+    command_scale, command_machine, command_kernels, command_import, command_bench, command_fmt, command_doctor,
+    command_diff;
 
 /* options.c. Parses argv (after the sub-command) into *o; prints what is wrong and returns false. */
 bool options_parse(options *o, const command *c, int argc, char **argv);

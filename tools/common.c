@@ -54,6 +54,7 @@ gantry_load_options load_options(const options *o)
     load.allow_code = o->allow_code;
     load.max_nodes = o->limits;
     load.fuse = !o->no_fuse;
+    load.train = o->train;
     return load;
 }
 

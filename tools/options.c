@@ -69,6 +69,12 @@ static const option table[] = {
     { "iterations", "N",
       "starts; the time is the median after the first (default 1; 4 at least with --compare or --calibrate)", NUMBER,
       FIELD(iterations), 1, 1, 1000000000 },
+    { "steps", "N", "steps of the optimiser: starts, whose loss is printed (default 100)", NUMBER, FIELD(steps), 100, 1,
+      1000000000 },
+    { "every", "K", "prints the loss of every K-th step, and of the last (default: about 20 lines)", NUMBER,
+      FIELD(every), 0, 1, 1000000000 },
+    { "write-graph", "FILE", "writes the graph with its backward pass and optimiser; - is standard output", TEXT,
+      FIELD(write_graph), PLAIN },
     { "check", "",
       "checking mode: guarded memory, poison, random legal order; compares with one device. fmt: only looks", FLAG,
       FIELD(check), PLAIN },
@@ -289,7 +295,9 @@ int dashes(const char *const *paths, size_t count)
 
 static int written_to_stdout(const options *o)
 {
-    const char *const to[] = { o->out, o->machine_out, o->dot, o->svg, o->html, o->trace, o->calibrate };
+    const char *const to[] = {
+        o->out, o->machine_out, o->dot, o->svg, o->html, o->trace, o->calibrate, o->write_graph
+    };
     int found = dashes(to, sizeof to / sizeof *to);
     for (size_t i = 0; i < o->outputs.count; i++) {
         size_t length = strlen(o->outputs.at[i]);

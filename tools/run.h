@@ -100,6 +100,10 @@ uint64_t starts_completed(const session *s);
 int end_interrupted(const session *s);
 /* view/page.c: --html, from the trace of the last start. */
 int write_page(const session *s, gantry_files *files);
+/* train/cmd_train.c: writes the graph that is trained, where --write-graph asks for it; then as many starts as there
+ * are steps, each alone, whose loss is printed. */
+int write_trained(const session *s);
+int run_steps(session *s, size_t count);
 
 /* run_report.c */
 int report_run(const session *s);

@@ -19,5 +19,6 @@
 #include <gantry/run.h>
 #include <gantry/schedule.h>
 #include <gantry/status.h>
+#include <gantry/train.h>
 
 #endif /* GANTRY_GANTRY_H */

@@ -56,10 +56,11 @@ typedef struct gantry_load_options {
                            file that wants it is E_UNSUPPORTED. In `on` it stays open until the graph is scheduled */
     int64_t max_nodes;  /* as gantry_graph_limit */
     int32_t fuse;       /* 1: as gantry_graph_fuse */
+    int32_t train;      /* 1: as gantry_graph_differentiate (gantry/train.h), with what the file's key `train` says */
 } gantry_load_options;
 #define GANTRY_LOAD_OPTIONS_INIT                                                                                       \
     {                                                                                                                  \
-        sizeof(gantry_load_options), NULL, 0, NULL, 0, 0, 0, 0, 0                                                      \
+        sizeof(gantry_load_options), NULL, 0, NULL, 0, 0, 0, 0, 0, 0                                                   \
     }
 
 /** Reads and checks a graph. `path` "-" is standard input. Files a graph names are looked up in the graph's folder. */

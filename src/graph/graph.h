@@ -14,6 +14,7 @@
 #include "kernel/constant.h"
 #include "kernel/registry.h"
 #include <gantry/graph.h>
+#include <gantry/train.h>
 #include <stdbool.h>
 
 #define GY_NONE UINT32_MAX
@@ -225,6 +226,10 @@ struct gantry_graph {
     GY_VEC(gy_origin) origins;   /* entry 0: nowhere */
     GY_VEC(gy_warning) warnings; /* found by gantry_graph_check */
     const char *machine_json, *machine_path;
+    const gantry_train_options *train; /* what training it means; NULL: nobody said */
+    uint32_t train_origin;
+    uint32_t loss; /* of `train` */
+    bool differentiated;
     struct gy_flow *flow;    /* after sealing: see flow.h */
     int64_t limit;           /* of nodes, parts, tiles, tasks and what gy_graph_most_uses says; 0: the default */
     uint64_t hash;           /* of everything that a schedule depends on; after sealing */

@@ -116,6 +116,19 @@ gantry_status gy_maths_add_all(gy_maths *maths, gy_arena *arena, const char *tex
 void gy_maths_print(gy_text *to, const gy_maths *maths);
 /* rewrite.c: appends a formula of `maths` with given[i] wherever it names argument i. */
 void gy_maths_rewrite(gy_text *to, const gy_maths *maths, const char *text, const char *const *given);
+/* adjoint.c: where derivatives begin: `text`, the adjoint of what node `root` of the tree gives; a name or a call. */
+typedef struct gy_maths_seed {
+    uint32_t root;
+    const char *text;
+} gy_maths_seed;
+/* The sum over all seeds of adjoint times derivative by an argument, as a formula over arguments and what seeds name,
+ * in the arena; NULL where it is 0. E_GRAPH: it would be longer than a formula may be. E_NOMEM. */
+gantry_status gy_maths_differentiate(const char **out, gy_arena *arena, const gy_maths *maths, uint32_t arg,
+                                     const gy_maths_seed *seed, uint32_t seeds);
+/* Has the node of the tree a derivative by the argument that is not 0 everywhere? */
+bool gy_maths_leads(const gy_maths *maths, uint32_t root, uint32_t arg);
+/* The formula of one node of the tree; NULL: out of memory. */
+const char *gy_maths_text_of(gy_arena *arena, const gy_maths *maths, uint32_t root);
 /* Is it the name of a function, so that no argument can have it? */
 bool gy_maths_is_function(const char *name, size_t length);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command that README.md, docs/guide.md and docs/install.md show, and their graphs: they work as they stand. What README.md shows in C is of an example that
+"""Every command that README.md, docs/guide.md, docs/install.md and docs/train.md show, and their graphs: they work as they stand. What README.md shows in C is of an example that
 is built and run. docs/kernels.md names every kernel.
 
 check_docs.py GANTRY ROOT
@@ -41,7 +41,7 @@ def main(gantry, root):
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(root / "graphs", pathlib.Path(folder) / "graphs")
         lines = []
-        for name, least in [("README.md", 5), ("docs/guide.md", 5), ("docs/install.md", 3)]:
+        for name, least in [("README.md", 5), ("docs/guide.md", 5), ("docs/install.md", 3), ("docs/train.md", 5)]:
             found = commands((root / name).read_text())
             assert len(found) >= least, f"{name} shows {len(found)} commands; are they still indented by four?"
             lines += found

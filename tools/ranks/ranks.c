@@ -37,7 +37,7 @@ static int be_silent(ranks *r)
 /* Rank 0 alone writes files, and says how far all are. */
 static void be_quiet(options *o)
 {
-    o->out = o->dot = o->svg = o->html = o->trace = NULL;
+    o->out = o->dot = o->svg = o->html = o->trace = o->write_graph = NULL;
     o->outputs.count = o->shows.count = 0;
     o->json = o->verbose = false;
     o->quiet = true;

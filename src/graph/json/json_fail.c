@@ -35,6 +35,16 @@ gantry_status gy_read_locate(gy_reader *r, const gy_json_at *at)
     return r->error.status;
 }
 
+gantry_status gy_read_placed(gy_reader *r)
+{
+    if (r->error.status != GANTRY_E_NOMEM && r->error.line == 0) {
+        int line, column;
+        gy_json_locate(r->text, r->length, r->error.where, &line, &column);
+        gy_error_locate(&r->error, r->name, line, column);
+    }
+    return r->error.status;
+}
+
 void gy_read_origin(gy_reader *r, const gy_json_at *at)
 {
     const char *pointer = gy_json_pointer(at, r->origin, sizeof r->origin);

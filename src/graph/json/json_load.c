@@ -48,8 +48,8 @@ static gantry_status read_machine(gy_reader *r, const gy_json_at *root)
 
 static gantry_status check_root_keys(gy_reader *r, const gy_json_at *root)
 {
-    static const char *const keys[] = { "gantry",  "name",   "params", "buffers", "kernels", "nodes",
-                                        "machine", "repeat", "index",  "carry",   "until",   "$schema" };
+    static const char *const keys[] = { "gantry", "name",  "params", "buffers", "kernels", "nodes",  "machine",
+                                        "repeat", "index", "carry",  "until",   "train",   "$schema" };
     GY_TRY(gy_read_keys(r, root, keys, COUNT(keys)));
     gy_json_at schema = gy_json_key(root, "$schema"); /* for editors: it is not read */
     return !schema.value || json_is_string(schema.value)
@@ -60,7 +60,8 @@ static gantry_status check_root_keys(gy_reader *r, const gy_json_at *root)
 static gantry_status read_root(gy_reader *r, const gy_json_at *root)
 {
     static gantry_status (*const sections[])(gy_reader *, const gy_json_at *) = {
-        read_version, gy_read_params, read_machine, gy_read_buffers, gy_read_kernels, gy_read_nodes, gy_read_pending,
+        read_version,    gy_read_params, read_machine,  gy_read_buffers,
+        gy_read_kernels, gy_read_nodes,  gy_read_train, gy_read_pending,
     };
     if (!json_is_object(root->value))
         return gy_read_kind(r, root, "a graph, an object");
@@ -100,13 +101,9 @@ static gantry_status read_graph(gy_reader *r, const gy_json_at *root, const char
 /* Mistakes that only the whole shows have the pointer of the node or buffer they belong to. */
 static gantry_status check(gy_reader *r)
 {
-    gantry_status status = gantry_graph_check(r->graph, &r->error);
-    if (status && status != GANTRY_E_NOMEM && r->error.line == 0) {
-        int line, column;
-        gy_json_locate(r->text, r->length, r->error.where, &line, &column);
-        gy_error_locate(&r->error, r->name, line, column);
-    }
-    return status;
+    gantry_status status = r->options->train ? gantry_graph_differentiate(r->graph, NULL, &r->error) : GANTRY_OK;
+    status = status ? status : gantry_graph_check(r->graph, &r->error);
+    return status ? gy_read_placed(r) : GANTRY_OK;
 }
 
 gantry_status gy_read_used(gy_reader *r, const gy_json_at *root, bool with_kernels)

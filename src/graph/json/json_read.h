@@ -109,6 +109,8 @@ gantry_status gy_read_fail(gy_reader *r, const gy_json_at *at, const char *forma
 gantry_status gy_read_nomem(gy_reader *r);
 /* Adds the source location of `at` to r->error, which a function below has filled; returns its status. */
 gantry_status gy_read_locate(gy_reader *r, const gy_json_at *at);
+/* The same where that has the pointer already, and no line. */
+gantry_status gy_read_placed(gy_reader *r);
 /* OK, or the mistake that a building call has left in the graph, at `at`. */
 gantry_status gy_read_built(gy_reader *r, const gy_json_at *at);
 /* "an array of sizes" etc.: 'must be X, not a string'. */
@@ -299,6 +301,10 @@ gantry_status gy_read_attributes(gy_reader *r, const gy_json_at *at, const json_
 gantry_status gy_read_when(gy_reader *r, const gy_json_at *up, const json_t *value, gantry_region *flag);
 /* Gives the node its own `when`, or that around it. */
 gantry_status gy_read_node_when(gy_reader *r, const gy_json_at *at, const json_t *value, gantry_node node);
+
+/* ---- json_train.c ---- */
+
+gantry_status gy_read_train(gy_reader *r, const gy_json_at *root);
 
 /* ---- json_id.c ---- */
 

@@ -128,6 +128,43 @@ static void write_machine(gy_text *to, const gantry_graph *g)
         gy_write_path(to, g, g->machine_path);
 }
 
+/* ---- training ---- */
+
+static void write_option(gy_text *to, const char *key, double value)
+{
+    gy_write_key(to, key);
+    gy_write_number(to, value);
+}
+
+/* The key `train` of a graph that is not trained. */
+static void write_train(gy_text *to, const gantry_graph *g)
+{
+    const gantry_train_options *o = g->train;
+    gy_text_add(to, ",\n  \"train\": {");
+    gy_write_key(to, "loss");
+    gy_text_json(to, o->loss);
+    gy_write_key(to, "weights");
+    for (size_t i = 0; i < o->weight_count; i++) {
+        gy_text_add(to, i ? ", " : "[");
+        gy_text_json(to, o->weights[i]);
+    }
+    gy_text_add(to, "]");
+    gy_write_key(to, "optimizer");
+    gy_text_json(to, gantry_optimizer_name(o->optimizer));
+    write_option(to, "learning_rate", o->learning_rate);
+    if (o->schedule) {
+        gy_write_key(to, "schedule");
+        gy_text_json(to, o->schedule);
+    }
+    write_option(to, "momentum", o->momentum);
+    write_option(to, "beta1", o->beta1);
+    write_option(to, "beta2", o->beta2);
+    write_option(to, "epsilon", o->epsilon);
+    write_option(to, "weight_decay", o->weight_decay);
+    write_option(to, "clip_norm", o->clip_norm);
+    gy_text_add(to, " }");
+}
+
 /* ---- buffers ---- */
 
 static void write_pair(gy_text *to, const char *first, gy_constant a, const char *second, gy_constant b)
@@ -396,6 +433,8 @@ gantry_status gantry_graph_json(const gantry_graph *graph, char **text, size_t *
         write_params(&to, graph);
     if (graph->machine_json || graph->machine_path)
         write_machine(&to, graph);
+    if (graph->train && !graph->differentiated)
+        write_train(&to, graph);
     gy_write_kernels(&to, graph);
     write_buffers(&to, graph);
     write_nodes(&to, graph);

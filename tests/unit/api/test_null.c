@@ -154,6 +154,22 @@ static gantry_status import(things *t, double time_unit, double bandwidth)
     return gantry_graph_import(&t->g2, NULL, "stg", t->stg, &o, t->err);
 }
 
+/* One field of the training options is NULL, or NaN. */
+enum { LOSS, WEIGHTS, WEIGHT, SCHEDULE, RATE, MOMENTUM, BETA1, BETA2, EPSILON, DECAY, CLIP };
+static gantry_status train(things *t, int field)
+{
+    static const char *const none[] = { NULL };
+    gantry_train_options o = GANTRY_TRAIN_OPTIONS_INIT;
+    double *const numbers[] = { &o.learning_rate, &o.momentum,     &o.beta1,    &o.beta2,
+                                &o.epsilon,       &o.weight_decay, &o.clip_norm };
+    o.loss = field == LOSS ? NULL : "loss";
+    o.weights = field == WEIGHTS ? NULL : field == WEIGHT ? none : t->words;
+    o.weight_count = 1;
+    if (field >= RATE)
+        *numbers[field - RATE] = NAN;
+    return gantry_graph_differentiate(G, &o, t->err);
+}
+
 static gantry_status new_run(things *t, double deadline)
 {
     gantry_run_options o = GANTRY_RUN_OPTIONS_INIT;

@@ -240,6 +240,25 @@ static const gantry_cuda_code cuda_code = {
     .struct_size = sizeof cuda_code, .image = "// PTX", .bytes = 6, .grid = { "x.rows" }, .block = { "32" }
 };
 
+static const char *const train_weights[] = { "w" };
+static const gantry_train_options train_options = {
+    .struct_size = sizeof train_options, .loss = "loss", .weights = train_weights, .weight_count = 1
+};
+
+static gantry_status give_train(const void *given, gantry_error *err)
+{
+    static const int64_t one = 1;
+    gantry_graph *g = gantry_graph_new("train");
+    gantry_buffer w = gantry_graph_buffer(g, "w", GANTRY_F32, 1, &one);
+    gantry_buffer loss = gantry_graph_buffer(g, "loss", GANTRY_F32, 1, &one);
+    gantry_buffer_init_value(g, w, 1);
+    gantry_graph_copy(g, "copy", gantry_all(w), gantry_all(loss));
+    gantry_status status = gantry_graph_differentiate(g, given, err);
+    status = status ? status : gantry_graph_check(g, err);
+    gantry_graph_free(g);
+    return status;
+}
+
 static const struct input {
     const char *type;
     const void *init;
@@ -251,6 +270,8 @@ static const struct input {
     { "gantry_load_options", &load_options, sizeof load_options, offsetof(gantry_load_options, allow_code), give_parse,
       GANTRY_OK },
     { "gantry_import_options", &import_options, sizeof import_options, sizeof(size_t), give_import, GANTRY_OK },
+    { "gantry_train_options", &train_options, sizeof train_options, offsetof(gantry_train_options, learning_rate),
+      give_train, GANTRY_OK },
     { "gantry_schedule_options", &schedule_options, sizeof schedule_options, sizeof(size_t), give_schedule, GANTRY_OK },
     { "gantry_schedule_options", &schedule_options, sizeof schedule_options, offsetof(gantry_schedule_options, balance),
       give_rebalance, GANTRY_OK },

@@ -48,7 +48,8 @@ ROOMS = {
         "fuse": ["build", ""],
         "check": ["fuse", "build", "flow", ""],
         "derive": ["check", "flow", ""],
-        "json": ["build", ""],
+        "adjoint": ["fuse", "build", ""],
+        "json": ["adjoint", "build", ""],
     },
     "scheduler": {
         "plan": [],

@@ -10,7 +10,7 @@
 #include "backends/cuda/nvidia/cudnn_graph.h"
 #include "kernels/attention/attention.h"
 
-/* What graphs are given. Numbers are read by cuDNN from memory of the host when a plan is run. */
+/* Tensors that graphs are given. Numbers are read by cuDNN from memory of the host when a plan is run. */
 enum {
     GY_FUSED_Q,
     GY_FUSED_K,

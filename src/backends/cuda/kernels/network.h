@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** What kernels by cuDNN have in common: the library, a handle of it, and the own kernel that does what it does not. */
+/** Kernels by cuDNN share the library, a handle of it, and the own kernel that does what it does not. */
 #ifndef GY_CUDA_KERNELS_NETWORK_H
 #define GY_CUDA_KERNELS_NETWORK_H
 
@@ -14,7 +14,7 @@ typedef struct gy_network {
     char why[240]; /* the last call failed */
 } gy_network;
 
-/* What cuDNN computes in at most. The workspace is the launch's scratch, which lanes do not share. */
+/* The most memory that cuDNN computes in. The workspace is the launch's scratch, which lanes do not share. */
 enum { GY_NETWORK_MOST_BYTES = 512 << 20 };
 
 /* `usable` of a kernel by cuDNN. */

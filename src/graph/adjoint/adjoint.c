@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry_graph_differentiate: the path, its adjoints from the last node to the first, the optimiser. */
+#include "graph/adjoint/adjoint.h"
+#include "base/error.h"
+#include "graph/build/build_state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+gantry_status gy_adjoint_fail(gy_adjoint *a, uint32_t node, const char *format, ...)
+{
+    char said[480];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(said, sizeof said, format, args);
+    va_end(args);
+    const gy_node *n = &a->graph->nodes.at[node];
+    return gy_graph_fail(a->graph, n->origin, a->err, GANTRY_E_GRAPH, "node \"%.80s\" %s", n->id, said);
+}
+
+gantry_status gy_adjoint_built(gy_adjoint *a)
+{
+    if (a->graph->error.status && a->err)
+        *a->err = a->graph->error;
+    return a->graph->error.status;
+}
+
+/* From now on, things that are added come from where the node was written. */
+static void come_from(gantry_graph *g, uint32_t node)
+{
+    gy_origin o = g->origins.at[g->nodes.at[node].origin];
+    if (o.pointer)
+        gy_graph_set_origin(g, o.pointer);
+    else
+        gantry_graph_at(g, o.file, o.line);
+}
+
+static gantry_status go_back(gy_adjoint *a)
+{
+    for (uint32_t i = a->nodes; i-- > 0;) {
+        gy_primal p;
+        if (!gy_adjoint_is_on_path(a, i))
+            continue;
+        come_from(a->graph, i);
+        GY_TRY(gy_adjoint_look(a, i, &p));
+        GY_TRY(gy_adjoint_go_back(a, &p));
+        gy_arena_free(&a->scratch);
+    }
+    return gy_adjoint_built(a);
+}
+
+static gantry_status begin(gy_adjoint *a)
+{
+    gantry_graph *g = a->graph;
+    a->nodes = (uint32_t)g->nodes.count;
+    a->buffers = (uint32_t)g->buffers.count;
+    a->follows = gy_calloc(a->buffers + 1, 1);
+    a->leads = gy_calloc(a->buffers + 1, 1);
+    a->of = gy_calloc(a->buffers + 1, sizeof *a->of);
+    if (!a->follows || !a->leads || !a->of || !gy_build_merge(g))
+        return gy_fail_nomem(a->err);
+    GY_TRY(gy_build_maps(g, a->err));
+    a->formula = gy_calloc(g->kernels.count + 1, sizeof *a->formula);
+    return a->formula ? gy_train_find(a) : gy_fail_nomem(a->err);
+}
+
+static gantry_status differentiate(gy_adjoint *a)
+{
+    GY_TRY(begin(a));
+    GY_TRY(gy_adjoint_find_path(a));
+    GY_TRY(gy_adjoint_find_inflows(a));
+    bool unique = a->graph->build_->unique_ids;
+    a->graph->build_->unique_ids = false; /* ids that come give way to those that are there */
+    gantry_status status = go_back(a);
+    status = status ? status : gy_adjoint_optimise(a);
+    a->graph->build_->unique_ids = unique;
+    return status;
+}
+
+static void end(gy_adjoint *a)
+{
+    gy_arena_free(&a->scratch);
+    gy_vec_free(&a->weight);
+    gy_vec_free(&a->inflow);
+    gy_free(a->follows);
+    gy_free(a->leads);
+    gy_free(a->of);
+    gy_free((void *)a->formula);
+}
+
+static gantry_status check_state(const gantry_graph *g, const gantry_train_options *options, gantry_error *err)
+{
+    if (g->sealed)
+        return gy_fail(
+            err, GANTRY_E_INVALID, NULL,
+            "the graph was checked and is sealed: call gantry_graph_differentiate before gantry_graph_check");
+    if (g->differentiated)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "the graph was differentiated before: it has its backward pass");
+    if (g->build_->open_loop != GY_NONE)
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "a repeat of the graph has no end: call gantry_graph_repeat_end before "
+                       "gantry_graph_differentiate");
+    if (!options && !g->train)
+        return gy_fail(err, GANTRY_E_GRAPH, NULL,
+                       "the graph does not say what training it means: add \"train\": {\"loss\": ..., \"weights\": "
+                       "[...], \"learning_rate\": ...} to its file, or give options");
+    return GANTRY_OK;
+}
+
+gantry_status gantry_graph_differentiate(gantry_graph *graph, const gantry_train_options *options, gantry_error *err)
+{
+    if (!graph)
+        return gy_fail_nomem(err);
+    gantry_error own = { .status = GANTRY_OK };
+    gy_adjoint a = { .graph = graph, .err = err ? err : &own };
+    GY_TRY(gy_adjoint_built(&a));
+    GY_TRY(check_state(graph, options, a.err));
+    gantry_status status = options ? gy_train_note(graph, options, a.err) : GANTRY_OK;
+    a.options = graph->train;
+    status = status ? status : differentiate(&a);
+    end(&a);
+    graph->differentiated = true;
+    if (status && !graph->error.status)
+        graph->error = *a.err;
+    return status;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Reverse mode differentiation of a graph that is still open: building calls add the backward pass to it. See
+ * gantry/train.h. Words: the *path* is made of the nodes between weights and loss. A buffer is *active* if it depends
+ * on a weight and the loss depends on it; each active buffer has an *adjoint*, a buffer with the derivative of the loss
+ * by each of its elements. An *inflow* is what the nodes on the path that read the same rows of a buffer give to the
+ * adjoint of these rows.
+ */
+#ifndef GY_GRAPH_ADJOINT_ADJOINT_H
+#define GY_GRAPH_ADJOINT_ADJOINT_H
+
+#include "graph/build/build.h"
+#include "maths/maths.h"
+#include <gantry/train.h>
+
+/* Notes what training means for the graph, and checks it: buffers, numbers, the schedule. Mistakes are at the source
+ * location that was set last. */
+gantry_status gy_train_note(gantry_graph *graph, const gantry_train_options *options, gantry_error *err);
+
+/* ---- between the files of the room ---- */
+
+typedef struct gy_inflow {
+    uint32_t buffer;
+    int64_t first, last; /* rows */
+    uint32_t readers;    /* of these rows that give something to their adjoint */
+    uint32_t done;       /* how many of them have given it */
+} gy_inflow;
+
+typedef struct gy_adjoint_state {
+    gantry_buffer buffer;     /* the adjoint; id GANTRY_NONE: not made yet */
+    bool is_filled;           /* with zeros at first, as inflows do not give each row once */
+    uint32_t inflow, inflows; /* a range of gy_adjoint.inflow, by rows */
+} gy_adjoint_state;
+
+typedef struct gy_adjoint {
+    gantry_graph *graph;
+    const gantry_train_options *options;
+    gy_arena scratch; /* texts of one node */
+    uint32_t loss;
+    GY_VEC(uint32_t) weight;
+    uint32_t nodes;       /* of the model */
+    uint32_t buffers;     /* of the model */
+    uint8_t *follows;     /* by buffer: it depends on a weight */
+    uint8_t *leads;       /* by buffer: the loss depends on it */
+    gy_adjoint_state *of; /* by buffer */
+    GY_VEC(gy_inflow) inflow;
+    const gy_maths **formula; /* by kernel of the graph: what the table says in place of it; NULL: nothing */
+    gantry_error *err;
+} gy_adjoint;
+
+/* A node of the path that gets its adjoint. */
+typedef struct gy_rule gy_rule;
+typedef struct gy_primal {
+    uint32_t node;
+    const char *id;
+    const gantry_kernel *manifest;
+    const gy_maths *maths; /* its formulas, or those that say what its kernel does; else NULL */
+    const gy_rule *rule;   /* of its kernel; NULL: it is a map or a reduction, or a copy */
+} gy_primal;
+
+static inline bool gy_adjoint_is_active(const gy_adjoint *a, uint32_t buffer)
+{
+    return buffer < a->buffers && a->follows[buffer] && a->leads[buffer];
+}
+/* Does the node lie on the path? */
+bool gy_adjoint_is_on_path(const gy_adjoint *a, uint32_t node);
+
+/* options.c: the weights and the loss of a->options. */
+gantry_status gy_train_find(gy_adjoint *a);
+/* path.c: finds active buffers, and refuses what reverse mode cannot go back through. */
+gantry_status gy_adjoint_find_path(gy_adjoint *a);
+
+/* The mistake of a node: "node "ID"" and the text. */
+gantry_status gy_adjoint_fail(gy_adjoint *a, uint32_t node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The mistake that a building call has left, as this function's status. */
+gantry_status gy_adjoint_built(gy_adjoint *a);
+
+/* ---- regions ---- */
+
+/* The access that a node has to its argument of that name; NULL: none. It stays valid until accesses are added. */
+const gy_access *gy_primal_access(const gy_adjoint *a, const gy_primal *p, const char *arg);
+/* The same of a scalar; NULL: the node was not given it. */
+const gy_scalar *gy_primal_scalar(const gy_adjoint *a, const gy_primal *p, const char *name);
+/* Rows of an access, of the buffer itself or of one that is cut like it. */
+gantry_region gy_adjoint_rows(const gy_access *access, gantry_buffer buffer);
+gantry_region gy_adjoint_primal_rows(const gy_adjoint *a, const gy_access *access);
+gy_maths_shape gy_adjoint_shape(const gy_adjoint *a, const gy_access *access);
+/* A buffer of class temp that is cut like another: NAME.suffix, with '_' behind it where that is taken. */
+gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
+                               gantry_dtype dtype);
+/* The same with its dtype and shape. */
+gantry_buffer gy_adjoint_clone(gy_adjoint *a, uint32_t buffer, const char *suffix);
+/* "ID.grad.ARG", in the scratch arena. */
+const char *gy_adjoint_id(gy_adjoint *a, const gy_primal *p, const char *arg);
+
+/* ---- inflows.c: adjoints, and who adds to them ---- */
+
+/* Finds the inflows of all adjoints: who gives to which rows. */
+gantry_status gy_adjoint_find_inflows(gy_adjoint *a);
+/* Does the node give something to the adjoint of what it reads by this access? (rules.c) */
+bool gy_adjoint_gives(const gy_adjoint *a, const gy_primal *p, const gy_access *access);
+/* The adjoint of a buffer: made, and filled with zeros, at need. */
+gantry_buffer gy_adjoint_buffer(gy_adjoint *a, uint32_t buffer);
+/* The rows of it that an access names. */
+gantry_region gy_adjoint_of(gy_adjoint *a, const gy_access *access);
+
+/* Where a node puts what it gives to the adjoint of rows. */
+typedef struct gy_destination {
+    gantry_region region;
+    bool adds;     /* others gave before: what is given is added */
+    bool is_alone; /* nobody else gives, before or after */
+} gy_destination;
+gy_destination gy_adjoint_target(gy_adjoint *a, const gy_access *access);
+/* The access with which a sum goes there. */
+static inline gantry_access gy_destination_access(const gy_destination *t)
+{
+    return t->is_alone ? GANTRY_WRITE : GANTRY_SUM;
+}
+/* The same for nodes that can only write: if others gave before, rows of a buffer for this node, which
+ * gy_adjoint_add_rows adds. */
+gantry_region gy_adjoint_written(gy_adjoint *a, const gy_access *access, gy_destination *target);
+void gy_adjoint_add_rows(gy_adjoint *a, const gy_primal *p, const char *arg, gantry_region from,
+                         const gy_destination *target);
+
+/* ---- rules.c, formulas.c, kernels.c: the nodes of the backward pass ---- */
+
+/* Finds how a node of the path goes back; E_GRAPH if it has no adjoint. */
+gantry_status gy_adjoint_look(gy_adjoint *a, uint32_t node, gy_primal *out);
+/* Adds the nodes that give the adjoints of what it reads. */
+gantry_status gy_adjoint_go_back(gy_adjoint *a, const gy_primal *p);
+/* The same by its formulas. */
+gantry_status gy_adjoint_formulas(gy_adjoint *a, const gy_primal *p);
+/* Gives a new node the place of the one whose adjoint it is part of. */
+void gy_adjoint_place(gy_adjoint *a, gantry_node node, uint32_t like);
+
+struct gy_rule {
+    const char *kernel;
+    const char *formulas; /* what the kernel computes, as a map or a reduction: its adjoint is theirs */
+    bool reduces;
+    const char *args; /* else: the arguments that have adjoints, blanks between them, */
+    gantry_status (*go_back)(gy_adjoint *a, const gy_primal *p);
+};
+/* The row of a kernel; NULL: it has none. */
+const gy_rule *gy_adjoint_rule(const char *kernel);
+/* Names of all kernels that have one, with commas. */
+void gy_adjoint_rules_text(gy_text *to);
+
+/* ---- optimise.c ---- */
+
+gantry_status gy_adjoint_optimise(gy_adjoint *a);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which kernels have adjoints, and which nodes these are: one row a kernel. Kernels that a formula describes have those
+ * of the formula; for others the row has the function that adds the nodes. */
+#include "graph/adjoint/adjoint.h"
+#include "graph/build/build_state.h"
+
+#include <string.h>
+
+/* ---- pieces of new nodes ---- */
+
+static gy_access access_of(const gy_adjoint *a, const gy_primal *p, const char *arg)
+{
+    return *gy_primal_access(a, p, arg);
+}
+
+static bool wants(const gy_adjoint *a, const gy_primal *p, const char *arg)
+{
+    return gy_adjoint_is_active(a, gy_primal_access(a, p, arg)->buffer);
+}
+
+static gantry_node begin(gy_adjoint *a, const gy_primal *p, const char *kernel, const char *arg)
+{
+    gantry_node node = gantry_graph_kernel(a->graph, gy_adjoint_id(a, p, arg), kernel);
+    gy_adjoint_place(a, node, p->node);
+    return node;
+}
+
+/* A scalar that the node was not given is the same by default in its gradient's kernel. */
+static void copy_scalar(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *name)
+{
+    const gy_scalar *s = gy_primal_scalar(a, p, name);
+    if (s)
+        gy_node_scalar_constant(a->graph, node, name, s->number, false);
+}
+
+static double number_of(const gy_adjoint *a, const gy_primal *p, const char *name, double fallback)
+{
+    const gy_scalar *s = gy_primal_scalar(a, p, name);
+    return s ? s->number.real : fallback;
+}
+
+/* Argument `as` of the new node is what the old one has as `arg`. */
+static void give(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg)
+{
+    gantry_node_arg(a->graph, node, as, gy_adjoint_primal_rows(a, gy_primal_access(a, p, arg)));
+}
+
+/* Argument `as` is the adjoint of `arg`. */
+static void give_adjoint(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg)
+{
+    gy_access x = access_of(a, p, arg);
+    gantry_node_arg(a->graph, node, as, gy_adjoint_of(a, &x));
+}
+
+/* Argument `as`, a sum, goes to the adjoint of `arg`; nobody reads it where that is wanted by nobody. */
+static void take_sum(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg,
+                     bool sums_only)
+{
+    gy_access x = access_of(a, p, arg);
+    if (!gy_adjoint_is_active(a, x.buffer)) {
+        gantry_node_arg_as(a->graph, node, as, gy_adjoint_rows(&x, gy_adjoint_clone(a, x.buffer, "unused")),
+                           GANTRY_SUM);
+        return;
+    }
+    gy_destination target = gy_adjoint_target(a, &x);
+    gantry_node_arg_as(a->graph, node, as, target.region, sums_only ? GANTRY_SUM : gy_destination_access(&target));
+}
+
+/* Argument `as`, which is written, goes to the adjoint of `arg`; gy_adjoint_add_rows, with what *from and *target
+ * become, adds it there. */
+static void take_rows(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg,
+                      gantry_region *from, gy_destination *target)
+{
+    gy_access x = access_of(a, p, arg);
+    *target = (gy_destination){ .adds = false };
+    *from = gy_adjoint_is_active(a, x.buffer) ? gy_adjoint_written(a, &x, target)
+                                              : gy_adjoint_rows(&x, gy_adjoint_clone(a, x.buffer, "unused"));
+    gantry_node_arg(a->graph, node, as, *from);
+}
+
+/* ---- products ---- */
+
+/* c = alpha op(a) op(b). One factor's adjoint is a product of that of c and the other factor; where the factor is
+ * transposed, so is its adjoint, and both change places. */
+static void go_back_factor(gy_adjoint *a, const gy_primal *p, const char *arg)
+{
+    bool ta = number_of(a, p, "ta", 0) != 0, tb = number_of(a, p, "tb", 0) != 0, is_a = arg[0] == 'a';
+    bool transposed = is_a ? ta : tb, other_transposed = is_a ? tb : ta;
+    const char *other = is_a ? "b" : "a";
+    bool adjoint_first = is_a != transposed; /* c is the left factor of a's adjoint, the right one of b's */
+    gantry_node node = begin(a, p, p->manifest->name, arg);
+    copy_scalar(a, p, node, "alpha");
+    give_adjoint(a, p, node, adjoint_first ? "a" : "b", "c");
+    give(a, p, node, adjoint_first ? "b" : "a", other);
+    gantry_node_scalar(a->graph, node, adjoint_first ? "ta" : "tb", transposed);
+    bool turn = transposed ? other_transposed : !other_transposed;
+    gantry_node_scalar(a->graph, node, adjoint_first ? "tb" : "ta", turn);
+    take_sum(a, p, node, "c", arg, false);
+}
+
+static gantry_status go_back_gemm(gy_adjoint *a, const gy_primal *p)
+{
+    if (wants(a, p, "a"))
+        go_back_factor(a, p, "a");
+    if (wants(a, p, "b"))
+        go_back_factor(a, p, "b");
+    return gy_adjoint_built(a);
+}
+
+static gantry_status go_back_gemm_batched(gy_adjoint *a, const gy_primal *p)
+{
+    int64_t stack = gy_adjoint_shape(a, gy_primal_access(a, p, "c")).extent[0];
+    static const char *const factors[] = { "a", "b" };
+    for (size_t i = 0; i < 2; i++)
+        if (wants(a, p, factors[i]) && gy_adjoint_shape(a, gy_primal_access(a, p, factors[i])).extent[0] != stack)
+            return gy_adjoint_fail(a, p->node,
+                                   "has one matrix \"%s\" for all %lld products, which has no adjoint; use gemm, or a "
+                                   "stack of as many",
+                                   factors[i], (long long)stack);
+    return go_back_gemm(a, p);
+}
+
+/* ---- kernels with one written result ---- */
+
+typedef struct written {
+    const char *kernel;       /* the gradient's */
+    const char *adjoint, *as; /* the result of the old node, whose adjoint is argument `as` of the new one */
+    const char *to, *arg;     /* argument `to` of the new node goes to the adjoint of `arg` */
+    const char *scalars[6];   /* copied, up to NULL */
+    const char *same[4];      /* arguments of one name in both, up to NULL */
+} written;
+
+static void go_back_written(gy_adjoint *a, const gy_primal *p, const written *w, gantry_node *made)
+{
+    gantry_region from;
+    gy_destination target;
+    gantry_node node = *made = begin(a, p, w->kernel, w->arg);
+    for (size_t i = 0; w->scalars[i]; i++)
+        copy_scalar(a, p, node, w->scalars[i]);
+    for (size_t i = 0; w->same[i]; i++)
+        give(a, p, node, w->same[i], w->same[i]);
+    give_adjoint(a, p, node, w->as, w->adjoint);
+    take_rows(a, p, node, w->to, w->arg, &from, &target);
+    gy_adjoint_add_rows(a, p, w->arg, from, &target);
+}
+
+static gantry_status go_back_softmax(gy_adjoint *a, const gy_primal *p)
+{
+    static const written w = { "softmax_grad", "y", "dy", "dx", "x", { "scale" }, { "y" } };
+    gantry_node node;
+    go_back_written(a, p, &w, &node);
+    return gy_adjoint_built(a);
+}
+
+static gantry_status go_back_transpose(gy_adjoint *a, const gy_primal *p)
+{
+    static const written w = { "transpose", "y", "x", "y", "x", { NULL }, { NULL } };
+    gantry_node node;
+    go_back_written(a, p, &w, &node);
+    return gy_adjoint_built(a);
+}
+
+static gantry_status go_back_dropout(gy_adjoint *a, const gy_primal *p)
+{
+    static const written w = { "dropout", "y", "x", "y", "x", { "p", "seed", "first" }, { NULL } };
+    gantry_node node;
+    go_back_written(a, p, &w, &node);
+    return gy_adjoint_built(a);
+}
+
+static gantry_status go_back_rope(gy_adjoint *a, const gy_primal *p)
+{
+    static const written w = { "rope", "y", "x", "y", "x", { "dim", "first", "length", "base" }, { NULL } };
+    gantry_node node;
+    go_back_written(a, p, &w, &node);
+    gantry_node_scalar(a->graph, node, "sign", -number_of(a, p, "sign", 1));
+    return gy_adjoint_built(a);
+}
+
+/* ---- losses ---- */
+
+/* The kernel gives the gradient of its own loss; that of the graph may follow from it by more. */
+static gantry_status go_back_xent(gy_adjoint *a, const gy_primal *p)
+{
+    gy_access x = access_of(a, p, "logits"), loss = access_of(a, p, "loss");
+    gy_destination target;
+    gantry_region to = gy_adjoint_written(a, &x, &target);
+    bool is_loss = loss.buffer == a->loss && !target.adds;
+    gantry_region from = is_loss || target.adds ? to : gy_adjoint_rows(&x, gy_adjoint_clone(a, x.buffer, "inflow"));
+    gantry_node node = begin(a, p, "softmax_xent_grad", "logits");
+    copy_scalar(a, p, node, "scale");
+    give(a, p, node, "logits", "logits");
+    give(a, p, node, "labels", "labels");
+    gantry_node_arg(a->graph, node, "grad", from);
+    if (is_loss)
+        return gy_adjoint_built(a);
+    const char *id = gy_arena_printf(&a->scratch, "%s.grad.logits.factor", p->id);
+    gantry_node map = gantry_graph_map(a->graph, id, target.adds ? "to = to + from * loss" : "to = from * loss");
+    gantry_node_arg(a->graph, map, "to", target.region);
+    gantry_node_arg(a->graph, map, "from", from);
+    give_adjoint(a, p, map, "loss", "loss");
+    gy_adjoint_place(a, map, p->node);
+    return gy_adjoint_built(a);
+}
+
+/* ---- norms ---- */
+
+static gantry_status go_back_norm(gy_adjoint *a, const gy_primal *p)
+{
+    gantry_region from;
+    gy_destination target;
+    bool has_bias = strcmp(p->manifest->name, "layernorm") == 0;
+    gantry_node node = begin(a, p, has_bias ? "layernorm_grad" : "rmsnorm_grad", "x");
+    copy_scalar(a, p, node, "eps");
+    give(a, p, node, "x", "x");
+    give(a, p, node, "gain", "gain");
+    give_adjoint(a, p, node, "dy", "y");
+    take_rows(a, p, node, "dx", "x", &from, &target);
+    take_sum(a, p, node, "dgain", "gain", true);
+    if (has_bias)
+        take_sum(a, p, node, "dbias", "bias", true);
+    gy_adjoint_add_rows(a, p, "x", from, &target);
+    return gy_adjoint_built(a);
+}
+
+/* ---- attention ---- */
+
+static gantry_status go_back_attention(gy_adjoint *a, const gy_primal *p)
+{
+    static const char *const args[] = { "q", "k", "v" }, *const to[] = { "dq", "dk", "dv" };
+    gantry_region from[3];
+    gy_destination target[3];
+    gantry_node node = begin(a, p, "attention_grad", "q");
+    copy_scalar(a, p, node, "scale");
+    copy_scalar(a, p, node, "causal");
+    for (int i = 0; i < 3; i++)
+        give(a, p, node, args[i], args[i]);
+    give(a, p, node, "y", "y");
+    give_adjoint(a, p, node, "dy", "y");
+    for (int i = 0; i < 3; i++)
+        take_rows(a, p, node, to[i], args[i], &from[i], &target[i]);
+    for (int i = 0; i < 3; i++)
+        gy_adjoint_add_rows(a, p, args[i], from[i], &target[i]);
+    return gy_adjoint_built(a);
+}
+
+/* ---- tables and windows ---- */
+
+static gantry_status go_back_embedding(gy_adjoint *a, const gy_primal *p)
+{
+    gantry_node node = begin(a, p, "embedding_grad", "table");
+    give(a, p, node, "ids", "ids");
+    give_adjoint(a, p, node, "dy", "y");
+    take_sum(a, p, node, "dtable", "table", true);
+    return gy_adjoint_built(a);
+}
+
+static gantry_status go_back_conv2d(gy_adjoint *a, const gy_primal *p)
+{
+    static const written w = { "conv2d_grad_x", "y", "dy", "dx", "x", { "stride", "pad" }, { "w" } };
+    gantry_node node;
+    if (wants(a, p, "x"))
+        go_back_written(a, p, &w, &node);
+    if (!wants(a, p, "w"))
+        return gy_adjoint_built(a);
+    node = begin(a, p, "conv2d_grad_w", "w");
+    copy_scalar(a, p, node, "stride");
+    copy_scalar(a, p, node, "pad");
+    give(a, p, node, "x", "x");
+    give_adjoint(a, p, node, "dy", "y");
+    take_sum(a, p, node, "dw", "w", true);
+    return gy_adjoint_built(a);
+}
+
+/* ---- the table ---- */
+
+static const gy_rule rules[] = {
+    { "add", "z = x + y", false, NULL, NULL },
+    { "attention", NULL, false, "q k v", go_back_attention },
+    { "bias_add", "y = x + b", false, NULL, NULL },
+    { "conv2d", NULL, false, "x w", go_back_conv2d },
+    { "copy", "y = x", false, NULL, NULL },
+    { "dot", "out = sum(x * y)", true, NULL, NULL },
+    { "dropout", NULL, false, "x", go_back_dropout },
+    { "embedding", NULL, false, "table", go_back_embedding },
+    { "gemm", NULL, false, "a b", go_back_gemm },
+    { "gemm_batched", NULL, false, "a b", go_back_gemm_batched },
+    { "layernorm", NULL, false, "x gain bias", go_back_norm },
+    { "mul", "z = x * y", false, NULL, NULL },
+    { "reduce_sum", "out = sum(x)", true, NULL, NULL },
+    { "relu", "y = select(x > 0, x, 0)", false, NULL, NULL },
+    { "rmsnorm", NULL, false, "x gain", go_back_norm },
+    { "rope", NULL, false, "x", go_back_rope },
+    { "scale", "y = a * x", false, NULL, NULL },
+    { "softmax", NULL, false, "x", go_back_softmax },
+    { "softmax_xent", NULL, false, "logits", go_back_xent },
+    { "transpose", NULL, false, "x", go_back_transpose },
+};
+enum { RULES = sizeof rules / sizeof *rules };
+
+const gy_rule *gy_adjoint_rule(const char *kernel)
+{
+    for (size_t i = 0; i < RULES; i++)
+        if (strcmp(rules[i].kernel, kernel) == 0)
+            return &rules[i];
+    return NULL;
+}
+
+void gy_adjoint_rules_text(gy_text *to)
+{
+    for (size_t i = 0; i < RULES; i++)
+        gy_text_printf(to, "%s%s", i ? ", " : "", rules[i].kernel);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A node of the path is formulas, a kernel with a row in the table, a copy; else it has no adjoint. */
+#include "base/error.h"
+#include "graph/adjoint/adjoint.h"
+#include "graph/build/build_state.h"
+
+#include <string.h>
+
+const gy_access *gy_primal_access(const gy_adjoint *a, const gy_primal *p, const char *arg)
+{
+    const gantry_graph *g = a->graph;
+    const gy_node *n = &g->nodes.at[p->node];
+    for (uint32_t i = 0; i < gy_node_regions(n); i++) {
+        const gy_access *x = &g->access.at[n->access + i];
+        if (p->manifest && x->arg < (uint32_t)p->manifest->args && strcmp(p->manifest->arg[x->arg].name, arg) == 0)
+            return x;
+    }
+    return NULL;
+}
+
+const gy_scalar *gy_primal_scalar(const gy_adjoint *a, const gy_primal *p, const char *name)
+{
+    const gantry_graph *g = a->graph;
+    const gy_node *n = &g->nodes.at[p->node];
+    for (uint32_t i = 0; i < n->scalars; i++)
+        if (strcmp(p->manifest->arg[g->scalar.at[n->scalar + i].arg].name, name) == 0)
+            return &g->scalar.at[n->scalar + i];
+    return NULL;
+}
+
+static const char *const kinds[] = {
+    [GY_NODE_KERNEL] = "a kernel", [GY_NODE_LAUNCH] = "a function", [GY_NODE_HOST] = "a function",
+    [GY_NODE_COPY] = "a copy",     [GY_NODE_FILL] = "a fill",       [GY_NODE_COLLECTIVE] = "a collective",
+    [GY_NODE_WORK] = "work",
+};
+
+static gantry_status fail_kind(gy_adjoint *a, uint32_t node)
+{
+    return gy_adjoint_fail(
+        a, node,
+        "lies between weights and loss and is %s, which has no adjoint; maps, reductions, copies and "
+        "kernels of the library have one",
+        kinds[a->graph->nodes.at[node].kind]);
+}
+
+static gantry_status fail_kernel(gy_adjoint *a, uint32_t node, const char *kernel)
+{
+    gy_text known = { 0 };
+    gy_adjoint_rules_text(&known);
+    gantry_status status =
+        known.failed ? gy_fail_nomem(a->err)
+                     : gy_adjoint_fail(a, node,
+                                       "lies between weights and loss, and kernel \"%s\" has no adjoint; use maps and "
+                                       "reductions, or one of %s",
+                                       kernel, known.at);
+    gy_text_free(&known);
+    return status;
+}
+
+/* The formulas that stand for a kernel, read once. */
+static gantry_status read_rule(gy_adjoint *a, uint32_t kernel, const gy_rule *rule, const gy_maths **out)
+{
+    gy_arena *arena = &a->graph->arena;
+    if (!a->formula[kernel] && rule->formulas) {
+        gy_maths *m = gy_arena_calloc(arena, 1, sizeof *m);
+        if (!m)
+            return gy_fail_nomem(a->err);
+        m->reduces = rule->reduces;
+        GY_TRY(gy_maths_add_all(m, arena, rule->formulas, GANTRY_E_GRAPH, NULL, a->err));
+        a->formula[kernel] = m;
+    }
+    *out = a->formula[kernel];
+    return GANTRY_OK;
+}
+
+gantry_status gy_adjoint_look(gy_adjoint *a, uint32_t node, gy_primal *out)
+{
+    const gantry_graph *g = a->graph;
+    const gy_node *n = &g->nodes.at[node];
+    *out = (gy_primal){ .node = node, .id = n->id };
+    if (n->kind == GY_NODE_COPY)
+        return GANTRY_OK;
+    if (n->kernel == GY_NONE)
+        return fail_kind(a, node);
+    const gy_kernel *kernel = &g->kernels.at[n->kernel];
+    out->manifest = kernel->manifest;
+    out->maths = kernel->maths;
+    if (out->maths)
+        return GANTRY_OK;
+    out->rule = kernel->code ? NULL : gy_adjoint_rule(kernel->manifest->name);
+    return out->rule ? read_rule(a, n->kernel, out->rule, &out->maths) : fail_kernel(a, node, kernel->manifest->name);
+}
+
+/* ---- what gives something ---- */
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at += length)
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+            return true;
+    return false;
+}
+
+static bool formulas_give(const gy_adjoint *a, const gy_primal *p, const char *name)
+{
+    for (uint32_t arg = 0; arg < p->maths->args; arg++) {
+        if (strcmp(p->maths->arg[arg], name) != 0)
+            continue;
+        for (uint32_t i = 0; i < p->maths->results; i++) {
+            const gy_maths_result *r = &p->maths->result[i];
+            const gy_access *y = gy_primal_access(a, p, p->maths->arg[r->arg]);
+            if (y && gy_adjoint_is_active(a, y->buffer) && gy_maths_leads(p->maths, r->root, arg))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool gy_adjoint_gives(const gy_adjoint *a, const gy_primal *p, const gy_access *access)
+{
+    if (!p->manifest) /* a copy */
+        return true;
+    if (access->arg >= (uint32_t)p->manifest->args)
+        return false;
+    const char *name = p->manifest->arg[access->arg].name;
+    return p->maths ? formulas_give(a, p, name) : has_word(p->rule->args, name);
+}
+
+/* ---- going back ---- */
+
+void gy_adjoint_place(gy_adjoint *a, gantry_node node, uint32_t like)
+{
+    const gy_node_extra *x = gy_node_extra_of(a->graph, like);
+    const char *on = x->on;
+    const gy_expr *expr = x->on_expr; /* adding attributes moves *x */
+    if (on)
+        gantry_node_on(a->graph, node, on);
+    else if (expr)
+        gy_node_on_expr(a->graph, node, expr);
+}
+
+static gantry_status go_back_copy(gy_adjoint *a, const gy_primal *p)
+{
+    const gy_node *n = &a->graph->nodes.at[p->node];
+    gy_access x = a->graph->access.at[n->access], y = a->graph->access.at[n->access + 1];
+    gy_destination target;
+    gantry_region from = gy_adjoint_of(a, &y), to = gy_adjoint_written(a, &x, &target);
+    gantry_node node = gantry_graph_copy(a->graph, gy_adjoint_id(a, p, "from"), from, to);
+    gy_adjoint_place(a, node, p->node);
+    gy_adjoint_add_rows(a, p, "from", to, &target);
+    return gy_adjoint_built(a);
+}
+
+gantry_status gy_adjoint_go_back(gy_adjoint *a, const gy_primal *p)
+{
+    if (!p->manifest)
+        return go_back_copy(a, p);
+    return p->maths ? gy_adjoint_formulas(a, p) : p->rule->go_back(a, p);
+}

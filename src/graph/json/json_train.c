@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `train`: what training a model means. It is noted, and checked, whether or not the graph is trained. */
+#include "graph/json/json_read.h"
+
+#include "base/error.h"
+#include "graph/adjoint/adjoint.h"
+
+typedef enum key { LOSS, WEIGHTS, OPTIMIZER, RATE, SCHEDULE, MOMENTUM, BETA1, BETA2, EPSILON, DECAY, CLIP, KEYS } key;
+static const char *const keys[KEYS] = {
+    [LOSS] = "loss",         [WEIGHTS] = "weights",    [OPTIMIZER] = "optimizer", [RATE] = "learning_rate",
+    [SCHEDULE] = "schedule", [MOMENTUM] = "momentum",  [BETA1] = "beta1",         [BETA2] = "beta2",
+    [EPSILON] = "epsilon",   [DECAY] = "weight_decay", [CLIP] = "clip_norm",
+};
+
+static gantry_status read_optimizer(gy_reader *r, const gy_json_at *up, const json_t *value, gantry_train_options *o)
+{
+    enum { OPTIMIZERS = GANTRY_OPTIMIZER_ADAMW + 1 };
+    const char *words[OPTIMIZERS];
+    size_t found = 0;
+    gy_json_at at = gy_read_at(up, keys[OPTIMIZER], value);
+    if (!value)
+        return GANTRY_OK;
+    for (int i = 0; i < OPTIMIZERS; i++)
+        words[i] = gantry_optimizer_name((gantry_optimizer)i);
+    GY_TRY(gy_read_word(r, &at, keys[OPTIMIZER], words, OPTIMIZERS, &found));
+    o->optimizer = (gantry_optimizer)found;
+    return GANTRY_OK;
+}
+
+static gantry_status read_weights(gy_reader *r, const gy_json_at *up, const json_t *value, gantry_train_options *o)
+{
+    gy_json_at at = gy_read_at(up, keys[WEIGHTS], value);
+    if (!json_is_array(value))
+        return gy_read_kind(r, &at, "an array of names of buffers");
+    const char **names = gy_arena_calloc(&r->graph->arena, json_array_size(value) + 1, sizeof *names);
+    if (!names)
+        return gy_read_nomem(r);
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        gy_json_at item = gy_read_item(&at, i);
+        GY_TRY(gy_read_string(r, &item, "the name of a buffer", &names[i]));
+    }
+    o->weights = names;
+    o->weight_count = json_array_size(value);
+    return GANTRY_OK;
+}
+
+static gantry_status read_numbers(gy_reader *r, const gy_json_at *up, const json_t *const *value,
+                                  gantry_train_options *o)
+{
+    const struct {
+        key key;
+        double *to;
+    } numbers[] = {
+        { RATE, &o->learning_rate }, { MOMENTUM, &o->momentum },  { BETA1, &o->beta1 },    { BETA2, &o->beta2 },
+        { EPSILON, &o->epsilon },    { DECAY, &o->weight_decay }, { CLIP, &o->clip_norm },
+    };
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        gy_json_at at = gy_read_at(up, keys[numbers[i].key], value[numbers[i].key]);
+        if (at.value)
+            GY_TRY(gy_read_real(r, &at, numbers[i].to));
+    }
+    gy_json_at decay = gy_read_at(up, keys[DECAY], value[DECAY]);
+    if (decay.value && o->weight_decay < 0)
+        return gy_read_fail(r, &decay, "must be at least 0, not %g", o->weight_decay);
+    return GANTRY_OK;
+}
+
+static gantry_status check_needed(gy_reader *r, const gy_json_at *at, const json_t *const *value,
+                                  const gantry_train_options *o)
+{
+    if (!value[LOSS])
+        return gy_read_fail(r, at, "has no \"loss\": name the buffer of one element that training makes small");
+    if (!value[WEIGHTS])
+        return gy_read_fail(r, at, "has no \"weights\": name the buffers that are trained, in an array");
+    if (!value[RATE] && o->optimizer != GANTRY_OPTIMIZER_NONE)
+        return gy_read_fail(r, at, "has no \"learning_rate\": give a number, such as 0.001");
+    return GANTRY_OK;
+}
+
+gantry_status gy_read_train(gy_reader *r, const gy_json_at *root)
+{
+    const json_t *value[KEYS];
+    gantry_train_options o = GANTRY_TRAIN_OPTIONS_INIT;
+    gy_json_at at = gy_json_key(root, "train");
+    if (!at.value)
+        return GANTRY_OK;
+    if (!json_is_object(at.value))
+        return gy_read_kind(r, &at, "an object with \"loss\", \"weights\" and \"learning_rate\"");
+    GY_TRY(gy_read_members(r, &at, keys, KEYS, value));
+    GY_TRY(read_optimizer(r, &at, value[OPTIMIZER], &o));
+    GY_TRY(check_needed(r, &at, value, &o));
+    gy_json_at loss = gy_read_at(&at, keys[LOSS], value[LOSS]);
+    gy_json_at schedule = gy_read_at(&at, keys[SCHEDULE], value[SCHEDULE]);
+    GY_TRY(gy_read_string(r, &loss, "the name of a buffer", &o.loss));
+    GY_TRY(read_weights(r, &at, value[WEIGHTS], &o));
+    if (schedule.value)
+        GY_TRY(gy_read_string(r, &schedule, "a formula over step, such as \"min(1, step / 100)\"", &o.schedule));
+    GY_TRY(read_numbers(r, &at, value, &o));
+    gy_read_origin(r, &at);
+    gantry_status status = gy_train_note(r->graph, &o, &r->error);
+    return status ? gy_read_placed(r) : GANTRY_OK;
+}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adjoints of the library's kernels: one case a row of the table in src/graph/adjoint/kernels.c, all arguments trained at once and one by one."""
+import itertools
+import re
+import unittest
+
+from differences import buffer, compare, model, np, weigh
+from suite import ROOT
+
+INPUT = {"class": "input"}
+
+
+def cases(rng):
+    """Kernel, scalars, shapes of real arguments, whole arguments, results by argument."""
+    pairs = list(itertools.product((0, 1), (0, 1)))
+    for ta, tb in pairs:
+        yield "gemm", {"alpha": 0.7, "ta": ta, "tb": tb}, {"a": [3, 4][:: -1 if ta else 1], "b": [4, 5][:: -1 if tb else 1]}, {}, {"c": [3, 5]}
+        yield ("gemm_batched", {"alpha": -1.5, "ta": ta, "tb": tb}, {"a": [2] + [3, 4][:: -1 if ta else 1], "b": [2] + [4, 5][:: -1 if tb else 1]}, {},
+               {"c": [2, 3, 5]})
+    for kernel in ("add", "mul"):
+        yield kernel, {}, {"x": [3, 4], "y": [3, 4]}, {}, {"z": [3, 4]}
+    yield "bias_add", {}, {"x": [3, 4], "b": [4]}, {}, {"y": [3, 4]}
+    yield "bias_add", {}, {"x": [3, 2, 2], "b": [1, 2, 2]}, {}, {"y": [3, 2, 2]}
+    for kernel in ("copy", "relu", "softmax"):
+        yield kernel, {}, {"x": [3, 4]}, {}, {"y": [3, 4]}
+    yield "softmax", {"scale": 0.6, "causal": 1}, {"x": [4, 4]}, {}, {"y": [4, 4]}
+    yield "scale", {"a": -2.5}, {"x": [3, 4]}, {}, {"y": [3, 4]}
+    yield "transpose", {}, {"x": [3, 4]}, {}, {"y": [4, 3]}
+    yield "transpose", {}, {"x": [3, 4, 2]}, {}, {"y": [4, 3, 2]}
+    yield "dot", {}, {"x": [7], "y": [7]}, {}, {"out": [1]}
+    yield "reduce_sum", {}, {"x": [3, 4]}, {}, {"out": [1]}
+    yield "dropout", {"p": 0.4, "seed": 11, "first": 3}, {"x": [5, 4]}, {}, {"y": [5, 4]}
+    yield "rope", {"dim": 4, "first": 2, "length": 5, "base": 100}, {"x": [6, 8]}, {}, {"y": [6, 8]}
+    yield "rope", {"dim": 4, "sign": -1}, {"x": [3, 4]}, {}, {"y": [3, 4]}
+    yield "layernorm", {"eps": 1e-3}, {"x": [4, 6], "gain": [6], "bias": [6]}, {}, {"y": [4, 6]}
+    yield "rmsnorm", {"eps": 1e-3}, {"x": [4, 6], "gain": [6]}, {}, {"y": [4, 6]}
+    yield "embedding", {}, {"table": [5, 3]}, {"ids": rng.integers(0, 5, 7)}, {"y": [7, 3]}
+    yield "softmax_xent", {"scale": 0.3}, {"logits": [4, 5]}, {"labels": rng.integers(0, 5, 4)}, {"loss": [1]}
+    for stride, pad in ((1, 1), (2, 0)):
+        side = (6 + 2 * pad - 3) // stride + 1
+        yield "conv2d", {"stride": stride, "pad": pad}, {"x": [2, 3, 6, 6], "w": [4, 3, 3, 3]}, {}, {"y": [2, 4, side, side]}
+    for causal in (0, 1):
+        yield "attention", {"causal": causal}, {"q": [4, 5, 6], "k": [2, 5, 6], "v": [2, 5, 6]}, {}, {"y": [4, 5, 6]}
+
+
+class Kernels(unittest.TestCase):
+    def check(self, rng, kernel, scalars, reals, wholes, results, weights, twice, devices=1):
+        """`twice`: what the kernel reads is read by a map, too, so that adjoints have two inflows, in either order."""
+        buffers = {name: buffer(shape, **INPUT) for name, shape in reals.items()}
+        buffers |= {name: buffer(ids.shape, "i32", **INPUT) for name, ids in wholes.items()}
+        shapes, nodes = dict(results), []
+        args = {name: name for name in [*reals, *wholes]} | scalars
+        for name, shape in results.items():
+            buffers[name] = buffer(shape)
+        args |= {name: name for name in results}
+        nodes.append({"id": "kernel", "kernel": kernel, "args": args})
+        for name in weights if twice else ():
+            buffers[f"also_{name}"], shapes[f"also_{name}"] = buffer(reals[name]), reals[name]
+            node = {"id": f"also_{name}", "map": {"y": "x * x"}, "args": {"x": name, "y": f"also_{name}"}}
+            nodes.insert(0 if twice == "before" else len(nodes), node)
+        renamed = {"loss": "xent"} if "loss" in results else {}
+        for old, new in renamed.items():
+            buffers[new], shapes[new] = buffers.pop(old), shapes.pop(old)
+            args[old] = new
+        weigh(rng, buffers, nodes, shapes)
+        given = {name: rng.normal(size=shape) for name, shape in reals.items()}
+        others = {name: ids.astype(np.int32) for name, ids in wholes.items()} | {k: v for k, v in given.items() if k not in weights}
+        at = {name: given[name] for name in weights}
+        with self.subTest(kernel=kernel, scalars=scalars, weights=weights, twice=twice):
+            compare(self, rng, model(buffers, nodes, weights), at, others, devices=devices, directions=1)
+
+    def test_all_arguments(self):
+        rng = np.random.default_rng(1)
+        for case in cases(rng):
+            for twice in (None, "before", "behind"):
+                self.check(rng, *case, list(case[2]), twice)
+
+    def test_one_argument(self):
+        rng = np.random.default_rng(2)
+        for case in cases(rng):
+            for name in case[2]:
+                self.check(rng, *case, [name], None)
+
+    def test_table_is_whole(self):
+        """Each row of the table has a case here."""
+        text = (ROOT / "src/graph/adjoint/kernels.c").read_text()
+        rows = set(re.findall(r'^    \{ "(\w+)", ', text, re.MULTILINE))
+        self.assertGreater(len(rows), 15)
+        self.assertEqual(rows, {case[0] for case in cases(np.random.default_rng(3))})
+
+    def test_loss_of_a_kernel(self):
+        """softmax_xent gives the loss itself, in parts, on two devices."""
+        rng = np.random.default_rng(4)
+        labels = rng.integers(0, 5, 6).astype(np.int32)
+        buffers = {"x": buffer([6, 5], split=2, **INPUT), "labels": buffer([6], "i32", split=2, **INPUT), "loss": buffer([1], output=True)}
+        nodes = [{"id": f"loss{i}", "kernel": "softmax_xent",
+                  "args": {"scale": 0.5, "logits": f"x[{i}]", "labels": f"labels[{i}]", "loss": "loss"}} for i in range(2)]
+        for extra in ([], [{"id": "more", "reduce": {"s": "sum(x * x)"}, "args": {"x": "x", "s": "loss"}, "access": {"s": "sum"}}]):
+            for order in (nodes + extra, extra + nodes):
+                compare(self, rng, model(dict(buffers), order, ["x"]), {"x": rng.normal(size=(6, 5))}, {"labels": labels}, devices=2)
+
+
+if __name__ == "__main__":
+    unittest.main()

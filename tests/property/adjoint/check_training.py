@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training against NumPy in float64, written by hand: the losses of 100 steps of a small network, for each optimiser."""
+import json
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+from differences import compare, gantry, np
+from suite import ROOT
+
+BATCH, INPUTS, HIDDEN, CLASSES, STEPS = 24, 6, 8, 4, 100
+SHAPES = {"w1": (INPUTS, HIDDEN), "b1": (HIDDEN,), "w2": (HIDDEN, CLASSES), "b2": (CLASSES,)}
+
+
+def network(dtype, parts, cut, **train):
+    """tanh(x w1 + b1) w2 + b2, the mean of -log softmax, by maps and reductions; with `cut`, w1 is cut into parts."""
+    def temp(shape):
+        return {"dtype": dtype, "shape": shape, "split": parts}
+    buffers = {name: {"dtype": dtype, "shape": list(shape)} for name, shape in SHAPES.items()}
+    for weight in buffers.values():
+        weight["class"] = "input"
+    if cut:
+        buffers["w1"]["split"] = 3
+    buffers |= {"x": {"dtype": dtype, "shape": [BATCH, INPUTS], "split": parts, "class": "input"},
+                "labels": {"dtype": "i32", "shape": [BATCH, 1], "split": parts, "class": "input"},
+                "number": {"dtype": "i32", "shape": [CLASSES], "class": "const", "init": "iota"},
+                "z": temp([BATCH, HIDDEN]), "h": temp([BATCH, HIDDEN]), "y": temp([BATCH, CLASSES]), "top": temp([BATCH, 1]),
+                "total": temp([BATCH, 1]), "right": temp([BATCH, 1]), "loss": {"dtype": dtype, "shape": [1], "output": True}}
+    nodes = []
+    for i in range(parts):
+        p = f"[{i}]"
+        nodes += [
+            {"id": "fc1" + p, "kernel": "gemm", "args": {"a": "x" + p, "b": "w1", "c": "z" + p}},
+            {"id": "tanh" + p, "map": {"h": "tanh(z + b)"}, "args": {"z": "z" + p, "b": "b1", "h": "h" + p}},
+            {"id": "fc2" + p, "kernel": "gemm", "args": {"a": "h" + p, "b": "w2", "c": "y" + p}},
+            {"id": "top" + p, "reduce": {"top": "max(y + b, 1)"}, "args": {"y": "y" + p, "b": "b2", "top": "top" + p}},
+            {"id": "total" + p, "reduce": {"total": "sum(exp(y + b - top), 1)"},
+             "args": {"y": "y" + p, "b": "b2", "top": "top" + p, "total": "total" + p}},
+            {"id": "right" + p, "reduce": {"right": "sum(select(number == k, y + b, 0), 1)"},
+             "args": {"y": "y" + p, "b": "b2", "number": "number", "k": "labels" + p, "right": "right" + p}},
+            {"id": "loss" + p, "reduce": {"loss": "sum((log(total) + top - right) / n)"}, "access": {"loss": "sum"},
+             "args": {"total": "total" + p, "top": "top" + p, "right": "right" + p, "n": BATCH, "loss": "loss"}}]
+    return {"gantry": 1, "name": "network", "params": {"warm": 7, "rate": 3}, "buffers": buffers, "nodes": nodes,
+            "train": {"loss": "loss", "weights": ["w*", "b1", "b2"], **train}}
+
+
+def gradients(w, x, labels):
+    """The loss, and its gradient by each weight: written by hand."""
+    h = np.tanh(x @ w["w1"] + w["b1"])
+    y = h @ w["w2"] + w["b2"]
+    e = np.exp(y - y.max(1, keepdims=True))
+    p = e / e.sum(1, keepdims=True)
+    right = np.eye(CLASSES)[labels[:, 0]]
+    loss = -np.mean(np.log(np.sum(p * right, 1)))
+    dy = (p - right) / len(x)
+    dz = (dy @ w["w2"].T) * (1 - h * h)
+    return loss, {"w1": x.T @ dz, "b1": dz.sum(0), "w2": h.T @ dy, "b2": dy.sum(0)}
+
+
+def by_hand(w, x, labels, optimizer, learning_rate, schedule=lambda t: 1.0, momentum=0.9, beta1=0.9, beta2=0.999, epsilon=1e-8, decay=0.0,
+            clip=0.0):
+    w = {name: value.astype(np.float64) for name, value in w.items()}
+    m, v = ({name: np.zeros_like(value) for name, value in w.items()} for _ in range(2))
+    losses = []
+    for t in range(1, STEPS + 1):
+        loss, g = gradients(w, x, labels)
+        losses.append(loss)
+        rate = learning_rate * schedule(t)
+        if clip:
+            norm = np.sqrt(sum(np.sum(a * a) for a in g.values()))
+            g = {name: a * min(1.0, clip / norm) for name, a in g.items()}
+        for name in w:
+            a = g[name] + (decay * w[name] if optimizer != "adamw" else 0)
+            if optimizer == "sgd":
+                w[name] = w[name] - rate * a
+            elif optimizer == "momentum":
+                m[name] = momentum * m[name] + a
+                w[name] = w[name] - rate * m[name]
+            else:
+                m[name] = beta1 * m[name] + (1 - beta1) * a
+                v[name] = beta2 * v[name] + (1 - beta2) * a * a
+                step = m[name] / (1 - beta1 ** t) / (np.sqrt(v[name] / (1 - beta2 ** t)) + epsilon)
+                w[name] = w[name] * (1 - rate * decay) - rate * step if optimizer == "adamw" else w[name] - rate * step
+    return np.array(losses)
+
+
+CASES = [
+    ({"optimizer": "sgd", "learning_rate": 0.5}, {}),
+    ({"optimizer": "sgd", "learning_rate": 0.5, "weight_decay": 0.02, "clip_norm": 0.3}, {"decay": 0.02, "clip": 0.3}),
+    ({"optimizer": "momentum", "learning_rate": 0.1}, {}),
+    ({"optimizer": "momentum", "learning_rate": 0.1, "momentum": 0.5, "schedule": "min(1, step / warm)"},
+     {"momentum": 0.5, "schedule": lambda t: min(1, t / 7)}),
+    ({"optimizer": "adam", "learning_rate": 0.02}, {}),
+    ({"optimizer": "adam", "learning_rate": 0.02, "beta1": 0.8, "beta2": 0.95, "epsilon": 1e-3, "weight_decay": 0.1, "clip_norm": 0.2},
+     {"beta1": 0.8, "beta2": 0.95, "epsilon": 1e-3, "decay": 0.1, "clip": 0.2}),
+    ({"optimizer": "adamw", "learning_rate": 0.02}, {"decay": 0.01}),
+    ({"optimizer": "adamw", "learning_rate": "0.1 / 5", "weight_decay": 0.3, "schedule": "0.5 + 0.5 * cos(step / 100 * rate)"},
+     {"decay": 0.3, "schedule": lambda t: 0.5 + 0.5 * np.cos(t / 100 * 3)}),
+]
+
+
+def data():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(BATCH, INPUTS))
+    labels = rng.integers(0, CLASSES, (BATCH, 1)).astype(np.int32)
+    return x, labels, {name: rng.normal(size=shape) * 0.5 for name, shape in SHAPES.items()}
+
+
+def losses(text, devices, given, fuse=True):
+    run = gantry.parse(text, train=True, fuse=fuse).schedule(devices, effort=0).run(backend="host")
+    return np.array([float(run(**given)["loss"][0]) if t == 0 else float(run()["loss"][0]) for t in range(STEPS)])
+
+
+class Training(unittest.TestCase):
+    def check(self, dtype, parts, devices, most, cut=False, fuse=True):
+        x, labels, w = data()
+        numpy = np.float64 if dtype == "f64" else np.float32
+        given = {"x": x.astype(numpy), "labels": labels} | {name: value.astype(numpy) for name, value in w.items()}
+        for train, hand in CASES:
+            with self.subTest(train=train, dtype=dtype, devices=devices):
+                rate = 0.02 if isinstance(train["learning_rate"], str) else train["learning_rate"]
+                wanted = by_hand(given and {name: given[name] for name in SHAPES}, given["x"].astype(np.float64), labels, train["optimizer"],
+                                 rate, **hand)
+                seen = losses(network(dtype, parts, cut, **train), devices, given, fuse)
+                np.testing.assert_allclose(seen, wanted, rtol=most, atol=most)
+                self.assertLess(seen[-1], seen[0] / 1.2)
+
+    def test_float64(self):
+        self.check("f64", 1, 1, 1e-9)
+
+    def test_float64_on_two_devices(self):
+        self.check("f64", 2, 2, 1e-9)
+
+    def test_weights_in_parts(self):
+        self.check("f64", 2, 2, 1e-9, cut=True)
+
+    def test_without_fusing(self):
+        self.check("f64", 1, 1, 1e-9, fuse=False)
+
+    def test_float32(self):
+        """As near as f32 is."""
+        self.check("f32", 2, 2, 1e-5)
+
+    def test_graph_that_was_made(self):
+        """Its normal form is read again, says nothing of training, and gives the same losses."""
+        x, labels, w = data()
+        text = network("f64", 2, False, **CASES[-1][0])
+        graph = gantry.parse(text, train=True)
+        made = json.loads(graph.json())
+        self.assertNotIn("train", made)
+        again = gantry.parse(made)
+        self.assertEqual(again.json(), graph.json())
+        run = again.schedule(2, effort=0).run(backend="host")
+        given = {"x": x, "labels": labels} | w
+        seen = [float(run(**given)["loss"][0]) if t == 0 else float(run()["loss"][0]) for t in range(5)]
+        np.testing.assert_array_equal(seen, losses(text, 2, given)[:5])
+
+    def test_graph_that_is_not_trained(self):
+        """It keeps the key, in its normal form too, and computes the loss alone."""
+        text = network("f64", 1, False, **CASES[3][0])
+        graph = gantry.parse(text)
+        self.assertEqual(gantry.parse(graph.json()).json(), graph.json())
+        train = json.loads(graph.json())["train"]
+        self.assertEqual({key: train[key] for key in text["train"]}, text["train"])
+        self.assertEqual(len(json.loads(graph.json())["nodes"]), len(text["nodes"]))
+
+    def test_gradients_of_the_models(self):
+        """Those of the repository in float64, small, with every weight given, against finite differences."""
+        rng = np.random.default_rng(2)
+        sizes = {"mlp": {"batch": 6, "inputs": 5, "hidden": 7}, "cnn": {"batch": 4, "side": 8, "channels1": 3, "channels2": 2},
+                 "gpt": {"tokens": 5, "dim": 4, "heads": 2, "words": 7}}
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(ROOT / "graphs/models", folder, dirs_exist_ok=True)
+            for path in sorted(pathlib.Path(folder).rglob("*.json")):
+                path.write_text(path.read_text().replace('"f32"', '"f64"'))
+            for path in sorted(pathlib.Path(folder).glob("*.json")):
+                text = json.loads(path.read_text())
+                text["params"] |= sizes[path.stem]
+                text["train"] |= {"optimizer": "none"}
+                shapes = {info.name.removesuffix(".grad"): info.shape
+                          for info in gantry.parse(text, folder=folder, devices=2, train=True).infos.values() if info.name.endswith(".grad") and info.output}
+                for name in shapes:
+                    text["buffers"][name].pop("init")
+                    text["buffers"][name]["class"] = "input"
+                self.assertGreaterEqual(len(shapes), 4)
+                at = {name: rng.normal(size=shape) * 0.4 + ("gain" in name) for name, shape in shapes.items()}
+                with self.subTest(model=path.stem):
+                    compare(self, rng, text, at, devices=2, folder=folder)
+
+    def test_models_of_the_repository(self):
+        """They learn what they are given."""
+        models = sorted((ROOT / "graphs/models").glob("*.json"))
+        self.assertGreater(len(models), 0)
+        for path in models:
+            run = gantry.load(path, train=True, devices=2).schedule(2, effort=0).run(backend="host")
+            seen = [float(run()["loss"][0]) for _ in range(12)]
+            self.assertLess(seen[-1], 0.9 * seen[0], f"{path}: {seen}")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -117,24 +117,30 @@ def processes_of(text):
 
 
 def check_interrupts(r, root):
-    """A signal to one rank, while the others wait for it or compute, ends all, and nothing is written. Who was interrupted says so;
+    """A signal to one rank ends all, and nothing is written: while the other computes, and while it is stopped, so that messages do not end. Who was interrupted says so;
     so may others, since Open MPI ends them by a signal, too."""
     graph = r.folder / "long.json"
     shutil.copy(root / "graphs/jacobi.json", graph)
     words = ["run", graph, "--devices", 2, "--param", "n=16", "--param", "steps=20", "--iterations", 100000000, "--output", f"u={r.folder}/cut.npy"]
-    for rank in (0, 1):
+    for stopped, rank in ((None, 0), (0, 1)):
         child = subprocess.Popen([*map(str, [*r.launch, "-n", 2, r.gantry, *words])], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             begun = time.monotonic()
             while len(processes_of(str(graph))) < 2 and time.monotonic() < begun + 60:
                 time.sleep(0.05)
             time.sleep(2)  # they run by then; if they do not, the message differs
+            if stopped is not None:
+                os.kill(processes_of(str(graph))[stopped], signal.SIGSTOP)
+                time.sleep(0.5)
             os.kill(processes_of(str(graph))[rank], signal.SIGINT)
             _, errors = child.communicate(timeout=60)
         finally:
             child.kill()
         told = re.findall(r"gantry run: rank \d was interrupted, so all processes end", errors)
         assert child.returncode != 0 and told, f"exit {child.returncode}:\n{errors}"
+        begun = time.monotonic()
+        while processes_of(str(graph)) and time.monotonic() < begun + 20:  # who was killed may not be gone yet
+            time.sleep(0.05)
         assert not processes_of(str(graph)) and not (r.folder / "cut.npy").exists()
 
 

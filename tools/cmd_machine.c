@@ -32,6 +32,8 @@ static int print_devices(const gantry_machine *machine)
                bytes_text(reserved, (double)m.reserved), d.bandwidth_gbs, time_text(launch, d.launch_us));
         if (d.signal_us > 0)
             printf(", signal %s", time_text(launch, d.signal_us));
+        if (gantry_machine_rank_count(machine) > 1)
+            printf(", rank %d", d.rank);
         putchar('\n');
     }
     return EXIT_FINE;
@@ -109,16 +111,36 @@ static int report(const gantry_machine *machine, const options *o, const known_c
 /* "show", a file, or the name of a machine that comes with Gantry: a word that is none of them may be misspelt. */
 static int find_file(const char *word, options *with, char **owned)
 {
-    const char *const words[] = { "show", "calibrate", "cluster" };
+    const char *const words[] = { "show", "calibrate", "cluster", "join" };
     char near[64];
     if (strcmp(word, "show") == 0)
         return EXIT_FINE;
-    if (strcmp(word, "-") != 0 && access(word, F_OK) != 0 && *near_miss(near, sizeof near, word, words, 3)) {
+    if (strcmp(word, "-") != 0 && access(word, F_OK) != 0 && *near_miss(near, sizeof near, word, words, 4)) {
         complain("gantry machine: no file \"%s\"%s\n", word, near);
         return EXIT_USAGE;
     }
     with->machine = word;
     return find_data(&with->machine, owned, "machine", "machines");
+}
+
+/* Words and options that go with one kind of machine only. */
+static int check_words(const options *o, const char *word)
+{
+    bool join = strcmp(word, "join") == 0, cluster = strcmp(word, "cluster") == 0;
+    if (!cluster && (o->islands || o->rails || o->nic > 0)) {
+        complain("gantry machine: --islands, --rails and --nic go with \"cluster\", not with \"%s\"\n", word);
+        return EXIT_USAGE;
+    }
+    if (!join && o->link) {
+        complain("gantry machine: --link goes with \"join\", not with \"%s\"\n", word);
+        return EXIT_USAGE;
+    }
+    if (!join && o->positional.count > 1) {
+        complain("gantry machine: \"%s\" is one word too many; only \"join\" takes several files\n",
+                 o->positional.at[1]);
+        return EXIT_USAGE;
+    }
+    return EXIT_FINE;
 }
 
 static int run(const options *o)
@@ -128,15 +150,13 @@ static int run(const options *o)
     known_computer k = { 0 };
     char *owned = NULL;
     const char *word = o->positional.count ? o->positional.at[0] : "show";
-    bool measure = strcmp(word, "calibrate") == 0;
-    if (strcmp(word, "cluster") == 0)
-        return write_cluster(o);
-    if (o->islands || o->rails || o->nic > 0) {
-        complain("gantry machine: --islands, --rails and --nic go with \"cluster\", not with \"%s\"\n", word);
-        return EXIT_USAGE;
-    }
-    int code = measure ? calibrate_machine(&machine, o) : find_file(word, &with, &owned);
-    if (!code && !measure)
+    bool measure = strcmp(word, "calibrate") == 0, join = strcmp(word, "join") == 0;
+    int code = check_words(o, word);
+    if (code || strcmp(word, "cluster") == 0)
+        return code ? code : write_cluster(o);
+    if (measure || join)
+        code = measure ? calibrate_machine(&machine, o) : join_machines(&machine, o);
+    else if (!(code = find_file(word, &with, &owned)))
         code = load_machine(&machine, &with, NULL, &k);
     if (!code && measure)
         keep_machine(machine, o);
@@ -150,16 +170,17 @@ static int run(const options *o)
 
 const command command_machine = {
     "machine",
-    "[show|calibrate|cluster|FILE]",
+    "[show|calibrate|cluster|join FILE...|FILE]",
     "shows this computer or a machine file: devices, memories, what copies cost, back ends; measures its GPUs; or "
-    "writes a file of many",
+    "writes a file of many, or of several that are joined",
     0,
-    1,
-    "devices seconds islands rails nic out json",
+    4097,
+    "devices spread seconds islands rails nic link out json",
     "  gantry machine\n  gantry machine dgx1-v100\n  gantry machine show --devices 4 -o "
     "host-4.json\n  gantry machine calibrate -o this.json              measures GPUs and links, in less than a "
     "minute\n"
     "  gantry machine calibrate                           the same, kept for this user's runs and schedules\n"
-    "  gantry machine cluster --islands 8x8 -o 64.json    64 GPUs in 8 islands, to plan for\n",
+    "  gantry machine cluster --islands 8x8 -o 64.json    64 GPUs in 8 islands, to plan for\n"
+    "  gantry machine join a.json b.json --link latency_us=2,GBps=12.5 -o ab.json    two computers, as ranks 0 and 1\n",
     run
 };

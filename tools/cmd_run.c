@@ -86,6 +86,7 @@ int open_run(session *s, gantry_run **run, gantry_schedule *schedule, const char
     gantry_run_options ro = run_options(s);
     ro.backend = backend;
     ro.check = checking;
+    ro.network = s->ranks.network;
     progress_stage("preparing the run");
     gantry_status status = gantry_run_new(run, schedule, &ro, &err);
     progress_clear();
@@ -298,7 +299,7 @@ static int run_and_write(session *s)
     int code = run_iterations(s);
     progress_clear();
     bool interrupted = code && code == interrupt_code();
-    if (interrupted)
+    if (interrupted && !s->ranks.network) /* else leave_ranks ends all */
         code = end_interrupted(s);
     else if (!code)
         code = write_results(s);
@@ -315,15 +316,18 @@ static int carry_out(session *s)
         code = run_and_write(s);
     if (!code && (s->o->json || !s->o->quiet))
         code = report_run(s);
-    if (!code && !interrupt_code())
+    if (!code && !interrupt_code() && !s->ranks.network)
         learn(s);
     return code;
 }
 
 static int run(const options *o)
 {
-    session s = { .o = o };
-    int code = prepare(&s);
+    options mine = *o;
+    session s = { .o = &mine };
+    int code = join_ranks(&s.ranks, &mine);
+    if (!code)
+        code = prepare(&s);
     if (!code)
         code = carry_out(&s);
     known_free(&s.known);
@@ -334,7 +338,7 @@ static int run(const options *o)
     gantry_schedule_free(s.single);
     gantry_schedule_free(s.schedule);
     gantry_graph_free(s.graph);
-    return code;
+    return leave_ranks(&s.ranks, code);
 }
 
 const command command_run = {
@@ -343,7 +347,8 @@ const command command_run = {
     "runs a graph on the devices of this machine, or on virtual devices of its CPU",
     1,
     1,
-    "param limits input output show machine devices backend schedule policy effort seed optimal objective in-flight "
+    "param limits input output show machine devices spread backend schedule policy effort seed optimal objective "
+    "in-flight "
     "unroll "
     "phase max-memory "
     "spill balance "

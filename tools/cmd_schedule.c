@@ -60,7 +60,8 @@ const command command_schedule = {
     "places, orders and packs a graph on a machine; predicts and draws it; needs no GPU",
     1,
     1,
-    "param limits input machine devices policy effort seed optimal objective in-flight unroll phase max-memory spill "
+    "param limits input machine devices spread policy effort seed optimal objective in-flight unroll phase max-memory "
+    "spill "
     "balance replay explain "
     "output-schedule dot "
     "svg html trace allow-code no-fuse quiet verbose json",

@@ -24,14 +24,15 @@ typedef struct string_list {
 typedef struct options {
     string_list positional, params, inputs, outputs, shows;
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
-        *explain, *weak, *islands, *node, *cluster, *root;
+        *explain, *weak, *islands, *link, *node, *cluster, *root;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
     int64_t steps, every; /* of gantry train */
-    int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, series, max_nodes;
+    int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, series, max_nodes,
+        spread, processes;                              /* processes: not an option, see ranks/ranks.c */
     double time_unit, bandwidth, seconds, nic, timeout; /* 0: not given */
     const char *calibrate;                              /* the machine file to write */
     const char *write_graph;
-    bool json, allow_code, no_fuse, check, compare, profile, optimal, quiet, verbose, help;
+    bool json, allow_code, no_fuse, check, compare, profile, optimal, ranks, quiet, verbose, help;
     char *data[2]; /* paths that names of a graph and a machine stand for */
     bool train;    /* the graph gets its backward pass and its optimiser */
 } options;
@@ -119,6 +120,8 @@ int print_json(json_t *object); /* takes the reference */
 int calibrate_machine(gantry_machine **machine, const options *o);
 /* cluster.c: the file of a machine of many GPUs in islands. */
 int write_cluster(const options *o);
+/* join.c: one machine of the files behind the word "join". */
+int join_machines(gantry_machine **machine, const options *o);
 /* Keeps it for this user's runs and schedules, unless it goes to a file or is of some of the GPUs; says so. */
 void keep_machine(const gantry_machine *machine, const options *o);
 

@@ -123,6 +123,25 @@ static gantry_status base_machine(gantry_machine **machine, const options *o, co
     return detect(machine, k, err);
 }
 
+/* Deals the devices out, if the options say so. */
+static int spread_machine(gantry_machine **machine, const options *o)
+{
+    gantry_error err;
+    gantry_machine *whole = *machine;
+    int64_t ranks = o->spread, devices = (int64_t)gantry_machine_worker_count(whole);
+    if (!ranks && o->processes > 1 && gantry_machine_rank_count(whole) == 1)
+        ranks = o->processes < devices ? o->processes : devices;
+    if (!ranks)
+        return EXIT_FINE;
+    *machine = NULL;
+    gantry_status status = gantry_machine_spread(machine, whole, (size_t)ranks, &err);
+    gantry_machine_free(whole);
+    if (!status)
+        return EXIT_FINE;
+    complain("--spread: ");
+    return fail(&err);
+}
+
 int load_machine(gantry_machine **machine, const options *o, const gantry_graph *graph, known_computer *k)
 {
     gantry_error err;
@@ -132,12 +151,12 @@ int load_machine(gantry_machine **machine, const options *o, const gantry_graph 
         return fail_reading(&err);
     if (!o->devices || is_virtual) {
         *machine = whole;
-        return EXIT_FINE;
+        return spread_machine(machine, o);
     }
     gantry_status status = gantry_machine_select(machine, whole, o->devices, &err);
     gantry_machine_free(whole);
     if (!status)
-        return EXIT_FINE;
+        return spread_machine(machine, o);
     complain("--devices: ");
     return fail(&err);
 }

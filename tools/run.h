@@ -6,8 +6,16 @@
 #include "command.h"
 #include <stdio.h>
 
+/* This process as one of several. */
+typedef struct ranks {
+    gantry_network *network; /* NULL: there is one process */
+    FILE *said;              /* of ranks above 0: what went to standard error, and where that goes when it is told */
+    int errors;
+} ranks;
+
 typedef struct session {
     const options *o;
+    ranks ranks;
     gantry_graph *graph;
     gantry_schedule *schedule;
     known_computer known; /* of this computer, where it was scheduled for */
@@ -44,6 +52,10 @@ int no_buffer(const session *s, const char *option, const char *text, const char
 /* Output `i` of the command line is no buffer, and goes to no file, that one before it has. */
 int check_outputs_differ(const session *s, size_t i);
 
+/* ranks/ranks.c: options become those of this process; `code` of the session is told, and is that of all processes
+ * where it is not 0. */
+int join_ranks(ranks *r, options *o);
+int leave_ranks(ranks *r, int code);
 /* run_outputs.c: what became of the outputs. The file of one that is to be written there, NULL: none. */
 const char *output_file(const session *s, uint32_t output);
 /* Before anything runs: that outputs can be what the ends of their files' names say, and what --show names be drawn. */

@@ -33,6 +33,28 @@ GANTRY_MUST_USE gantry_status gantry_machine_save(const gantry_machine *machine,
  *  A CPU device that shares the host memory is kept beside GPUs. */
 GANTRY_MUST_USE gantry_status gantry_machine_select(gantry_machine **machine, const gantry_machine *from,
                                                     const char *devices, gantry_error *err);
+
+/** The network between computers that are joined: full duplex, so each computer sends and gets at this rate at once. */
+typedef struct gantry_join_options {
+    size_t struct_size;
+    double latency_us; /* of one message, >= 0 */
+    double gbs;        /* 10^9 bytes per second, each way; > 0 where there are several nodes */
+} gantry_join_options;
+#define GANTRY_JOIN_OPTIONS_INIT                                                                                       \
+    {                                                                                                                  \
+        sizeof(gantry_join_options), 0, 0                                                                              \
+    }
+/** One machine of several: node i has rank i, and its ids begin with "r<i>.". Memories of two ranks reach each other
+ *  over the network; those of GPUs through the host memories of both. Measured times of collectives are left out unless
+ *  there is one node; of kernels, those of the first node that has such. `nodes` are yours. E_INVALID: a node is of
+ *  several ranks already, the nodes differ in `contention`, or an option makes no sense. */
+GANTRY_MUST_USE gantry_status gantry_machine_join(gantry_machine **machine, const gantry_machine *const *nodes,
+                                                  size_t count, const gantry_join_options *options, gantry_error *err);
+/** The same machine with its devices dealt out to so many processes, in order: the schedule stays as it is, and says
+ *  which process carries out what. E_INVALID: there are fewer devices than `ranks`, or two of different ranks share a
+ *  memory. */
+GANTRY_MUST_USE gantry_status gantry_machine_spread(gantry_machine **machine, const gantry_machine *from, size_t ranks,
+                                                    gantry_error *err);
 /** 1: the machine has figures that were measured, and says so (`calibration` in its file); 0: it has none. */
 GANTRY_API int gantry_machine_has_calibration(const gantry_machine *machine);
 /** Compares the computer that `machine` was calibrated on, by what its file says, with `here`, a machine as detected
@@ -83,6 +105,8 @@ GANTRY_API size_t gantry_machine_device_count(const gantry_machine *machine);
 /** Devices that nodes are placed on, which come first: all but those whose use is "host". Expressions of a graph call
  *  that number `devices`. */
 GANTRY_API size_t gantry_machine_worker_count(const gantry_machine *machine);
+/** Processes over which the devices are spread: 1 for a single computer. */
+GANTRY_API size_t gantry_machine_rank_count(const gantry_machine *machine);
 GANTRY_API size_t gantry_machine_memory_count(const gantry_machine *machine);
 
 typedef struct gantry_device_info {
@@ -93,10 +117,12 @@ typedef struct gantry_device_info {
     int32_t lanes, copy_engines;
     double bandwidth_gbs, launch_us;
     double signal_us; /* from the end of an op to what waited for it on another device, or on another engine of it */
+    int32_t rank;     /* of its memory */
+    int32_t reserved; /* 0 */
 } gantry_device_info;
 #define GANTRY_DEVICE_INFO_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_device_info), NULL, NULL, 0, 0, 0, 0, 0, 0, 0                                                    \
+        sizeof(gantry_device_info), NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0                                              \
     }
 GANTRY_MUST_USE gantry_status gantry_machine_device(const gantry_machine *machine, size_t device,
                                                     gantry_device_info *info, gantry_error *err);
@@ -105,10 +131,11 @@ typedef struct gantry_memory_info {
     size_t struct_size;
     const char *id;
     uint64_t capacity, reserved; /* bytes */
+    int64_t rank;                /* the process that has it, from 0 */
 } gantry_memory_info;
 #define GANTRY_MEMORY_INFO_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_memory_info), NULL, 0, 0                                                                         \
+        sizeof(gantry_memory_info), NULL, 0, 0, 0                                                                      \
     }
 GANTRY_MUST_USE gantry_status gantry_machine_memory(const gantry_machine *machine, size_t memory,
                                                     gantry_memory_info *info, gantry_error *err);

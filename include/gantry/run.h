@@ -33,6 +33,24 @@ extern "C" {
 
 typedef struct gantry_run gantry_run;
 
+/** Processes that a launcher of MPI (mpirun of MPICH or Open MPI) started together, this one among them. */
+typedef struct gantry_network gantry_network;
+/** Joins the others; once a process. `*network` is NULL, and that is no error, where no launcher started this process,
+ *  or it is alone. E_DEVICE: there is no module for the launcher's MPI (gantry-mpi-mpich.so, gantry-mpi-openmpi.so).
+ *  E_UNSUPPORTED: the program has begun MPI by itself, for one thread. */
+GANTRY_MUST_USE gantry_status gantry_network_open(gantry_network **network, gantry_error *err);
+/** Of NULL: rank 0 of 1. */
+GANTRY_API int32_t gantry_network_rank(const gantry_network *network);
+GANTRY_API int32_t gantry_network_ranks(const gantry_network *network);
+/** 1: all processes have made a run of the same schedule, or have learnt that they cannot. */
+GANTRY_API int gantry_network_has_begun(const gantry_network *network);
+/** This process will make no run, since something failed. All processes come to know it, and none makes one. 1: this
+ *  is the process that should say what failed; 0: another one does. */
+GANTRY_API int gantry_network_give_up(gantry_network *network);
+/** Ends all processes at once, this one too, unless `network` is NULL. */
+GANTRY_API void gantry_network_abort(gantry_network *network, int code);
+/** Leaves. All processes call it, when their runs are freed. */
+GANTRY_API void gantry_network_free(gantry_network *network);
 /** The progress of a run, for gantry_run_options.progress. */
 typedef struct gantry_run_progress {
     size_t struct_size;          /* the library's */
@@ -63,10 +81,15 @@ typedef struct gantry_run_options {
     double timeout_us; /* a start in which nothing ends for so long is given up (E_TIMEOUT), whatever it is at; at least
                           0. 0: 10 s, or 20 times what was predicted, and only ops on GPUs and ops that wait for others
                           are watched, while functions on the host may take as long as they like */
+    gantry_network *network; /* NULL: this process carries everything out. Else its part, by the rank that the machine
+                                gives memories: all processes make the run, of the same schedule (E_INVALID: it is not),
+                                bind and start alike. Inputs are those of rank 0, and outputs are there. A start
+                                that fails, is given up or is cancelled leaves others waiting: whoever it fails for
+                                ends all (gantry_network_abort). Back end "host" only */
 } gantry_run_options;
 #define GANTRY_RUN_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0                                              \
+        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL                                        \
     }
 
 /** Builds everything that starts need. The schedule must have its graph (made from one, or attached). */
@@ -134,7 +157,8 @@ GANTRY_MUST_USE gantry_status gantry_run_repeat(gantry_run *run, uint64_t starts
  * bound to. gantry_run_info says how many starts are complete. Outputs that a start had completed before it was
  * cancelled are there (gantry_run_output, gantry_run_save) once it has been waited for; for others these return
  * E_CANCELED, and their memory holds anything. On GPUs, and of schedules with phases, a start that was cancelled has
- * completed none.
+ * completed none. With a network (gantry_run_options) only this process stops, and the others wait for it in vain: end
+ * all by gantry_network_abort then.
  */
 GANTRY_API void gantry_run_cancel(gantry_run *run);
 

@@ -107,6 +107,25 @@ GANTRY_MUST_USE gantry_status gantry_schedule_summarize(const gantry_schedule *s
                                                         gantry_schedule_summary *summary, gantry_error *err);
 /** Peak bytes of a memory of the schedule's machine; 0 past the last. */
 GANTRY_API uint64_t gantry_schedule_peak_bytes(const gantry_schedule *schedule, size_t memory);
+/** The part of one process in a start of a schedule whose machine has several ranks. */
+typedef struct gantry_rank_info {
+    size_t struct_size;
+    uint64_t ops;             /* that run there; those of several ranks count where their first device is */
+    uint64_t sends, receives; /* messages from and to other ranks */
+    uint64_t sent_bytes, received_bytes;
+    uint64_t memory_bytes; /* of all its memories, at most */
+} gantry_rank_info;
+#define GANTRY_RANK_INFO_INIT                                                                                          \
+    {                                                                                                                  \
+        sizeof(gantry_rank_info), 0, 0, 0, 0, 0, 0                                                                     \
+    }
+/** E_INVALID: the machine has no such rank (gantry_machine_rank_count). */
+GANTRY_MUST_USE gantry_status gantry_schedule_rank(const gantry_schedule *schedule, size_t rank, gantry_rank_info *info,
+                                                   gantry_error *err);
+/** Proves that the parts of all ranks carry the schedule out together: messages match in size and order, each rank
+ *  waits for what has to end first, and no speed of ranks or of the network leads to a deadlock, also where every send
+ *  waits for its receiver. The schedule itself has passed gantry_schedule_check. E_SCHEDULE: "rule ranks: ...". */
+GANTRY_MUST_USE gantry_status gantry_schedule_check_ranks(const gantry_schedule *schedule, gantry_error *err);
 /** The schedule's machine and policy; borrowed. */
 GANTRY_API const gantry_machine *gantry_schedule_machine(const gantry_schedule *schedule);
 GANTRY_API const char *gantry_schedule_policy(const gantry_schedule *schedule);

@@ -132,6 +132,14 @@ uint32_t gy_machine_find_device(const gantry_machine *m, const char *id)
     return GY_MACHINE_NONE;
 }
 
+uint32_t gy_machine_ranks(const gantry_machine *m)
+{
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < m->memories; i++)
+        last = m->memory[i].rank > last ? m->memory[i].rank : last;
+    return last + 1;
+}
+
 uint32_t gy_machine_workers(const gantry_machine *m)
 {
     uint32_t n = 0;
@@ -164,6 +172,11 @@ size_t gantry_machine_worker_count(const gantry_machine *machine)
     return machine ? gy_machine_workers(machine) : 0;
 }
 
+size_t gantry_machine_rank_count(const gantry_machine *machine)
+{
+    return machine ? gy_machine_ranks(machine) : 0;
+}
+
 size_t gantry_machine_memory_count(const gantry_machine *machine)
 {
     return machine ? machine->memories : 0;
@@ -193,7 +206,9 @@ gantry_status gantry_machine_device(const gantry_machine *machine, size_t device
                                 (int32_t)d->copy_engines,
                                 d->bandwidth_gbs,
                                 gy_ticks_to_us(d->launch),
-                                gy_ticks_to_us(d->signal) };
+                                gy_ticks_to_us(d->signal),
+                                (int32_t)gy_device_rank(machine, (uint32_t)device),
+                                0 };
     gy_struct_write(info, &full, sizeof full);
     return GANTRY_OK;
 }
@@ -205,7 +220,7 @@ gantry_status gantry_machine_memory(const gantry_machine *machine, size_t memory
     GY_TRY(gy_struct_check(info, sizeof *info, "gantry_memory_info", err));
     GY_TRY(check_query(machine, memory, gantry_machine_memory_count(machine), "memory", err));
     const gy_memory *y = &machine->memory[memory];
-    gantry_memory_info full = { sizeof full, y->id, y->capacity, y->reserved };
+    gantry_memory_info full = { sizeof full, y->id, y->capacity, y->reserved, y->rank };
     gy_struct_write(info, &full, sizeof full);
     return GANTRY_OK;
 }

@@ -32,6 +32,7 @@ typedef struct gy_memory {
     bool host, pinned;           /* pinned: page-locked, so that copies to and from it run at full speed */
     int numa;                    /* NUMA node, or -1 */
     gy_ticks signal;             /* of the devices that work in it, the slowest to tell: gy_machine_signals */
+    uint32_t rank; /* of the process that has it, and whose devices work in it: 0 .. gy_machine_ranks - 1 */
 } gy_memory;
 
 typedef struct gy_device {
@@ -205,6 +206,13 @@ gantry_machine *gy_machine_ref(const gantry_machine *m);
 /* Index by id; GY_MACHINE_NONE if there is none. */
 uint32_t gy_machine_find_memory(const gantry_machine *m, const char *id);
 uint32_t gy_machine_find_device(const gantry_machine *m, const char *id);
+/* How many processes it takes to have all memories: 1 for one computer. Memory 0 has rank 0, and each other rank has a
+ * device that is not host_only. */
+uint32_t gy_machine_ranks(const gantry_machine *m);
+static inline uint32_t gy_device_rank(const gantry_machine *m, uint32_t device)
+{
+    return m->memory[m->device[device].memory].rank;
+}
 /* Devices that are not host_only: they are devices 0 .. n-1. Never 0. */
 uint32_t gy_machine_workers(const gantry_machine *m);
 /* Devices that a count of devices counts (gantry_machine_select): a CPU beside GPUs is none. */

@@ -106,17 +106,20 @@ static gantry_status read_capacity(gy_machine_reader *r, const gy_json_at *at, g
 
 static gantry_status read_memory(gy_machine_reader *r, const gy_json_at *at, uint32_t index)
 {
-    static const char *const keys[] = { "id", "capacity", "reserved", "pinned", "numa" };
+    static const char *const keys[] = { "id", "capacity", "reserved", "pinned", "numa", "rank" };
     gy_memory *y = &r->m->memory[index];
     gantry_status status = gy_machine_object(r->err, at, "a memory", keys, GY_COUNT(keys));
     if (status || (status = read_id(r, at, gy_machine_find_memory, &y->id)) || (status = read_capacity(r, at, y)))
         return status;
-    int64_t numa = -1;
+    int64_t numa = -1, rank = 0;
     y->host = index == 0;
     status = gy_json_bool(at, "pinned", false, &y->pinned, GANTRY_E_MACHINE, r->err);
     if (!status)
         status = gy_json_int(at, "numa", false, -1, 0, INT32_MAX, &numa, GANTRY_E_MACHINE, r->err);
+    if (!status)
+        status = gy_json_int(at, "rank", false, 0, 0, GY_MOST_MEMORIES - 1, &rank, GANTRY_E_MACHINE, r->err);
     y->numa = (int)numa;
+    y->rank = (uint32_t)rank;
     return status;
 }
 
@@ -242,6 +245,46 @@ static gantry_status read_device(gy_machine_reader *r, const gy_json_at *at, uin
     return read_speeds(r, at, d);
 }
 
+/* ---- ranks ---- */
+
+/* The memory that says that there are ranks as high as this. */
+static gy_json_at rank_at(const gantry_machine *m, const gy_json_at *memories, gy_json_at *memory, uint32_t ranks)
+{
+    uint32_t i = 0;
+    while (m->memory[i].rank + 1 < ranks)
+        i++;
+    *memory = gy_json_item(memories, i);
+    return gy_json_key(memory, "rank");
+}
+
+/* Ranks count from 0, and each has something to do. */
+static gantry_status check_ranks(gy_machine_reader *r, const gy_json_at *memories)
+{
+    const gantry_machine *m = r->m;
+    uint32_t ranks = gy_machine_ranks(m), workers = gy_machine_workers(m);
+    gy_json_at memory = gy_json_item(memories, 0), place = gy_json_key(&memory, "rank");
+    if (m->memory[0].rank)
+        return gy_json_fail(r->err, GANTRY_E_MACHINE, &place,
+                            "the host memory \"%s\", which comes first, has rank %u; it must be of rank 0",
+                            m->memory[0].id, m->memory[0].rank);
+    bool *works = gy_calloc(ranks, sizeof *works);
+    if (!works)
+        return gy_fail_nomem(r->err);
+    for (uint32_t d = 0; d < workers; d++)
+        works[gy_device_rank(m, d)] = true;
+    uint32_t idle = 1; /* rank 0 has the host memory */
+    while (idle < ranks && works[idle])
+        idle++;
+    gy_free(works);
+    if (idle == ranks)
+        return GANTRY_OK;
+    place = rank_at(m, memories, &memory, ranks);
+    return gy_json_fail(r->err, GANTRY_E_MACHINE, &place,
+                        "there are ranks 0 to %u, and no device works in a memory of rank %u; ranks count from 0, and "
+                        "each but rank 0 must have a device whose use is \"any\"",
+                        ranks - 1, idle);
+}
+
 /* ---- the rest ---- */
 
 static gantry_status read_notes(gy_machine_reader *r, const gy_json_at *root)
@@ -335,7 +378,8 @@ static gantry_status read_contents(gy_machine_reader *r, const gy_json_at *root,
         gy_json_at place = gy_json_item(&list[1], i);
         status = read_device(r, &place, i);
     }
-    if (status || (status = gy_machine_read_resources(r, &list[2])) || (status = gy_machine_read_routes(r, root)) ||
+    if (status || (status = check_ranks(r, &list[0])) || (status = gy_machine_read_resources(r, &list[2])) ||
+        (status = gy_machine_read_routes(r, root)) ||
         (status = gy_machine_read_tables(r, root, "collectives", gy_machine_read_collective)) ||
         (status = gy_machine_read_tables(r, root, "kernels", gy_machine_read_kernel)))
         return status;

@@ -129,14 +129,24 @@ static gantry_status keep_first(selection *s)
     return GANTRY_OK;
 }
 
-/* Companions stay beside what was chosen. */
+/* A device was chosen that works in a memory of the rank. */
+static bool keeps_rank(const selection *s, uint32_t rank)
+{
+    for (uint32_t i = 0; i < s->from->devices; i++)
+        if (s->keep[i] && !s->from->device[i].host_only && gy_device_rank(s->from, i) == rank)
+            return true;
+    return false;
+}
+
+/* Companions stay beside what was chosen of their rank; those of rank 0, which has the host memory, always. */
 static gantry_status choose(selection *s)
 {
     gantry_status status = !strncmp(s->text, "id:", 3) ? keep_listed(s, s->text + 3) : keep_first(s);
     bool worker = false;
     for (uint32_t i = 0; i < s->from->devices && !status; i++) {
+        uint32_t rank = gy_device_rank(s->from, i);
+        s->keep[i] = s->keep[i] || (is_companion(s->from, i) && (!rank || keeps_rank(s, rank)));
         worker = worker || (s->keep[i] && !s->from->device[i].host_only);
-        s->keep[i] = s->keep[i] || is_companion(s->from, i);
     }
     if (!status && !worker)
         return gy_fail(s->err, GANTRY_E_INVALID, NULL,
@@ -193,6 +203,19 @@ static bool copy_routes(gantry_machine *m, const selection *s)
     return ok && gy_machine_compose(m);
 }
 
+/* Ranks that are left are counted anew, in their order. */
+static void number_ranks(gantry_machine *m)
+{
+    for (uint32_t rank = 1; rank < gy_machine_ranks(m); rank++) {
+        uint32_t next = GY_MACHINE_NONE;
+        for (uint32_t i = 0; i < m->memories; i++)
+            if (m->memory[i].rank >= rank && m->memory[i].rank < next)
+                next = m->memory[i].rank;
+        for (uint32_t i = 0; i < m->memories; i++)
+            m->memory[i].rank = m->memory[i].rank == next ? rank : m->memory[i].rank;
+    }
+}
+
 static bool has_kind(const gantry_machine *m, const char *kind)
 {
     for (uint32_t i = 0; i < m->devices; i++)
@@ -230,8 +253,10 @@ static gantry_machine *copy(const selection *s, const char *name, gy_machine_siz
 {
     gantry_machine *m = gy_machine_new(name, size);
     if (m && gy_machine_copy_parts(m, s->from, &(gy_machine_kept){ s->keep, s->memory, s->resource }) &&
-        copy_routes(m, s) && copy_tables(m, s) && copy_texts(m, s))
+        copy_routes(m, s) && copy_tables(m, s) && copy_texts(m, s)) {
+        number_ranks(m);
         return m;
+    }
     gantry_machine_free(m);
     return NULL;
 }

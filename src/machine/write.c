@@ -42,6 +42,8 @@ static void put_memory(gy_text *to, const gy_memory *y)
         gy_text_add(to, ", \"pinned\": true");
     if (y->numa >= 0)
         gy_text_printf(to, ", \"numa\": %d", y->numa);
+    if (y->rank)
+        gy_text_printf(to, ", \"rank\": %u", y->rank);
     gy_text_add(to, " }");
 }
 

@@ -12,6 +12,7 @@
 #include "base/module.h"
 #include "machine/gpus.h"
 #include "machine/measured.h"
+#include "run/network.h"
 #include "schedule/schedule.h"
 #include <stdatomic.h>
 
@@ -45,6 +46,7 @@ typedef struct gy_job {
     const atomic_bool *canceled; /* nothing is begun any more; see gy_job_canceled */
     void (*look)(void *of);      /* called every 100 ms or oftener by who waits in `finish`; NULL: nobody looks */
     void *look_of;
+    const gantry_network *network; /* carry out the part of its rank (schedule/part.h); NULL: everything */
 
     /* For schedules with phases (phases.h): `inner` is the back end that carries each phase out. In the jobs that it is
      * given, `room` has the bytes of each memory's slab, then of staging, where more than the schedule's own are
@@ -112,6 +114,7 @@ typedef struct gy_backend {
     const char *(*replay_of)(void *state); /* NULL: `replay`; else of this run, known after open */
     bool executes;                         /* false: gives times only, needs no functions, bindings and memories */
     bool overlaps;                         /* several starts can be in flight at a time; else they follow each other */
+    bool ranks;                            /* carries out the part of a rank, with others */
     bool gpu_kernels;                      /* has versions of kernels of its own for GPU devices */
     /* NULL: it can carry out anything here. Else E_DEVICE or E_UNSUPPORTED with the reason why it cannot: a library or
      * device that is not there, a kernel without a version. */
@@ -132,6 +135,8 @@ typedef struct gy_backend {
     /* Checks that so many bytes of the caller are in that memory, which is not host memory; NULL: nothing is checked,
      * since memory of the caller is as good as any other. */
     gantry_status (*locate)(void *state, uint32_t memory, const void *at, uint64_t bytes, gantry_error *err);
+    /* Of `ranks`: all processes get so many bytes that rank 0 has, while no start is in flight. */
+    void (*share)(void *state, void *bytes, uint64_t count);
     /* Pointers or scalars of the job have changed. */
     gantry_status (*rebind)(void *state, gantry_error *err);
 

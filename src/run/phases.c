@@ -174,6 +174,9 @@ static bool flag_is_set(phased *p, size_t i)
 {
     const gy_hand_over *o = &p->over.at[i];
     uint32_t until = o->graph->phase->until;
+    if (p->job->network) /* outputs are on rank 0, and all go on alike */
+        p->inner->share(p->stage[i].state, p->stage[i].output[until],
+                        gantry_dtype_size(o->graph->buffers.at[until].dtype));
     double flag = gy_element_load(p->stage[i].output[until], o->graph->buffers.at[until].dtype, 0);
     atomic_store_explicit(&p->watched, flag, memory_order_relaxed);
     return flag != 0;

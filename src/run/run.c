@@ -3,6 +3,7 @@
 #include "run/samples.h"
 
 #include "base/error.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/versioned.h"
 #include <unistd.h>
@@ -61,7 +62,8 @@ static gy_job job_of(const gantry_run *run, const gantry_run_options *options)
                      .graph = run->graph,
                      .function = run->function,
                      .scalar = run->scalar,
-                     .turns = run->backend->overlaps ? run->schedule->in_flight : 1,
+                     .turns = run->backend->overlaps && !options->network ? run->schedule->in_flight : 1,
+                     .network = options->network,
                      .input = run->input,
                      .version = &run->version,
                      .bound = run->bound,
@@ -110,11 +112,36 @@ static void free_front(gantry_run *run)
     gy_free(run);
 }
 
+/* All processes have the same schedule, and each rank of it has a process. */
+static gantry_status agree(const gantry_run *run, const gantry_run_options *options, gantry_error *err)
+{
+    gantry_network *n = options->network;
+    uint32_t ranks = gy_machine_ranks(run->schedule->machine);
+    char *text = NULL;
+    size_t length = 0;
+    if (!n)
+        return GANTRY_OK;
+    if (!run->backend->ranks)
+        return gy_fail(
+            err, GANTRY_E_UNSUPPORTED, NULL,
+            "back end \"%s\" does not run over several processes; use \"host\", without checking mode, or one "
+            "process",
+            run->backend->name);
+    if (ranks > n->ranks)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "machine \"%s\" has %u ranks, and there are %u processes; start %u",
+                       run->schedule->machine->name, ranks, n->ranks, ranks);
+    GY_TRY(gantry_schedule_json(run->schedule, &text, &length, err));
+    uint64_t hash = gy_hash_bytes(text, length, 0);
+    gantry_free(text);
+    return gy_network_agree(n, hash, err);
+}
+
 static gantry_status open_backend(gantry_run *run, const gantry_run_options *options, gantry_error *err)
 {
     gantry_status status =
         gy_backend_find(&run->backend, &run->module, options->backend, options->check != 0, run->schedule, err);
     const gy_backend *inner = run->backend;
+    status = status ? status : agree(run, options, err);
     if (status == GANTRY_OK && run->schedule->phases.count) {
         run->phased = gy_phases_backend(inner);
         run->backend = &run->phased;

@@ -44,9 +44,10 @@ static gantry_status fail_canceled(gantry_run *run, uint64_t start, const char *
     atomic_store(&run->canceled, false);
     if (*where)
         snprintf(part, sizeof part, ", start %" PRIu64 " ended %.250s", start, where);
-    return gy_fail(err, GANTRY_E_CANCELED, NULL,
-                   "the run was cancelled: %" PRIu64 " start%s complete%s; it can be started again", run->completed,
-                   run->completed == 1 ? " is" : "s are", part);
+    return gy_fail(err, GANTRY_E_CANCELED, NULL, "the run was cancelled: %" PRIu64 " start%s complete%s; %s",
+                   run->completed, run->completed == 1 ? " is" : "s are", part,
+                   run->job.network ? "other processes may wait for this one; end all with gantry_network_abort"
+                                    : "it can be started again");
 }
 
 void gy_run_look(void *of)

@@ -3,7 +3,7 @@
 # library's structures, so one that was built from other headers is refused (src/base/module.h).
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
   ${PROJECT_SOURCE_DIR}/include/gantry/*.h ${PROJECT_SOURCE_DIR}/src/*.h)
-list(FILTER headers EXCLUDE REGEX "^src/backends/(blas|cuda|fftw|jpeg|png)/") # of one module alone
+list(FILTER headers EXCLUDE REGEX "^src/backends/(blas|cuda|fftw|jpeg|mpi|png)/") # of one module alone
 set(generated ${PROJECT_BINARY_DIR}/generated)
 set(script ${CMAKE_CURRENT_LIST_DIR}/write_build_id.cmake)
 list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)

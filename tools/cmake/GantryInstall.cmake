@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is installed, by component: library, dev, command, modules, cuda, python, docs. GantryPackages makes Debian packages of them.
+# What is installed, by component: library, dev, command, modules, mpi, cuda, python, docs. GantryPackages makes Debian packages of them.
 include(CMakePackageConfigHelpers)
 set(GANTRY_MODULE_DIR ${CMAKE_INSTALL_LIBDIR}/gantry)
 set(GANTRY_DATA_DIR ${CMAKE_INSTALL_DATADIR}/gantry)
@@ -8,6 +8,11 @@ install(TARGETS gantry EXPORT gantry-targets
 foreach(module blas fftw jpeg png)
   if(TARGET gantry-${module})
     install(TARGETS gantry-${module} LIBRARY DESTINATION ${GANTRY_MODULE_DIR} COMPONENT modules)
+  endif()
+endforeach()
+foreach(module mpi-mpich mpi-openmpi)
+  if(TARGET gantry-${module})
+    install(TARGETS gantry-${module} LIBRARY DESTINATION ${GANTRY_MODULE_DIR} COMPONENT mpi)
   endif()
 endforeach()
 if(TARGET gantry-cuda)

@@ -109,7 +109,10 @@ static gantry_status host_open(void **state, const gy_job *job, gantry_error *er
         goto free_locks;
     if ((status = gy_host_ops_make(&h->ops, job, &h->memory, err)))
         goto free_memory;
-    if ((status = gy_sync_plan_make(&h->plan, job->schedule, err)))
+    if (job->network && (status = gy_host_cross_make(h, err)))
+        goto free_ops;
+    if ((status = job->network ? gy_sync_plan_make_part(&h->plan, job->schedule, &h->part, err)
+                               : gy_sync_plan_make(&h->plan, job->schedule, err)))
         goto free_ops;
     if ((status = make_arrays(h) ? GANTRY_OK : gy_fail_nomem(err)))
         goto free_arrays;
@@ -123,6 +126,7 @@ free_arrays:
     free_arrays(h);
     gy_sync_plan_free(&h->plan);
 free_ops:
+    gy_host_cross_free(h);
     gy_host_ops_free(&h->ops);
 free_memory:
     gy_host_memory_free(&h->memory);
@@ -140,6 +144,7 @@ static bool host_close(void *state)
     stop_threads(h);
     free_arrays(h);
     gy_sync_plan_free(&h->plan);
+    gy_host_cross_free(h);
     gy_host_ops_free(&h->ops);
     gy_host_memory_free(&h->memory);
     free_locks(h);
@@ -147,15 +152,40 @@ static bool host_close(void *state)
     return true;
 }
 
+static bool never(void *context)
+{
+    (void)context;
+    return false;
+}
+
+/* From the memory of one rank to that of another: `from` and `to` are each used on their own. */
+static void move(gy_host_run *h, void *to, uint32_t to_rank, const void *from, uint32_t from_rank, size_t bytes)
+{
+    const gantry_network *n = h->job->network;
+    uint32_t mine = n ? n->rank : 0;
+    if (!bytes || (mine != to_rank && mine != from_rank))
+        return;
+    if (to_rank == from_rank)
+        memcpy(to, from, bytes);
+    else if (mine == from_rank)
+        n->calls->send(from, bytes, to_rank, never, NULL);
+    else
+        n->calls->receive(to, bytes, from_rank, never, NULL);
+}
+
+static uint32_t rank_of(const gy_host_run *h, const gy_instance *i)
+{
+    return h->job->network ? h->job->schedule->machine->memory[i->memory].rank : 0;
+}
+
+/* Contents are those of rank 0. */
 static gantry_status host_put(void *state, uint32_t instance, const void *rows, gantry_error *err)
 {
     (void)err;
     gy_host_run *h = state;
     const gy_instance *i = &h->job->schedule->instances.at[instance];
     char *to = gy_host_instance_at(&h->memory, h->job, i, 0); /* what persists is there in every start */
-    size_t bytes = gy_instance_offset(h->job->schedule, i, i->last);
-    if (bytes)
-        memcpy(to, rows, bytes);
+    move(h, to, rank_of(h, i), rows, 0, gy_instance_offset(h->job->schedule, i, i->last));
     return GANTRY_OK;
 }
 
@@ -164,10 +194,16 @@ static gantry_status host_get(void *state, uint32_t instance, void *rows, gantry
     (void)err;
     gy_host_run *h = state;
     const gy_instance *i = &h->job->schedule->instances.at[instance];
-    size_t bytes = gy_instance_offset(h->job->schedule, i, i->last);
-    if (bytes)
-        memcpy(rows, gy_host_instance_at(&h->memory, h->job, i, 0), bytes);
+    move(h, rows, 0, gy_host_instance_at(&h->memory, h->job, i, 0), rank_of(h, i),
+         gy_instance_offset(h->job->schedule, i, i->last));
     return GANTRY_OK;
+}
+
+static void host_share(void *state, void *bytes, uint64_t count)
+{
+    const gy_host_run *h = state;
+    if (h->job->network)
+        h->job->network->calls->share(bytes, count);
 }
 
 static gantry_status host_advance(void *state, int64_t first, gantry_error *err)
@@ -181,6 +217,8 @@ static gantry_status host_rebind(void *state, gantry_error *err)
     (void)err;
     gy_host_run *h = state;
     gy_host_ops_rebind(&h->ops);
+    if (h->crossing)
+        gy_host_cross_point(h);
     return GANTRY_OK;
 }
 
@@ -237,11 +275,13 @@ const gy_backend gy_backend_host = {
     .replay = "threads",
     .executes = true,
     .overlaps = true,
+    .ranks = true,
     .open = host_open,
     .close = host_close,
     .put = host_put,
     .get = host_get,
     .advance = host_advance,
+    .share = host_share,
     .rebind = host_rebind,
     .begin = host_begin,
     .finish = host_finish,

@@ -9,6 +9,7 @@
 
 #include "backends/host/ops.h"
 #include "backends/host/slot.h"
+#include "schedule/ranks/ranks.h"
 #include <pthread.h>
 
 /* One thread's part in one op. */
@@ -36,6 +37,9 @@ typedef struct gy_sync_plan {
 } gy_sync_plan;
 
 gantry_status gy_sync_plan_make(gy_sync_plan *plan, const gantry_schedule *s, gantry_error *err);
+/* The same of the part of a rank: behind the devices one more, the network. A slot is set by the op of its number. */
+gantry_status gy_sync_plan_make_part(gy_sync_plan *plan, const gantry_schedule *s, const gy_part *part,
+                                     gantry_error *err);
 void gy_sync_plan_free(gy_sync_plan *plan);
 
 typedef struct gy_meeting {
@@ -74,6 +78,13 @@ typedef struct gy_host_run {
     uint32_t workers;
     gy_op_time *time; /* NULL unless recorded */
 
+    /* With a network, else zero. cross.c */
+    gy_part part;
+    uint32_t *crossing; /* per op: 1 + its step, if it crosses; NULL: there is no network */
+    char *boxes;        /* room for the uses of one op that are on other ranks */
+    char *boxes_block_;
+    atomic_bool in_message; /* waits for another rank, which has a watchdog of its own */
+
     pthread_mutex_t lock; /* for what follows */
     pthread_cond_t began, ended_some;
     _Atomic uint64_t begun, ended; /* starts; also read without the lock */
@@ -85,6 +96,14 @@ typedef struct gy_host_run {
     gy_host_failure failure;
 } gy_host_run;
 
+/* cross.c */
+gantry_status gy_host_cross_make(gy_host_run *h, gantry_error *err); /* gy_host_cross_free, also after an error */
+void gy_host_cross_free(gy_host_run *h);
+/* Says where uses are that are on other ranks; after gy_host_ops_rebind. */
+void gy_host_cross_point(gy_host_run *h);
+/* Carries out this rank's side of an op that crosses. False: it was left in the middle, as something failed or the run
+ * was cancelled. */
+bool gy_host_cross(gy_host_run *h, uint64_t start, uint32_t op);
 /* worker.c */
 void *gy_worker_main(void *worker);
 /* watch.c: waits until `start` has ended, all of them if something failed; then the failure, if it concerns `start`. */

@@ -39,7 +39,8 @@ static gantry_status make_slabs(gy_host_memory *m, const gy_job *job, gantry_err
 {
     const gantry_schedule *s = job->schedule;
     for (uint32_t i = 0; i < m->count && i < s->slab.count; i++)
-        if (!make_slab(m, i, job->room ? job->room[i] : s->slab.at[i]))
+        if ((!job->network || s->machine->memory[i].rank == job->network->rank) &&
+            !make_slab(m, i, job->room ? job->room[i] : s->slab.at[i]))
             return fail_slab(s, i, err);
     m->staging_block_ = gy_alloc((job->room ? job->room[s->slab.count] : s->staging) + GY_HOST_ALIGN);
     if (!m->staging_block_)

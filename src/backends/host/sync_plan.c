@@ -140,6 +140,35 @@ gantry_status gy_sync_plan_make(gy_sync_plan *plan, const gantry_schedule *s, ga
     return status;
 }
 
+static bool make_part(gy_sync_plan *plan, const gantry_schedule *s, const gy_part *part)
+{
+    for (uint32_t id = 0; id < s->ops.count; id++)
+        plan->signal[id] = id;
+    for (size_t i = 0; i < part->wait.count; i++)
+        plan->await[i] = (gy_await){ part->step.at[part->wait.at[i]].op, 0 };
+    for (size_t i = 0; i < part->step.count; i++) {
+        const gy_part_step *from = &part->step.at[i];
+        gy_step step = { from->op, from->wait, from->waits, from->op, 1, GY_NONE, true };
+        if (from->messages ? !gy_vec_push(&plan->steps[from->queue], step) : !add_steps(plan, s, from->op, step))
+            return false;
+    }
+    return true;
+}
+
+gantry_status gy_sync_plan_make_part(gy_sync_plan *plan, const gantry_schedule *s, const gy_part *part,
+                                     gantry_error *err)
+{
+    *plan = (gy_sync_plan){ .devices = part->queues, .slots = (uint32_t)s->ops.count };
+    plan->steps = gy_calloc(plan->devices, sizeof *plan->steps);
+    plan->await = gy_calloc(part->wait.count, sizeof *plan->await);
+    plan->signal = gy_calloc(s->ops.count, sizeof *plan->signal);
+    plan->party = gy_calloc(s->ops.count, sizeof *plan->party);
+    if (plan->steps && plan->await && plan->signal && plan->party && make_part(plan, s, part))
+        return GANTRY_OK;
+    gy_sync_plan_free(plan);
+    return gy_fail_nomem(err);
+}
+
 void gy_sync_plan_free(gy_sync_plan *plan)
 {
     for (uint32_t d = 0; plan->steps && d < plan->devices; d++)

@@ -39,10 +39,12 @@ static void describe(const gy_host_run *h, const gy_worker *w, bool busy, const 
     const gy_step *step = &w->steps->at[(progress & 0xFFFFFFFFu) >> 1];
     gy_text name = { 0 };
     gy_op_text(&name, h->job->schedule, step->op);
+    uint32_t device = gy_op_device(h->job->schedule, &h->job->schedule->ops.at[step->op], 0);
+    device = w->device < h->job->schedule->machine->devices ? w->device : device; /* else the network */
     gy_fail(err, GANTRY_E_TIMEOUT, NULL, "%s: op %u, \"%s\", on device \"%s\" %s%s", l->text, step->op,
-            name.failed || !name.length ? "?" : name.at, h->job->schedule->machine->device[w->device].id,
+            name.failed || !name.length ? "?" : name.at, h->job->schedule->machine->device[device].id,
             busy ? "had not returned" : "was still waiting for others", l->remedy);
-    err->device = (int32_t)w->device;
+    err->device = (int32_t)device;
     gy_text_free(&name);
 }
 
@@ -87,7 +89,7 @@ static uint64_t sum_progress(const gy_host_run *h)
 static bool look(gy_host_run *h, watch *w, uint64_t start)
 {
     uint64_t sum = sum_progress(h);
-    if (sum != w->seen) {
+    if (sum != w->seen || atomic_load_explicit(&h->in_message, memory_order_relaxed)) {
         w->seen = sum;
         w->still = gy_waited_begin();
     }

@@ -17,6 +17,11 @@ static void note_failure(gy_host_run *h, gy_host_failure failure)
 static void execute(gy_host_run *h, uint64_t start, uint32_t op)
 {
     gy_op_failure why;
+    if (h->crossing && h->crossing[op]) {
+        if (!gy_host_cross(h, start, op)) /* after a failure this one is of no account */
+            note_failure(h, (gy_host_failure){ .start = start, .op = op, .canceled = true });
+        return;
+    }
     gy_host_ops_turn(&h->ops, op, start);
     if (!gy_host_ops_execute(&h->ops, op, &why))
         note_failure(h, (gy_host_failure){ .start = start, .op = op, .why = why });

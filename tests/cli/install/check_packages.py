@@ -20,6 +20,7 @@ CONTENTS = {
     "gantry": r"/usr/bin/gantry|/usr/share/gantry/(graphs|machines)/[\w/.-]+\.json|/usr/share/gantry/graph\.schema\.json"
               r"|/usr/share/man/man1/gantry\.1|/usr/share/bash-completion/completions/gantry",
     "gantry-modules": r"/usr/lib/gantry/gantry-(blas|fftw|jpeg|png)\.so",
+    "gantry-mpi": r"/usr/lib/gantry/gantry-mpi-(mpich|openmpi)\.so",
     "gantry-cuda": r"/usr/lib/gantry/gantry-cuda\.so",
     "python3-gantry": r"/usr/lib/python3/dist-packages/gantry/(\w+\.py|py\.typed)",
     "gantry-doc": r"/usr/share/doc/gantry/[\w/.-]+",

@@ -54,6 +54,8 @@ GROWS(gantry_buffer_info, equal_nan, 88);
 GROWS(gantry_device_info, signal_us, 56);
 GROWS(gantry_memory_info, reserved, 24);
 GROWS(gantry_schedule_summary, bytes_needed, 112);
+GROWS(gantry_join_options, gbs, 16);
+GROWS(gantry_rank_info, memory_bytes, 48);
 GROWS(gantry_phase_info, hand_over_us, 48);
 GROWS(gantry_run_info, formulas_why, 64);
 GROWS(gantry_rebalance, reserved, 52);

@@ -131,6 +131,13 @@ static gantry_status parse(things *t, const char *const *params, size_t param_co
     return gantry_graph_parse(&t->g2, EMPTY, "x", NULL, &o, t->err);
 }
 
+static gantry_status join_two(things *t, double latency_us, double gbs)
+{
+    const gantry_machine *const nodes[] = { t->machine, t->machine };
+    gantry_join_options o = { sizeof o, latency_us, gbs };
+    return gantry_machine_join(&t->m2, nodes, 2, &o, t->err);
+}
+
 static gantry_status calibrate(things *t, double seconds, double patience)
 {
     gantry_calibrate_options o = GANTRY_CALIBRATE_OPTIONS_INIT;

@@ -134,6 +134,14 @@ static gantry_status give_run(const void *given, gantry_error *err)
     return status;
 }
 
+static gantry_status give_join(const void *given, gantry_error *err)
+{
+    gantry_machine *m = NULL;
+    const gantry_machine *const nodes[] = { machine };
+    gantry_status status = gantry_machine_join(&m, nodes, 1, given, err);
+    gantry_machine_free(m);
+    return status;
+}
 /* There is nothing to calibrate on a virtual machine, which is found after the options are read. */
 static gantry_status give_calibrate(const void *given, gantry_error *err)
 {
@@ -227,6 +235,7 @@ static const gantry_schedule_options schedule_options = GANTRY_SCHEDULE_OPTIONS_
 static const gantry_drawing_options drawing_options = GANTRY_DRAWING_OPTIONS_INIT;
 static const gantry_run_options run_options = GANTRY_RUN_OPTIONS_INIT;
 static const gantry_calibrate_options calibrate_options = GANTRY_CALIBRATE_OPTIONS_INIT;
+static const gantry_join_options join_options = GANTRY_JOIN_OPTIONS_INIT;
 static const gantry_cuda_code cuda_code = {
     .struct_size = sizeof cuda_code, .image = "// PTX", .bytes = 6, .grid = { "x.rows" }, .block = { "32" }
 };
@@ -272,6 +281,8 @@ static const struct input {
       GANTRY_OK },
     { "gantry_calibrate_options", &calibrate_options, sizeof calibrate_options, sizeof(size_t), give_calibrate,
       GANTRY_E_DEVICE },
+    { "gantry_join_options", &join_options, sizeof join_options, offsetof(gantry_join_options, gbs), give_join,
+      GANTRY_OK },
     { "gantry_kernel", &own, sizeof own, offsetof(gantry_kernel, check), give_kernel, GANTRY_OK },
     { "gantry_kernel", &own, sizeof own, offsetof(gantry_kernel, check), give_cuda_manifest, GANTRY_OK },
     { "gantry_cuda_code", &cuda_code, sizeof cuda_code, offsetof(gantry_cuda_code, shared_bytes), give_cuda_code,
@@ -405,6 +416,10 @@ static gantry_status get_summary(void *to, gantry_error *err)
 {
     return gantry_schedule_summarize(schedule, to, err);
 }
+static gantry_status get_rank(void *to, gantry_error *err)
+{
+    return gantry_schedule_rank(schedule, 0, to, err);
+}
 static gantry_status get_run(void *to, gantry_error *err)
 {
     return gantry_run_get_info(run, to, err);
@@ -432,6 +447,7 @@ static const struct output {
     { "gantry_device_info", sizeof(gantry_device_info), offsetof(gantry_device_info, lanes), get_device },
     { "gantry_memory_info", sizeof(gantry_memory_info), offsetof(gantry_memory_info, capacity), get_memory },
     { "gantry_schedule_summary", sizeof(gantry_schedule_summary), offsetof(gantry_schedule_summary, gap), get_summary },
+    { "gantry_rank_info", sizeof(gantry_rank_info), offsetof(gantry_rank_info, sends), get_rank },
     { "gantry_run_info", sizeof(gantry_run_info), offsetof(gantry_run_info, predicted_us), get_run },
     { "gantry_rebalance", sizeof(gantry_rebalance), offsetof(gantry_rebalance, hand_over_us), get_rebalance },
     { "gantry_phase_info", sizeof(gantry_phase_info), offsetof(gantry_phase_info, iterations), get_phase },

@@ -26,7 +26,7 @@ BELOW = {
 # itself, and has to be listed only where there are some. A folder that is a key has no other rooms than these. Files outside the
 # folder may include headers of every room, if the layers let them.
 ROOMS = {
-    "backends": {"blas": [], "cuda": [], "fftw": [], "host": [], "jpeg": [], "png": [], "sim": []},
+    "backends": {"blas": [], "cuda": [], "fftw": [], "host": [], "jpeg": [], "mpi": [], "png": [], "sim": []},
     "backends/cuda": {
         "nvidia": [],
         "kernels": ["nvidia"],
@@ -79,9 +79,9 @@ ROOMS = {
         "": ["list"],
     },
     "export": {"": [], "page": [""], "diff": ["page", ""]},
-    "schedule": {"": [], "check": [""], "counters": [""], "exchange": ["", "traffic"], "json": [""], "traffic": [""]},
+    "schedule": {"": [], "check": [""], "counters": [""], "exchange": ["", "traffic"], "json": [""], "ranks": [""], "traffic": [""]},
 }
-FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}, "fftw3.h": {"backends"}, "turbojpeg.h": {"backends"}, "png.h": {"backends", "tools"}}
+FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}, "fftw3.h": {"backends"}, "turbojpeg.h": {"backends"}, "mpi.h": {"backends"}, "png.h": {"backends", "tools"}}
 
 
 def home_of(path):

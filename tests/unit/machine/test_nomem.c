@@ -19,6 +19,16 @@ static gantry_status by_select(gantry_machine **out)
 {
     return gantry_machine_select(out, whole, "id:0,gpu3", NULL);
 }
+static gantry_status by_joining(gantry_machine **out)
+{
+    const gantry_machine *const nodes[] = { whole, whole };
+    gantry_join_options o = { sizeof o, 1, 1 };
+    return gantry_machine_join(out, nodes, 2, &o, NULL);
+}
+static gantry_status by_spreading(gantry_machine **out)
+{
+    return gantry_machine_spread(out, whole, 2, NULL);
+}
 static gantry_status by_virtual(gantry_machine **out)
 {
     return gantry_machine_virtual(out, 40, NULL);
@@ -133,8 +143,8 @@ static gantry_status by_refusal(gantry_machine **out)
 }
 
 typedef gantry_status (*way)(gantry_machine **out);
-static const way ways[] = { by_workers, by_parse,   by_select,      by_virtual, by_detect,
-                            by_text,    by_refusal, by_calibration, by_stale,   by_recall };
+static const way ways[] = { by_workers, by_parse,       by_select, by_virtual, by_detect,  by_text,
+                            by_refusal, by_calibration, by_stale,  by_recall,  by_joining, by_spreading };
 #define WAYS (int)(sizeof ways / sizeof *ways)
 static const char *const files[] = { "dgx1-v100", "hgx-h200-8", "sirocco" };
 

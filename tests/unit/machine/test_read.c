@@ -55,7 +55,7 @@ static const bad_input heading[] = {
 static const bad_input memories[] = {
     { MEMORIES("[@'host']"), "/memories/0", "a memory must be an object, found a string" },
     { MEMORIES("[{'id':'host','capacity':1,'size':@1}]"), "/memories/0/size",
-      "unknown key \"size\": allowed here: id, capacity, reserved, pinned, numa" },
+      "unknown key \"size\": allowed here: id, capacity, reserved, pinned, numa, rank" },
     { MEMORIES("[@{'capacity':1}]"), "/memories/0", "missing key \"id\": give a string" },
     { MEMORIES("[{'id':@'','capacity':1}]"), "/memories/0/id",
       "\"\" is not an id: use a letter, then letters, digits, \".\", \"_\" or \"-\"" },

@@ -149,7 +149,7 @@ class BufferInfo(Sized):
 class DeviceInfo(Sized):
     _fields_ = [
         ("id", c_char_p), ("kind", c_char_p), ("gpu", c_int32), ("memory", c_int32), ("lanes", c_int32), ("copy_engines", c_int32),
-        ("bandwidth_gbs", c_double), ("launch_us", c_double), ("signal_us", c_double),
+        ("bandwidth_gbs", c_double), ("launch_us", c_double), ("signal_us", c_double), ("rank", c_int32), ("reserved", c_int32),
     ]
 
 
@@ -174,7 +174,7 @@ class RunOptions(Sized):
     _fields_ = [
         ("backend", c_char_p), ("check", c_int32), ("allow_code", c_int32), ("seed", c_uint64), ("deadline_us", c_double),
         ("record_trace", c_int32), ("apart", c_int32), ("progress", c_void_p), ("user", c_void_p),
-        ("timeout_us", c_double),
+        ("timeout_us", c_double), ("network", c_void_p),
     ]
 
 

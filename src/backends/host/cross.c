@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ops of several ranks, by messages (schedule/part.h), one after the other by the thread of the network. */
+#include "backends/host/host.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+/* Bytes for what a collective reads and writes on other ranks, and for a flag that is theirs, while the op goes on. */
+static uint64_t room_of(const gy_host_run *h, const gy_part_step *step)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < step->messages; i++)
+        bytes += h->part.message.at[step->message + i].bytes + GY_HOST_ALIGN;
+    return bytes;
+}
+
+static bool is_mine(const gy_host_run *h, uint32_t use)
+{
+    return gy_use_rank(h->job->schedule, use) == h->part.rank;
+}
+
+void gy_host_cross_point(gy_host_run *h)
+{
+    for (size_t i = 0; i < h->part.step.count; i++) {
+        const gy_part_step *step = &h->part.step.at[i];
+        const gy_op *op = &h->job->schedule->ops.at[step->op];
+        char *at = h->boxes;
+        for (uint32_t k = 0; k < op->uses && step->messages; k++) {
+            bool box = !is_mine(h, op->use + k) && (!gy_op_is_copy(op) || k > 1);
+            if (!box)
+                continue;
+            gy_host_ops_point(&h->ops, op->use + k, at);
+            at += (gy_use_bytes(h->job->schedule, &h->job->schedule->use.at[op->use + k]) + GY_HOST_ALIGN - 1) /
+                  GY_HOST_ALIGN * GY_HOST_ALIGN;
+        }
+    }
+}
+
+gantry_status gy_host_cross_make(gy_host_run *h, gantry_error *err)
+{
+    uint64_t most = 0;
+    GY_TRY(gy_part_make(&h->part, h->job->schedule, h->job->network->rank, err));
+    h->crossing = gy_calloc(h->job->schedule->ops.count, sizeof *h->crossing);
+    for (uint32_t i = 0; h->crossing && i < h->part.step.count; i++) {
+        const gy_part_step *step = &h->part.step.at[i];
+        uint64_t room = room_of(h, step);
+        most = room > most ? room : most;
+        h->crossing[step->op] = step->messages ? i + 1 : 0;
+    }
+    h->boxes_block_ = gy_alloc(most + GY_HOST_ALIGN);
+    if (!h->crossing || !h->boxes_block_)
+        return gy_fail_nomem(err);
+    h->boxes = h->boxes_block_ + (GY_HOST_ALIGN - (uintptr_t)h->boxes_block_ % GY_HOST_ALIGN) % GY_HOST_ALIGN;
+    gy_host_cross_point(h);
+    return GANTRY_OK;
+}
+
+void gy_host_cross_free(gy_host_run *h)
+{
+    gy_part_free(&h->part);
+    gy_free(h->crossing);
+    gy_free(h->boxes_block_);
+}
+
+typedef struct waiting {
+    gy_host_run *h;
+    uint64_t start;
+} waiting;
+
+static bool is_to_stop(void *context)
+{
+    const waiting *w = context;
+    return atomic_load(&w->h->failed) <= w->start || gy_job_canceled(w->h->job);
+}
+
+/* Rows of a copy are sent from its first use, and received in its second. */
+static bool pass(gy_host_run *h, const gy_op *op, const gy_message *m, uint64_t start)
+{
+    const gantry_network *n = h->job->network;
+    waiting w = { h, start };
+    uint32_t use = op->use + m->use + (gy_op_is_copy(op) && m->use == 0 && !m->sends);
+    atomic_store(&h->in_message, true);
+    bool done = m->sends ? n->calls->send(h->ops.at[use], m->bytes, m->peer, is_to_stop, &w)
+                         : n->calls->receive(h->ops.at[use], m->bytes, m->peer, is_to_stop, &w);
+    atomic_store(&h->in_message, false);
+    return done;
+}
+
+bool gy_host_cross(gy_host_run *h, uint64_t start, uint32_t id)
+{
+    const gy_part_step *step = &h->part.step.at[h->crossing[id] - 1];
+    const gy_op *op = &h->job->schedule->ops.at[id];
+    gy_op_failure why;
+    bool reduced = gy_op_is_copy(op), going = true;
+    for (uint32_t i = 0; i < step->messages && going; i++) {
+        const gy_message *m = &h->part.message.at[step->message + i];
+        if (gy_op_is_copy(op) && m->use == 0 && !gy_host_ops_wanted(&h->ops, id))
+            return true;
+        if (!reduced && step->runs && m->sends) {
+            gy_host_ops_execute(&h->ops, id, &why); /* a collective, which cannot fail */
+            reduced = true;
+        }
+        going = pass(h, op, m, start);
+    }
+    if (going && !reduced && step->runs)
+        gy_host_ops_execute(&h->ops, id, &why);
+    return going;
+}

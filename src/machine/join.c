@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One machine of several computers, and one computer's devices dealt out to several processes. */
+#include "machine/join.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/versioned.h"
+#include "machine/gpus.h"
+#include <string.h>
+
+#define MOST_US 1e9 /* as in files */
+
+/* ---- what joins ---- */
+
+static gantry_status check_options(const gantry_join_options *o, size_t nodes, gantry_error *err)
+{
+    if (!(o->latency_us >= 0 && o->latency_us <= MOST_US))
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "latency_us of the join options is %g; it must be 0 to %g",
+                       o->latency_us, MOST_US);
+    if (nodes > 1 && !(o->gbs >= 1e-9 && o->gbs <= (double)GY_RATE_MAX / 1e9))
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "gbs of the join options is %g; give the rate of the network, in GB/s up to %g", o->gbs,
+                       (double)GY_RATE_MAX / 1e9);
+    return GANTRY_OK;
+}
+
+static gantry_status check_nodes(const gantry_machine *const *node, size_t nodes, gantry_error *err)
+{
+    uint64_t memories = 0;
+    for (size_t i = 0; i < nodes; i++) {
+        if (!node[i])
+            return gy_fail(err, GANTRY_E_INVALID, NULL, "node %zu of the machines to join is NULL", i);
+        if (gy_machine_ranks(node[i]) > 1)
+            return gy_fail(err, GANTRY_E_INVALID, NULL,
+                           "machine \"%s\", node %zu, has %u ranks already; join the machines that it was made of",
+                           node[i]->name, i, gy_machine_ranks(node[i]));
+        if (node[i]->contention != node[0]->contention)
+            return gy_fail(err, GANTRY_E_INVALID, NULL,
+                           "machine \"%s\", node %zu, has contention %s and the first, \"%s\", has it %s; they must "
+                           "agree",
+                           node[i]->name, i, node[i]->contention ? "on" : "off", node[0]->name,
+                           node[0]->contention ? "on" : "off");
+        memories += node[i]->memories;
+    }
+    if (memories > GY_MOST_MEMORIES)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "the machines to join have %llu memories; there can be %d at most",
+                       (unsigned long long)memories, GY_MOST_MEMORIES);
+    return GANTRY_OK;
+}
+
+/* ---- memories, devices, resources ---- */
+
+static const char *prefixed(gantry_machine *m, uint32_t rank, const char *id)
+{
+    gy_text text = { 0 };
+    gy_text_printf(&text, "r%u.%s", rank, id);
+    const char *made = text.failed ? NULL : gy_machine_text(m, text.at);
+    gy_text_free(&text);
+    return made;
+}
+
+static bool add_memories(const gy_joining *j, uint32_t n)
+{
+    const gantry_machine *node = j->node[n];
+    bool ok = true;
+    for (uint32_t i = 0; i < node->memories && ok; i++) {
+        gy_memory *y = &j->m->memory[j->place[n].memory + i];
+        *y = node->memory[i];
+        y->id = prefixed(j->m, n, node->memory[i].id);
+        y->rank = n;
+        y->host = y == j->m->memory; /* where inputs and outputs are, which is rank 0's */
+        ok = y->id != NULL;
+    }
+    return ok;
+}
+
+static bool add_resources(const gy_joining *j, uint32_t n)
+{
+    const gantry_machine *node = j->node[n];
+    gy_resource *to = &j->m->resource[j->place[n].resource];
+    bool ok = true;
+    for (uint32_t i = 0; i < node->resources && ok; i++) {
+        to[i] = node->resource[i];
+        ok = (to[i].id = prefixed(j->m, n, node->resource[i].id)) != NULL;
+    }
+    if (j->nodes == 1 || !ok)
+        return ok;
+    gy_resource *out = &j->m->resource[j->place[n].out], *in = &j->m->resource[j->place[n].in];
+    *out = (gy_resource){ prefixed(j->m, n, "network.out"), j->rate };
+    *in = (gy_resource){ prefixed(j->m, n, "network.in"), j->rate };
+    return out->id && in->id;
+}
+
+/* Those that take any node first, in the order of ranks, then those for host calls. */
+static bool add_devices(const gy_joining *j)
+{
+    uint32_t at = 0;
+    bool ok = true;
+    for (int host_only = 0; host_only < 2; host_only++)
+        for (uint32_t n = 0; n < j->nodes; n++)
+            for (uint32_t i = 0; i < j->node[n]->devices && ok; i++) {
+                const gy_device *from = &j->node[n]->device[i];
+                if (from->host_only != host_only)
+                    continue;
+                gy_device *d = &j->m->device[at++];
+                *d = *from;
+                d->id = prefixed(j->m, n, from->id);
+                d->kind = gy_machine_text(j->m, from->kind);
+                d->memory = j->place[n].memory + from->memory;
+                d->ordinal = gy_device_ordinal(j->node[n], i);
+                ok = d->id && d->kind;
+            }
+    return ok;
+}
+
+static void add_model(const gy_joining *j)
+{
+    j->m->contention = j->node[0]->contention;
+    j->m->launch = j->node[0]->launch; /* each device has its own by now */
+    for (uint32_t n = 0; n < j->nodes; n++) {
+        const gantry_machine *node = j->node[n];
+        j->m->issue = node->issue > j->m->issue ? node->issue : j->m->issue;
+        j->m->submit = node->submit > j->m->submit ? node->submit : j->m->submit;
+        j->m->start = node->start > j->m->start ? node->start : j->m->start;
+    }
+}
+
+/* ---- measured times, texts ---- */
+
+static bool is_same_kernel(const gy_kernel_table *a, const gy_kernel_table *b)
+{
+    return a->dtype == b->dtype && !strcmp(a->kernel, b->kernel) && !strcmp(a->kind, b->kind) &&
+           !a->arguments == !b->arguments && (!a->arguments || !strcmp(a->arguments, b->arguments));
+}
+
+static bool knows_kernel(const gantry_machine *m, const gy_kernel_table *t)
+{
+    for (uint32_t i = 0; i < m->kernels; i++)
+        if (is_same_kernel(&m->kernel[i], t))
+            return true;
+    return false;
+}
+
+/* Devices of a kind are alike, so what was measured of a kernel on one node holds on others. A collective among as many
+ * devices takes another time where the network is between them, so its times are left out. */
+static bool add_tables(const gy_joining *j)
+{
+    bool ok = true;
+    for (uint32_t n = 0; n < j->nodes; n++)
+        for (uint32_t i = 0; i < j->node[n]->kernels && ok; i++)
+            ok = knows_kernel(j->m, &j->node[n]->kernel[i]) || gy_machine_add_kernel(j->m, &j->node[n]->kernel[i]);
+    for (uint32_t i = 0; i < j->node[0]->tables && j->nodes == 1 && ok; i++)
+        ok = gy_machine_add_table(j->m, &j->node[0]->table[i]);
+    return ok;
+}
+
+static bool add_note(const gy_joining *j, uint32_t n, const char *name, const char *note)
+{
+    gy_text text = { 0 };
+    gy_text_printf(&text, "r%u is \"%s\"%s%s", n, name, note ? ": " : "", note ? note : "");
+    bool ok = !text.failed && gy_machine_note(j->m, gy_machine_text(j->m, text.at));
+    gy_text_free(&text);
+    return ok;
+}
+
+static bool add_texts(const gy_joining *j)
+{
+    bool ok = true;
+    for (uint32_t n = 0; n < j->nodes && ok; n++) {
+        const gantry_machine *node = j->node[n];
+        ok = add_note(j, n, node->name, node->source);
+        for (uint32_t i = 0; i < node->notes && ok; i++)
+            ok = add_note(j, n, node->name, node->note[i]);
+    }
+    return ok && (j->m->source = gy_machine_text(j->m, "gantry machine join")) != NULL;
+}
+
+/* ---- joining ---- */
+
+static gy_machine_size find_places(const gantry_machine *const *node, uint32_t nodes, gy_join_place *place)
+{
+    gy_machine_size size = { 0, 0, 0 };
+    for (uint32_t n = 0; n < nodes; n++) {
+        place[n] = (gy_join_place){ .memory = size.memories, .resource = size.resources };
+        size.memories += node[n]->memories;
+        size.devices += node[n]->devices;
+        size.resources += node[n]->resources;
+        if (nodes > 1) {
+            place[n].out = size.resources++;
+            place[n].in = size.resources++;
+        }
+    }
+    return size;
+}
+
+static bool add_all(const gy_joining *j)
+{
+    bool ok = true;
+    for (uint32_t n = 0; n < j->nodes && ok; n++)
+        ok = add_memories(j, n) && add_resources(j, n);
+    add_model(j);
+    return ok && add_devices(j) && add_tables(j) && add_texts(j) && gy_join_routes(j);
+}
+
+static bool name_of(gy_text *to, const gantry_machine *const *node, size_t nodes)
+{
+    bool same = true;
+    for (size_t i = 0; i < nodes; i++)
+        same = same && !strcmp(node[i]->name, node[0]->name);
+    if (same && nodes > 1)
+        gy_text_printf(to, "%zu x %s", nodes, node[0]->name);
+    for (size_t i = 0; i < nodes && (!same || nodes == 1); i++)
+        gy_text_printf(to, "%s%s", i ? " + " : "", node[i]->name);
+    return !to->failed;
+}
+
+gantry_status gantry_machine_join(gantry_machine **machine, const gantry_machine *const *nodes, size_t count,
+                                  const gantry_join_options *options, gantry_error *err)
+{
+    gantry_join_options given = GANTRY_JOIN_OPTIONS_INIT;
+    GY_NEED(machine, err);
+    GY_NEED(nodes, err);
+    GY_TRY(gy_struct_read(&given, sizeof given, options, "gantry_join_options", err));
+    if (!count)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "no machines to join: count is 0");
+    GY_TRY(check_options(&given, count, err));
+    GY_TRY(check_nodes(nodes, count, err));
+    gy_text name = { 0 };
+    gy_join_place *place = gy_calloc(count, sizeof *place);
+    gy_joining j = { .node = nodes, .place = place, .nodes = (uint32_t)count };
+    j.latency = gy_ticks_from_us(given.latency_us);
+    j.rate = (int64_t)(given.gbs * 1e9 + 0.5);
+    if (place && name_of(&name, nodes, count))
+        j.m = gy_machine_new(name.at, find_places(nodes, j.nodes, place));
+    bool ok = j.m && add_all(&j);
+    gy_text_free(&name);
+    gy_free(place);
+    if (!ok) {
+        gantry_machine_free(j.m);
+        return gy_fail_nomem(err);
+    }
+    *machine = j.m;
+    return GANTRY_OK;
+}
+
+/* ---- dealing out ---- */
+
+/* The n-th device that is counted goes to the rank that has the n-th of equal shares; who is not counted stays where
+ * the memory is. NULL `m`: only looks if that can be. */
+static gantry_status deal_out(const gantry_machine *from, uint32_t ranks, uint32_t *rank_of, gantry_error *err)
+{
+    uint32_t workers = gy_machine_workers(from);
+    for (uint32_t i = 0; i < from->memories; i++)
+        rank_of[i] = i ? GY_MACHINE_NONE : 0;
+    for (uint32_t d = 0; d < workers; d++) {
+        uint32_t memory = from->device[d].memory, rank = (uint32_t)((uint64_t)d * ranks / workers);
+        if (rank_of[memory] != GY_MACHINE_NONE && rank_of[memory] != rank)
+            return gy_fail(
+                err, GANTRY_E_INVALID, NULL,
+                "device \"%s\" would be of rank %u, and works in memory \"%s\", which is of rank %u; devices "
+                "that share a memory must be of one rank",
+                from->device[d].id, rank, from->memory[memory].id, rank_of[memory]);
+        rank_of[memory] = rank;
+    }
+    for (uint32_t i = 0; i < from->memories; i++)
+        rank_of[i] = rank_of[i] == GY_MACHINE_NONE ? 0 : rank_of[i];
+    return GANTRY_OK;
+}
+
+gantry_status gantry_machine_spread(gantry_machine **machine, const gantry_machine *from, size_t ranks,
+                                    gantry_error *err)
+{
+    GY_NEED(machine, err);
+    GY_NEED(from, err);
+    if (ranks < 1 || ranks > gy_machine_workers(from))
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "cannot spread machine \"%s\" over %zu ranks: it has %u devices; give 1 to %u", from->name,
+                       ranks, gy_machine_workers(from), gy_machine_workers(from));
+    uint32_t *rank_of = gy_calloc(from->memories, sizeof *rank_of);
+    gantry_machine *m = NULL;
+    gantry_status status = rank_of ? deal_out(from, (uint32_t)ranks, rank_of, err) : gy_fail_nomem(err);
+    if (!status && !(m = gy_machine_again(from)))
+        status = gy_fail_nomem(err);
+    for (uint32_t i = 0; !status && i < from->memories; i++)
+        m->memory[i].rank = rank_of[i];
+    gy_free(rank_of);
+    if (!status)
+        *machine = m;
+    return status;
+}

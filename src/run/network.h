@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Processes that a launcher started together, and messages between them. A module, which one depends on the launcher,
+ * exports the table of calls; it has what is MPI's.
+ */
+#ifndef GY_RUN_NETWORK_H
+#define GY_RUN_NETWORK_H
+
+#include "base/module.h"
+#include <gantry/run.h>
+#include <stdbool.h>
+
+/* Says whether a message is to be given up. */
+typedef bool (*gy_stop)(void *context);
+
+/* The table that a module exports. Any thread may call, one at a time for each two ranks. */
+typedef struct gy_network_calls {
+    const char *name;
+    /* Joins the others; once a process. NULL, or what is wrong. */
+    const char *(*open)(uint32_t *rank, uint32_t *ranks);
+    void (*close)(void);       /* all processes call it */
+    void (*end_all)(int code); /* does not return */
+    /* One message to or from `peer`, as many bytes on both sides; between two ranks they arrive in the order in which
+     * they were sent. Returns when the bytes may be changed, or are there. False: `stop` said so. */
+    bool (*send)(const void *from, uint64_t bytes, uint32_t peer, gy_stop stop, void *context);
+    bool (*receive)(void *to, uint64_t bytes, uint32_t peer, gy_stop stop, void *context);
+    /* All processes call these two: what rank 0 has gets to all; of each rank so many bytes get to all, in their order.
+     */
+    void (*share)(void *bytes, uint64_t count);
+    void (*gather)(const void *mine, void *all, uint64_t count);
+} gy_network_calls;
+
+struct gantry_network {
+    gy_module module;
+    const gy_network_calls *calls;
+    uint32_t rank, ranks;
+    bool agreed; /* all have said with what they begin, or that they do not */
+    bool begun;  /* they have said the same */
+    bool quiet;  /* they do not, and another process tells why */
+};
+
+/* All begin with the same: E_INVALID if their hashes differ, E_DEVICE if one of them has given up. */
+gantry_status gy_network_agree(gantry_network *network, uint64_t hash, gantry_error *err);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Rule ranks: do the parts of all ranks carry the schedule out together?
+ *
+ * No deadlock. Steps of a queue are in the order of ops, and wait for earlier ones only. Take the first op in the total
+ * order of which some rank's step has not ended: all that its steps wait for has, and all its ranks have come to it. So
+ * they end if the messages of that one op do, with each send waiting for its receive; that is tried here, op by op. A
+ * send that need not wait only lets more happen. With every message between two ranks in the order of ops on both
+ * sides, each receive gets what was sent for it.
+ *
+ * No race. What is in the memory of a rank is touched by steps of that rank only. Of any two such ops, one ends before
+ * the other begins if the clocks of the schedule say so; here it is seen that then the steps do so, too.
+ */
+#include "base/error.h"
+#include "base/memory.h"
+#include "schedule/check/check.h"
+#include "schedule/part.h"
+
+typedef struct fitting {
+    const gantry_schedule *s;
+    const gy_part *part;
+    uint32_t ranks;
+    gantry_error *err;
+    uint32_t *at;      /* per rank: its next step */
+    uint32_t *message; /* per rank: the next message of that step */
+    uint32_t *ended;   /* per rank: the place of its rows in `clock` */
+    uint32_t *clock;   /* per step of all ranks and queue: 1 + the last step that has ended when this one has */
+    size_t *first;     /* per rank: its first row of `clock` */
+    uint32_t *lane_first, *lane_entry; /* per lane: its entries of op_lane, in the order of ops */
+    uint32_t *op_of;                   /* per entry of op_lane */
+    uint32_t *latest; /* per rank and entry: 1 + the latest step of that lane up to it; 0: the rank has none */
+    gy_clocks clocks;
+} fitting;
+
+static gantry_status stuck(const fitting *f, uint32_t op, const char *what, uint32_t rank)
+{
+    return gy_breach(f->err, "ranks", "ops", op, "%s %s on rank %u", gy_label_op(f->s, op).at, what, rank);
+}
+
+static const gy_part_step *step_at(const fitting *f, uint32_t rank, uint32_t op)
+{
+    const gy_part *p = &f->part[rank];
+    const gy_part_step *step = f->at[rank] < p->step.count ? &p->step.at[f->at[rank]] : NULL;
+    return step && step->op == op ? step : NULL;
+}
+
+/* ---- who does what ---- */
+
+static bool touches(const fitting *f, const gy_op *op, uint32_t rank)
+{
+    for (uint32_t k = 0; k < op->uses; k++)
+        if (gy_use_rank(f->s, op->use + k) == rank)
+            return true;
+    return gy_op_rank(f->s, op) == rank;
+}
+
+static bool crosses(const fitting *f, const gy_op *op)
+{
+    for (uint32_t k = 0; k < op->uses; k++)
+        if (gy_use_rank(f->s, op->use + k) != gy_op_rank(f->s, op))
+            return true;
+    return false;
+}
+
+/* The ranks that have it, who runs it, and in which queue. */
+static gantry_status check_step(const fitting *f, uint32_t id, uint32_t rank)
+{
+    const gy_op *op = &f->s->ops.at[id];
+    const gy_part_step *step = step_at(f, rank, id);
+    if (!step != !touches(f, op, rank))
+        return stuck(f, id, step ? "is done, though it touches no memory," : "is not done", rank);
+    if (!step)
+        return GANTRY_OK;
+    uint32_t queue = crosses(f, op) ? f->part[rank].queues - 1 : gy_op_device(f->s, op, 0);
+    if (step->runs != (gy_op_rank(f->s, op) == rank))
+        return stuck(f, id, step->runs ? "is run, though its device is not," : "is not run, though its device is",
+                     rank);
+    if (step->queue != queue)
+        return stuck(f, id, "is in the wrong queue", rank);
+    for (uint32_t i = 0; i < step->waits; i++)
+        if (f->part[rank].wait.at[step->wait + i] >= f->at[rank])
+            return stuck(f, id, "waits for a later step", rank);
+    return GANTRY_OK;
+}
+
+/* ---- messages ---- */
+
+static const gy_message *next_message(const fitting *f, uint32_t rank, uint32_t op)
+{
+    const gy_part_step *step = step_at(f, rank, op);
+    return step && f->message[rank] < step->messages ? &f->part[rank].message.at[step->message + f->message[rank]]
+                                                     : NULL;
+}
+
+/* The rank that the bytes of a use have to come from, and that they have to get to. */
+static void ends_of(const fitting *f, const gy_op *op, uint32_t use, uint32_t *from, uint32_t *to)
+{
+    uint32_t home = gy_op_rank(f->s, op), rank = gy_use_rank(f->s, op->use + use);
+    bool copy = gy_op_is_copy(op);
+    *from = (copy && use < 2) || (!copy && use < op->ins) ? gy_use_rank(f->s, op->use + use) : home;
+    *to = copy ? gy_use_rank(f->s, op->use + 1) : use < op->ins ? home : rank;
+    if (copy && use == 2 && *to == home)
+        *to = gy_use_rank(f->s, op->use);
+}
+
+static gantry_status check_message(const fitting *f, uint32_t id, uint32_t rank, const gy_message *m)
+{
+    const gy_op *op = &f->s->ops.at[id];
+    uint32_t from, to;
+    if (m->use >= op->uses || (gy_op_is_copy(op) && m->use == 1))
+        return stuck(f, id, "sends what is no source", rank);
+    ends_of(f, op, m->use, &from, &to);
+    if (from == to || rank != (m->sends ? from : to) || m->peer != (m->sends ? to : from))
+        return stuck(f, id, "exchanges a message with a wrong peer", rank);
+    if (m->bytes != gy_use_bytes(f->s, &f->s->use.at[op->use + m->use]))
+        return stuck(f, id, "exchanges a message of a wrong size", rank);
+    return GANTRY_OK;
+}
+
+/* A send and its receive, both next on their ranks. */
+static bool meet(const gy_message *a, uint32_t rank, const gy_message *b)
+{
+    return a->sends && b && !b->sends && b->peer == rank && a->use == b->use && a->bytes == b->bytes;
+}
+
+/* Lets messages of the op meet until none can. */
+static gantry_status exchange(fitting *f, uint32_t id)
+{
+    uint32_t met = 0, last = GY_NONE;
+    while (met != last) {
+        last = met;
+        for (uint32_t rank = 0; rank < f->ranks; rank++) {
+            const gy_message *m = next_message(f, rank, id);
+            if (!m)
+                continue;
+            GY_TRY(check_message(f, id, rank, m));
+            if (m->peer < f->ranks && meet(m, rank, next_message(f, m->peer, id))) {
+                f->message[rank]++;
+                f->message[m->peer]++;
+                met++;
+            }
+        }
+    }
+    for (uint32_t rank = 0; rank < f->ranks; rank++)
+        if (next_message(f, rank, id))
+            return stuck(f, id, "has a message that meets no other: a deadlock", rank);
+    return GANTRY_OK;
+}
+
+/* Each use that has to get to another rank does so. The messages that there are have met. */
+static gantry_status check_complete(const fitting *f, uint32_t id)
+{
+    const gy_op *op = &f->s->ops.at[id];
+    for (uint32_t use = 0; use < op->uses; use++) {
+        uint32_t from, to, found = 0;
+        ends_of(f, op, use, &from, &to);
+        if (from == to || (gy_op_is_copy(op) && use == 1))
+            continue;
+        const gy_part_step *step = step_at(f, from, id);
+        for (uint32_t i = 0; i < step->messages; i++) {
+            const gy_message *m = &f->part[from].message.at[step->message + i];
+            found += m->use == use && m->sends && m->peer == to;
+        }
+        if (found != 1)
+            return stuck(f, id, found ? "sends rows twice" : "does not send rows that another rank needs", from);
+    }
+    return GANTRY_OK;
+}
+
+/* ---- what ends before what ---- */
+
+static uint32_t *row_of(const fitting *f, uint32_t rank, uint32_t step)
+{
+    return &f->clock[(f->first[rank] + step) * f->part[rank].queues];
+}
+
+static void join(uint32_t *to, const uint32_t *from, uint32_t queues)
+{
+    for (uint32_t q = 0; q < queues; q++)
+        to[q] = from[q] > to[q] ? from[q] : to[q];
+}
+
+/* The step knows what its queue and those that it waits for know. `ended`: per rank and queue, 1 + its last step. */
+static void advance(fitting *f, uint32_t rank)
+{
+    const gy_part *p = &f->part[rank];
+    uint32_t at = f->at[rank], queues = p->queues, *row = row_of(f, rank, at);
+    const gy_part_step *step = &p->step.at[at];
+    uint32_t *last = &f->ended[(size_t)rank * queues + step->queue];
+    if (*last)
+        join(row, row_of(f, rank, *last - 1), queues);
+    for (uint32_t i = 0; i < step->waits; i++)
+        join(row, row_of(f, rank, p->wait.at[step->wait + i]), queues);
+    row[step->queue] = *last = at + 1;
+}
+
+/* Of each lane, the last op of the rank that ends before the current one begins. */
+static gantry_status check_before(const fitting *f, uint32_t id, uint32_t rank)
+{
+    const gy_part *p = &f->part[rank];
+    const uint32_t *row = row_of(f, rank, f->at[rank]);
+    size_t entries = f->s->op_lane.count;
+    for (uint32_t lane = 0; lane < f->s->lanes.count; lane++) {
+        uint32_t count = gy_clocks_count(&f->clocks, lane), first = f->lane_first[lane];
+        while (count && f->op_of[f->lane_entry[first + count - 1]] >= id)
+            count--;
+        uint32_t latest = count ? f->latest[rank * entries + f->lane_entry[first + count - 1]] : 0;
+        if (latest && row[p->step.at[latest - 1].queue] < latest)
+            return gy_breach(f->err, "ranks", "ops", id, "%s does not wait on rank %u for %s, which ends before it",
+                             gy_label_op(f->s, id).at, rank, gy_label_op(f->s, p->step.at[latest - 1].op).at);
+    }
+    return GANTRY_OK;
+}
+
+/* Notes the op as the latest of its lanes, for ranks that have it. */
+static void note_latest(fitting *f, uint32_t id, uint32_t *seen)
+{
+    const gy_op *op = &f->s->ops.at[id];
+    size_t entries = f->s->op_lane.count;
+    for (uint32_t k = 0; k < op->lanes; k++) {
+        uint32_t entry = op->lane + k, lane = f->s->op_lane.at[entry];
+        for (uint32_t rank = 0; rank < f->ranks; rank++) {
+            uint32_t before =
+                seen[lane] ? f->latest[rank * entries + f->lane_entry[f->lane_first[lane] + seen[lane] - 1]] : 0;
+            f->latest[rank * entries + entry] = step_at(f, rank, id) ? f->at[rank] + 1 : before;
+        }
+        seen[lane]++;
+    }
+}
+
+/* ---- all ops ---- */
+
+static gantry_status check_op(fitting *f, uint32_t id, uint32_t *seen)
+{
+    gantry_status status = GANTRY_OK;
+    if (!gy_clocks_step(&f->clocks, 0, id))
+        return gy_fail_nomem(f->err);
+    for (uint32_t rank = 0; rank < f->ranks && !status; rank++)
+        status = check_step(f, id, rank);
+    if (!status)
+        status = exchange(f, id);
+    if (!status)
+        status = check_complete(f, id);
+    for (uint32_t rank = 0; rank < f->ranks && !status; rank++)
+        if (step_at(f, rank, id)) {
+            advance(f, rank);
+            status = check_before(f, id, rank);
+        }
+    if (status)
+        return status;
+    note_latest(f, id, seen);
+    for (uint32_t rank = 0; rank < f->ranks; rank++)
+        if (step_at(f, rank, id)) {
+            f->at[rank]++;
+            f->message[rank] = 0;
+        }
+    return GANTRY_OK;
+}
+
+/* `seen`: of each lane, how many entries have been listed; all 0 before and after. */
+static void list_entries(fitting *f, uint32_t *seen)
+{
+    for (uint32_t id = 0; id < f->s->ops.count; id++)
+        for (uint32_t k = 0; k < f->s->ops.at[id].lanes; k++) {
+            uint32_t entry = f->s->ops.at[id].lane + k, lane = f->s->op_lane.at[entry];
+            f->lane_entry[f->lane_first[lane] + seen[lane]++] = entry;
+        }
+    for (size_t l = 0; l < f->s->lanes.count; l++)
+        seen[l] = 0;
+}
+
+static bool begin(fitting *f, uint32_t **seen)
+{
+    const gantry_schedule *s = f->s;
+    size_t lanes = s->lanes.count, entries = s->op_lane.count, queues = s->machine->devices + 1, rows = 0;
+    f->first = gy_calloc(f->ranks, sizeof *f->first);
+    for (uint32_t i = 0; f->first && i < f->ranks; i++) {
+        f->first[i] = rows;
+        rows += f->part[i].step.count;
+    }
+    f->at = gy_calloc(f->ranks, sizeof *f->at);
+    f->message = gy_calloc(f->ranks, sizeof *f->message);
+    f->ended = gy_calloc(f->ranks * queues, sizeof *f->ended);
+    f->clock = gy_calloc(rows * queues + 1, sizeof *f->clock);
+    f->lane_first = gy_calloc(lanes + 2, sizeof *f->lane_first);
+    f->lane_entry = gy_calloc(entries + 1, sizeof *f->lane_entry);
+    f->op_of = gy_calloc(entries + 1, sizeof *f->op_of);
+    f->latest = gy_calloc(f->ranks * entries + 1, sizeof *f->latest);
+    *seen = gy_calloc(lanes + 1, sizeof **seen);
+    if (!f->first || !f->at || !f->message || !f->ended || !f->clock || !f->lane_first || !f->lane_entry || !f->op_of ||
+        !f->latest || !*seen)
+        return false;
+    for (uint32_t id = 0; id < s->ops.count; id++)
+        for (uint32_t k = 0; k < s->ops.at[id].lanes; k++) {
+            f->op_of[s->ops.at[id].lane + k] = id;
+            f->lane_first[s->op_lane.at[s->ops.at[id].lane + k] + 1]++;
+        }
+    for (size_t l = 0; l < lanes; l++)
+        f->lane_first[l + 1] += f->lane_first[l];
+    list_entries(f, *seen);
+    return true;
+}
+
+static void end(fitting *f, uint32_t *seen)
+{
+    gy_free(f->first);
+    gy_free(f->at);
+    gy_free(f->message);
+    gy_free(f->ended);
+    gy_free(f->clock);
+    gy_free(f->lane_first);
+    gy_free(f->lane_entry);
+    gy_free(f->op_of);
+    gy_free(f->latest);
+    gy_free(seen);
+    gy_clocks_free(&f->clocks);
+}
+
+gantry_status gy_parts_verify(const gantry_schedule *s, const gy_part *part, uint32_t ranks, gantry_error *err)
+{
+    fitting f = { .s = s, .part = part, .ranks = ranks, .err = err };
+    uint32_t *seen = NULL;
+    gantry_status status = begin(&f, &seen) ? gy_clocks_init(&f.clocks, s, err) : gy_fail_nomem(err);
+    for (uint32_t id = 0; id < s->ops.count && !status; id++)
+        status = check_op(&f, id, seen);
+    for (uint32_t rank = 0; rank < ranks && !status; rank++)
+        if (f.at[rank] < part[rank].step.count)
+            status = gy_fail(err, GANTRY_E_SCHEDULE, "/ops", "rule ranks: rank %u has %zu steps, of which %u are ops",
+                             rank, part[rank].step.count, f.at[rank]);
+    end(&f, seen);
+    return status;
+}

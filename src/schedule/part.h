@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The part of one rank in a schedule whose machine has several, as data. schedule/ranks makes parts, and the
+ * checker proves that those of all ranks fit together.
+ *
+ * A rank has an op if the op touches a memory of the rank. An op of several ranks crosses: a copy between memories of
+ * two ranks, or a collective; the rank of its first lane's device runs it. Its bytes go as messages. Of a copy: its
+ * flag, if it has one, from the rank that runs it to the other, then the rows. Of a collective: what is read goes to
+ * the rank that runs it, then what is written from there; in the order of uses.
+ *
+ * A part is carried out by queues, each of which does its steps one after the other: one for each device, with its ops
+ * that do not cross, and one for the network with all ops that cross. So messages between two ranks are sent and
+ * received in the one total order of ops, whatever their tags say.
+ */
+#ifndef GY_SCHEDULE_PART_H
+#define GY_SCHEDULE_PART_H
+
+#include "schedule/schedule.h"
+
+typedef struct gy_message {
+    uint32_t use; /* of the op, from 0: all its bytes */
+    uint32_t peer;
+    bool sends; /* to the peer; else receives from it */
+    uint64_t bytes;
+} gy_message;
+
+typedef struct gy_part_step {
+    uint32_t op;
+    bool runs;                  /* this rank runs the op; else it only sends and receives */
+    uint32_t queue;             /* device, or the number of devices for the network */
+    uint32_t message, messages; /* range of gy_part.message; none where the op does not cross */
+    uint32_t wait, waits;       /* range of gy_part.wait */
+} gy_part_step;
+
+typedef struct gy_part {
+    uint32_t rank, queues;
+    GY_VEC(gy_part_step) step; /* in the order of ops */
+    GY_VEC(gy_message) message;
+    GY_VEC(uint32_t) wait; /* earlier steps, of other queues, that must have ended before a step begins */
+} gy_part;
+
+static inline uint32_t gy_use_rank(const gantry_schedule *s, uint32_t use)
+{
+    return s->machine->memory[s->instances.at[s->use.at[use].instance].memory].rank;
+}
+static inline uint32_t gy_op_rank(const gantry_schedule *s, const gy_op *op)
+{
+    return gy_device_rank(s->machine, gy_op_device(s, op, 0));
+}
+
+/* The checker: the parts of all `ranks` carry the schedule out together. Each op is done once, where its device is;
+ * messages match in size and order, also where every send waits for its receiver; no speed of ranks leads to a
+ * deadlock; and what must end before something else on a rank does so there. The schedule has passed
+ * gy_schedule_form. E_SCHEDULE with "rule ranks: ..." */
+gantry_status gy_parts_verify(const gantry_schedule *s, const gy_part *part, uint32_t ranks, gantry_error *err);
+
+#endif

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several processes give the bits of one: the graphs of the gallery, made small, on 2 and 4 ranks of host devices, dealt out and joined.
+Then what goes wrong: everybody ends, with one message that says who and what.
+
+check_ranks.py GANTRY ROOT mpich|openmpi 1|0: is the module built?
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+LAUNCH = {"mpich": ["mpirun.mpich"], "openmpi": ["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root"]}
+EXTRA = {"cg": {"n": 64, "most": 20}, "fft2d": {}, "stages": {}, "residual_stack": {}}
+# What differs in how ranks talk: halos, `until`, collectives, copies with a flag, phases. All of the gallery with GANTRY_RANKS_ALL=1.
+FEW = ("jacobi", "jacobi_until", "loss_scale", "mlp_step", "saxpy")
+
+
+def call(words, code=0, timeout=300):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=timeout)
+    if (done.returncode != 0) != (code != 0):
+        raise AssertionError(f"{' '.join(map(str, words))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return done
+
+
+class Ranks:
+    def __init__(self, gantry, mpi, folder):
+        self.gantry, self.folder = gantry, folder
+        self.launch = [shutil.which(LAUNCH[mpi][0]), *LAUNCH[mpi][1:]]
+
+    def mpirun(self, ranks, *words, code=0):
+        return call([*self.launch, "-n", ranks, self.gantry, *words], code)
+
+    def hashes(self, done):
+        return {name: output["xxh64"] for name, output in json.loads(done.stdout)["outputs"].items()}
+
+    def compare(self, graph, params, where, ranks):
+        """The same schedule by one process and by several; the messages that it takes."""
+        words = [w for name, value in params.items() for w in ("--param", f"{name}={value}")]
+        file = self.folder / "s.json"
+        call([self.gantry, "schedule", graph, *words, *where, "--policy", "round-robin", "-o", file])
+        parts = json.loads(call([self.gantry, "check", graph, file, *words, "--ranks", "--json"]).stdout)["ranks"]
+        run = ["run", graph, *words, "--schedule", file, "--backend", "host", "--iterations", 3, "--json"]
+        one, several = call([self.gantry, *run]), self.mpirun(ranks, *run)
+        assert self.hashes(one) == self.hashes(several), f"{graph} on {ranks} ranks: {self.hashes(one)} and {self.hashes(several)}"
+        return sum(part["sends"] for part in parts)
+
+
+def check_gallery(r, root):
+    sys.path.insert(0, str(root / "tests/property/recheck"))
+    from graphs import SMALL
+
+    call([r.gantry, "machine", "join", *2 * [root / "graphs/machines/host-2.json"], "--link", "latency_us=2,GBps=12.5", "-o", r.folder / "joined.json"])
+    places = [(2, ["--devices", 4, "--spread", 2]), (4, ["--devices", 4, "--spread", 4]), (2, ["--machine", r.folder / "joined.json"])]
+    chosen = sorted({**SMALL, **EXTRA}.items())
+    if not os.environ.get("GANTRY_RANKS_ALL"):
+        chosen = [(name, params) for name, params in chosen if name in FEW]
+    for name, params in chosen:
+        sent = [r.compare(root / f"graphs/{name}.json", params, where, ranks) for ranks, where in places]
+        print(f"{name}: {' '.join(map(str, sent))} messages")
+        assert sum(sent) > 0, f"{name} took no message: nothing was tried"
+
+
+def check_plain(r, root):
+    """As people write it: the machine is dealt out to as many processes as there are; files are those of rank 0."""
+    words = ["run", root / "graphs/jacobi_until.json", "--devices", 4, "--param", "n=16", "--param", "steps=200"]
+    one, four = r.folder / "one.npy", r.folder / "four.npy"
+    call([r.gantry, *words, "--output", f"u={one}"])
+    done = r.mpirun(4, *words, "--output", f"u={four}")
+    assert one.read_bytes() == four.read_bytes()
+    assert done.stdout.count("measured") == 1, done.stdout
+    r.mpirun(3, "run", root / "graphs/saxpy.json", "--devices", 2, "--param", "n=64")  # one has nothing to do
+
+
+def check_failures(r, root):
+    def fails(ranks, says, *words, others=()):
+        done = r.mpirun(ranks, *words, *others, code=1)
+        told = [line for line in done.stderr.splitlines() if says in line]
+        assert len(told) == 1, f"{words}: \"{says}\" is told {len(told)} times:\n{done.stderr}"
+
+    saxpy = root / "graphs/saxpy.json"
+    fails(3, "nosuch.json", "run", r.folder / "nosuch.json", "--devices", 3)
+    call([r.gantry, "schedule", saxpy, "--devices", 4, "--spread", 4, "-o", r.folder / "four.json"])
+    fails(2, "has 4 ranks, and there are 2 processes; start 4", "run", saxpy, "--schedule", r.folder / "four.json")
+    fails(2, "--compare looks at all ops", "run", saxpy, "--devices", 2, "--compare")
+    fails(2, "--profile looks at all ops", "run", saxpy, "--devices", 2, "--profile")
+    fails(2, "does not run over several processes", "run", saxpy, "--devices", 2, "--backend", "sim")
+    fails(2, "rank 2 has another schedule than rank 0", "run", saxpy, "--devices", 2,
+          others=[":", "-n", "1", r.gantry, "run", saxpy, "--devices", 2, "--param", "n=128"])
+    fails(2, "rank 2: ", "run", saxpy, "--devices", 2, others=[":", "-n", "1", r.gantry, "run", r.folder / "nosuch.json"])
+    graph = {
+        "gantry": 1,
+        "buffers": {name: {"dtype": "f64", "shape": [4, 4], "init": value, "output": True} for name, value in (("a", {"spd": {"seed": 1}}), ("b", -1))},
+        "nodes": [{"id": "fine", "kernel": "potrf", "args": {"a": "a"}, "on": "dev0"}, {"id": "boom", "kernel": "potrf", "args": {"a": "b"}, "on": "dev1"}],
+    }
+    (r.folder / "fails.json").write_text(json.dumps(graph))
+    fails(2, 'rank 1: ' + str(r.folder / "fails.json"), "run", r.folder / "fails.json", "--devices", 2)
+    fails(2, 'node "boom" failed on device "dev1"', "run", r.folder / "fails.json", "--devices", 2)
+
+
+def processes_of(text):
+    """Those of `gantry` that have this in their command line."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"/gantry") and any(text.encode() in word for word in words):
+            found.append(int(entry.name))
+    return sorted(found)
+
+
+def check_interrupts(r, root):
+    """A signal to one rank ends all, and nothing is written: while the other computes, and while it is stopped, so that messages do not end. Who was interrupted says so;
+    so may others, since Open MPI ends them by a signal, too."""
+    graph = r.folder / "long.json"
+    shutil.copy(root / "graphs/jacobi.json", graph)
+    words = ["run", graph, "--devices", 2, "--param", "n=16", "--param", "steps=20", "--iterations", 100000000, "--output", f"u={r.folder}/cut.npy"]
+    for stopped, rank in ((None, 0), (0, 1)):
+        child = subprocess.Popen([*map(str, [*r.launch, "-n", 2, r.gantry, *words])], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            begun = time.monotonic()
+            while len(processes_of(str(graph))) < 2 and time.monotonic() < begun + 60:
+                time.sleep(0.05)
+            time.sleep(2)  # they run by then; if they do not, the message differs
+            if stopped is not None:
+                os.kill(processes_of(str(graph))[stopped], signal.SIGSTOP)
+                time.sleep(0.5)
+            os.kill(processes_of(str(graph))[rank], signal.SIGINT)
+            _, errors = child.communicate(timeout=60)
+        finally:
+            child.kill()
+        told = re.findall(r"gantry run: rank \d was interrupted, so all processes end", errors)
+        assert child.returncode != 0 and told, f"exit {child.returncode}:\n{errors}"
+        begun = time.monotonic()
+        while processes_of(str(graph)) and time.monotonic() < begun + 20:  # who was killed may not be gone yet
+            time.sleep(0.05)
+        assert not processes_of(str(graph)) and not (r.folder / "cut.npy").exists()
+
+
+def main(gantry, root, mpi, built):
+    if built != "1":
+        print(f"skipped: gantry-mpi-{mpi}.so was not built; tools/setup test installs what it needs")
+        return 77
+    if not shutil.which(LAUNCH[mpi][0]):
+        print(f"skipped: {LAUNCH[mpi][0]} was not found; tools/setup test installs it")
+        return 77
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    with tempfile.TemporaryDirectory() as folder:
+        r = Ranks(gantry, mpi, pathlib.Path(folder))
+        for check in (check_plain, check_failures, check_interrupts, check_gallery):
+            check(r, pathlib.Path(root))
+    return 0
+
+
+sys.exit(main(*sys.argv[1:]))

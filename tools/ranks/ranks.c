@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * gantry run as one of several processes that mpirun started: rank 0 shows results and writes files, the others are
+ * silent. What they would say on standard error is kept, and told where they fail and rank 0 does not.
+ */
+#include "run.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int refuse_options(const options *o)
+{
+    const char *word = o->check                                          ? "--check"
+                       : o->compare                                      ? "--compare"
+                       : o->profile                                      ? "--profile"
+                       : o->html                                         ? "--html"
+                       : o->calibrate                                    ? "--calibrate"
+                       : o->balance && strcmp(o->balance, "guided") == 0 ? "--balance guided"
+                                                                         : NULL;
+    if (!word)
+        return EXIT_FINE;
+    complain("gantry run: %s looks at all ops, which one of several processes cannot; use one process\n", word);
+    return EXIT_USAGE;
+}
+
+/* Standard output goes nowhere; standard error to a file without a name. */
+static int be_silent(ranks *r)
+{
+    r->said = tmpfile();
+    r->errors = dup(STDERR_FILENO);
+    if (r->said && r->errors >= 0 && freopen("/dev/null", "w", stdout) && dup2(fileno(r->said), STDERR_FILENO) >= 0)
+        return EXIT_FINE;
+    complain("gantry run: no temporary file for what rank %d says\n", (int)gantry_network_rank(r->network));
+    return EXIT_RUNNING;
+}
+
+/* Rank 0 alone writes files, and says how far all are. */
+static void be_quiet(options *o)
+{
+    o->out = o->dot = o->svg = o->html = o->trace = o->write_graph = NULL;
+    o->outputs.count = o->shows.count = 0;
+    o->json = o->verbose = false;
+    o->quiet = true;
+    progress_begin(&command_run, o);
+}
+
+int join_ranks(ranks *r, options *o)
+{
+    gantry_error err;
+    if (gantry_network_open(&r->network, &err))
+        return fail(&err);
+    if (!r->network)
+        return EXIT_FINE;
+    o->processes = gantry_network_ranks(r->network);
+    bool first = gantry_network_rank(r->network) == 0;
+    int code = first ? EXIT_FINE : be_silent(r);
+    code = code ? code : refuse_options(o);
+    if (!first)
+        be_quiet(o);
+    return code;
+}
+
+/* Prints what was kept, with the rank before each line. */
+static void tell(ranks *r)
+{
+    char line[1024];
+    fflush(stderr);
+    if (!r->said)
+        return;
+    rewind(r->said);
+    while (fgets(line, sizeof line, r->said))
+        dprintf(r->errors, "rank %d: %s", (int)gantry_network_rank(r->network), line);
+}
+
+int leave_ranks(ranks *r, int code)
+{
+    if (!r->network)
+        return code;
+    if (code && gantry_network_has_begun(r->network)) {
+        tell(r);
+        dprintf(r->said ? r->errors : STDERR_FILENO, "gantry run: rank %d %s, so all processes end\n",
+                (int)gantry_network_rank(r->network), interrupt_code() ? "was interrupted" : "failed");
+        gantry_network_abort(r->network, code);
+    }
+    if (code && gantry_network_give_up(r->network))
+        tell(r);
+    gantry_network_free(r->network);
+    if (r->said)
+        fclose(r->said);
+    return code;
+}

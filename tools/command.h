@@ -51,7 +51,8 @@ extern const command command_run, command_train, command_schedule, command_dot, 
 
 /* options.c. Parses argv (after the sub-command) into *o; prints what is wrong and returns false. */
 bool options_parse(options *o, const command *c, int argc, char **argv);
-bool takes_graph(const command *c);   /* its first word is a graph */
+/* The folder of data whose graphs its first word may name; NULL: that is no graph. */
+const char *graphs_of(const command *c);
 void options_print(const command *c); /* help.c */
 void options_free(options *o);
 /* True if a file that is to be written is "-". */

@@ -41,11 +41,12 @@ static void print_graph_commands(const command *const *commands, size_t count)
 {
     printf("    case \"$command\" in\n        ");
     for (size_t i = 0, first = 1; i < count; i++)
-        if (takes_graph(commands[i])) {
+        if (graphs_of(commands[i]) && strcmp(graphs_of(commands[i]), "graphs") == 0) {
             printf("%s%s", first ? "" : "|", commands[i]->name);
             first = 0;
         }
-    printf(") words=\"$(_gantry_data graphs)\" ;;\n        machine) words=\"show calibrate cluster $(_gantry_data "
+    printf(") words=\"$(_gantry_data graphs)\" ;;\n        train) words=\"$(_gantry_data graphs/models)\" ;;\n"
+           "        machine) words=\"show calibrate cluster $(_gantry_data "
            "machines)\" ;;\n"
            "    esac\n");
 }

@@ -54,8 +54,10 @@ void options_print(const command *c)
         print_names("back ends", gantry_backend_name, gantry_backend_summary);
     if (accepts(c, "node-time"))
         print_names("formats", gantry_import_format, gantry_import_summary);
-    if (takes_graph(c))
-        print_data("graphs that come with Gantry", "graphs");
+    if (graphs_of(c))
+        print_data(strcmp(graphs_of(c), "graphs") == 0 ? "graphs that come with Gantry"
+                                                       : "models that come with Gantry",
+                   graphs_of(c));
     if (accepts(c, "machine"))
         print_data("machines that come with Gantry", "machines");
     printf("\nexamples\n%s", c->examples);

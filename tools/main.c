@@ -87,7 +87,8 @@ static int help(int argc, char **argv)
 /* Names of what comes with Gantry become paths. */
 static int find_files(options *o, const command *c)
 {
-    int code = takes_graph(c) ? find_data(&o->positional.at[0], &o->data[0], c->name, "graphs") : EXIT_FINE;
+    const char *folder = graphs_of(c);
+    int code = folder ? find_data(&o->positional.at[0], &o->data[0], c->name, folder) : EXIT_FINE;
     return code ? code : find_data(&o->machine, &o->data[1], c->name, "machines");
 }
 

@@ -351,9 +351,10 @@ bool options_parse(options *o, const command *c, int argc, char **argv)
     return o->help || (check_count(o, c) && check_streams(o, c));
 }
 
-bool takes_graph(const command *c)
+const char *graphs_of(const command *c)
 {
-    return strncmp(c->arguments, "GRAPH", strlen("GRAPH")) == 0;
+    bool graph = strncmp(c->arguments, "GRAPH", strlen("GRAPH")) == 0, model = strcmp(c->arguments, "MODEL") == 0;
+    return graph ? "graphs" : model ? "graphs/models" : NULL;
 }
 
 void options_free(options *o)

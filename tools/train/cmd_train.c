@@ -95,8 +95,8 @@ const command command_train = {
     "balance "
     "replay steps every write-graph check compare profile calibrate output-schedule dot svg html trace explain "
     "allow-code no-fuse timeout quiet verbose json",
-    "  gantry train graphs/models/mlp.json --devices 2\n"
-    "  gantry train graphs/models/mlp.json --devices 2 --steps 300 --every 50 --output w1=w1.npy\n"
-    "  gantry train graphs/models/mlp.json --devices 1 --steps 1 --write-graph step.json\n",
+    "  gantry train mlp --devices 2\n"
+    "  gantry train mlp --devices 2 --steps 300 --every 50 --output w1=w1.npy\n"
+    "  gantry train mlp --devices 1 --steps 1 --write-graph step.json\n",
     train
 };

@@ -46,7 +46,7 @@ const command command_diff = { "diff",
                                2,
                                2,
                                "phase html json",
-                               "  gantry schedule graphs/cholesky.json --devices 2 --policy heft -o a.json\n"
-                               "  gantry schedule graphs/cholesky.json --devices 4 -o b.json\n"
+                               "  gantry schedule cholesky --devices 2 --policy heft -o a.json\n"
+                               "  gantry schedule cholesky --devices 4 -o b.json\n"
                                "  gantry diff a.json b.json --html diff.html\n",
                                run };

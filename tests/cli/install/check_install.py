@@ -67,6 +67,7 @@ def names_are_known(prefix, folder):
     assert done["graph"] == "mlp_step" and done["machine"] == "dgx1-v100", done
     assert "v100" in run(gantry, "machine", "dgx1-v100", env=clean, cwd=empty)
     assert json.loads(run(gantry, "run", "residual_stack", "--devices", 2, "--json", env=clean, cwd=empty))["backend"] == "host"  # it uses another
+    assert "loss" in run(gantry, "train", "mlp", "--devices", 2, "--steps", 2, env=clean, cwd=empty)
     missing = subprocess.run([gantry, "dot", "mlp_stp"], env=clean, cwd=empty, capture_output=True, text=True)
     assert missing.returncode == 2 and 'did you mean "mlp_step"?' in missing.stderr, missing
     own = folder / "own"
@@ -77,7 +78,7 @@ def names_are_known(prefix, folder):
     assert "saxpy on" in run(gantry, "run", "mine", "--devices", 1, env=clean, cwd=empty)
     (empty / "mine").unlink()
     words = [run(gantry, "help", env=clean)] + [run(gantry, "help", name, env=clean) for name in commands(gantry)]
-    used = set(re.findall(r"gantry (?:run|schedule|dot|compare|scale) ([a-z]\w*)(?![\w.])", "".join(words))) | set(re.findall(r"--machine ([a-z]\w*-\d\w*)", "".join(words)))
+    used = set(re.findall(r"gantry (?:run|train|schedule|dot|compare|scale) ([a-z]\w*)(?![\w.])", "".join(words))) | set(re.findall(r"--machine ([a-z]\w*-\d\w*)", "".join(words)))
     known = {path.stem for path in (prefix / "share" / "gantry").rglob("*.json")}
     assert len(used) >= 6 and used <= known, used - known
     assert "graphs/" not in "".join(words), "the help names files of the source"

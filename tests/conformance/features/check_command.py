@@ -26,10 +26,14 @@ class Wrong(Exception):
     pass
 
 
+def says(told, line):
+    return list(told) == ["error"] and told["error"]["message"] == line
+
+
 def refused(result, code, *parts):
-    """Ends with the code, says all the parts in one line (warnings apart), and prints nothing."""
+    """Ends with the code, says all the parts in one line (warnings apart), and prints nothing but, for --json, the same as an object."""
     lines = [line for line in result.err.splitlines() if not line.startswith("warning: ")]
-    if result.code != code or len(lines) != 1 or result.out or any(part not in lines[0] for part in parts):
+    if result.code != code or len(lines) != 1 or not (result.out == "" or says(json.loads(result.out), lines[0])) or any(part not in lines[0] for part in parts):
         raise Wrong(f"exit {result.code}, expected {code} and {parts}: {result.err}{result.out}")
 
 

@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A schedule as columns; page.h has their list. What follows from them by arithmetic (names of copies, causes, idle
- * times) is left to the viewer. */
+/* A schedule as columns; page.h has their list. What follows from them by arithmetic (causes, idle times) is left to
+ * the viewer. */
 #include "export/page/page.h"
 
+#include <stdlib.h>
+
 #include "schedule/words.h"
+
+/* Rows of a value that instances have or ops use. */
+typedef struct region {
+    uint32_t value;
+    int64_t first, last;
+} region;
+
+/* Each once, by value, first and last row. */
+typedef struct regions {
+    GY_VEC(region) at;
+} regions;
 
 /* Differences between neighbours are small, so they take fewer bytes than the numbers. */
 static void put_step(gy_columns *b, int64_t *before, int64_t now)
@@ -104,18 +117,103 @@ static void put_values(gy_columns *b, const gantry_schedule *s)
         gy_columns_number(b, (uint64_t)s->values.at[i].rows);
 }
 
-/* Rows and bytes: mostly those of the one before. */
-static void put_sizes(gy_columns *b, const gantry_schedule *s)
+static region region_of(const gantry_schedule *s, const gy_use *use)
 {
-    uint64_t zeros = 0;
-    int64_t before = 0;
+    return (region){ s->instances.at[use->instance].value, use->first, use->last };
+}
+
+static bool is_whole(const gantry_schedule *s, const gy_use *use)
+{
+    const gy_instance *in = &s->instances.at[use->instance];
+    return use->first == in->first && use->last == in->last;
+}
+
+static int compare_regions(const void *x, const void *y)
+{
+    const region *a = x, *b = y;
+    if (a->value != b->value)
+        return a->value < b->value ? -1 : 1;
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    return a->last < b->last ? -1 : a->last > b->last;
+}
+
+static bool collect_regions(regions *r, const gantry_schedule *s)
+{
     for (size_t i = 0; i < s->instances.count; i++) {
-        int64_t rows = s->instances.at[i].last - s->instances.at[i].first;
+        const gy_instance *in = &s->instances.at[i];
+        if (!gy_vec_push(&r->at, ((region){ in->value, in->first, in->last })))
+            return false;
+    }
+    for (size_t i = 0; i < s->use.count; i++)
+        if (!is_whole(s, &s->use.at[i]) && !gy_vec_push(&r->at, region_of(s, &s->use.at[i])))
+            return false;
+    return true;
+}
+
+static bool find_regions(regions *r, const gantry_schedule *s)
+{
+    size_t kept = 0;
+    if (!collect_regions(r, s))
+        return false;
+    if (r->at.count > 1)
+        qsort(r->at.at, r->at.count, sizeof *r->at.at, compare_regions);
+    for (size_t i = 0; i < r->at.count; i++)
+        if (kept == 0 || compare_regions(&r->at.at[kept - 1], &r->at.at[i]) != 0)
+            r->at.at[kept++] = r->at.at[i];
+    r->at.count = kept;
+    return true;
+}
+
+/* All of them are there. */
+static int64_t region_at(const regions *r, region key)
+{
+    const region *found = bsearch(&key, r->at.at, r->at.count, sizeof key, compare_regions);
+    return found - r->at.at;
+}
+
+static void put_region_names(gy_columns *b, const gantry_schedule *s, const regions *r)
+{
+    gy_text before = { 0 };
+    gy_columns_number(b, r->at.count);
+    for (size_t i = 0; i < r->at.count; i++) {
+        const region *one = &r->at.at[i];
+        gy_text name = { 0 };
+        gy_value_rows_text(&name, s, one->value, one->first, one->last);
+        b->failed = b->failed || name.failed;
+        gy_columns_name(b, &before, name.at);
+        gy_text_free(&name);
+    }
+    gy_text_free(&before);
+}
+
+static void put_regions(gy_columns *b, const gantry_schedule *s, const regions *r)
+{
+    int64_t before = 0;
+    uint64_t zeros = 0;
+    put_region_names(b, s, r);
+    for (size_t i = 0; i < r->at.count; i++) {
+        put_sparse(b, &zeros, gy_columns_zigzag((int64_t)r->at.at[i].value - before));
+        before = r->at.at[i].value;
+    }
+    put_zeros(b, &zeros);
+    before = 0;
+    for (size_t i = 0; i < r->at.count; i++)
+        put_step(b, &before, r->at.at[i].first);
+    before = 0;
+    for (size_t i = 0; i < r->at.count; i++) {
+        int64_t rows = r->at.at[i].last - r->at.at[i].first;
         put_sparse(b, &zeros, gy_columns_zigzag(rows - before));
         before = rows;
     }
     put_zeros(b, &zeros);
-    before = 0;
+}
+
+/* Bytes: mostly those of the one before. */
+static void put_bytes(gy_columns *b, const gantry_schedule *s)
+{
+    uint64_t zeros = 0;
+    int64_t before = 0;
     for (size_t i = 0; i < s->instances.count; i++) {
         put_sparse(b, &zeros, gy_columns_zigzag((int64_t)s->instances.at[i].bytes - before));
         before = (int64_t)s->instances.at[i].bytes;
@@ -123,21 +221,19 @@ static void put_sizes(gy_columns *b, const gantry_schedule *s)
     put_zeros(b, &zeros);
 }
 
-static void put_instances(gy_columns *b, const gantry_schedule *s)
+static void put_instances(gy_columns *b, const gantry_schedule *s, const regions *r)
 {
     size_t count = s->instances.count;
     const gy_instance *at = s->instances.at;
     int64_t before = 0;
     gy_columns_number(b, count);
     for (size_t i = 0; i < count; i++)
-        put_step(b, &before, at[i].value);
+        put_step(b, &before, region_at(r, (region){ at[i].value, at[i].first, at[i].last }));
     for (size_t i = 0; i < count; i++)
         gy_columns_number(b, at[i].memory);
     for (size_t i = 0; i < count; i++)
         gy_columns_number(b, at[i].space + 4U * at[i].role);
-    for (size_t i = 0; i < count; i++)
-        gy_columns_number(b, (uint64_t)at[i].first);
-    put_sizes(b, s);
+    put_bytes(b, s);
     before = 0;
     for (size_t i = 0; i < count; i++)
         put_step(b, &before, (int64_t)(at[i].offset + (at[i].space == GY_SPACE_STAGING ? slab_of(s, 0) : 0)));
@@ -232,26 +328,23 @@ static void put_times(gy_columns *b, const gy_view *view)
         gy_columns_number(b, gy_view_bytes(s, &s->ops.at[i]));
 }
 
-static void put_use(gy_columns *b, const gantry_schedule *s, const gy_use *use, int64_t *before)
+static void put_use(gy_columns *b, const gantry_schedule *s, const regions *r, const gy_use *use, int64_t *before)
 {
-    const gy_instance *in = &s->instances.at[use->instance];
-    bool whole = use->first == in->first && use->last == in->last;
+    bool whole = is_whole(s, use);
     uint64_t coded = gy_columns_zigzag((int64_t)use->instance - *before);
     *before = use->instance;
     gy_columns_number(b, coded << 4 | (use->mode & 7U) << 1 | (whole ? 1U : 0U));
-    if (!whole) {
-        gy_columns_number(b, (uint64_t)use->first);
-        gy_columns_number(b, (uint64_t)(use->last - use->first));
-    }
+    if (!whole)
+        gy_columns_number(b, (uint64_t)region_at(r, region_of(s, use)));
 }
 
-static void put_uses(gy_columns *b, const gantry_schedule *s)
+static void put_uses(gy_columns *b, const gantry_schedule *s, const regions *r)
 {
     int64_t before = 0;
     for (size_t i = 0; i < s->ops.count; i++) {
         gy_columns_number(b, s->ops.at[i].uses);
         for (uint32_t k = 0; k < s->ops.at[i].uses; k++)
-            put_use(b, s, &s->use.at[s->ops.at[i].use + k], &before);
+            put_use(b, s, r, &s->use.at[s->ops.at[i].use + k], &before);
     }
 }
 
@@ -294,6 +387,12 @@ void gy_page_schedule(gy_columns *b, const gy_view *view)
 {
     const gantry_schedule *s = view->s;
     gy_text before = { 0 };
+    regions r = { 0 };
+    if (!find_regions(&r, s)) {
+        b->failed = true;
+        gy_vec_free(&r.at);
+        return;
+    }
     gy_columns_text(b, s->graph_name);
     gy_columns_text(b, s->machine->name);
     gy_columns_text(b, s->policy);
@@ -309,13 +408,15 @@ void gy_page_schedule(gy_columns *b, const gy_view *view)
         gy_columns_name(b, &before, s->node_ids.at[i]);
     gy_text_free(&before);
     put_values(b, s);
-    put_instances(b, s);
+    put_regions(b, s, &r);
+    put_instances(b, s, &r);
     gy_columns_number(b, s->ops.count);
     put_kinds(b, view);
     put_named(b, s);
     put_op_lanes(b, s);
     put_times(b, view);
-    put_uses(b, s);
+    put_uses(b, s, &r);
     put_waits(b, s);
     put_word_list(b);
+    gy_vec_free(&r.at);
 }

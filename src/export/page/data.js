@@ -126,13 +126,13 @@ function readPlaces(r, part) {
 function readInstances(r, part) {
   const values = r.names();
   part.values = { name: values, generation: r.column(Uint32Array, values.length), rows: r.column(Float64Array, values.length) };
+  const regions = r.names();
+  part.regions = { name: regions, value: r.sparseSteps(regions.length), first: r.steps(Float64Array, regions.length), rows: r.sparseSteps(regions.length) };
   const count = r.number();
-  const at = { count: count, value: r.steps(Uint32Array, count), memory: r.column(Uint16Array, count) };
+  const at = { count: count, region: r.steps(Uint32Array, count), memory: r.column(Uint16Array, count) };
   const places = r.column(Uint8Array, count);
   at.space = places.map(place => place % 4);
   at.role = places.map(place => place >> 2);
-  at.first = r.column(Float64Array, count);
-  at.rows = r.sparseSteps(count);
   at.bytes = r.sparseSteps(count);
   at.offset = r.steps(Float64Array, count);
   part.instances = at;
@@ -168,7 +168,7 @@ function readTimes(r, part) {
 
 function readUses(r, part) {
   const instance = new Growing(Uint32Array, 2 * part.count), mode = new Growing(Uint8Array, 2 * part.count);
-  const first = new Growing(Float64Array, 2 * part.count), rows = new Growing(Float64Array, 2 * part.count);
+  const region = new Growing(Uint32Array, 2 * part.count);
   part.useFirst = new Uint32Array(part.count + 1);
   for (let i = 0, before = 0; i < part.count; i++) {
     for (let left = r.number(); left > 0; left--) {
@@ -176,12 +176,11 @@ function readUses(r, part) {
       before += step % 2 ? -(step + 1) / 2 : step / 2;
       instance.push(before);
       mode.push(low >> 1);
-      first.push(low & 1 ? part.instances.first[before] : r.number());
-      rows.push(low & 1 ? part.instances.rows[before] : r.number());
+      region.push(low & 1 ? part.instances.region[before] : r.number());
     }
     part.useFirst[i + 1] = instance.count;
   }
-  part.use = { instance: instance.end(), mode: mode.end(), first: first.end(), rows: rows.end() };
+  part.use = { instance: instance.end(), mode: mode.end(), region: region.end() };
 }
 
 function readWaits(r, part) {
@@ -239,7 +238,7 @@ function readMeasured(r, part, base) {
 
 function readPage(bytes) {
   const r = new Reader(bytes), parts = [];
-  if (r.text() !== 'gantry 1') throw new Error('the data of the page is of another version');
+  if (r.text() !== 'gantry 2') throw new Error('the data of the page is of another version');
   for (let left = r.number(); left > 0; left--) {
     const part = { title: r.text(), index: parts.length, predicted: null, match: null };
     const base = r.number();

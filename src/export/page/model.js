@@ -16,15 +16,8 @@ const isCopy = kind => kind === KIND.COPY || kind === KIND.EVICT || kind === KIN
 
 // ---- names ----
 
-function rowsText(part, instance, first, rows) {
-  const value = part.instances.value[instance], generation = part.values.generation[value];
-  const name = part.values.name[value] + (generation ? '@' + generation : '');
-  return first === 0 && rows === part.values.rows[value] ? name : name + '{' + first + ':' + (first + rows) + '}';
-}
-
-function useText(part, use) {
-  return rowsText(part, part.use.instance[use], part.use.first[use], part.use.rows[use]);
-}
+const useText = (part, use) => part.regions.name[part.use.region[use]];
+const boxText = (part, box) => part.regions.name[part.instances.region[box]];
 
 const memoryOf = (part, use) => part.memories[part.instances.memory[part.use.instance[use]]].id;
 
@@ -393,13 +386,13 @@ function makeModel(parts) {
   return parts;
 }
 
-// Ops whose node, buffer or kind contains the words, in the order of time: names are looked at once, not for each op.
+// Ops whose node, rows or kind contain the words, in the order of time: names are looked at once, not for each op.
 function findOps(part, words) {
   const wanted = words.toLowerCase(), contains = name => name.toLowerCase().includes(wanted), hits = [];
-  const nodes = part.nodes.map(contains), values = part.values.name.map(contains), kinds = part.kinds.map(contains);
+  const nodes = part.nodes.map(contains), regions = part.regions.name.map(contains), kinds = part.kinds.map(contains);
   for (let i = 0; i < part.count; i++) {
     const node = part.node[i];
-    if (node >= 0 ? nodes[node] : kinds[part.kind[i]] || (part.useFirst[i] < part.useFirst[i + 1] && values[part.instances.value[part.use.instance[part.useFirst[i]]]]))
+    if (node >= 0 ? nodes[node] : kinds[part.kind[i]] || (part.useFirst[i] < part.useFirst[i + 1] && regions[part.use.region[part.useFirst[i]]]))
       hits.push(i);
   }
   return hits.sort((a, b) => part.start[a] - part.start[b] || a - b);

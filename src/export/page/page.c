@@ -43,7 +43,7 @@ void gy_export_page(gy_text *to, const gy_page_part *part, size_t parts)
 {
     const char *name = part->view->s->graph_name;
     gy_columns data = { 0 };
-    gy_columns_text(&data, "gantry 1");
+    gy_columns_text(&data, "gantry 2");
     gy_columns_number(&data, parts);
     for (size_t i = 0; i < parts; i++)
         put_part(&data, &part[i], i);

@@ -10,7 +10,7 @@
  * "from the one before" is said, a signed difference to that of the item before (the first: to 0). A sparse column has
  * behind each 0 how many more of them follow, which are not written. In this order:
  *
- *   text     "gantry 1"
+ *   text     "gantry 2"
  *   number   parts; then for each part
  *     text   title
  *     number 0: a schedule follows; k + 1: times of part k follow
@@ -25,9 +25,10 @@
  *       reasons  number of; each: text (gy_reason)
  *       nodes    number of; names
  *       values   number of; names; columns generation, rows
- *       instances number of; columns value from the one before; memory; space + 4 * role; first row; number of rows and
- *                bytes, both from the one before and sparse; offset from the one before (staging: behind the slab of
- *                memory 0)
+ *       regions  number of; names (gy_value_rows_text); columns value from the one before, sparse; first row from the
+ *                one before; number of rows from the one before, sparse. Rows that instances have or ops use, each once
+ *       instances number of; columns region from the one before; memory; space + 4 * role; bytes from the one before,
+ *                sparse; offset from the one before (staging: behind the slab of memory 0)
  *       ops      number of; columns
  *                kind + 8 * repeat + 16 * joined + 32 * critical
  *                group
@@ -40,7 +41,7 @@
  *                duration when alone - (end - start), signed and sparse
  *                bytes (of what is copied or exchanged)
  *                number of uses and, for each, 16 * (instance from the use before, zigzag-coded) + 2 * mode + whole;
- *                where whole is 0 (not all rows of the instance): first row, number of rows
+ *                where whole is 0 (not all rows of the instance): region
  *                number of waits for ops of the same start and, for each, 4 * (positions back) + reason (gy_reason)
  *       words    number of; each: text
  *     times:     columns of as many items as there are ops: start from the one before (ns), duration (ns)

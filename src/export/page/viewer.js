@@ -546,7 +546,7 @@ class Viewer {
     for (let i = 0; i < part.count; i++)
       for (let k = part.useFirst[i]; k < part.useFirst[i + 1]; k++) if (part.use.instance[k] === box && users[users.length - 1] !== i) users.push(i);
     return [
-      element('h2', { textContent: rowsText(part, at.value[box], at.first[box], at.rows[box]) }),
+      element('h2', { textContent: boxText(part, box) }),
       this.table([['memory', part.memories[at.memory[box]].id], ['address', countText(at.offset[box]) + ' to ' + countText(at.offset[box] + at.bytes[box])], ['bytes', bytesText(at.bytes[box])],
         ['in use', timeText(lives.from[box], 6) + ' to ' + timeText(lives.to[box], 6)], ['role', ['data', 'accumulator', 'kept from start to start', 'external'][at.role[box]]]]),
       this.heading('used by ' + countText(users.length)),
@@ -603,7 +603,7 @@ function listenToMouse(viewer) {
     const found = viewer.at(event.offsetX, event.offsetY);
     tip.hidden = !found;
     if (!found) return;
-    tip.textContent = found.op === undefined ? rowsText(found.part, found.part.instances.value[found.box], found.part.instances.first[found.box], found.part.instances.rows[found.box]) + '\n' + bytesText(found.part.instances.bytes[found.box]) :
+    tip.textContent = found.op === undefined ? boxText(found.part, found.box) + '\n' + bytesText(found.part.instances.bytes[found.box]) :
       opText(found.part, found.op) + '\n' + timeText(found.part.end[found.op] - found.part.start[found.op]) + ' from ' + timeText(found.part.start[found.op], 6);
     tip.style.left = Math.min(event.clientX + 14, innerWidth - 300) + 'px';
     tip.style.top = Math.min(event.clientY + 16, innerHeight - 60) + 'px';

@@ -44,6 +44,18 @@ def instance_of(schedule, i):
             "rows": i["rows"][1] - i["rows"][0], "offset": offset, "bytes": i["bytes"]}
 
 
+def compare_regions(c, name, part):
+    """Each once, with no others, and no two of a name; all rows of a value are called as it is. check_model.py has the other names."""
+    regions, instances = part["regions"], part["instances"]
+    keys = {(i["value"], i["first"], i["first"] + i["rows"]) for i in instances} | {(instances[u[1]]["value"], u[2], u[3]) for uses in part["uses"] for u in uses}
+    c.equal(f"{name}: regions", [(r["value"], r["first"], r["first"] + r["rows"]) for r in regions], sorted(keys))
+    c.equal(f"{name}: names of regions", len({r["name"] for r in regions}), len(regions))
+    for r in regions:
+        value = part["values"][r["value"]]
+        called = value["name"] + (f"@{value['generation']}" if value["generation"] else "")
+        c.equal(f"{name}: {called}", [r["name"][:len(called)], r["name"] == called], [called, r["rows"] == value["rows"]])
+
+
 def compare_schedule(c, name, part, s):
     c.equal(f"{name}: devices", [d["id"] for d in part["devices"]], [d["id"] for d in s["machine"]["devices"]])
     c.equal(f"{name}: nodes", part["nodes"], s["nodes"])
@@ -60,6 +72,7 @@ def compare_schedule(c, name, part, s):
     c.equal(f"{name}: lanes of ops", part["lanes"], [o["lanes"] if "lanes" in o else [o["lane"]] if "lane" in o else [] for o in ops])
     c.equal(f"{name}: times", part["ps"], [o["ps"] for o in ops])
     c.equal(f"{name}: uses", [[[MODES[u[0]], *u[1:]] for u in uses] for uses in part["uses"]], [[u[:4] for u in o["uses"]] for o in ops])
+    compare_regions(c, name, part)
     waits = collections.defaultdict(list)
     for row in s["sync"]:
         if not row.get("distance"):

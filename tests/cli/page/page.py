@@ -85,9 +85,8 @@ def read_ops(d, part):
         for _ in range(d.number()):
             coded = d.number()
             before += unzigzag(coded >> 4)
-            instance = part["instances"][before]
-            first, rows = (instance["first"], instance["rows"]) if coded & 1 else (d.number(), d.number())
-            uses.append([coded >> 1 & 7, before, first, first + rows])
+            region = part["regions"][d.number()] if not coded & 1 else part["instances"][before]
+            uses.append([coded >> 1 & 7, before, region["first"], region["first"] + region["rows"]])
         part["uses"].append(uses)
     part["waits"] = [[(i - (c >> 2), part["reasons"][c & 3]) for c in d.list(d.number)] for i in range(count)]
     words = d.list(d.text)
@@ -103,12 +102,17 @@ def read_schedule(d, part):
     part["kinds"], part["reasons"], part["nodes"] = d.list(d.text), d.list(d.text), d.names()
     names = d.names()
     part["values"] = [{"name": n, "generation": g, "rows": r} for n, g, r in zip(names, d.column(len(names)), d.column(len(names)))]
+    names = d.names()
+    value = summed(map(unzigzag, d.sparse(len(names))))
+    first = summed(d.signed() for _ in names)
+    rows = summed(map(unzigzag, d.sparse(len(names))))
+    part["regions"] = [{"name": n, "value": v, "first": f, "rows": r} for n, v, f, r in zip(names, value, first, rows)]
     count = d.number()
-    value, memory, place, first = summed(d.signed() for _ in range(count)), d.column(count), d.column(count), d.column(count)
-    rows, size = (summed(map(unzigzag, d.sparse(count))) for _ in range(2))
+    region, memory, place = [part["regions"][r] for r in summed(d.signed() for _ in range(count))], d.column(count), d.column(count)
+    size = summed(map(unzigzag, d.sparse(count)))
     offset = summed(d.signed() for _ in range(count))
-    keys = ("value", "memory", "space", "role", "first", "rows", "offset", "bytes")
-    part["instances"] = [dict(zip(keys, row)) for row in zip(value, memory, (p % 4 for p in place), (p // 4 for p in place), first, rows, offset, size)]
+    part["instances"] = [{"value": r["value"], "memory": m, "space": p % 4, "role": p // 4, "first": r["first"], "rows": r["rows"], "offset": o, "bytes": b}
+                         for r, m, p, o, b in zip(region, memory, place, offset, size)]
     read_ops(d, part)
 
 
@@ -117,7 +121,7 @@ def read(path):
     text = path.read_text()
     found = re.search(r'<script type="text/plain" id="data">([A-Za-z0-9+/=]*)</script>', text)
     d, parts = Data(base64.b64decode(found.group(1), validate=True)), []
-    assert d.text() == "gantry 1"
+    assert d.text() == "gantry 2"
     for _ in range(d.number()):
         part = {"title": d.text()}
         base = d.number()

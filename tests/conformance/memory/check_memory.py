@@ -281,7 +281,7 @@ def check_off(command):
         done = subprocess.run([command, "schedule", path, "--devices", "1", "--max-memory", "dev0=1MiB", "--spill", "off"],
                               capture_output=True, text=True, check=False)
     good = done.returncode == 4 and all(word in done.stderr for word in (
-        "dev0 needs ", 'at node "forward[', "and has 1.0 MiB; largest: a{", "256.0 KiB", "--spill auto"))
+        "dev0 needs ", 'at node "forward[', "and has 1.0 MiB; largest: a[0]", "256.0 KiB", "--spill auto"))
     print(f"{'ok' if good else 'WRONG'}: --spill off: {done.stderr.strip()}")
     return good
 

@@ -107,7 +107,7 @@ START_TEST(graphs)
     gantry_buffer_output(g, y);
     gantry_graph_copy(g, "copy", gantry_all(x), gantry_all(y));
     for (int i = 0; i < 3; i++) {
-        char id[16];
+        char id[24];
         snprintf(id, sizeof id, "work[%d]", i);
         gantry_node work = gantry_graph_work(g, id);
         gantry_node_time(g, work, NULL, 1);

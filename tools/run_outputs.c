@@ -68,7 +68,7 @@ int save_output(const session *s, gantry_buffer buffer, gantry_files *files, con
     if (!text)
         return fail_format(a.name, path, note);
     if (*note)
-        complain("note: %s: %s\n", path, note);
+        fprintf(stderr, "note: %s: %s\n", path, note);
     int code = add_text(files, path, text, length);
     free(text);
     return code;
@@ -172,7 +172,7 @@ static int save_picture(const array *a, gantry_files *files, const char *path)
     free(p.pixel);
     if (!file)
         return fail_format(a->name, path, note);
-    complain("note: %s: %s\n", path, note);
+    fprintf(stderr, "note: %s: %s\n", path, note);
     int code = add_text(files, path, file, length);
     free(file);
     return code;
@@ -206,10 +206,8 @@ int print_shown(FILE *to, const session *s)
         if (!find_array(s, buffer.id, &a, &err))
             return fail(&err);
         fprintf(to, "\n");
-        if (!draw_array(to, &a, terminal_columns(to), terminal_colours(to))) {
-            complain("%s\n", gantry_status_text(GANTRY_E_NOMEM));
-            return EXIT_RUNNING;
-        }
+        if (!draw_array(to, &a, terminal_columns(to), terminal_colours(to)))
+            return fail_nomem();
     }
     return EXIT_FINE;
 }

@@ -221,8 +221,7 @@ int measure_profile(profile *p, const session *s)
         p->single_us = predict_single(s);
         return EXIT_FINE;
     }
-    complain("%s\n", gantry_status_text(GANTRY_E_NOMEM));
-    return EXIT_RUNNING;
+    return fail_nomem();
 }
 
 void free_profile(profile *p)

@@ -37,7 +37,8 @@ static void note_failure(gantry_run *run, const gantry_error *error)
     forget_states(run);
 }
 
-/* The cancellation is over once it is told. `where`: how far the back end came with the start; "": it was not begun. */
+/* The cancellation is over once it is told. `where`: how far the back end came with the start, which may be err->text;
+ * "": it was not begun. */
 static gantry_status fail_canceled(gantry_run *run, uint64_t start, const char *where, gantry_error *err)
 {
     char part[300] = "";
@@ -73,8 +74,7 @@ static bool finish_next(gantry_run *run)
     int64_t elapsed = 0;
     gantry_status status = run->backend->finish(run->state, run->finished + 1, &elapsed, &error);
     if (status == GANTRY_E_CANCELED) {
-        gantry_error why = error;
-        (void)fail_canceled(run, run->finished + 1, why.text, &error);
+        (void)fail_canceled(run, run->finished + 1, error.text, &error);
         if (run->edge)
             gy_run_edge_outputs(run, gy_job_turn(&run->job, run->finished + 1));
     }
@@ -171,9 +171,7 @@ static gantry_status fail_begin(gantry_run *run, gantry_status status, gantry_er
     forget_states(run);
     if (status != GANTRY_E_CANCELED)
         return status;
-    gantry_error why = { .text = "early" };
-    why = err ? *err : why;
-    return fail_canceled(run, run->started + 1, why.text, err);
+    return fail_canceled(run, run->started + 1, err ? err->text : "early", err);
 }
 
 static gantry_status count_start(gantry_run *run, gantry_status begun, uint64_t *ticket)
@@ -261,10 +259,8 @@ static gantry_status start_series(gantry_run *run, uint64_t starts, uint64_t *do
     GY_TRY(make_ready(run, err));
     GY_TRY(check_canceled(run, err));
     gantry_status status = run->backend->series(run->state, run->started + 1, &series, done, &elapsed, &error);
-    if (status == GANTRY_E_CANCELED) {
-        gantry_error why = error;
-        (void)fail_canceled(run, run->started + 1, why.text, &error);
-    }
+    if (status == GANTRY_E_CANCELED)
+        (void)fail_canceled(run, run->started + 1, error.text, &error);
     if (status) {
         run->started++;
         note_failure(run, &error);

@@ -91,14 +91,25 @@ gy_cudnn_tensor gy_cudnn_number(gy_cudnn_graph *g, int type)
 
 /* ---- operations ---- */
 
-static void add_operation(gy_cudnn_graph *g, void *made)
+typedef struct operand {
+    int name;   /* of the attribute */
+    void *part; /* NULL: there is none */
+} operand;
+
+static void add_operation(gy_cudnn_graph *g, int kind, const operand *operands, size_t count)
 {
+    void *made = make(g, kind);
+    for (size_t i = 0; i < count; i++)
+        if (operands[i].part)
+            set_part(g, made, operands[i].name, operands[i].part);
     finish(g, made);
     if (g->operations == GY_CUDNN_GRAPH_OPERATIONS)
         note(g, REFUSED, "cudnnBackendFinalize");
     if (g->status == GY_CUDNN_SUCCESS)
         g->operation[g->operations++] = made;
 }
+#define ADD_OPERATION(g, kind, ...)                                                                                    \
+    add_operation(g, kind, (const operand[]){ __VA_ARGS__ }, sizeof((const operand[]){ __VA_ARGS__ }) / sizeof(operand))
 
 /* axis: -1 for all modes but that which has one. */
 static void each(gy_cudnn_graph *g, int mode, int type, int64_t axis, const gy_cudnn_tensor *x,
@@ -110,15 +121,12 @@ static void each(gy_cudnn_graph *g, int mode, int type, int64_t axis, const gy_c
     if (axis >= 0)
         set(g, what, GY_CUDNN_ATTR_POINTWISE_AXIS, GY_CUDNN_TYPE_INT64, 1, &axis);
     finish(g, what);
-    void *made = make(g, GY_CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    set_part(g, made, GY_CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, what);
-    set_part(g, made, GY_CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x->descriptor);
-    if (b)
-        set_part(g, made, GY_CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b->descriptor);
-    if (t)
-        set_part(g, made, GY_CUDNN_ATTR_OPERATION_POINTWISE_TDESC, t->descriptor);
-    set_part(g, made, GY_CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y->descriptor);
-    add_operation(g, made);
+    ADD_OPERATION(g, GY_CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
+                  { GY_CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, what },
+                  { GY_CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x->descriptor },
+                  { GY_CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b ? b->descriptor : NULL },
+                  { GY_CUDNN_ATTR_OPERATION_POINTWISE_TDESC, t ? t->descriptor : NULL },
+                  { GY_CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y->descriptor });
 }
 
 void gy_cudnn_each(gy_cudnn_graph *g, int mode, int type, const gy_cudnn_tensor *x, const gy_cudnn_tensor *b,
@@ -139,11 +147,9 @@ void gy_cudnn_reduce(gy_cudnn_graph *g, int operation, const gy_cudnn_tensor *x,
     set(g, what, GY_CUDNN_ATTR_REDUCTION_OPERATOR, GY_CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &operation);
     set(g, what, GY_CUDNN_ATTR_REDUCTION_COMP_TYPE, GY_CUDNN_TYPE_DATA_TYPE, 1, &type);
     finish(g, what);
-    void *made = make(g, GY_CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
-    set_part(g, made, GY_CUDNN_ATTR_OPERATION_REDUCTION_DESC, what);
-    set_part(g, made, GY_CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x->descriptor);
-    set_part(g, made, GY_CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y->descriptor);
-    add_operation(g, made);
+    ADD_OPERATION(g, GY_CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, { GY_CUDNN_ATTR_OPERATION_REDUCTION_DESC, what },
+                  { GY_CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x->descriptor },
+                  { GY_CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y->descriptor });
 }
 
 void gy_cudnn_multiply(gy_cudnn_graph *g, const gy_cudnn_tensor *a, const gy_cudnn_tensor *b, const gy_cudnn_tensor *c)
@@ -152,20 +158,17 @@ void gy_cudnn_multiply(gy_cudnn_graph *g, const gy_cudnn_tensor *a, const gy_cud
     void *what = make(g, GY_CUDNN_BACKEND_MATMUL_DESCRIPTOR);
     set(g, what, GY_CUDNN_ATTR_MATMUL_COMP_TYPE, GY_CUDNN_TYPE_DATA_TYPE, 1, &type);
     finish(g, what);
-    void *made = make(g, GY_CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
-    set_part(g, made, GY_CUDNN_ATTR_OPERATION_MATMUL_DESC, what);
-    set_part(g, made, GY_CUDNN_ATTR_OPERATION_MATMUL_ADESC, a->descriptor);
-    set_part(g, made, GY_CUDNN_ATTR_OPERATION_MATMUL_BDESC, b->descriptor);
-    set_part(g, made, GY_CUDNN_ATTR_OPERATION_MATMUL_CDESC, c->descriptor);
-    add_operation(g, made);
+    ADD_OPERATION(g, GY_CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, { GY_CUDNN_ATTR_OPERATION_MATMUL_DESC, what },
+                  { GY_CUDNN_ATTR_OPERATION_MATMUL_ADESC, a->descriptor },
+                  { GY_CUDNN_ATTR_OPERATION_MATMUL_BDESC, b->descriptor },
+                  { GY_CUDNN_ATTR_OPERATION_MATMUL_CDESC, c->descriptor });
 }
 
 void gy_cudnn_reshape(gy_cudnn_graph *g, const gy_cudnn_tensor *x, const gy_cudnn_tensor *y)
 {
-    void *made = make(g, GY_CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
-    set_part(g, made, GY_CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x->descriptor);
-    set_part(g, made, GY_CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y->descriptor);
-    add_operation(g, made);
+    ADD_OPERATION(g, GY_CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR,
+                  { GY_CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x->descriptor },
+                  { GY_CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y->descriptor });
 }
 
 /* ---- plans ---- */

@@ -141,6 +141,9 @@ void interrupt_stage(const char *what, bool shown);
 void interrupt_note(bool only);
 int interrupt_code(void); /* the exit code after a signal that was noted: 130 or 143; 0: there was none */
 
+/* Columns of the terminal that is written to: as the user says (COLUMNS), else as it says itself; 80 of other files. */
+int terminal_columns(FILE *to);
+
 /* The line of progress. */
 void progress_begin(const command *c, const options *o);
 bool progress_shown(void);                                                        /* there is a terminal to draw on */

@@ -116,15 +116,15 @@ bool progress_shown(void)
     return line.draws;
 }
 
-/* Columns of the terminal: as the user says, else as it says itself. */
-static size_t width(void)
+int terminal_columns(FILE *to)
 {
+    enum { WIDEST = 100000 };
     const char *said = getenv("COLUMNS");
     long columns = said ? strtol(said, NULL, 10) : 0;
     struct winsize size;
-    if (columns <= 0 && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0)
+    if (columns <= 0 && ioctl(fileno(to), TIOCGWINSZ, &size) == 0)
         columns = size.ws_col;
-    return columns <= 0 ? WIDTH : columns < NARROWEST ? NARROWEST : (size_t)columns;
+    return columns <= 0 ? WIDTH : columns < NARROWEST ? NARROWEST : columns > WIDEST ? WIDEST : (int)columns;
 }
 
 /* Cuts the text so that it leaves the last column free, and no character in pieces (UTF-8). */
@@ -143,7 +143,7 @@ static void draw(const char *rest)
 {
     char text[600];
     snprintf(text, sizeof text, "%s%s", line.stage, rest);
-    cut(text, width());
+    cut(text, (size_t)terminal_columns(stderr));
     fprintf(stderr, "\r%s\033[K", text);
     fflush(stderr);
     line.drawn = true;

@@ -5,26 +5,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { LEAST_COLUMNS = 20, MOST_COLUMNS = 400, USUAL_COLUMNS = 80 };
+enum { MOST_COLUMNS = 400 };
 enum { CURVE_LINES = 12, DOTS_ASIDE = 2, DOTS_HIGH = 4 }; /* of a curve; dots of a character */
 enum { PICTURE_LINES = 48, SMALL = 32, LARGEST_PIXEL = 8 };
 
 /* ---- the terminal ---- */
-
-int terminal_columns(FILE *to)
-{
-    const char *given = getenv("COLUMNS");
-    struct winsize size;
-    long columns = given ? strtol(given, NULL, 10) : 0;
-    if (columns <= 0 && ioctl(fileno(to), TIOCGWINSZ, &size) == 0)
-        columns = size.ws_col;
-    if (columns <= 0)
-        return USUAL_COLUMNS;
-    return columns < LEAST_COLUMNS ? LEAST_COLUMNS : columns > MOST_COLUMNS ? MOST_COLUMNS : (int)columns;
-}
 
 bool terminal_colours(FILE *to)
 {
@@ -206,6 +193,7 @@ static bool draw_picture(FILE *to, const array *a, int columns, bool colours)
 bool draw_array(FILE *to, const array *a, int columns, bool colours)
 {
     picture sides;
+    columns = columns > MOST_COLUMNS ? MOST_COLUMNS : columns;
     fprintf(to, "%s  ", a->name);
     print_shape(to, a);
     fprintf(to, "\n");

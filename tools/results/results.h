@@ -89,8 +89,7 @@ typedef struct span {
 void curve_spans(const array *a, span *column, int columns);
 /* Draws into `columns` columns of a terminal; colours where `colours` is set. False: out of memory. */
 bool draw_array(FILE *to, const array *a, int columns, bool colours);
-/* How wide and colourful a terminal or file is that is written to. */
-int terminal_columns(FILE *to);
+/* True if what is written to may have colours. */
 bool terminal_colours(FILE *to);
 
 #endif

@@ -8,9 +8,9 @@
  * flag, if it has one, from the rank that runs it to the other, then the rows. Of a collective: what is read goes to
  * the rank that runs it, then what is written from there; in the order of uses.
  *
- * A part is carried out by queues, each of which does its steps one after the other: one for each device, with its ops
- * that do not cross, and one for the network with all ops that cross. So messages between two ranks are sent and
- * received in the one total order of ops, whatever their tags say.
+ * A part is carried out by queues, each of which does its steps one after the other: one for each device, or for each
+ * lane, with its ops that do not cross, and one for the network with all ops that cross. So messages between two ranks
+ * are sent and received in the one total order of ops, whatever their tags say.
  */
 #ifndef GY_SCHEDULE_PART_H
 #define GY_SCHEDULE_PART_H
@@ -27,12 +27,15 @@ typedef struct gy_message {
 typedef struct gy_part_step {
     uint32_t op;
     bool runs;                  /* this rank runs the op; else it only sends and receives */
-    uint32_t queue;             /* device, or the number of devices for the network */
+    uint32_t queue;             /* see gy_part_queue; that of the network comes last */
     uint32_t message, messages; /* range of gy_part.message; none where the op does not cross */
     uint32_t wait, waits;       /* range of gy_part.wait */
 } gy_part_step;
 
+typedef enum gy_part_queues { GY_PART_BY_DEVICE, GY_PART_BY_LANE } gy_part_queues;
+
 typedef struct gy_part {
+    gy_part_queues by;
     uint32_t rank, queues;
     GY_VEC(gy_part_step) step; /* in the order of ops */
     GY_VEC(gy_message) message;
@@ -46,6 +49,17 @@ static inline uint32_t gy_use_rank(const gantry_schedule *s, uint32_t use)
 static inline uint32_t gy_op_rank(const gantry_schedule *s, const gy_op *op)
 {
     return gy_device_rank(s->machine, gy_op_device(s, op, 0));
+}
+
+/* The queue of an op that does not cross. */
+static inline uint32_t gy_part_queue(const gy_part *part, const gantry_schedule *s, const gy_op *op)
+{
+    return part->by == GY_PART_BY_LANE ? s->op_lane.at[op->lane] : gy_op_device(s, op, 0);
+}
+/* The step crosses, so it is one of the network. */
+static inline bool gy_part_crosses(const gy_part *part, const gy_part_step *step)
+{
+    return step->queue == part->queues - 1;
 }
 
 /* The checker: the parts of all `ranks` carry the schedule out together. Each op is done once, where its device is;

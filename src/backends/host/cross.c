@@ -39,7 +39,7 @@ void gy_host_cross_point(gy_host_run *h)
 gantry_status gy_host_cross_make(gy_host_run *h, gantry_error *err)
 {
     uint64_t most = 0;
-    GY_TRY(gy_part_make(&h->part, h->job->schedule, h->job->network->rank, err));
+    GY_TRY(gy_part_make(&h->part, h->job->schedule, h->job->network->rank, GY_PART_BY_DEVICE, err));
     h->crossing = gy_calloc(h->job->schedule->ops.count, sizeof *h->crossing);
     for (uint32_t i = 0; h->crossing && i < h->part.step.count; i++) {
         const gy_part_step *step = &h->part.step.at[i];

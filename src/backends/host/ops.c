@@ -161,7 +161,7 @@ static gantry_status make_op(gy_host_ops *ops, uint32_t id, gantry_error *err)
     if (gy_op_calls(op))
         return make_call(ops, id, err);
     if (op->kind == GY_OP_COLLECTIVE)
-        return gy_host_collective_make(&ops->collective[id], &ops->arena, ops->job, id, err);
+        return gy_host_collective_make(&ops->collective[id], &ops->arena, ops->job->schedule, ops->job->graph, id, err);
     return GANTRY_OK;
 }
 

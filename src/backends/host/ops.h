@@ -8,20 +8,13 @@
 #define GY_HOST_OPS_H
 
 #include "backends/host/memory.h"
-#include "schedule/exchange/exchange.h"
+#include "run/reduce.h"
 
 /* A launch or host op. */
 typedef struct gy_call {
     gantry_kernel_fn function;
     gantry_launch launch;
 } gy_call;
-
-/* A collective op of the CPU. */
-typedef struct gy_host_collective {
-    const gy_exchange *exchange;
-    char *stage;       /* of a staged one: room for all pieces; else NULL */
-    const void **from; /* room for the sources of a piece */
-} gy_host_collective;
 
 /* A scalar of a launch that may change between starts. */
 typedef struct gy_dynamic {
@@ -68,11 +61,5 @@ bool gy_host_ops_wanted(const gy_host_ops *ops, uint32_t op);
 bool gy_host_ops_execute(const gy_host_ops *ops, uint32_t op, gy_op_failure *failure);
 /* The record of a failure of an op that calls a function. */
 gantry_status gy_host_ops_fail(const gy_host_ops *ops, uint32_t op, gy_op_failure failure, gantry_error *err);
-
-/* ---- collective.c ---- */
-gantry_status gy_host_collective_make(gy_host_collective **made, gy_arena *arena, const gy_job *job, uint32_t op,
-                                      gantry_error *err);
-/* `at`: where the uses of the op are. */
-void gy_host_collective_execute(const gy_host_collective *c, void *const *at);
 
 #endif

@@ -71,7 +71,7 @@ static gantry_status check_step(const fitting *f, uint32_t id, uint32_t rank)
         return stuck(f, id, step ? "is done, though it touches no memory," : "is not done", rank);
     if (!step)
         return GANTRY_OK;
-    uint32_t queue = crosses(f, op) ? f->part[rank].queues - 1 : gy_op_device(f->s, op, 0);
+    uint32_t queue = crosses(f, op) ? f->part[rank].queues - 1 : gy_part_queue(&f->part[rank], f->s, op);
     if (step->runs != (gy_op_rank(f->s, op) == rank))
         return stuck(f, id, step->runs ? "is run, though its device is not," : "is not run, though its device is",
                      rank);
@@ -272,7 +272,7 @@ static void list_entries(fitting *f, uint32_t *seen)
 static bool begin(fitting *f, uint32_t **seen)
 {
     const gantry_schedule *s = f->s;
-    size_t lanes = s->lanes.count, entries = s->op_lane.count, queues = s->machine->devices + 1, rows = 0;
+    size_t lanes = s->lanes.count, entries = s->op_lane.count, queues = f->part[0].queues, rows = 0;
     f->first = gy_calloc(f->ranks, sizeof *f->first);
     for (uint32_t i = 0; f->first && i < f->ranks; i++) {
         f->first[i] = rows;

@@ -165,16 +165,17 @@ static bool add_op(cutter *c, uint32_t id)
         return true;
     }
     gy_part_step step = { .op = id, .runs = gy_op_rank(c->s, op) == c->part->rank };
-    step.queue = crosses ? queues - 1 : gy_op_device(c->s, op, 0);
+    step.queue = crosses ? queues - 1 : gy_part_queue(c->part, c->s, op);
     if (!add_waits(c, &step) || (crosses && !add_messages(c, &step)))
         return false;
     c->step[id] = (uint32_t)c->part->step.count;
     return gy_vec_push(&c->part->step, step);
 }
 
-gantry_status gy_part_make(gy_part *part, const gantry_schedule *s, uint32_t rank, gantry_error *err)
+gantry_status gy_part_make(gy_part *part, const gantry_schedule *s, uint32_t rank, gy_part_queues by, gantry_error *err)
 {
-    *part = (gy_part){ .rank = rank, .queues = s->machine->devices + 1 };
+    uint32_t queues = by == GY_PART_BY_LANE ? (uint32_t)s->lanes.count : s->machine->devices;
+    *part = (gy_part){ .by = by, .rank = rank, .queues = queues + 1 };
     cutter c = { .s = s, .part = part };
     bool ok = begin(&c);
     if (ok)

@@ -7,19 +7,26 @@
 #include "base/versioned.h"
 #include "schedule/form.h"
 
-static gantry_status check_one(const gantry_schedule *s, gantry_error *err)
+static gantry_status check_queues(const gantry_schedule *s, gy_part_queues by, gantry_error *err)
 {
     uint32_t ranks = gy_machine_ranks(s->machine), made = 0;
     gy_part *part = gy_calloc(ranks, sizeof *part);
     gantry_status status = part ? gy_schedule_form(s, err) : gy_fail_nomem(err);
     for (; made < ranks && !status; made++)
-        status = gy_part_make(&part[made], s, made, err);
+        status = gy_part_make(&part[made], s, made, by, err);
     if (!status)
         status = gy_parts_verify(s, part, ranks, err);
     for (uint32_t i = 0; i < made; i++)
         gy_part_free(&part[i]);
     gy_free(part);
     return status;
+}
+
+/* As CPUs carry parts out, and as GPUs do. */
+static gantry_status check_one(const gantry_schedule *s, gantry_error *err)
+{
+    gantry_status status = check_queues(s, GY_PART_BY_DEVICE, err);
+    return status ? status : check_queues(s, GY_PART_BY_LANE, err);
 }
 
 gantry_status gantry_schedule_check_ranks(const gantry_schedule *s, gantry_error *err)
@@ -40,7 +47,7 @@ static gantry_status count_one(const gantry_schedule *s, uint32_t rank, uint64_t
                                gantry_error *err)
 {
     gy_part part;
-    gantry_status status = gy_part_make(&part, s, rank, err);
+    gantry_status status = gy_part_make(&part, s, rank, GY_PART_BY_DEVICE, err);
     for (size_t i = 0; i < part.step.count && !status; i++)
         to->ops += part.step.at[i].runs ? starts : 0;
     for (size_t i = 0; i < part.message.count && !status; i++) {

@@ -2,7 +2,8 @@
 """Several processes give the bits of one: the graphs of the gallery, made small, on 2 and 4 ranks of host devices, dealt out and joined.
 Then what goes wrong: everybody ends, with one message that says who and what.
 
-check_ranks.py GANTRY ROOT mpich|openmpi 1|0: is the module built?
+check_ranks.py GANTRY ROOT mpich|openmpi 1|0 [cuda]: is the module built? With "cuda": only that the bits are the same, on the GPUs of
+this computer, as streams and as graphs.
 """
 import json
 import os
@@ -19,6 +20,7 @@ LAUNCH = {"mpich": ["mpirun.mpich"], "openmpi": ["mpirun.openmpi", "--oversubscr
 EXTRA = {"cg": {"n": 64, "most": 20}, "fft2d": {}, "stages": {}, "residual_stack": {}}
 # What differs in how ranks talk: halos, `until`, collectives, copies with a flag, phases. All of the gallery with GANTRY_RANKS_ALL=1.
 FEW = ("jacobi", "jacobi_until", "loss_scale", "mlp_step", "saxpy")
+ON_GPUS = ("jacobi_blocks", "reduce_sum", "train_pipeline")  # without formulas, which fakes of GPUs cannot compile
 
 
 def call(words, code=0, timeout=300):
@@ -29,8 +31,8 @@ def call(words, code=0, timeout=300):
 
 
 class Ranks:
-    def __init__(self, gantry, mpi, folder):
-        self.gantry, self.folder = gantry, folder
+    def __init__(self, gantry, mpi, folder, backend):
+        self.gantry, self.folder, self.backend = gantry, folder, backend
         self.launch = [shutil.which(LAUNCH[mpi][0]), *LAUNCH[mpi][1:]]
 
     def mpirun(self, ranks, *words, code=0):
@@ -39,13 +41,13 @@ class Ranks:
     def hashes(self, done):
         return {name: output["xxh64"] for name, output in json.loads(done.stdout)["outputs"].items()}
 
-    def compare(self, graph, params, where, ranks):
+    def compare(self, graph, params, where, ranks, replay="auto"):
         """The same schedule by one process and by several; the messages that it takes."""
         words = [w for name, value in params.items() for w in ("--param", f"{name}={value}")]
         file = self.folder / "s.json"
-        call([self.gantry, "schedule", graph, *words, *where, "--policy", "round-robin", "-o", file])
+        call([self.gantry, "schedule", graph, *words, *where, "--policy", "round-robin", "--replay", replay, "-o", file])
         parts = json.loads(call([self.gantry, "check", graph, file, *words, "--ranks", "--json"]).stdout)["ranks"]
-        run = ["run", graph, *words, "--schedule", file, "--backend", "host", "--iterations", 3, "--json"]
+        run = ["run", graph, *words, "--schedule", file, "--backend", self.backend, "--iterations", 3, "--json"]
         one, several = call([self.gantry, *run]), self.mpirun(ranks, *run)
         assert self.hashes(one) == self.hashes(several), f"{graph} on {ranks} ranks: {self.hashes(one)} and {self.hashes(several)}"
         return sum(part["sends"] for part in parts)
@@ -63,6 +65,20 @@ def check_gallery(r, root):
     for name, params in chosen:
         sent = [r.compare(root / f"graphs/{name}.json", params, where, ranks) for ranks, where in places]
         print(f"{name}: {' '.join(map(str, sent))} messages")
+        assert sum(sent) > 0, f"{name} took no message: nothing was tried"
+
+
+def check_gpus(r, root):
+    """Two ranks as streams, as many as there are GPUs, up to four, as graphs."""
+    sys.path.insert(0, str(root / "tests/property/recheck"))
+    from graphs import SMALL
+
+    gpus = sum("gpu" in device["id"] for device in json.loads(call([r.gantry, "machine", "--json"]).stdout)["devices"])
+    all_of_them = {**SMALL, **EXTRA}
+    for name in ON_GPUS if not os.environ.get("GANTRY_RANKS_ALL") else sorted(all_of_them):
+        sent = [r.compare(root / f"graphs/{name}.json", all_of_them[name], ["--devices", gpus, "--spread", ranks], ranks, replay)
+                for ranks, replay in ((2, "stream"), (min(4, gpus), "graph")) if ranks <= gpus]
+        print(f"{name}: {' '.join(map(str, sent))} messages", flush=True)
         assert sum(sent) > 0, f"{name} took no message: nothing was tried"
 
 
@@ -144,7 +160,7 @@ def check_interrupts(r, root):
         assert not processes_of(str(graph)) and not (r.folder / "cut.npy").exists()
 
 
-def main(gantry, root, mpi, built):
+def main(gantry, root, mpi, built, backend="host"):
     if built != "1":
         print(f"skipped: gantry-mpi-{mpi}.so was not built; tools/setup test installs what it needs")
         return 77
@@ -153,8 +169,8 @@ def main(gantry, root, mpi, built):
         return 77
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     with tempfile.TemporaryDirectory() as folder:
-        r = Ranks(gantry, mpi, pathlib.Path(folder))
-        for check in (check_plain, check_failures, check_interrupts, check_gallery):
+        r = Ranks(gantry, mpi, pathlib.Path(folder), backend)
+        for check in (check_plain, check_failures, check_interrupts, check_gallery) if backend == "host" else (check_gpus,):
             check(r, pathlib.Path(root))
     return 0
 

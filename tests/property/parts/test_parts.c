@@ -39,11 +39,11 @@ static gantry_schedule *schedule_of(const char *name, size_t ranks, gantry_graph
     return s;
 }
 
-static uint32_t make_parts(gy_part *part, const gantry_schedule *s)
+static uint32_t make_parts(gy_part *part, const gantry_schedule *s, gy_part_queues by)
 {
     uint32_t ranks = gy_machine_ranks(s->machine);
     for (uint32_t r = 0; r < ranks; r++)
-        ck_assert_int_eq(gy_part_make(&part[r], s, r, NULL), GANTRY_OK);
+        ck_assert_int_eq(gy_part_make(&part[r], s, r, by, NULL), GANTRY_OK);
     return ranks;
 }
 
@@ -168,9 +168,9 @@ START_TEST(gallery)
     gantry_graph *graph = NULL;
     gy_part part[MOST_RANKS];
     uint32_t messages = 0, found = 0;
-    size_t ranks = (size_t)_i % 3 + 2;
-    gantry_schedule *s = schedule_of(names[_i / 3], ranks, &graph);
-    uint32_t count = make_parts(part, s);
+    size_t ranks = (size_t)_i / 2 % 3 + 2;
+    gantry_schedule *s = schedule_of(names[_i / 6], ranks, &graph);
+    uint32_t count = make_parts(part, s, _i % 2 ? GY_PART_BY_LANE : GY_PART_BY_DEVICE);
     ck_assert(is_right(s, part, count));
     ck_assert_int_eq(gantry_schedule_check_ranks(s, NULL), GANTRY_OK);
     matrix before = before_in(s);
@@ -194,7 +194,7 @@ int main(void)
     Suite *suite = suite_create("parts");
     TCase *tc = tcase_create("ranks");
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, gallery, 0, 3 * NAMES);
+    tcase_add_loop_test(tc, gallery, 0, 6 * NAMES);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

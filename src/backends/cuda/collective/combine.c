@@ -56,7 +56,7 @@ gantry_status gy_combine_make(gy_cuda *h, gantry_error *err)
     h->combine = gy_arena_calloc(&h->arena, h->devices, sizeof *h->combine);
     if (!h->combine)
         return gy_fail_nomem(err);
-    gantry_status status = gy_collectives_join(h, err);
+    gantry_status status = h->step ? GANTRY_OK : gy_collectives_join(h, err);
     if (!status && gy_cuda_kernel_find(GY_CUDA_COMBINE))
         status = open_all(h, err);
     for (uint32_t op = 0; op < h->job->schedule->ops.count && status == GANTRY_OK; op++)

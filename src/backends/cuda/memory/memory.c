@@ -79,12 +79,13 @@ void gy_cuda_memory_owners(gy_cuda *h)
     const gantry_schedule *s = h->job->schedule;
     for (uint32_t i = 0; i < h->memories; i++) {
         uint32_t device = h->memory[i].device = gpu_of(s->machine, i);
-        if (device != GY_NONE && h->job->room && h->job->room[i])
+        bool mine = gy_cuda_mine(h, s->machine->memory[i].rank);
+        if (device != GY_NONE && mine && h->job->room && h->job->room[i])
             h->device[device].used = true;
     }
     for (size_t i = 0; i < s->instances.count; i++) {
         uint32_t device = h->memory[s->instances.at[i].memory].device;
-        if (device != GY_NONE)
+        if (device != GY_NONE && gy_cuda_mine(h, s->machine->memory[s->instances.at[i].memory].rank))
             h->device[device].used = true;
     }
 }
@@ -98,6 +99,8 @@ static uint64_t slab_bytes(const gy_cuda *h, uint32_t memory)
 static gantry_status make_slab(gy_cuda *h, uint32_t memory, gantry_error *err)
 {
     gy_cuda_memory *m = &h->memory[memory];
+    if (!gy_cuda_mine(h, h->job->schedule->machine->memory[memory].rank))
+        return GANTRY_OK;
     if (m->device == GY_NONE)
         return gy_cuda_pinned(h, (void **)&m->host, slab_bytes(h, memory), err);
     return h->device[m->device].used ? gy_cuda_allocate(h, &m->base, m->device, slab_bytes(h, memory), "its slab", err)
@@ -165,9 +168,9 @@ static gantry_status make_scratch(gy_cuda *h, gantry_error *err)
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++) {
         gy_cuda_lane *lane = &h->lane[i];
-        uint32_t device = h->job->schedule->lanes.at[i].device;
         if (!lane->scratch_bytes)
             continue;
+        uint32_t device = h->job->schedule->lanes.at[i].device;
         if (h->device[device].gpu) {
             status = gy_cuda_allocate(h, &lane->scratch, device, lane->scratch_bytes, "scratch of kernels", err);
         } else {
@@ -227,7 +230,7 @@ void gy_cuda_memory_free(gy_cuda *h)
     free_pinned(h, h->host_status);
     free_pinned(h, h->chunk);
     for (uint32_t i = 0; i < h->lanes; i++) {
-        uint32_t device = h->job->schedule->lanes.at[i].device;
+        uint32_t device = h->lane[i].scratch ? h->job->schedule->lanes.at[i].device : h->first_gpu;
         if (h->device[device].gpu)
             free_at(h, h->lane[i].scratch, device);
         else
@@ -326,7 +329,7 @@ gantry_status gy_cuda_peers_make(gy_cuda *h, gantry_error *err)
         return gy_fail_nomem(err);
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
-        if (gy_op_is_copy(op) || op->kind == GY_OP_COLLECTIVE)
+        if (gy_cuda_here(h, (uint32_t)i) && (gy_op_is_copy(op) || op->kind == GY_OP_COLLECTIVE))
             enable_pairs_of(h, op);
     }
     return GANTRY_OK;

@@ -15,7 +15,7 @@ static bool make_arrays(gy_cuda *h)
     const gantry_schedule *s = h->job->schedule;
     h->devices = s->machine->devices;
     h->memories = s->machine->memories;
-    h->lanes = (uint32_t)s->lanes.count;
+    h->lanes = (uint32_t)s->lanes.count + (h->job->network != NULL);
     h->turns = h->job->turns;
     h->device = gy_arena_calloc(&h->arena, h->devices, sizeof *h->device);
     h->memory = gy_arena_calloc(&h->arena, h->memories, sizeof *h->memory);
@@ -73,14 +73,15 @@ static gantry_status make_clocks(gy_cuda *h, gantry_error *err)
 static gantry_status make_all(gy_cuda *h, gantry_error *err)
 {
     gy_cuda_memory_owners(h);
-    gantry_status status = gy_cupti_open(h, err);
+    gantry_status status = h->job->network ? gy_cross_make(h, err) : GANTRY_OK;
+    status = status ? status : gy_cupti_open(h, err);
     status = status ? status : gy_cuda_devices_make(h, err);
     status = status ? status : gy_cuda_ops_make(h, err);
     status = status ? status : gy_cuda_peers_make(h, err);
-    status = status ? status : gy_carry_make(h, err);
+    status = status || h->step ? status : gy_carry_make(h, err);
     status = status ? status : gy_combine_make(h, err);
     status = status ? status : gy_when_make(h, err);
-    status = status ? status : gy_nccl_open(h, err);
+    status = status || h->step ? status : gy_nccl_open(h, err);
     status = status ? status : gy_cuda_mirrors_make(h, err);
     if (status == GANTRY_OK) {
         gy_cuda_ops_stage(h);
@@ -91,9 +92,9 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
     for (uint32_t i = 0; i < h->job->schedule->ops.count && status == GANTRY_OK; i++)
         status = gy_fill_prepare(h, i, err);
     status = status ? status : make_clocks(h, err);
-    status = status ? status : gy_resident_make(h, err);
+    status = status || h->step ? status : gy_resident_make(h, err);
     gy_warm_end(warm, h->devices);
-    if (status == GANTRY_OK)
+    if (status == GANTRY_OK && !h->step)
         gy_nccl_connect(h);
     return status;
 }
@@ -141,6 +142,7 @@ static void free_all(gy_cuda *h)
         gy_cuda_devices_free(h);
         gy_cuda_leave(h);
     }
+    gy_cross_free(h);
     gy_ranges_free(h->ranges);
     gy_driver_close(&h->d);
     gy_arena_free(&h->arena);
@@ -196,12 +198,19 @@ static bool cuda_close(void *state)
 
 static gantry_status cuda_put(void *state, uint32_t instance, const void *rows, gantry_error *err)
 {
-    return gy_cuda_contents_move(state, instance, (char *)(uintptr_t)rows, true, err); /* reads them */
+    return gy_cross_contents(state, instance, (char *)(uintptr_t)rows, true, err); /* reads them */
 }
 
 static gantry_status cuda_get(void *state, uint32_t instance, void *rows, gantry_error *err)
 {
-    return gy_cuda_contents_move(state, instance, rows, false, err);
+    return gy_cross_contents(state, instance, rows, false, err);
+}
+
+static void cuda_share(void *state, void *bytes, uint64_t count)
+{
+    const gy_cuda *h = state;
+    if (h->job->network)
+        h->job->network->calls->share(bytes, count);
 }
 
 /* Captured launches have the old arguments. */
@@ -298,6 +307,7 @@ const gy_backend gy_backend_cuda = {
     .replay_of = cuda_replay,
     .executes = true,
     .overlaps = true,
+    .ranks = true,
     .gpu_kernels = true,
     .usable = gy_cuda_usable,
     .open = cuda_open,
@@ -305,6 +315,7 @@ const gy_backend gy_backend_cuda = {
     .put = cuda_put,
     .get = cuda_get,
     .advance = cuda_advance,
+    .share = cuda_share,
     .locate = cuda_locate,
     .rebind = cuda_rebind,
     .begin = cuda_begin,

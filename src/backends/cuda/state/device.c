@@ -197,10 +197,16 @@ static gantry_status open_lane(gy_cuda *h, uint32_t lane, gantry_error *err)
 static gantry_status open_lanes(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
-    for (size_t i = 0; i < s->op_lane.count; i++)
-        h->lane[s->op_lane.at[i]].used = true;
+    for (size_t i = 0; i < s->op_lane.count; i++) {
+        uint32_t device = s->lanes.at[s->op_lane.at[i]].device;
+        h->lane[s->op_lane.at[i]].used = gy_cuda_mine(h, gy_device_rank(s->machine, device));
+    }
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++)
+    if (h->step) {
+        h->lane[h->lanes - 1].used = true;
+        GY_TRY(gy_cuda_queue_new(h, &h->lane[h->lanes - 1].queue, h->first_gpu, true, err));
+    }
+    for (uint32_t i = 0; i < s->lanes.count && status == GANTRY_OK; i++)
         status = h->lane[i].used ? open_lane(h, i, err) : GANTRY_OK;
     return status;
 }
@@ -213,12 +219,13 @@ static void find_used(gy_cuda *h)
     uint32_t any = GY_NONE;
     for (size_t i = 0; i < s->op_lane.count; i++) {
         uint32_t device = s->lanes.at[s->op_lane.at[i]].device;
-        h->device[device].used = h->device[device].used || s->machine->device[device].gpu;
+        bool mine = gy_cuda_mine(h, gy_device_rank(s->machine, device));
+        h->device[device].used = h->device[device].used || (mine && s->machine->device[device].gpu);
     }
     h->first_gpu = GY_NONE;
     for (uint32_t i = h->devices; i-- > 0;) {
         h->device[i].gpu = s->machine->device[i].gpu;
-        any = h->device[i].gpu ? i : any;
+        any = h->device[i].gpu && gy_cuda_mine(h, gy_device_rank(s->machine, i)) ? i : any;
         h->first_gpu = h->device[i].used ? i : h->first_gpu;
     }
     if (h->first_gpu == GY_NONE) {

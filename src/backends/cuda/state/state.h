@@ -14,6 +14,8 @@
 #include "backends/cuda/nvidia/driver.h"
 #include "backends/cuda/state/callbacks.h"
 #include "run/backend.h"
+#include "run/reduce.h"
+#include "schedule/part.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -179,7 +181,7 @@ typedef struct gy_cuda {
     gy_cuda_wait *wait;
     CUevent *event;
     uint32_t events, ring; /* ring: copies of each event, more than the largest distance */
-    uint32_t devices, memories, lanes, turns, first_gpu;
+    uint32_t devices, memories, lanes, turns, first_gpu; /* lanes: those of the schedule and that of the network */
     gy_queue end_stream;  /* the stream in which a start ends, and where captures begin */
     char *staging;        /* of the schedule */
     int32_t *host_status; /* page-locked: status words of all devices, as they were fetched last or told by kernels */
@@ -193,6 +195,10 @@ typedef struct gy_cuda {
     void **combine; /* per device: handle of the kernel that combines for collectives there; NULL: there is none */
     GY_VEC(gy_cuda_lock) locks;
     GY_VEC(gy_cuda_dynamic) dynamic;
+
+    gy_part part;   /* with a network: what this rank does, with a queue for each lane */
+    uint32_t *step; /* per op: 1 + its step of the part; 0: the op is none of this rank's. NULL: there is no network */
+    gy_host_collective **collective; /* with a network, per op: a collective of several ranks that is combined here */
 
     bool graphs;               /* starts are replayed as graphs */
     bool came_early, no_early; /* launches of the last capture come early; the driver refused such a graph */
@@ -221,10 +227,31 @@ typedef struct gy_cuda {
     gy_op_time *time;       /* times of the last start that ended; NULL: no times are recorded */
 } gy_cuda;
 
-/* Lane number i of an op: 0 is the one that it has, or that it begins in. */
+/* ---- ranks ---- */
+
+/* Does this process have the memories and devices of that rank? */
+static inline bool gy_cuda_mine(const gy_cuda *h, uint32_t rank)
+{
+    return !h->job->network || h->job->network->rank == rank;
+}
+/* Has this rank a part in the op? */
+static inline bool gy_cuda_has(const gy_cuda *h, uint32_t op)
+{
+    return !h->step || h->step[op];
+}
+/* Does this rank do all of the op? Else it is done by messages, or by others. */
+static inline bool gy_cuda_here(const gy_cuda *h, uint32_t op)
+{
+    return !h->step || (h->step[op] && !gy_part_crosses(&h->part, &h->part.step.at[h->step[op] - 1]));
+}
+
+/* Lane number i of an op: 0 is the one that it has, or that it begins in. What this rank does not do alone is in that
+ * of the network, the last one. */
 static inline gy_cuda_lane *gy_cuda_lane_of(const gy_cuda *h, uint32_t op, uint32_t i)
 {
     const gantry_schedule *s = h->job->schedule;
+    if (!gy_cuda_here(h, op))
+        return &h->lane[h->lanes - 1];
     return &h->lane[s->op_lane.at[s->ops.at[op].lane + i]];
 }
 

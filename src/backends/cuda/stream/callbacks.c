@@ -57,6 +57,25 @@ static bool is_left_out(const gy_cuda *h, const gy_callback *callback)
     return gy_element_load(gy_cuda_location(h, flag, callback->turn).host, b->dtype, 0) == 0;
 }
 
+static bool is_to_stop(void *context)
+{
+    gy_cuda *h = context;
+    return gy_job_canceled(h->job) || atomic_load_explicit(&h->failed.op, memory_order_relaxed) != GY_NONE;
+}
+
+/* A message that is given up is a start that was cancelled. */
+static void pass(gy_cuda *h, const gy_callback *callback)
+{
+    const gy_network_calls *calls = h->job->network->calls;
+    if (callback->flag && gy_element_load(callback->flag, callback->dtype, 0) == 0)
+        return;
+    bool done = callback->kind == GY_CALLBACK_SEND
+                    ? calls->send(callback->from, callback->bytes, callback->peer, is_to_stop, h)
+                    : calls->receive(callback->to, callback->bytes, callback->peer, is_to_stop, h);
+    if (!done)
+        record_failure(h, callback, GANTRY_E_CANCELED, 0);
+}
+
 void gy_callback_run(void *data)
 {
     const gy_callback *callback = data;
@@ -82,6 +101,13 @@ void gy_callback_run(void *data)
     case GY_CALLBACK_REDUCE:
         gy_reduce(callback->dtype, callback->reduce, callback->to, callback->sources, callback->count,
                   callback->bytes / gantry_dtype_size(callback->dtype));
+        break;
+    case GY_CALLBACK_SEND:
+    case GY_CALLBACK_RECEIVE:
+        pass(callback->h, callback);
+        break;
+    case GY_CALLBACK_COMBINE:
+        gy_host_collective_execute(callback->h->collective[callback->op], callback->to);
         break;
     case GY_CALLBACK_MIRROR_IN:
         gy_cuda_mirrors_in(callback->h, callback->turn);

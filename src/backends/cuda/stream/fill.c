@@ -39,7 +39,7 @@ gantry_status gy_fill_prepare(gy_cuda *h, uint32_t id, gantry_error *err)
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
     gantry_status status = GANTRY_OK;
-    if (op->kind != GY_OP_FILL)
+    if (op->kind != GY_OP_FILL || !gy_cuda_here(h, id))
         return GANTRY_OK;
     h->op[id].image = gy_arena_calloc(&h->arena, op->uses + 1, sizeof *h->op[id].image);
     if (!h->op[id].image)

@@ -10,7 +10,7 @@
  * carried (collective/carry.c). */
 static const gy_cuda_kernel *kernel_of(const gy_cuda *h, const gy_op *op)
 {
-    if (!op->batch || op->kind != GY_OP_LAUNCH || h->job->apart)
+    if (!op->batch || op->kind != GY_OP_LAUNCH || h->job->apart || h->step)
         return NULL;
     const gy_cuda_kernel *kernel = gy_cuda_kernel_of(h, op, gy_op_device(h->job->schedule, op, 0));
     return kernel && kernel->launch_batch ? kernel : NULL;

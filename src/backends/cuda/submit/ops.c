@@ -223,7 +223,7 @@ gantry_status gy_cuda_ops_advance(gy_cuda *h, int64_t first, bool *changed, gant
 /* ---- waits ---- */
 
 /* Sorts the rows of the sync table by the op that waits, and gives an event to every op that another waits for. */
-static gantry_status make_waits(gy_cuda *h, gantry_error *err)
+static gantry_status make_waits_of_all(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     uint32_t rows = 0;
@@ -256,6 +256,30 @@ static gantry_status make_waits(gy_cuda *h, gantry_error *err)
     return GANTRY_OK;
 }
 
+/* The waits of this rank's steps; its starts do not overlap. */
+static gantry_status make_waits_of_part(gy_cuda *h, gantry_error *err)
+{
+    h->ring = 1;
+    h->wait = gy_arena_calloc(&h->arena, h->part.wait.count + 1, sizeof *h->wait);
+    for (size_t i = 0; h->wait && i < h->part.wait.count; i++) {
+        uint32_t from = h->part.step.at[h->part.wait.at[i]].op;
+        h->wait[i].from = from;
+        h->op[from].event = h->op[from].event == GY_NONE ? h->events++ : h->op[from].event;
+    }
+    for (size_t i = 0; i < h->part.step.count; i++) {
+        gy_cuda_op *op = &h->op[h->part.step.at[i].op];
+        op->wait = h->part.step.at[i].wait;
+        op->waits = h->part.step.at[i].waits;
+    }
+    h->event = gy_arena_calloc(&h->arena, (size_t)h->events + 1, sizeof *h->event);
+    return h->wait && h->event ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+static gantry_status make_waits(gy_cuda *h, gantry_error *err)
+{
+    return h->step ? make_waits_of_part(h, err) : make_waits_of_all(h, err);
+}
+
 /* Creates the events on the device of the lane that records them. */
 static gantry_status make_events(gy_cuda *h, gantry_error *err)
 {
@@ -277,6 +301,8 @@ static uint64_t stage_of(const gy_cuda *h, uint32_t id)
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
+    if (!gy_cuda_here(h, id))
+        return gy_cross_stage(h, id);
     if (op->kind == GY_OP_COLLECTIVE)
         return gy_collective_stage(h, id);
     if (gy_op_calls(op) || op->kind == GY_OP_FILL)
@@ -308,9 +334,9 @@ static void number_words(gy_cuda *h)
     const gantry_schedule *s = h->job->schedule;
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < s->ops.count; i++) {
-            bool fetched = gy_op_calls(&s->ops.at[i]) && is_fetched(h, i);
+            bool fetched = h->op[i].call && is_fetched(h, i);
             gy_cuda_device *d = &h->device[gy_op_device(s, &s->ops.at[i], 0)];
-            if (!gy_op_calls(&s->ops.at[i]) || fetched != (pass == 0))
+            if (!h->op[i].call || fetched != (pass == 0))
                 continue;
             h->op[i].word = d->launches++;
             d->fetched += fetched;
@@ -320,6 +346,8 @@ static void number_words(gy_cuda *h)
 static gantry_status make_op(gy_cuda *h, uint32_t id, gantry_error *err)
 {
     const gy_op *op = &h->job->schedule->ops.at[id];
+    if (!gy_cuda_here(h, id))
+        return gy_cross_op_make(h, id, err);
     if (gy_op_calls(op))
         return make_call(h, id, err);
     if (op->kind == GY_OP_COLLECTIVE)

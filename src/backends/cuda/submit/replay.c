@@ -21,7 +21,7 @@ static bool calls_the_program(const gy_cuda *h)
     const gantry_schedule *s = h->job->schedule;
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
-        if (op->kind == GY_OP_LAUNCH && h->device[gy_op_device(s, op, 0)].gpu &&
+        if (op->kind == GY_OP_LAUNCH && h->op[i].call && h->device[gy_op_device(s, op, 0)].gpu &&
             h->job->graph->nodes.at[op->node].kernel == GY_NONE)
             return true;
     }

@@ -109,6 +109,8 @@ static bool is_by_kernel(const gy_submit *x)
 static gantry_status execute(gy_submit *x)
 {
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
+    if (!gy_cuda_here(x->h, x->op))
+        return gy_cross_submit(x);
     if (x->h->op[x->op].when)
         return gy_when_submit(x);
     GY_TRY(is_by_kernel(x)                ? gy_carry_submit(x)
@@ -156,14 +158,18 @@ static gantry_status await_all_rows(gy_submit *x)
     return status;
 }
 
+static uint32_t lanes_of(const gy_submit *x)
+{
+    return gy_cuda_here(x->h, x->op) ? x->h->job->schedule->ops.at[x->op].lanes : 1;
+}
+
 /* An op of several lanes begins when all lanes have come to it and the ops that it waits for have ended. An op that is
  * tied to the one before it begins in each lane when that lane has come to it. */
 static gantry_status gather_lanes(gy_submit *x)
 {
-    const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     bool tied = gy_nccl_tied(x, false);
     gantry_status status = await_all_rows(x);
-    for (uint32_t i = 1; i < op->lanes && status == GANTRY_OK; i++)
+    for (uint32_t i = 1; i < lanes_of(x) && status == GANTRY_OK; i++)
         status = tied ? await_rows(x, gy_submit_lane(x, i)) : gy_submit_order(x, gy_submit_lane(x, i), x->first_lane);
     return status;
 }
@@ -171,9 +177,8 @@ static gantry_status gather_lanes(gy_submit *x)
 /* All lanes go on when the op has ended; where the next op is tied to it, each lane goes on when its own part has. */
 static gantry_status part_lanes(gy_submit *x)
 {
-    const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 1; i < op->lanes && status == GANTRY_OK && !gy_nccl_tied(x, true); i++)
+    for (uint32_t i = 1; i < lanes_of(x) && status == GANTRY_OK && !gy_nccl_tied(x, true); i++)
         status = gy_submit_order(x, x->first_lane, gy_submit_lane(x, i));
     return status;
 }
@@ -253,6 +258,8 @@ static gantry_status submit_all(gy_submit *x)
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < ops && status == GANTRY_OK; i++) {
         x->op = r ? r->left[i] : i;
+        if (!gy_cuda_has(x->h, x->op))
+            continue;
         status = gy_submit_check_canceled(x);
         status = status ? status : gy_submit_op(x);
     }

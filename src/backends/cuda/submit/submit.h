@@ -41,6 +41,17 @@ gantry_status gy_when_make(gy_cuda *h, gantry_error *err);
 void gy_when_free(gy_cuda *h);
 gantry_status gy_when_submit(gy_submit *x); /* x->op; under capture too */
 
+/* ---- cross.c: ops of several ranks, by messages (schedule/part.h) in the stream of the network ---- */
+
+/* Finds what this rank has to do. E_UNSUPPORTED: it has no GPU. */
+gantry_status gy_cross_make(gy_cuda *h, gantry_error *err);
+void gy_cross_free(gy_cuda *h);
+gantry_status gy_cross_op_make(gy_cuda *h, uint32_t op, gantry_error *err);
+uint64_t gy_cross_stage(const gy_cuda *h, uint32_t op); /* bytes that the op has to stage */
+gantry_status gy_cross_submit(gy_submit *x);
+/* Contents of an instance, which rank 0 has (`in`) or gets. */
+gantry_status gy_cross_contents(gy_cuda *h, uint32_t instance, char *rows, bool in, gantry_error *err);
+
 /* ---- warm.c: what libraries load when they are first called ---- */
 
 /* Makes calls of libraries that load code, by threads, once memory has addresses. NULL: none. */

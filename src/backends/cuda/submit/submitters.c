@@ -149,7 +149,7 @@ static bool begin_threads(gy_submitters *c)
 gantry_status gy_submitters_make(gy_cuda *h, gantry_error *err)
 {
     size_t ops = h->job->schedule->ops.count;
-    if (h->graphs || gy_resident_on(h) || !all_alone(h) || gy_driver_switch("GANTRY_CUDA_THREADS", "off"))
+    if (h->step || h->graphs || gy_resident_on(h) || !all_alone(h) || gy_driver_switch("GANTRY_CUDA_THREADS", "off"))
         return GANTRY_OK;
     gy_submitters *c = gy_arena_calloc(&h->arena, 1, sizeof *c);
     gy_submitter *submitter = c ? gy_arena_calloc(&h->arena, h->devices + 1, sizeof *submitter) : NULL;

@@ -35,7 +35,7 @@ static uint32_t device_of(const gy_cuda *h, uint32_t op)
 static bool loads_code(const gy_cuda *h, uint32_t id)
 {
     const gy_op *op = &h->job->schedule->ops.at[id];
-    if (op->kind != GY_OP_LAUNCH || h->op[id].called)
+    if (op->kind != GY_OP_LAUNCH || h->op[id].called || !h->op[id].call)
         return false;
     const gy_cuda_kernel *kernel = gy_cuda_kernel_of(h, op, device_of(h, id));
     return kernel && kernel->loads && kernel->loads(h->op[id].call->launch.handle);

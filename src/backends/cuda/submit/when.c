@@ -93,7 +93,7 @@ gantry_status gy_when_make(gy_cuda *h, gantry_error *err)
     if (!h->when || !h->when_queue)
         return gy_fail_nomem(err);
     for (uint32_t i = 0; i < h->job->schedule->ops.count && !status; i++)
-        status = is_wanted(h, i) ? make_op(h, i, err) : GANTRY_OK;
+        status = gy_cuda_here(h, i) && is_wanted(h, i) ? make_op(h, i, err) : GANTRY_OK;
     return status;
 }
 

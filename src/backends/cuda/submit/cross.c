@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ops of several ranks, by messages (schedule/part.h). A stream of its own, that of the network, carries them out one
+ * after the other: it waits for what the op waits for, copies what leaves a GPU to page-locked boxes, calls host
+ * functions that send and receive, and copies what has come to its GPU. So the streams of GPUs go on meanwhile, and a
+ * captured start has the same nodes.
+ *
+ * The driver may call the host functions of a process one after the other, in the order in which streams come to them.
+ * That is no deadlock. Say a message waits in its function, and a function of an earlier op waits to be called behind
+ * it. What the message waits for at its peer never depends on that op: it could only through an op that crosses, is
+ * between the two, and has ended, as the stream of the network came to the message after it.
+ */
+#include "backends/cuda/submit/submit.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "schedule/ranks/ranks.h"
+
+enum { ALIGN = 256 };
+
+static const gy_part_step *step_of(const gy_cuda *h, uint32_t op)
+{
+    return &h->part.step.at[h->step[op] - 1];
+}
+
+static const gy_op *op_of(const gy_cuda *h, uint32_t op)
+{
+    return &h->job->schedule->ops.at[op];
+}
+
+static bool is_mine(const gy_cuda *h, uint32_t use)
+{
+    return gy_use_rank(h->job->schedule, use) == h->part.rank;
+}
+
+/* ---- making ---- */
+
+static bool has_gpu(const gy_cuda *h)
+{
+    const gantry_machine *m = h->job->schedule->machine;
+    for (uint32_t i = 0; i < m->devices; i++)
+        if (m->device[i].gpu && gy_cuda_mine(h, gy_device_rank(m, i)))
+            return true;
+    return false;
+}
+
+gantry_status gy_cross_make(gy_cuda *h, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    uint32_t rank = h->job->network->rank;
+    if (rank < gy_machine_ranks(s->machine) && !has_gpu(h))
+        return gy_fail(
+            err, GANTRY_E_UNSUPPORTED, NULL,
+            "rank %u of machine \"%s\" has no GPU, and the back end cuda needs one on each; use the back end "
+            "\"host\", or fewer processes",
+            rank, s->machine->name);
+    h->step = gy_arena_calloc(&h->arena, s->ops.count + 1, sizeof *h->step);
+    h->collective = gy_arena_calloc(&h->arena, s->ops.count + 1, sizeof *h->collective);
+    if (!h->step || !h->collective)
+        return gy_fail_nomem(err);
+    GY_TRY(gy_part_make(&h->part, s, rank, GY_PART_BY_LANE, err));
+    for (uint32_t i = 0; i < h->part.step.count; i++)
+        h->step[h->part.step.at[i].op] = i + 1;
+    return GANTRY_OK;
+}
+
+void gy_cross_free(gy_cuda *h)
+{
+    gy_part_free(&h->part);
+}
+
+gantry_status gy_cross_op_make(gy_cuda *h, uint32_t op, gantry_error *err)
+{
+    if (!gy_cuda_has(h, op) || !step_of(h, op)->runs || op_of(h, op)->kind != GY_OP_COLLECTIVE)
+        return GANTRY_OK;
+    return gy_host_collective_make(&h->collective[op], &h->arena, h->job->schedule, h->job->graph, op, err);
+}
+
+/* ---- boxes: page-locked copies of what is in memory of a GPU, or of another rank ---- */
+
+static bool has_box(const gy_cuda *h, uint32_t id, uint32_t k)
+{
+    const gantry_schedule *s = h->job->schedule;
+    const gy_op *op = op_of(h, id);
+    uint32_t use = op->use + k;
+    if (is_mine(h, use))
+        return h->memory[s->instances.at[s->use.at[use].instance].memory].device != GY_NONE;
+    return gy_op_is_copy(op) ? k == 2 : step_of(h, id)->runs;
+}
+
+/* Bytes of the boxes of the first `uses` uses. */
+static uint64_t boxes_before(const gy_cuda *h, uint32_t id, uint32_t uses)
+{
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < uses; k++)
+        if (has_box(h, id, k))
+            bytes += (gy_use_bytes(h->job->schedule, &h->job->schedule->use.at[op_of(h, id)->use + k]) + ALIGN - 1) /
+                     ALIGN * ALIGN;
+    return bytes;
+}
+
+uint64_t gy_cross_stage(const gy_cuda *h, uint32_t op)
+{
+    return gy_cuda_has(h, op) ? boxes_before(h, op, op_of(h, op)->uses) : 0;
+}
+
+static gy_location place_of(const gy_submit *x, uint32_t k)
+{
+    return gy_cuda_location(x->h, &x->h->job->schedule->use.at[op_of(x->h, x->op)->use + k], x->turn);
+}
+
+/* Where the host has the bytes of a use. */
+static char *host_of(const gy_submit *x, uint32_t k)
+{
+    return has_box(x->h, x->op, k) ? gy_cuda_lane_of(x->h, x->op, 0)->stage + boxes_before(x->h, x->op, k)
+                                   : place_of(x, k).host;
+}
+
+/* Copies a use of this rank to its box, or from there; nothing where it has none. */
+static gantry_status move(gy_submit *x, uint32_t k, bool to_box)
+{
+    const gy_use *use = &x->h->job->schedule->use.at[op_of(x->h, x->op)->use + k];
+    gy_location box = { .device = GY_NONE, .pinned = true, .host = host_of(x, k) }, place = place_of(x, k);
+    if (!has_box(x->h, x->op, k))
+        return GANTRY_OK;
+    GY_TRY(gy_submit_copy(x, to_box ? box : place, to_box ? place : box, gy_use_bytes(x->h->job->schedule, use)));
+    return gy_submit_join(x);
+}
+
+/* ---- messages ---- */
+
+static gantry_status send(gy_submit *x, const gy_message *m, gy_callback callback)
+{
+    GY_TRY(move(x, m->use, true));
+    callback.kind = GY_CALLBACK_SEND;
+    callback.from = host_of(x, m->use);
+    return gy_submit_callback(x, x->first_lane, callback);
+}
+
+/* Rows that do not come, as a flag is 0, are to stay as they are: so they are in the box before. */
+static gantry_status receive(gy_submit *x, uint32_t k, gy_callback callback)
+{
+    bool mine = is_mine(x->h, op_of(x->h, x->op)->use + k);
+    GY_TRY(mine && callback.flag ? move(x, k, true) : GANTRY_OK);
+    callback.kind = GY_CALLBACK_RECEIVE;
+    callback.to = host_of(x, k);
+    GY_TRY(gy_submit_callback(x, x->first_lane, callback));
+    return mine ? move(x, k, false) : GANTRY_OK;
+}
+
+static gy_callback message_of(const gy_submit *x, const gy_message *m)
+{
+    const gantry_schedule *s = x->h->job->schedule;
+    const gy_op *op = op_of(x->h, x->op);
+    gy_callback callback = { .peer = m->peer, .bytes = m->bytes };
+    if (gy_op_is_copy(op) && gy_op_has_flag(op) && m->use == 0) {
+        const gy_instance *flag = &s->instances.at[s->use.at[op->use + 2].instance];
+        callback.flag = host_of(x, 2);
+        callback.dtype = x->h->job->graph->buffers.at[s->values.at[flag->value].buffer].dtype;
+    }
+    return callback;
+}
+
+/* Rows of a copy are sent from its first use, and received in its second. */
+static gantry_status submit_copy(gy_submit *x, const gy_part_step *step)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < step->messages && status == GANTRY_OK; i++) {
+        const gy_message *m = &x->h->part.message.at[step->message + i];
+        status = m->sends ? send(x, m, message_of(x, m)) : receive(x, m->use == 0 ? 1 : m->use, message_of(x, m));
+    }
+    return status;
+}
+
+/* ---- collectives ---- */
+
+/* All that this rank has of the op goes to boxes first: pieces of a result that are in place already are written by
+ * nobody. */
+static gantry_status combine(gy_submit *x)
+{
+    const gy_op *op = op_of(x->h, x->op);
+    void **at = gy_callbacks_add(x->callbacks, op->uses * sizeof *at);
+    if (!at)
+        return gy_fail_nomem(x->err);
+    for (uint32_t k = 0; k < op->uses; k++) {
+        at[k] = host_of(x, k);
+        GY_TRY(is_mine(x->h, op->use + k) ? move(x, k, true) : GANTRY_OK);
+    }
+    GY_TRY(gy_submit_callback(x, x->first_lane, (gy_callback){ .kind = GY_CALLBACK_COMBINE, .to = at }));
+    for (uint32_t k = op->ins; k < op->uses; k++)
+        GY_TRY(is_mine(x->h, op->use + k) ? move(x, k, false) : GANTRY_OK);
+    return GANTRY_OK;
+}
+
+/* The rank that combines receives all that it does not have, and sends what came of it; boxes of others have that. */
+static gantry_status submit_here(gy_submit *x, const gy_part_step *step)
+{
+    bool combined = false;
+    for (uint32_t i = 0; i < step->messages; i++) {
+        const gy_message *m = &x->h->part.message.at[step->message + i];
+        gy_callback callback = message_of(x, m);
+        GY_TRY(m->sends && !combined ? combine(x) : GANTRY_OK);
+        combined = combined || m->sends;
+        callback.kind = m->sends ? GY_CALLBACK_SEND : GY_CALLBACK_RECEIVE;
+        callback.from = callback.to = host_of(x, m->use);
+        GY_TRY(gy_submit_callback(x, x->first_lane, callback));
+    }
+    return combined ? GANTRY_OK : combine(x);
+}
+
+static gantry_status submit_there(gy_submit *x, const gy_part_step *step)
+{
+    for (uint32_t i = 0; i < step->messages; i++) {
+        const gy_message *m = &x->h->part.message.at[step->message + i];
+        GY_TRY(m->sends ? send(x, m, message_of(x, m)) : receive(x, m->use, message_of(x, m)));
+    }
+    return GANTRY_OK;
+}
+
+gantry_status gy_cross_submit(gy_submit *x)
+{
+    const gy_part_step *step = step_of(x->h, x->op);
+    return gy_op_is_copy(op_of(x->h, x->op)) ? submit_copy(x, step)
+           : step->runs                      ? submit_here(x, step)
+                                             : submit_there(x, step);
+}
+
+/* ---- contents ---- */
+
+static bool never(void *context)
+{
+    (void)context;
+    return false;
+}
+
+/* This rank has the instance, and rank 0 its rows. */
+static gantry_status pass_rows(gy_cuda *h, uint32_t instance, uint64_t bytes, bool in, gantry_error *err)
+{
+    const gy_network_calls *calls = h->job->network->calls;
+    char *rows = gy_alloc(bytes);
+    if (!rows)
+        return gy_fail_nomem(err);
+    if (in)
+        calls->receive(rows, bytes, 0, never, NULL);
+    gantry_status status = gy_cuda_contents_move(h, instance, rows, in, err);
+    if (!in)
+        calls->send(rows, bytes, 0, never, NULL);
+    gy_free(rows);
+    return status;
+}
+
+gantry_status gy_cross_contents(gy_cuda *h, uint32_t instance, char *rows, bool in, gantry_error *err)
+{
+    const gantry_network *n = h->job->network;
+    const gy_instance *i = &h->job->schedule->instances.at[instance];
+    uint32_t rank = h->job->schedule->machine->memory[i->memory].rank;
+    uint64_t bytes = gy_instance_offset(h->job->schedule, i, i->last);
+    if (!n || (rank == 0 && n->rank == 0))
+        return gy_cuda_contents_move(h, instance, rows, in, err);
+    if (bytes == 0 || (n->rank != 0 && n->rank != rank) || rank == 0)
+        return GANTRY_OK;
+    if (n->rank == rank)
+        return pass_rows(h, instance, bytes, in, err);
+    if (in)
+        n->calls->send(rows, bytes, rank, never, NULL);
+    else
+        n->calls->receive(rows, bytes, rank, never, NULL);
+    return GANTRY_OK;
+}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/cookbook.md and docs/tutorials: what is shown is what happens. Each `console` block has commands behind "$ ", and under each what it
+"""docs/cookbook.md, docs/faq.md and docs/tutorials: what is shown is what happens. Each `console` block has commands behind "$ ", and under each what it
 prints; a line "..." stands for any lines, "..." at the end of a line for the rest of it. Numbers with a point may differ by a thousandth, since
 sums of products do between processors. Complete graphs of a page are files for its commands, NAME.json by their "name". Links between pages lead somewhere.
 
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-LEAST = {"cookbook.md": 10}  # so that a page that lost its blocks is noticed
+LEAST = {"cookbook.md": 10, "faq.md": 0}  # so that a page that lost its blocks is noticed
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.S | re.M)
 
 
@@ -96,6 +96,15 @@ def check_links(page, text):
     return missing
 
 
+def check_quotes(page, root, text):
+    """C and C++ are of the examples and of the work by hand in the tree, line by line."""
+    sources = [file.read_text() for pattern in ("docs/examples/*.c", "tests/bench/hand/*.cu") for file in sorted(root.glob(pattern))]
+    strange = [code for code in re.findall(r"^```c(?:pp)?\n(.*?)^```$", text, re.S | re.M) if not any(code in source for source in sources)]
+    for code in strange:
+        print(f"FAILED {page.name}: no source has\n{code}")
+    return len(strange)
+
+
 def check(page, root, environment, update):
     text, counts = page.read_text(), [0, 0]
 
@@ -112,7 +121,8 @@ def check(page, root, environment, update):
         return "```console\n" + "\n".join(lines) + "\n```"
 
     with tempfile.TemporaryDirectory() as folder:
-        os.symlink(root / "graphs", pathlib.Path(folder) / "graphs")
+        for name in ("graphs", "tests"):
+            os.symlink(root / name, pathlib.Path(folder) / name)
         for block in re.findall(r"^```json\n(\{.*?)^```$", text, re.S | re.M):
             graph = json.loads(block)
             (pathlib.Path(folder) / f"{graph['name']}.json").write_text(block)
@@ -123,15 +133,16 @@ def check(page, root, environment, update):
     if sum(counts) < LEAST.get(page.name, 1):
         print(f"FAILED {page.name}: shows {sum(counts)} commands")
         counts[0] += 1
+    counts[0] += check_links(page, text) + check_quotes(page, root, text)
     print(f"{page.name}: {counts[1]} as shown, {counts[0]} not")
-    return counts[0] + check_links(page, text)
+    return counts[0]
 
 
 def main(gantry, root, update=False):
     root = pathlib.Path(root).resolve()
     path = f"{pathlib.Path(gantry).resolve().parent}:{os.environ['PATH']}"
     environment = dict(os.environ, PATH=path, NO_COLOR="1", COLUMNS="120", LC_ALL="C.UTF-8")
-    pages = [root / "docs/cookbook.md", *sorted((root / "docs/tutorials").glob("*.md"))]
+    pages = [root / "docs/cookbook.md", root / "docs/faq.md", *sorted((root / "docs/tutorials").glob("*.md"))]
     return sum(check(page, root, environment, update) for page in pages) > 0
 
 

@@ -499,6 +499,27 @@ def bench_replay_json(gantry):
     assert gantry.json("bench", "replay", "--shape", "wide", "--nodes", 10, "--devices", 4)["nodes"] == 8
 
 
+def bench_collectives_json(gantry):
+    """Bus bandwidth by the factors of nccl-tests; what is chosen is the quickest of what was measured, or of all where nothing was; and no link
+    carries more than it can."""
+    others = 7 / 8
+    factors = {"all_reduce": 2 * others, "reduce": 1, "broadcast": 1, "scatter": others, "gather": others, "all_gather": others,
+               "reduce_scatter": others, "all_to_all": others}
+    for machine in ("h200-8", "hgx-h200-8", "dgx1-v100"):
+        found = gantry.json("bench", "collectives", "--backend", "sim", "--machine", gantry.graph(f"machines/{machine}"), "--devices", 8, "--bytes", 2**20)
+        shape(found, {"bench": str, "machine": str, "ranks": int, "rows": list})
+        assert found["ranks"] == 8 and [(row["collective"], row["bytes"]) for row in found["rows"]] == [
+            (kind, 4096 * 16**k) for kind in factors for k in range(3)]
+        for row in found["rows"]:
+            us = {name: time for name, time in row["us"].items() if time is not None and (not row["measured"] or name in row["measured"])}
+            assert row["chosen_us"] == us[row["chosen"]] == min(us.values()), row
+            assert math.isclose(row["gbs"], row["bytes"] / row["chosen_us"] / 1e3, rel_tol=1e-9)
+            assert math.isclose(row["bus_gbs"], row["gbs"] * factors[row["collective"]], rel_tol=1e-9)
+            assert row["bus_gbs"] < 400  # a port of an H200, and less than that of a V100
+        assert any(row["measured"] for row in found["rows"]) == (machine != "dgx1-v100")
+        assert all(row["us"]["copy_engine"] is None for row in found["rows"] if "reduce" in row["collective"])
+
+
 # ---- the same bytes twice ----
 
 def repeatable(gantry):
@@ -602,7 +623,7 @@ def xxh64(data):
 TESTS = [devices_in_graphs, schedule_json, schedule_json_explain, period_json, schedule_published, run_json, run_json_saves, run_json_compare, run_json_starts, run_json_loops, run_calibrates, run_calibrates_shapes, run_calibrates_again, run_json_sim,
          run_schedule_file, state_lives_from_start_to_start, check_json, check_by_pipe, check_finds_damage,
          check_refuses_another_graph_and_machine, compare_json, scale_json, scale_json_weak, machine_json, machine_every_file, machine_of_this_computer,
-         kernels_json, dot_json, bench_schedule_json, bench_replay_json, repeatable, repeatable_results, graphviz,
+         kernels_json, dot_json, bench_schedule_json, bench_replay_json, bench_collectives_json, repeatable, repeatable_results, graphviz,
          dot_of_standard_input, drawings, pictures_leave_nothing_half_written]
 
 

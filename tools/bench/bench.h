@@ -69,6 +69,16 @@ int bench_host(const options *o);
 int bench_frames(const options *o);
 int bench_kernels(const options *o);
 int bench_collectives(const options *o);
+/* The same collective, `calls` times. Regions have so many bytes each: one for each rank, but for the root's. With
+ * `placed` rank i is on device i, else where its input is. */
+typedef struct bench_collective {
+    const char *kind, *algorithm;
+    int64_t in_bytes, out_bytes;
+    int ranks, calls;
+    bool placed;
+} bench_collective;
+gantry_graph *bench_collective_graph(const bench_collective *c, gantry_error *err);
+int bench_predict_collectives(const options *o);
 
 /* bench_graphs.c: graphs made through the C API. */
 gantry_graph *bench_layered(int64_t nodes);

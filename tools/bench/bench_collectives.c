@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench collectives: nodes that NCCL does, and those that Gantry does itself, against NCCL called by hand. */
+/* bench collectives: nodes that NCCL does, and those that Gantry does itself, against NCCL called by hand. With
+ * --backend sim all kinds and algorithms are predicted (predict_collectives.c). */
 #include "bench.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,30 +115,45 @@ static int add_tables(gantry_machine **machine, int gpus)
 
 /* ---- the graph ---- */
 
-/* "split" into one region for each rank: of as many bytes each, or of a part of them. A root has all. */
-static void add_buffer(char *to, size_t size, const char *name, const char *class, int gpus, int64_t bytes, bool each,
-                       bool root)
+/* `count` regions of so many bytes each. */
+static void add_buffer(char *to, size_t size, const char *name, const char *class, int count, int64_t bytes)
 {
     snprintf(to, size, "\"%s\":{\"dtype\":\"f32\",\"shape\":[%lld],\"split\":%d%s}", name,
-             (long long)(each ? bytes / 4 * gpus : bytes / 4), root ? 1 : gpus, class);
+             (long long)(bytes / 4 * count), count, class);
 }
 
 /* Inputs do not change from start to start; outputs are written again and again. */
-static gantry_graph *collective_graph(const collective *c, int gpus, int64_t bytes, int calls)
+gantry_graph *bench_collective_graph(const bench_collective *c, gantry_error *err)
 {
-    gantry_error err;
     gantry_graph *graph = NULL;
-    char text[1024], in[160], out[160];
-    bool reduce = strstr(c->kind, "reduce") != NULL, root = strcmp(c->kind, "broadcast") == 0;
-    bool each_in = reduce, each_out = root || strcmp(c->kind, "all_reduce") == 0 || strcmp(c->kind, "all_gather") == 0;
-    add_buffer(in, sizeof in, "x", ",\"class\":\"const\",\"init\":1", gpus, bytes, each_in, root);
-    add_buffer(out, sizeof out, "y", "", gpus, bytes, each_out, false);
+    char text[1024], in[160], out[160], on[64] = "";
+    bool from_root = strcmp(c->kind, "broadcast") == 0 || strcmp(c->kind, "scatter") == 0;
+    bool to_root = strcmp(c->kind, "reduce") == 0 || strcmp(c->kind, "gather") == 0;
+    int ins = from_root ? 1 : c->ranks, outs = to_root ? 1 : c->ranks;
+    add_buffer(in, sizeof in, "x", ",\"class\":\"const\",\"init\":1", ins, c->in_bytes);
+    add_buffer(out, sizeof out, "y", "", outs, c->out_bytes);
+    if (c->placed)
+        snprintf(on, sizeof on, ",\"on\":[{\"for\":{\"i\":%d},\"on\":\"i\"}]", c->ranks);
     snprintf(text, sizeof text,
              "{\"gantry\":1,\"name\":\"%s\",\"buffers\":{%s,%s},\"nodes\":[{\"id\":\"it[k]\",\"for\":{\"k\":%d},"
              "\"collective\":\"%s\",%s\"in\":[{\"for\":{\"i\":%d},\"ref\":\"x[i]\"}],\"out\":[{\"for\":{\"i\":%d},"
-             "\"ref\":\"y[i]\"}],\"algorithm\":\"%s\"}]}",
-             c->kind, in, out, calls, c->kind, reduce ? "\"op\":\"sum\"," : "", root ? 1 : gpus, gpus, c->algorithm);
-    if (gantry_graph_parse(&graph, text, strlen(text), "bench", NULL, NULL, &err))
+             "\"ref\":\"y[i]\"}],\"algorithm\":\"%s\"%s}]}",
+             c->kind, in, out, c->calls, c->kind, strstr(c->kind, "reduce") ? "\"op\":\"sum\"," : "", ins, outs,
+             c->algorithm, on);
+    return gantry_graph_parse(&graph, text, strlen(text), "bench", NULL, NULL, err) ? NULL : graph;
+}
+
+/* `bytes` is what the largest region of a rank has; of all_to_all it is that of all ranks together. */
+static gantry_graph *collective_graph(const collective *c, int gpus, int64_t bytes, int calls)
+{
+    gantry_error err;
+    bool reduce = strstr(c->kind, "reduce") != NULL, root = strcmp(c->kind, "broadcast") == 0;
+    bool each_out = root || strcmp(c->kind, "all_reduce") == 0 || strcmp(c->kind, "all_gather") == 0;
+    bench_collective made = { .kind = c->kind, .algorithm = c->algorithm, .ranks = gpus, .calls = calls };
+    made.in_bytes = reduce || root ? bytes : bytes / gpus;
+    made.out_bytes = each_out ? bytes : bytes / gpus;
+    gantry_graph *graph = bench_collective_graph(&made, &err);
+    if (!graph)
         fail(&err);
     return graph;
 }
@@ -214,6 +230,8 @@ int bench_collectives(const options *o)
     gantry_machine *machine = NULL;
     rows r = { .bench = "collectives" };
     bool none = false;
+    if (o->backend && strcmp(o->backend, "sim") == 0)
+        return bench_predict_collectives(o);
     int gpus = 0, code = bench_gpus(&machine, o, &gpus);
     if (!code && gpus < 2)
         snprintf(r.skipped, sizeof r.skipped, "all: there is one GPU");

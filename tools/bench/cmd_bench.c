@@ -102,6 +102,8 @@ const command command_bench = {
     "  gantry bench peer, host                       copies between GPUs, to and from host memory\n"
     "  gantry bench frames                           blurring frames against moving them\n"
     "  gantry bench kernels                          kernels against a copy within memory\n"
-    "  gantry bench collectives                      nodes against calls of NCCL in a graph captured by hand\n",
+    "  gantry bench collectives                      nodes against calls of NCCL in a graph captured by hand\n"
+    "  gantry bench collectives --backend sim --machine h200-8   all kinds by all algorithms, predicted, with bus "
+    "GB/s\n",
     run
 };

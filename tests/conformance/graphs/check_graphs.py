@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "kernels"))
 from numpy_gantry import np, run  # noqa: E402
 import gradients  # noqa: E402
+import samples  # noqa: E402
 
 rng = np.random.default_rng(2)
 
@@ -301,7 +302,7 @@ def nearest(got, want):
 
 
 CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, heat_implicit, heat_3d, jacobi_blocks, mlp_step, train_pipeline, stages, cg, residual_stack, transformer_block, black_scholes, nbody,
-         kmeans, loss_scale, pagerank, cholesky, fft2d, tsqr, *gradients.CASES]
+         kmeans, loss_scale, pagerank, cholesky, fft2d, tsqr, *gradients.CASES, *samples.CASES]
 
 
 def compare(name, got, want, rtol, part=lambda x: x):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every block of Python in docs/python.md and README.md, run in order: asserts hold, and what comments behind a print say is printed."""
+"""Every block of Python in docs/python.md, README.md, docs/cookbook.md and docs/tutorials/torch.md, run in order: asserts hold, and what comments behind a print say is printed."""
 import contextlib
 import io
 import os
@@ -40,4 +40,4 @@ def check(path, least):
 
 
 os.chdir(ROOT)
-sys.exit(check("docs/python.md", 9) + check("README.md", 1) > 0)
+sys.exit(check("docs/python.md", 9) + check("README.md", 1) + check("docs/cookbook.md", 1) + check("docs/tutorials/torch.md", 1) > 0)

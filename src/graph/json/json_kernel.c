@@ -357,12 +357,7 @@ static gantry_status read_code(gy_reader *r, const gy_json_at *at, const char *c
         fits = fits || ends_in(*out, endings[i]);
     if (!fits)
         return gy_read_fail(r, at, "\"%s\" must end in %s", json_string_value(at->value), allowed);
-    if (!r->options->allow_code) {
-        return gy_read_fail(
-            r, at, "names code, \"%s\", which would be built and run: say --allow-code if you trust this graph",
-            json_string_value(at->value));
-    }
-    return check_code(r, at, *out);
+    return r->options->allow_code ? check_code(r, at, *out) : GANTRY_OK; /* else the file is not touched */
 }
 
 static gantry_status read_codes(gy_reader *r, const gy_json_at *at, const json_t *const *value, const making *m)
@@ -377,9 +372,11 @@ static gantry_status read_codes(gy_reader *r, const gy_json_at *at, const json_t
         GY_TRY(gy_read_string(r, &entry, "the name of the function to call", &symbol));
     if (value[ENTRY] && !value[CUDA] && !value[HOST])
         return gy_read_fail(r, &entry, "names a function, but neither \"cuda\" nor \"host\" says where it is");
-    /* Without any code the kernel can still be scheduled anywhere, and run nowhere. */
-    m->manifest->flags |= value[CUDA] && !value[HOST] ? GANTRY_KERNEL_NO_CPU : 0u;
-    m->manifest->flags |= value[HOST] && !value[CUDA] ? GANTRY_KERNEL_NO_GPU : 0u;
+    /* Without any code the kernel can still be scheduled anywhere, and run nowhere. That goes for code that may not run
+     * as well, where what it costs is given. */
+    bool bound = r->options->allow_code || !value[COST];
+    m->manifest->flags |= bound && value[CUDA] && !value[HOST] ? GANTRY_KERNEL_NO_CPU : 0u;
+    m->manifest->flags |= bound && value[HOST] && !value[CUDA] ? GANTRY_KERNEL_NO_GPU : 0u;
     m->code->entry = gy_arena_strdup(&r->graph->arena, symbol);
     m->code->folder = r->graph->folder;
     return m->code->entry ? GANTRY_OK : gy_read_nomem(r);

@@ -65,6 +65,10 @@ typedef struct gantry_run_progress {
  *  not use the run, but for gantry_run_cancel. Not 0: the same as a call of that. */
 typedef int (*gantry_run_progress_fn)(void *user, const gantry_run_progress *progress);
 
+/** What a compiler of users' code said, every byte of it: `length` of them with a 0 behind. Called by the thread that
+ *  makes the run, once for each file for which a compiler said something, whether it compiled or not. */
+typedef void (*gantry_compiler_output_fn)(void *user, const char *text, size_t length);
+
 typedef struct gantry_run_options {
     size_t struct_size;
     const char *backend;  /* "cuda", "host", "sim", "auto"; NULL: auto */
@@ -77,7 +81,7 @@ typedef struct gantry_run_options {
     int32_t apart;        /* 1: GPUs compute one op after the other, in the order of the schedule, without batches: what
                              is recorded is then what ops take alone. For measuring; other back ends ignore it */
     gantry_run_progress_fn progress; /* NULL: none */
-    void *user;                      /* of `progress` */
+    void *user;                      /* of `progress` and `compiler_output` */
     double timeout_us; /* a start in which nothing ends for so long is given up (E_TIMEOUT), whatever it is at; at least
                           0. 0: 10 s, or 20 times what was predicted, and only ops on GPUs and ops that wait for others
                           are watched, while functions on the host may take as long as they like */
@@ -86,10 +90,11 @@ typedef struct gantry_run_options {
                                 bind and start alike. Inputs are those of rank 0, and outputs are there. A start
                                 that fails, is given up or is cancelled leaves others waiting: whoever it fails for
                                 ends all (gantry_network_abort). Back end "host" only */
+    gantry_compiler_output_fn compiler_output; /* NULL: an error has as much as fits into its one line */
 } gantry_run_options;
 #define GANTRY_RUN_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL                                        \
+        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, NULL                                  \
     }
 
 /** Builds everything that starts need. The schedule must have its graph (made from one, or attached). */

@@ -13,6 +13,7 @@
 #include "machine/gpus.h"
 #include "machine/measured.h"
 #include "run/network.h"
+#include "run/said.h"
 #include "schedule/schedule.h"
 #include <stdatomic.h>
 
@@ -46,6 +47,7 @@ typedef struct gy_job {
     const atomic_bool *canceled; /* nothing is begun any more; see gy_job_canceled */
     void (*look)(void *of);      /* called every 100 ms or oftener by who waits in `finish`; NULL: nobody looks */
     void *look_of;
+    gy_said said;                  /* who hears what compilers of users' code say */
     const gantry_network *network; /* carry out the part of its rank (schedule/part.h); NULL: everything */
 
     /* For schedules with phases (phases.h): `inner` is the back end that carries each phase out. In the jobs that it is

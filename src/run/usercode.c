@@ -97,10 +97,10 @@ gantry_status gy_object_load(void **object, const gy_object *from, const char *s
     return status;
 }
 
-static gantry_status compile_and_open(void **object, const char *source, gantry_error *err)
+static gantry_status compile_and_open(void **object, const char *source, gy_said said, gantry_error *err)
 {
     gy_object made;
-    GY_TRY(gy_compile_c(&made, source, err));
+    GY_TRY(gy_compile_c(&made, source, said, err));
     gantry_status status = gy_object_load(object, &made, source, err);
     gy_free(made.at);
     return status;
@@ -129,12 +129,13 @@ static gantry_status find_entry(gantry_kernel_fn *function, void *object, const 
                    kernel->code->host, entry, kernel->manifest->name, entry);
 }
 
-static gantry_status load(void **object, gantry_kernel_fn *function, const gy_kernel *kernel, gantry_error *err)
+static gantry_status load(void **object, gantry_kernel_fn *function, const gy_kernel *kernel, gy_said said,
+                          gantry_error *err)
 {
     const char *source = kernel->code->host;
     GY_TRY(gy_file_look(source, kernel->code->folder, err));
     void *opened;
-    GY_TRY(is_object(source) ? open_object(&opened, source, err) : compile_and_open(&opened, source, err));
+    GY_TRY(is_object(source) ? open_object(&opened, source, err) : compile_and_open(&opened, source, said, err));
     gantry_status status = find_entry(function, opened, kernel, err);
     if (status) {
         dlclose(opened);
@@ -176,7 +177,7 @@ gantry_status gy_user_code_load(gy_user_code *code, const gantry_graph *graph, u
     const gy_kernel *wanted = &graph->kernels.at[kernel];
     void *shared = find_shared(code, graph, wanted->code->host);
     return shared ? find_entry(&code->function[kernel], shared, wanted, err)
-                  : load(&code->object[kernel], &code->function[kernel], wanted, err);
+                  : load(&code->object[kernel], &code->function[kernel], wanted, code->said, err);
 }
 
 void gy_user_code_free(gy_user_code *code)
@@ -186,5 +187,5 @@ void gy_user_code_free(gy_user_code *code)
             dlclose(code->object[i]);
     gy_free(code->function);
     gy_free(code->object);
-    *code = (gy_user_code){ 0 };
+    *code = (gy_user_code){ .said = code->said };
 }

@@ -134,6 +134,7 @@ typedef struct job {
     const char *source;
     flag_set set; /* LOOP_FLAGS_TOO: a text of our own, whose name says nothing */
     gy_compilers compilers;
+    gy_said said;
     uint64_t hash;
     bool known; /* the hash says all that the object depends on */
 } job;
@@ -159,8 +160,10 @@ static bool has(const gy_text *text, const char *word)
 static gantry_status complain(job *j, gantry_error *err)
 {
     gy_text text = { 0 };
+    j->compilers.said = j->said;
     gantry_status status =
         run(j, true, (const char *const[]){ "-E", "-o", "/dev/null", j->source, NULL }, NULL, &text, err);
+    j->compilers.said = (gy_said){ 0 };
     gy_text_free(&text);
     return status ? status : gy_compilers_fail(j->source, "the preprocessor fails, and then does not", err);
 }
@@ -214,7 +217,9 @@ static gantry_status compile_to(job *j, const char *object, const char *folder, 
 {
     gy_text text = { 0 };
     const char *const extra[] = { "-shared", "-o", object, j->source, "-lm", NULL };
+    j->compilers.said = j->said; /* of other commands it is the program's text, or a version */
     gantry_status status = run(j, true, extra, folder, &text, err);
+    j->compilers.said = (gy_said){ 0 };
     if (status == GANTRY_OK && access(object, R_OK) != 0)
         status = gy_compilers_fail(j->source, "the compiler made no object and did not say why", err);
     gy_text_free(&text);
@@ -261,9 +266,10 @@ static gantry_status find_or_compile(gy_object *object, job *j, gantry_error *er
     return GANTRY_OK;
 }
 
-static gantry_status compile_source(gy_object *object, const char *source, flag_set set, gantry_error *err)
+static gantry_status compile_source(gy_object *object, const char *source, flag_set set, gy_said said,
+                                    gantry_error *err)
 {
-    job j = { .source = source, .set = set };
+    job j = { .source = source, .set = set, .said = said };
     GY_TRY(gy_code_file_check(source, err));
     GY_TRY(gy_compilers_begin(&j.compilers, source, err));
     gantry_status status = find_hash(&j, err);
@@ -272,12 +278,12 @@ static gantry_status compile_source(gy_object *object, const char *source, flag_
     return status;
 }
 
-gantry_status gy_compile_c(gy_object *object, const char *source, gantry_error *err)
+gantry_status gy_compile_c(gy_object *object, const char *source, gy_said said, gantry_error *err)
 {
     if (*source != '-' && *source != '@') /* which compilers take for something else than a file */
-        return compile_source(object, source, KERNEL_FLAGS, err);
+        return compile_source(object, source, KERNEL_FLAGS, said, err);
     char *path = gy_path_join(".", source);
-    gantry_status status = path ? compile_source(object, path, KERNEL_FLAGS, err) : gy_fail_nomem(err);
+    gantry_status status = path ? compile_source(object, path, KERNEL_FLAGS, said, err) : gy_fail_nomem(err);
     gy_free(path);
     return status;
 }
@@ -292,7 +298,7 @@ gantry_status gy_compile_text(gy_object *object, const char *text, size_t length
     if (status == GANTRY_OK) {
         char *path = gy_path_join(work.path, "formulas.c");
         status = path ? gy_file_write(path, text, length, err) : gy_fail_nomem(err);
-        status = status ? status : compile_source(object, path, LOOP_FLAGS_TOO, err);
+        status = status ? status : compile_source(object, path, LOOP_FLAGS_TOO, (gy_said){ 0 }, err);
         gy_free(path);
         gy_cache_work_end(&work);
     }

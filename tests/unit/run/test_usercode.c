@@ -66,6 +66,69 @@ START_TEST(mistakes_in_code_are_told)
 }
 END_TEST
 
+static int times_heard;
+
+static void hear(void *user, const char *text, size_t length)
+{
+    ck_assert_uint_eq(strlen(text), length);
+    snprintf(user, 8000, "%s", text);
+    times_heard++;
+}
+
+/* What cc says on its own, with the same flags. */
+static void say_by_itself(char *to, size_t size, const char *name)
+{
+    char command[600];
+    snprintf(command, sizeof command, "cc -std=gnu11 -O2 -fPIC -I%s/include -shared -o /dev/null %s/%s -lm 2>&1",
+             GANTRY_SOURCE_DIR, folder, name);
+    FILE *pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    to[fread(to, 1, size - 1, pipe)] = '\0';
+    pclose(pipe);
+}
+
+static gantry_status run_hearing(const char *name, char *heard, gantry_error *err)
+{
+    gantry_run *run = NULL;
+    gantry_schedule *s = schedule_of(name);
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    options.allow_code = 1;
+    options.compiler_output = hear;
+    options.user = heard;
+    times_heard = 0;
+    gantry_status status = gantry_run_new(&run, s, &options, err);
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    return status;
+}
+
+/* Byte for byte, with carets and lines beyond what an error has room for; warnings too, once. */
+START_TEST(compilers_are_heard)
+{
+    char alone[8000], heard[8000] = "";
+    gantry_error err = { 0 };
+    make_folder();
+    write_file("broken.c", "int a = one_thing_that_is_nowhere;\nint b = another_thing_that_is_nowhere;\n"
+                           "int c = a_third_thing_that_is_nowhere;\nint d = and_the_last_of_them_is_nowhere_either;\n");
+    ck_assert_int_eq(run_hearing("broken.c", heard, &err), GANTRY_E_GRAPH);
+    say_by_itself(alone, sizeof alone, "broken.c");
+    ck_assert_str_eq(heard, alone);
+    ck_assert_uint_gt(strlen(heard), 512);
+    ck_assert_msg(strstr(err.text, "/broken.c does not compile: the output of its compiler says why"), "%s", err.text);
+    write_file("lost.c", "#include \"nowhere.h\"\n");
+    ck_assert_int_eq(run_hearing("lost.c", heard, &err), GANTRY_E_GRAPH);
+    say_by_itself(alone, sizeof alone, "lost.c");
+    ck_assert_str_eq(heard, alone);
+    write_file("factor.h", "#define FACTOR 3\n#warning so it is\n");
+    write_file("triple.c", triple_c);
+    ck_assert_int_eq(run_hearing("triple.c", heard, &err), GANTRY_OK);
+    ck_assert_msg(times_heard == 1 && strstr(heard, "#warning so it is"), "%d: %s", times_heard, heard);
+    ck_assert_int_eq(run_hearing("triple.c", heard, &err), GANTRY_OK); /* from the cache */
+    ck_assert_int_eq(times_heard, 0);
+    remove_folder();
+}
+END_TEST
+
 START_TEST(code_needs_permission)
 {
     make_folder();
@@ -108,6 +171,7 @@ int main(void)
     tcase_add_test(all, c_files_are_compiled_once);
     tcase_add_test(all, shared_objects_are_loaded);
     tcase_add_test(all, mistakes_in_code_are_told);
+    tcase_add_test(all, compilers_are_heard);
     tcase_add_test(all, code_needs_permission);
     tcase_add_test(all, a_cache_that_others_can_write_to_is_refused);
     suite_add_tcase(suite, all);

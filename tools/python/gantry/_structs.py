@@ -170,11 +170,14 @@ class ScheduleSummary(Sized):
     ]
 
 
+CompilerOutput = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
+
+
 class RunOptions(Sized):
     _fields_ = [
         ("backend", c_char_p), ("check", c_int32), ("allow_code", c_int32), ("seed", c_uint64), ("deadline_us", c_double),
         ("record_trace", c_int32), ("apart", c_int32), ("progress", c_void_p), ("user", c_void_p),
-        ("timeout_us", c_double), ("network", c_void_p),
+        ("timeout_us", c_double), ("network", c_void_p), ("compiler_output", CompilerOutput),
     ]
 
 

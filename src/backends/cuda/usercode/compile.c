@@ -56,15 +56,25 @@ static gantry_status choose_target(gy_target *to, const gy_nvrtc *n, int capabil
 
 /* ---- compiling ---- */
 
-static gantry_status fail_compile(const gy_nvrtc *n, struct _nvrtcProgram *program, const char *path, gantry_error *err)
+/* What NVRTC says, or NULL; gy_free's. Also where all went well there may be warnings. */
+static char *take_log(const gy_nvrtc *n, struct _nvrtcProgram *program)
 {
     size_t bytes = 0;
-    char shown[MOST_SHOWN] = "";
     char *log = n->nvrtcGetProgramLogSize(program, &bytes) == 0 ? gy_calloc(1, bytes + 1) : NULL;
     if (log && n->nvrtcGetProgramLog(program, log) == 0)
-        gy_lines_text(shown, sizeof shown, log);
+        return log;
     gy_free(log);
-    return gy_fail(err, GANTRY_E_GRAPH, NULL, "%s does not compile: %s", path, *shown ? shown : "no output");
+    return NULL;
+}
+
+static gantry_status fail_compile(const char *log, bool heard, const char *path, gantry_error *err)
+{
+    char shown[MOST_SHOWN] = "";
+    gy_lines_text(shown, sizeof shown, log ? log : "");
+    return gy_fail(err, GANTRY_E_GRAPH, NULL, "%s does not compile: %s", path,
+                   heard    ? GY_SAID_WHY
+                   : *shown ? shown
+                            : "no output");
 }
 
 static gantry_status take_code(gy_code *code, const gy_nvrtc *n, struct _nvrtcProgram *program, gy_target t,
@@ -95,9 +105,12 @@ static gantry_status compile(gy_code *code, const gy_nvrtc *n, const char *path,
     if (failed)
         return fail_nvrtc(n, failed, path, err);
     failed = n->nvrtcCompileProgram(program, (int)options->count, (const char *const *)options->at);
-    gantry_status status = failed == COMPILATION_FAILED ? fail_compile(n, program, path, err)
+    char *log = failed == COMPILATION_FAILED || n->said.hear ? take_log(n, program) : NULL;
+    bool heard = gy_say(n->said, log, log ? strlen(log) : 0);
+    gantry_status status = failed == COMPILATION_FAILED ? fail_compile(log, heard, path, err)
                            : failed                     ? fail_nvrtc(n, failed, path, err)
                                                         : take_code(code, n, program, t, path, err);
+    gy_free(log);
     n->nvrtcDestroyProgram(&program);
     return status;
 }

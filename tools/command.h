@@ -134,6 +134,7 @@ int check_files(const options *o);
 
 /* progress.c: signals that ask the command to end. */
 void interrupt_install(void);
+void name_crashes(void); /* crash.c */
 /* The text, a constant, of what is going on, for the message; NULL: as before. `shown`: the terminal has a line to be
  * erased.
  */

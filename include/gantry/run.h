@@ -65,8 +65,8 @@ typedef struct gantry_run_progress {
  *  not use the run, but for gantry_run_cancel. Not 0: the same as a call of that. */
 typedef int (*gantry_run_progress_fn)(void *user, const gantry_run_progress *progress);
 
-/** What a compiler of users' code said, every byte of it: `length` of them with a 0 behind. Called by the thread that
- *  makes the run, once for each file for which a compiler said something, whether it compiled or not. */
+/** Hears what a compiler of users' code said, every byte of it: `length` of them with a 0 behind. Called by the thread
+ * that makes the run, once for each file for which a compiler said something, whether it compiled or not. */
 typedef void (*gantry_compiler_output_fn)(void *user, const char *text, size_t length);
 
 typedef struct gantry_run_options {
@@ -179,6 +179,20 @@ GANTRY_MUST_USE gantry_status gantry_run_save_with(gantry_run *run, gantry_buffe
                                                    const char *path, gantry_error *err);
 /** xxh64 (seed 0) of the C-order bytes of an output. */
 GANTRY_MUST_USE gantry_status gantry_run_hash(gantry_run *run, gantry_buffer buffer, uint64_t *hash, gantry_error *err);
+
+/** The op that a thread carries out. The strings are those of the graph, the kernel (NULL: a function without one) and
+ * the machine. */
+typedef struct gantry_at_work {
+    size_t struct_size;
+    const char *node, *kernel, *device;
+} gantry_at_work;
+#define GANTRY_AT_WORK_INIT                                                                                            \
+    {                                                                                                                  \
+        sizeof(gantry_at_work), NULL, NULL, NULL                                                                       \
+    }
+/** 1: the calling thread is in the function of a node, which is this one; else 0. For handlers of signals, which may
+ *  call it, so that a crash in a kernel of somebody else has a name: `gantry run` does. */
+GANTRY_API int gantry_run_at_work(gantry_at_work *at_work);
 
 typedef struct gantry_run_info {
     size_t struct_size;

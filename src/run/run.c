@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "run/at_work.h"
 #include "run/phases.h"
 #include "run/samples.h"
 
@@ -74,6 +75,8 @@ static gy_job job_of(const gantry_run *run, const gantry_run_options *options)
                      .deadline_ns = options->deadline_us > 0 ? (int64_t)(options->deadline_us * 1e3) : 0,
                      .timeout_ns = timeout_of(options->timeout_us),
                      .canceled = &run->canceled,
+                     .begin_work = gy_at_work_begin,
+                     .end_work = gy_at_work_end,
                      .said = run->code.said };
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Who hears what compilers of users' code say (gantry_run_options.compiler_output). */
+/** The one who hears what compilers of users' code say (gantry_run_options.compiler_output). */
 #ifndef GY_RUN_SAID_H
 #define GY_RUN_SAID_H
 

@@ -75,7 +75,7 @@ static void hear(void *user, const char *text, size_t length)
     times_heard++;
 }
 
-/* What cc says on its own, with the same flags. */
+/* The words of cc on its own, with the same flags. */
 static void say_by_itself(char *to, size_t size, const char *name)
 {
     char command[600];

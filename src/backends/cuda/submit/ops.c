@@ -27,7 +27,7 @@ static const gy_kernel *user_kernel(const gy_cuda *h, const gy_node *node, uint3
     return here ? kernel : NULL;
 }
 
-/* What a program launches by itself on this device; NULL: nothing. */
+/* The code by which the program launches the kernel itself on this device; NULL: there is none. */
 static const gy_kernel_program *launcher_of(const gy_cuda *h, const gy_node *node, uint32_t device)
 {
     const gy_kernel *kernel = node->kernel == GY_NONE ? NULL : &h->job->graph->kernels.at[node->kernel];
@@ -47,7 +47,7 @@ static gantry_status open_user(gy_cuda *h, const gy_kernel *kernel, uint32_t dev
     return status;
 }
 
-/* What the manifest of the program opens. */
+/* The handle that the manifest of the program opens. */
 static gantry_status open_own(gy_cuda *h, const gantry_kernel *manifest, uint32_t device, void **handle,
                               gantry_error *err)
 {

@@ -56,7 +56,7 @@ static gantry_status choose_target(gy_target *to, const gy_nvrtc *n, int capabil
 
 /* ---- compiling ---- */
 
-/* What NVRTC says, or NULL; gy_free's. Also where all went well there may be warnings. */
+/* The words of NVRTC, or NULL; gy_free's. Also where all went well there may be warnings. */
 static char *take_log(const gy_nvrtc *n, struct _nvrtcProgram *program)
 {
     size_t bytes = 0;

@@ -26,6 +26,13 @@ typedef struct gy_kernel_program {
     gantry_kernel_fn launch;
 } gy_kernel_program;
 
+/* The words that a graph file gives to the compilers of its code; lists that end with NULL, none of which is NULL. */
+typedef struct gy_code_build {
+    const char *const *flag;
+    const char *const *include; /* folders, joined with the graph's */
+    const char *const *library; /* names, of host code */
+} gy_code_build;
+
 /* A user kernel's code, as a graph file names it or a program gives it. What is not given is NULL. */
 typedef struct gy_kernel_code {
     const char *cuda, *host, *entry;   /* paths joined with the graph's folder; the symbol to call */
@@ -35,6 +42,7 @@ typedef struct gy_kernel_code {
     const gantry_dtype *types;         /* by argument of the manifest: how a scalar is passed to CUDA code */
     const gy_expr *const *fallback;    /* by argument: over regions, a scalar that a node does not give; else NULL */
     const gy_kernel_program *program;  /* in place of `cuda` */
+    const gy_code_build *build;        /* NULL: compilers get the usual words alone */
 } gy_kernel_code;
 
 /* The program's own function launches it on GPUs. */

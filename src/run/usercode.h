@@ -35,7 +35,8 @@ typedef struct gy_object {
 } gy_object;
 
 /* usercode_compile.c: what a C file is compiled to, or what was kept of it. */
-gantry_status gy_compile_c(gy_object *object, const char *source, gy_said said, gantry_error *err);
+gantry_status gy_compile_c(gy_object *object, const char *source, const gy_code_build *build, gy_said said,
+                           gantry_error *err);
 
 /* The same of a text of our own, with flags for loops; messages call it formulas.c. */
 gantry_status gy_compile_text(gy_object *object, const char *text, size_t length, gantry_error *err);

@@ -66,6 +66,85 @@ START_TEST(mistakes_in_code_are_told)
 }
 END_TEST
 
+/* Words for the compiler, smuggled in behind the name of the file, of which tests make "host". */
+#define WITH(words) "\", \"compile\": { " words " }, \"entry\": \"triple"
+
+START_TEST(words_for_the_compiler)
+{
+    char path[128];
+    make_folder();
+    snprintf(path, sizeof path, "%s/more", folder);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    write_file("more/elsewhere.h", "#define FACTOR 11\n#include <math.h>\n");
+    write_file("factor.h", "");
+    write_file("triple.c", triple_c);
+    expect_factor("triple.c" WITH("\"flags\": [\"-DFACTOR=9\"]"), 9);
+    expect_factor(
+        "triple.c" WITH("\"flags\": [\"-DFACTOR=7\", \"-O0\", \"-ffp-contract=fast\"], \"libraries\": [\"m\"]"), 7);
+    ck_assert_int_eq(cached(), 2); /* one file, compiled in two ways */
+    expect_factor("triple.c" WITH("\"flags\": [\"-DFACTOR=9\"]"), 9);
+    ck_assert_int_eq(cached(), 2);
+    write_file("factor.h", "#include \"elsewhere.h\"\n");
+    expect_factor("triple.c" WITH("\"include\": [\"more\"]"), 11);
+    expect_refused("triple.c" WITH("\"flags\": []"), GANTRY_E_GRAPH,
+                   "%s/triple.c does not compile: ", "elsewhere.h: No such file");
+    expect_refused("triple.c" WITH("\"include\": [\"more\"], \"libraries\": [\"there_is_no_such_library\"]"),
+                   GANTRY_E_GRAPH, "%s/triple.c does not compile: ", "-lthere_is_no_such_library");
+    expect_refused("triple.c" WITH("\"include\": [\"more\"], \"flags\": [\"-Werror\", \"-DFACTOR=3\"]"), GANTRY_E_GRAPH,
+                   "%s/triple.c does not compile: ", "\"FACTOR\" redefined");
+    remove_folder();
+}
+END_TEST
+
+/* Kernels in one file that are compiled in two ways are two objects. */
+START_TEST(one_file_in_two_ways)
+{
+    static const char text[] =
+        "{ \"gantry\": 1, \"buffers\": { \"x\": { \"dtype\": \"f32\", \"shape\": [8], \"init\": \"iota\" },"
+        "  \"y\": { \"dtype\": \"f32\", \"shape\": [8] }, \"z\": { \"dtype\": \"f32\", \"shape\": [8], \"output\": "
+        "true } },"
+        "  \"kernels\": { \"five\": { \"host\": \"triple.c\", \"entry\": \"triple\", \"compile\": { \"flags\": "
+        "[\"-DFACTOR=5\"] },"
+        "    \"args\": [{ \"name\": \"x\", \"access\": \"read\" }, { \"name\": \"y\", \"access\": \"write\" }] },"
+        "  \"two\": { \"host\": \"triple.c\", \"entry\": \"triple\", \"compile\": { \"flags\": [\"-DFACTOR=2\"] },"
+        "    \"args\": [{ \"name\": \"x\", \"access\": \"read\" }, { \"name\": \"y\", \"access\": \"write\" }] } },"
+        "  \"nodes\": [{ \"id\": \"a\", \"kernel\": \"five\", \"args\": { \"x\": \"x\", \"y\": \"y\" } },"
+        "    { \"id\": \"b\", \"kernel\": \"two\", \"args\": { \"x\": \"y\", \"y\": \"z\" } }] }";
+    gantry_load_options options = GANTRY_LOAD_OPTIONS_INIT;
+    gantry_graph *g = NULL, *again = NULL;
+    gantry_machine *machine = NULL;
+    gantry_schedule *s = NULL;
+    gantry_run *run = NULL;
+    const void *host = NULL;
+    char *normal = NULL, *twice = NULL;
+    size_t length = 0;
+    options.allow_code = 1;
+    make_folder();
+    write_file("factor.h", "");
+    write_file("triple.c", triple_c);
+    MUST(gantry_graph_parse(&g, text, sizeof text - 1, NULL, folder, &options, MUST_ERR));
+    MUST(gantry_machine_virtual(&machine, 1, MUST_ERR));
+    MUST(gantry_schedule_new(&s, g, machine, NULL, MUST_ERR));
+    MUST(try_new(&run, s, MUST_ERR));
+    MUST(run_once(run, MUST_ERR));
+    MUST(gantry_run_output(run, gantry_graph_find_buffer(g, "z"), &host, NULL, MUST_ERR));
+    ck_assert_float_eq(((const float *)host)[7], 70);
+    MUST(gantry_graph_json(g, &normal, &length, MUST_ERR)); /* the normal form has the words, and is one */
+    ck_assert_msg(strstr(normal, "\"compile\": { \"flags\": [\"-DFACTOR=5\"] }"), "%s", normal);
+    MUST(gantry_graph_parse(&again, normal, length, NULL, folder, &options, MUST_ERR));
+    MUST(gantry_graph_json(again, &twice, &length, MUST_ERR));
+    ck_assert_str_eq(twice, normal);
+    gantry_free(normal);
+    gantry_free(twice);
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_machine_free(machine);
+    gantry_graph_free(again);
+    gantry_graph_free(g);
+    remove_folder();
+}
+END_TEST
+
 static int times_heard;
 
 static void hear(void *user, const char *text, size_t length)
@@ -172,6 +251,8 @@ int main(void)
     tcase_add_test(all, shared_objects_are_loaded);
     tcase_add_test(all, mistakes_in_code_are_told);
     tcase_add_test(all, compilers_are_heard);
+    tcase_add_test(all, words_for_the_compiler);
+    tcase_add_test(all, one_file_in_two_ways);
     tcase_add_test(all, code_needs_permission);
     tcase_add_test(all, a_cache_that_others_can_write_to_is_refused);
     suite_add_tcase(suite, all);

@@ -123,8 +123,9 @@ static gantry_status compile(gy_code *code, const gy_user_kernel *k, CUdevice de
         return compile_formulas(code, &nvrtc, k->kernel, capability, err);
     nvrtc.said = k->said;
     const char *text = text_of(k->kernel);
-    return text ? gy_nvrtc_compile_text(code, &nvrtc, k->kernel->manifest->name, text, capability, err)
-                : gy_nvrtc_compile(code, &nvrtc, k->kernel->code->cuda, folder, capability, err);
+    return text
+               ? gy_nvrtc_compile_text(code, &nvrtc, k->kernel->manifest->name, text, capability, err)
+               : gy_nvrtc_compile(code, &nvrtc, k->kernel->code->cuda, folder, k->kernel->code->build, capability, err);
 }
 
 /* A program may give PTX without a 0 behind it. */

@@ -63,6 +63,7 @@ const char *near_miss(char *to, size_t size, const char *word, const char *const
 
 /* complaint.c: what is wrong, in a line on standard error. It is kept until it is taken, for --json. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void pass_on(const char *text); /* what another program said, as it is */
 void complain_of(const gantry_error *err);
 int fail_nomem(void); /* complains of it; the exit code */
 bool has_complaint(void);
@@ -133,6 +134,7 @@ int check_files(const options *o);
 
 /* progress.c: signals that ask the command to end. */
 void interrupt_install(void);
+void name_crashes(void); /* crash.c */
 /* The text, a constant, of what is going on, for the message; NULL: as before. `shown`: the terminal has a line to be
  * erased.
  */

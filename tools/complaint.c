@@ -35,6 +35,12 @@ void complain(const char *format, ...)
     keep(line);
 }
 
+void pass_on(const char *text)
+{
+    progress_clear();
+    fputs(text, stderr);
+}
+
 void complain_of(const gantry_error *err)
 {
     char line[1024];

@@ -180,6 +180,7 @@ int main(int argc, char **argv)
         return EXIT_RUNNING;
     }
     interrupt_install();
+    name_crashes();
     int code = dispatch(argc, argv);
     if (code && wants_json(argc, argv) && has_complaint())
         (void)print_json(json_pack("{s:o}", "error", take_complaint(code)));

@@ -44,6 +44,13 @@ static int tell(void *user, const gantry_run_progress *p)
     return is_to_stop(s);
 }
 
+static void hear_compiler(void *user, const char *text, size_t length)
+{
+    (void)user;
+    (void)length;
+    pass_on(text);
+}
+
 gantry_run_options run_options(session *s)
 {
     gantry_run_options ro = GANTRY_RUN_OPTIONS_INIT;
@@ -54,6 +61,7 @@ gantry_run_options run_options(session *s)
     ro.timeout_us = s->o->timeout * 1e6;
     ro.progress = tell;
     ro.user = s;
+    ro.compiler_output = hear_compiler;
     return ro;
 }
 

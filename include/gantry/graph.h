@@ -51,7 +51,8 @@ typedef struct gantry_load_options {
     const char *const *inputs; /* "buffer=file.npy" (or .jpg, a pattern too): sizes of bare params in that buffer's
                                   shape come from the file */
     size_t input_count;
-    int32_t allow_code; /* 1: kernels that name code to compile or load are accepted */
+    int32_t allow_code; /* 1: kernels' files of code have to be there, and the graph is planned for what they have; 0:
+                           they are not touched. Whether they may run is said to the run (gantry_run_options) */
     int32_t devices;    /* `devices` in expressions, such as that of gantry_machine_worker_count; 0: not known, and a
                            file that wants it is E_UNSUPPORTED. In `on` it stays open until the graph is scheduled */
     int64_t max_nodes;  /* as gantry_graph_limit */
@@ -280,14 +281,21 @@ typedef struct gantry_cuda_code {
     /** By argument: what a scalar is that a node does not give, from its regions ("x.size"); NULL entries, or NULL: as
      * in the manifest, which must call those that have one optional. Copied. */
     const char *const *defaults;
+    /** Or CUDA C++ as a text, copied, which NVRTC compiles when a run is made; it may include headers of the toolkit.
+     */
+    const char *source;
+    /** Or a function that queues its work on launch->stream by itself, as gantry_kernel_fn says of CUDA: launches of
+     *  other libraries. `user` is launch->user then; there is no grid, and lists of tiles are fine. */
+    gantry_kernel_fn launch;
 } gantry_cuda_code;
 #define GANTRY_CUDA_CODE_INIT                                                                                          \
     {                                                                                                                  \
-        sizeof(gantry_cuda_code), NULL, 0, NULL, NULL, NULL, { NULL, NULL, NULL }, { NULL, NULL, NULL }, 0, NULL, NULL \
+        sizeof(gantry_cuda_code), NULL, 0, NULL, NULL, NULL, { NULL, NULL, NULL }, { NULL, NULL, NULL }, 0, NULL,      \
+            NULL, NULL, NULL                                                                                           \
     }
 /** gantry_graph_add_kernel for a kernel with CUDA code; nodes name it like others (gantry_graph_kernel). With a host
  *  version it runs on CPUs as well, else it wants GANTRY_KERNEL_NO_CPU. Functions that launch things themselves, or
- * call a library, are gantry_graph_launch's. */
+ * call a library, are `launch`, or gantry_graph_launch's. */
 GANTRY_API void gantry_graph_add_cuda_kernel(gantry_graph *graph, const gantry_kernel *kernel,
                                              const gantry_cuda_code *code);
 /**

@@ -65,6 +65,10 @@ typedef struct gantry_run_progress {
  *  not use the run, but for gantry_run_cancel. Not 0: the same as a call of that. */
 typedef int (*gantry_run_progress_fn)(void *user, const gantry_run_progress *progress);
 
+/** Hears what a compiler of users' code said, every byte of it: `length` of them with a 0 behind. Called by the thread
+ * that makes the run, once for each file for which a compiler said something, whether it compiled or not. */
+typedef void (*gantry_compiler_output_fn)(void *user, const char *text, size_t length);
+
 typedef struct gantry_run_options {
     size_t struct_size;
     const char *backend;  /* "cuda", "host", "sim", "auto"; NULL: auto */
@@ -77,7 +81,7 @@ typedef struct gantry_run_options {
     int32_t apart;        /* 1: GPUs compute one op after the other, in the order of the schedule, without batches: what
                              is recorded is then what ops take alone. For measuring; other back ends ignore it */
     gantry_run_progress_fn progress; /* NULL: none */
-    void *user;                      /* of `progress` */
+    void *user;                      /* of `progress` and `compiler_output` */
     double timeout_us; /* a start in which nothing ends for so long is given up (E_TIMEOUT), whatever it is at; at least
                           0. 0: 10 s, or 20 times what was predicted, and only ops on GPUs and ops that wait for others
                           are watched, while functions on the host may take as long as they like */
@@ -86,10 +90,11 @@ typedef struct gantry_run_options {
                                 bind and start alike. Inputs are those of rank 0, and outputs are there. A start
                                 that fails, is given up or is cancelled leaves others waiting: whoever it fails for
                                 ends all (gantry_network_abort). Back end "host" only */
+    gantry_compiler_output_fn compiler_output; /* NULL: an error has as much as fits into its one line */
 } gantry_run_options;
 #define GANTRY_RUN_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL                                        \
+        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, NULL                                  \
     }
 
 /** Builds everything that starts need. The schedule must have its graph (made from one, or attached). */
@@ -174,6 +179,20 @@ GANTRY_MUST_USE gantry_status gantry_run_save_with(gantry_run *run, gantry_buffe
                                                    const char *path, gantry_error *err);
 /** xxh64 (seed 0) of the C-order bytes of an output. */
 GANTRY_MUST_USE gantry_status gantry_run_hash(gantry_run *run, gantry_buffer buffer, uint64_t *hash, gantry_error *err);
+
+/** The op that a thread carries out. The strings are those of the graph, the kernel (NULL: a function without one) and
+ * the machine. */
+typedef struct gantry_at_work {
+    size_t struct_size;
+    const char *node, *kernel, *device;
+} gantry_at_work;
+#define GANTRY_AT_WORK_INIT                                                                                            \
+    {                                                                                                                  \
+        sizeof(gantry_at_work), NULL, NULL, NULL                                                                       \
+    }
+/** 1: the calling thread is in the function of a node, which is this one; else 0. For handlers of signals, which may
+ *  call it, so that a crash in a kernel of somebody else has a name: `gantry run` does. */
+GANTRY_API int gantry_run_at_work(gantry_at_work *at_work);
 
 typedef struct gantry_run_info {
     size_t struct_size;

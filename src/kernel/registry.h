@@ -14,14 +14,24 @@
 /* The library's own manifests, sorted by name; *count of them. Defined in kernels/builtin.c. */
 const gantry_kernel *const *gy_builtin_kernels(size_t *count);
 
-/* CUDA code that a program brings: an image, or a function that gives the handle for a device. */
+/* CUDA code that a program brings: an image, a function that gives the handle for a device, a text for NVRTC, or a
+ * function that launches by itself. */
 typedef struct gy_kernel_program {
     const void *image;
     size_t bytes;
     void *(*function)(void *user, int32_t device_ordinal);
     void *user;
     int64_t shared_bytes;
+    const char *source;
+    gantry_kernel_fn launch;
 } gy_kernel_program;
+
+/* The words that a graph file gives to the compilers of its code; lists that end with NULL, none of which is NULL. */
+typedef struct gy_code_build {
+    const char *const *flag;
+    const char *const *include; /* folders, joined with the graph's */
+    const char *const *library; /* names, of host code */
+} gy_code_build;
 
 /* A user kernel's code, as a graph file names it or a program gives it. What is not given is NULL. */
 typedef struct gy_kernel_code {
@@ -32,7 +42,14 @@ typedef struct gy_kernel_code {
     const gantry_dtype *types;         /* by argument of the manifest: how a scalar is passed to CUDA code */
     const gy_expr *const *fallback;    /* by argument: over regions, a scalar that a node does not give; else NULL */
     const gy_kernel_program *program;  /* in place of `cuda` */
+    const gy_code_build *build;        /* NULL: compilers get the usual words alone */
 } gy_kernel_code;
+
+/* The program's own function launches it on GPUs. */
+static inline bool gy_kernel_code_launches(const gy_kernel_code *code)
+{
+    return code && code->program && code->program->launch;
+}
 
 struct gy_maths;
 struct gy_maths_program;

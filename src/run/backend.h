@@ -13,6 +13,7 @@
 #include "machine/gpus.h"
 #include "machine/measured.h"
 #include "run/network.h"
+#include "run/said.h"
 #include "schedule/schedule.h"
 #include <stdatomic.h>
 
@@ -46,6 +47,11 @@ typedef struct gy_job {
     const atomic_bool *canceled; /* nothing is begun any more; see gy_job_canceled */
     void (*look)(void *of);      /* called every 100 ms or oftener by who waits in `finish`; NULL: nobody looks */
     void *look_of;
+    /* Called before and after the function of an op, by the thread that carries it out (at_work.h); NULL: nobody asks.
+     * By their addresses, since a module has no other way to what is the front's. */
+    void (*begin_work)(const struct gy_job *job, uint32_t op);
+    void (*end_work)(void);
+    gy_said said;                  /* who hears what compilers of users' code say */
     const gantry_network *network; /* carry out the part of its rank (schedule/part.h); NULL: everything */
 
     /* For schedules with phases (phases.h): `inner` is the back end that carries each phase out. In the jobs that it is
@@ -74,6 +80,17 @@ static inline int64_t gy_job_patience(const gy_job *job)
 static inline bool gy_job_canceled(const gy_job *job)
 {
     return job->canceled && atomic_load_explicit(job->canceled, memory_order_relaxed);
+}
+
+static inline gantry_status gy_job_call(const gy_job *job, uint32_t op, gantry_kernel_fn function,
+                                        const gantry_launch *launch)
+{
+    if (job->begin_work)
+        job->begin_work(job, op);
+    gantry_status status = function(launch);
+    if (job->end_work)
+        job->end_work();
+    return status;
 }
 
 static inline uint32_t gy_job_turn(const gy_job *job, uint64_t start)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "run/at_work.h"
 #include "run/phases.h"
 #include "run/samples.h"
 
@@ -73,7 +74,10 @@ static gy_job job_of(const gantry_run *run, const gantry_run_options *options)
                      .seed = options->seed,
                      .deadline_ns = options->deadline_us > 0 ? (int64_t)(options->deadline_us * 1e3) : 0,
                      .timeout_ns = timeout_of(options->timeout_us),
-                     .canceled = &run->canceled };
+                     .canceled = &run->canceled,
+                     .begin_work = gy_at_work_begin,
+                     .end_work = gy_at_work_end,
+                     .said = run->code.said };
 }
 
 static void free_arrays(gantry_run *run)
@@ -141,6 +145,7 @@ static gantry_status open_backend(gantry_run *run, const gantry_run_options *opt
     gantry_status status =
         gy_backend_find(&run->backend, &run->module, options->backend, options->check != 0, run->schedule, err);
     const gy_backend *inner = run->backend;
+    run->code.said = (gy_said){ options->compiler_output, options->user };
     status = status ? status : agree(run, options, err);
     if (status == GANTRY_OK && run->schedule->phases.count) {
         run->phased = gy_phases_backend(inner);

@@ -49,9 +49,10 @@ static bool is_off(const gantry_run *run)
 /* Functions of a program, and code of users on the host, may do what nobody wants done once more. */
 static bool may_be_noticed(const gantry_graph *g, const gy_node *n)
 {
-    if (n->kind == GY_NODE_LAUNCH || n->function != GY_NONE)
+    const gy_kernel_code *code = n->kernel == GY_NONE ? NULL : g->kernels.at[n->kernel].code;
+    if (n->kind == GY_NODE_LAUNCH || n->function != GY_NONE || gy_kernel_code_launches(code))
         return true;
-    return n->kind == GY_NODE_HOST && n->kernel != GY_NONE && g->kernels.at[n->kernel].code;
+    return n->kind == GY_NODE_HOST && code;
 }
 
 static bool is_silent(const gantry_schedule *schedule)

@@ -97,11 +97,11 @@ gantry_status gy_object_load(void **object, const gy_object *from, const char *s
     return status;
 }
 
-static gantry_status compile_and_open(void **object, const char *source, gantry_error *err)
+static gantry_status compile_and_open(void **object, const gy_kernel_code *code, gy_said said, gantry_error *err)
 {
     gy_object made;
-    GY_TRY(gy_compile_c(&made, source, err));
-    gantry_status status = gy_object_load(object, &made, source, err);
+    GY_TRY(gy_compile_c(&made, code->host, code->build, said, err));
+    gantry_status status = gy_object_load(object, &made, code->host, err);
     gy_free(made.at);
     return status;
 }
@@ -129,12 +129,13 @@ static gantry_status find_entry(gantry_kernel_fn *function, void *object, const 
                    kernel->code->host, entry, kernel->manifest->name, entry);
 }
 
-static gantry_status load(void **object, gantry_kernel_fn *function, const gy_kernel *kernel, gantry_error *err)
+static gantry_status load(void **object, gantry_kernel_fn *function, const gy_kernel *kernel, gy_said said,
+                          gantry_error *err)
 {
     const char *source = kernel->code->host;
     GY_TRY(gy_file_look(source, kernel->code->folder, err));
     void *opened;
-    GY_TRY(is_object(source) ? open_object(&opened, source, err) : compile_and_open(&opened, source, err));
+    GY_TRY(is_object(source) ? open_object(&opened, source, err) : compile_and_open(&opened, kernel->code, said, err));
     gantry_status status = find_entry(function, opened, kernel, err);
     if (status) {
         dlclose(opened);
@@ -144,12 +145,28 @@ static gantry_status load(void **object, gantry_kernel_fn *function, const gy_ke
     return GANTRY_OK;
 }
 
-/* The object of a kernel in the same file. */
-static void *find_shared(const gy_user_code *code, const gantry_graph *graph, const char *source)
+static bool same_words(const char *const *a, const char *const *b)
 {
-    for (uint32_t i = 0; i < code->count; i++)
-        if (code->object[i] && strcmp(graph->kernels.at[i].code->host, source) == 0)
+    for (; *a && *b && strcmp(*a, *b) == 0; a++, b++) {
+    }
+    return !*a && !*b;
+}
+
+static bool same_build(const gy_code_build *a, const gy_code_build *b)
+{
+    if (!a || !b)
+        return a == b;
+    return same_words(a->flag, b->flag) && same_words(a->include, b->include) && same_words(a->library, b->library);
+}
+
+/* The object of a kernel in the same file, compiled in the same way. */
+static void *find_shared(const gy_user_code *code, const gantry_graph *graph, const gy_kernel_code *wanted)
+{
+    for (uint32_t i = 0; i < code->count; i++) {
+        const gy_kernel_code *other = graph->kernels.at[i].code;
+        if (code->object[i] && strcmp(other->host, wanted->host) == 0 && same_build(other->build, wanted->build))
             return code->object[i];
+    }
     return NULL;
 }
 
@@ -174,9 +191,9 @@ gantry_status gy_user_code_load(gy_user_code *code, const gantry_graph *graph, u
     if (code->function[kernel])
         return GANTRY_OK;
     const gy_kernel *wanted = &graph->kernels.at[kernel];
-    void *shared = find_shared(code, graph, wanted->code->host);
+    void *shared = find_shared(code, graph, wanted->code);
     return shared ? find_entry(&code->function[kernel], shared, wanted, err)
-                  : load(&code->object[kernel], &code->function[kernel], wanted, err);
+                  : load(&code->object[kernel], &code->function[kernel], wanted, code->said, err);
 }
 
 void gy_user_code_free(gy_user_code *code)
@@ -186,5 +203,5 @@ void gy_user_code_free(gy_user_code *code)
             dlclose(code->object[i]);
     gy_free(code->function);
     gy_free(code->object);
-    *code = (gy_user_code){ 0 };
+    *code = (gy_user_code){ .said = code->said };
 }

@@ -11,6 +11,7 @@
 #define GY_RUN_USERCODE_H
 
 #include "graph/graph.h"
+#include "run/said.h"
 
 /* Open shared objects and the functions found in them, per kernel of the graph; kernels in the same file share an
  * object, which the first of them holds. Zero-initialised is ready. */
@@ -18,6 +19,7 @@ typedef struct gy_user_code {
     gantry_kernel_fn *function; /* NULL entries: not loaded */
     void **object;              /* NULL entries: not loaded, or held by another kernel */
     uint32_t count;
+    gy_said said; /* who hears what compilers say */
 } gy_user_code;
 
 /* Loads the code of one kernel of the graph, which has some. Loading twice is fine. E_IO: the file, the cache or the
@@ -33,7 +35,8 @@ typedef struct gy_object {
 } gy_object;
 
 /* usercode_compile.c: what a C file is compiled to, or what was kept of it. */
-gantry_status gy_compile_c(gy_object *object, const char *source, gantry_error *err);
+gantry_status gy_compile_c(gy_object *object, const char *source, const gy_code_build *build, gy_said said,
+                           gantry_error *err);
 
 /* The same of a text of our own, with flags for loops; messages call it formulas.c. */
 gantry_status gy_compile_text(gy_object *object, const char *text, size_t length, gantry_error *err);

@@ -209,9 +209,11 @@ gantry_status gy_compilers_fail(const char *source, const char *why, gantry_erro
 }
 
 /* An error record holds one line. */
-static gantry_status judge(const child *c, const char *source, const gy_text *text, gantry_error *err)
+static gantry_status judge(const child *c, const gy_compilers *all, const gy_text *text, gantry_error *err)
 {
     char shown[MOST_SHOWN], why[MOST_SHOWN + 64];
+    const char *source = all->source;
+    bool heard = gy_say(all->said, text->length ? text->at : "", text->length);
     if (c->lost) {
         return gy_fail(err, GANTRY_E_IO, NULL,
                        "whether %s compiled is not known, since the program ignores SIGCHLD or waits for children that "
@@ -220,7 +222,7 @@ static gantry_status judge(const child *c, const char *source, const gy_text *te
     }
     if (c->result == 0)
         return GANTRY_OK;
-    gy_lines_text(shown, sizeof shown, text->length ? text->at : "");
+    gy_lines_text(shown, sizeof shown, heard ? GY_SAID_WHY : text->length ? text->at : "");
     if (WIFSIGNALED(c->result)) {
         snprintf(why, sizeof why, "the compiler was ended by signal %d%s%s", WTERMSIG(c->result), *shown ? ": " : "",
                  shown);
@@ -279,5 +281,5 @@ gantry_status gy_compilers_run(gy_compilers *c, char *const *command, const char
     if (!code)
         stop(&run, c->leader);
     close(ends[0]);
-    return status ? status : judge(&run, c->source, text, err);
+    return status ? status : judge(&run, c, text, err);
 }

@@ -10,11 +10,12 @@
 #define GY_RUN_USERCODE_COMMAND_H
 
 #include "base/text.h"
-#include <gantry/status.h>
+#include "run/said.h"
 #include <sys/types.h>
 
 typedef struct gy_compilers {
     const char *source; /* for messages */
+    gy_said said;       /* who hears what the commands to come say; once begun, nobody */
     pid_t leader;
     int pipe;
     int64_t deadline_ns;

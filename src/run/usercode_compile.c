@@ -109,15 +109,27 @@ static bool add_flags(words *w, flag_set set)
            (set == LOOP_FLAGS_TOO ? add_words(w, loop_flags, LOOP_FLAGS) : add_includes(w));
 }
 
-/* Compiler, then our flags, then the extra words up to NULL. */
-static bool make_command(words *w, flag_set set, const char *const *extra)
+/* Each word up to NULL, behind `before` where that is not NULL. */
+static bool add_each(words *w, const char *before, const char *const *word)
 {
-    if (!add_compiler(w) || !add_flags(w, set))
-        return false;
-    for (; *extra; extra++)
-        if (!add_word(w, *extra, strlen(*extra)))
+    for (; *word; word++)
+        if ((before && !add_word(w, before, strlen(before))) || !add_word(w, *word, strlen(*word)))
             return false;
-    return gy_vec_push(w, NULL);
+    return true;
+}
+
+/* Those of the graph come behind ours, which they may overrule. */
+static bool add_build(words *w, flag_set set, const gy_code_build *build)
+{
+    return set == NO_FLAGS || !build || (add_each(w, NULL, build->flag) && add_each(w, "-I", build->include));
+}
+
+/* Compiler, then our flags, those of the graph, then the extra words up to NULL, and libraries of the graph. */
+static bool make_command(words *w, flag_set set, const gy_code_build *build, const char *const *extra)
+{
+    bool linked = set != NO_FLAGS && build;
+    return add_compiler(w) && add_flags(w, set) && add_build(w, set, build) && add_each(w, NULL, extra) &&
+           (!linked || add_each(w, "-l", build->library)) && gy_vec_push(w, NULL);
 }
 
 /* All words of a command, told apart by the 0 behind each. */
@@ -133,7 +145,9 @@ static uint64_t hash_words(const words *w, uint64_t hash)
 typedef struct job {
     const char *source;
     flag_set set; /* LOOP_FLAGS_TOO: a text of our own, whose name says nothing */
+    const gy_code_build *build;
     gy_compilers compilers;
+    gy_said said;
     uint64_t hash;
     bool known; /* the hash says all that the object depends on */
 } job;
@@ -142,7 +156,7 @@ static gantry_status run(job *j, bool with_flags, const char *const *extra, cons
                          gantry_error *err)
 {
     words command = { 0 };
-    gantry_status status = make_command(&command, with_flags ? j->set : NO_FLAGS, extra)
+    gantry_status status = make_command(&command, with_flags ? j->set : NO_FLAGS, j->build, extra)
                                ? gy_compilers_run(&j->compilers, command.at, folder, text, err)
                                : gy_fail_nomem(err);
     free_words(&command);
@@ -159,8 +173,10 @@ static bool has(const gy_text *text, const char *word)
 static gantry_status complain(job *j, gantry_error *err)
 {
     gy_text text = { 0 };
+    j->compilers.said = j->said;
     gantry_status status =
         run(j, true, (const char *const[]){ "-E", "-o", "/dev/null", j->source, NULL }, NULL, &text, err);
+    j->compilers.said = (gy_said){ 0 };
     gy_text_free(&text);
     return status ? status : gy_compilers_fail(j->source, "the preprocessor fails, and then does not", err);
 }
@@ -195,7 +211,7 @@ static gantry_status hash_version(job *j, gantry_error *err)
 static gantry_status hash_command(job *j, gantry_error *err)
 {
     words command = { 0 };
-    bool room = make_command(&command, j->set, (const char *const[]){ NULL });
+    bool room = make_command(&command, j->set, j->build, (const char *const[]){ NULL });
     j->hash = room ? hash_words(&command, sizeof(gantry_launch)) : 0;
     free_words(&command);
     return room ? GANTRY_OK : gy_fail_nomem(err);
@@ -214,7 +230,9 @@ static gantry_status compile_to(job *j, const char *object, const char *folder, 
 {
     gy_text text = { 0 };
     const char *const extra[] = { "-shared", "-o", object, j->source, "-lm", NULL };
+    j->compilers.said = j->said; /* of other commands it is the program's text, or a version */
     gantry_status status = run(j, true, extra, folder, &text, err);
+    j->compilers.said = (gy_said){ 0 };
     if (status == GANTRY_OK && access(object, R_OK) != 0)
         status = gy_compilers_fail(j->source, "the compiler made no object and did not say why", err);
     gy_text_free(&text);
@@ -261,9 +279,10 @@ static gantry_status find_or_compile(gy_object *object, job *j, gantry_error *er
     return GANTRY_OK;
 }
 
-static gantry_status compile_source(gy_object *object, const char *source, flag_set set, gantry_error *err)
+static gantry_status compile_source(gy_object *object, const char *source, flag_set set, const gy_code_build *build,
+                                    gy_said said, gantry_error *err)
 {
-    job j = { .source = source, .set = set };
+    job j = { .source = source, .set = set, .build = build, .said = said };
     GY_TRY(gy_code_file_check(source, err));
     GY_TRY(gy_compilers_begin(&j.compilers, source, err));
     gantry_status status = find_hash(&j, err);
@@ -272,12 +291,13 @@ static gantry_status compile_source(gy_object *object, const char *source, flag_
     return status;
 }
 
-gantry_status gy_compile_c(gy_object *object, const char *source, gantry_error *err)
+gantry_status gy_compile_c(gy_object *object, const char *source, const gy_code_build *build, gy_said said,
+                           gantry_error *err)
 {
     if (*source != '-' && *source != '@') /* which compilers take for something else than a file */
-        return compile_source(object, source, KERNEL_FLAGS, err);
+        return compile_source(object, source, KERNEL_FLAGS, build, said, err);
     char *path = gy_path_join(".", source);
-    gantry_status status = path ? compile_source(object, path, KERNEL_FLAGS, err) : gy_fail_nomem(err);
+    gantry_status status = path ? compile_source(object, path, KERNEL_FLAGS, build, said, err) : gy_fail_nomem(err);
     gy_free(path);
     return status;
 }
@@ -292,7 +312,7 @@ gantry_status gy_compile_text(gy_object *object, const char *text, size_t length
     if (status == GANTRY_OK) {
         char *path = gy_path_join(work.path, "formulas.c");
         status = path ? gy_file_write(path, text, length, err) : gy_fail_nomem(err);
-        status = status ? status : compile_source(object, path, LOOP_FLAGS_TOO, err);
+        status = status ? status : compile_source(object, path, LOOP_FLAGS_TOO, NULL, (gy_said){ 0 }, err);
         gy_free(path);
         gy_cache_work_end(&work);
     }

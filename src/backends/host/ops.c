@@ -277,7 +277,7 @@ bool gy_host_ops_execute(const gy_host_ops *ops, uint32_t id, gy_op_failure *fai
         return true;
     if (call) {
         *call->launch.status = 0;
-        failure->status = call->function(&call->launch);
+        failure->status = gy_job_call(ops->job, id, call->function, &call->launch);
         failure->word = *call->launch.status;
         return failure->status == GANTRY_OK && failure->word == 0;
     }

@@ -27,6 +27,8 @@ static bool compile(const making *m, const gy_expr **out, const char *what, cons
 
 static bool make_launch(const making *m)
 {
+    if (m->from->launch)
+        return true;
     if (!m->from->grid[0] || !m->from->block[0]) {
         gy_graph_mistake(m->g, GANTRY_E_INVALID,
                          "the CUDA code of kernel \"%s\" does not say how many threads a launch has; give grid[0] and "
@@ -100,11 +102,13 @@ static bool make_program(const making *m)
     const gantry_cuda_code *from = m->from;
     gy_kernel_program *program = gy_arena_calloc(&m->g->arena, 1, sizeof *program);
     const char *entry = gy_arena_strdup(&m->g->arena, from->entry ? from->entry : m->manifest->name);
-    if (!program || !entry) {
+    const char *source = from->source ? gy_arena_strdup(&m->g->arena, from->source) : NULL;
+    if (!program || !entry || (from->source && !source)) {
         gy_build_nomem(m->g);
         return false;
     }
-    *program = (gy_kernel_program){ from->image, from->bytes, from->function, from->user, from->shared_bytes };
+    *program = (gy_kernel_program){ from->image,        from->bytes, from->function, from->user,
+                                    from->shared_bytes, source,      from->launch };
     m->code->program = program;
     m->code->entry = entry;
     return true;
@@ -122,10 +126,19 @@ static bool take_code(gantry_graph *g, gantry_cuda_code *code, const gantry_cuda
 
 static bool check_form(gantry_graph *g, const gantry_kernel *kernel, const gantry_cuda_code *code)
 {
-    if (!code->image == !code->function || (code->image && code->bytes < 4)) {
+    int forms = !!code->image + !!code->function + !!code->source + !!code->launch;
+    if (forms != 1) {
         gy_graph_mistake(g, GANTRY_E_INVALID,
-                         "the CUDA code of kernel \"%s\" is neither an image with its bytes nor a function that gives "
-                         "handles, or is both; give one",
+                         "the CUDA code of kernel \"%s\" is given in %d ways; give one of an image with its bytes, a "
+                         "function that gives handles, a source, and a function that launches",
+                         kernel->name, forms);
+    } else if (code->image && code->bytes < 4) {
+        gy_graph_mistake(g, GANTRY_E_INVALID, "the image of the CUDA code of kernel \"%s\" has %zu bytes; at least 4",
+                         kernel->name, code->bytes);
+    } else if (code->launch && (code->grid[0] || code->block[0] || code->entry || code->shared_bytes)) {
+        gy_graph_mistake(g, GANTRY_E_INVALID,
+                         "kernel \"%s\" has a function that launches, which chooses grid, block, entry and shared "
+                         "memory by itself; leave them out",
                          kernel->name);
     } else if (code->shared_bytes < 0) {
         gy_graph_mistake(g, GANTRY_E_INVALID, "kernel \"%s\" has %lld bytes of shared memory; at least 0", kernel->name,

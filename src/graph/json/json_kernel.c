@@ -7,10 +7,9 @@
 
 #include <string.h>
 
-enum { CUDA, HOST, ENTRY, ARGS, VARIADIC, PURE, LAUNCH, COST, SCRATCH, KEYS };
-static const char *const keys[KEYS] = {
-    "cuda", "host", "entry", "args", "variadic", "pure", "launch", "cost", "scratch"
-};
+enum { CUDA, HOST, ENTRY, COMPILE, ARGS, VARIADIC, PURE, LAUNCH, COST, SCRATCH, KEYS };
+static const char *const keys[KEYS] = { "cuda",     "host", "entry",  "compile", "args",
+                                        "variadic", "pure", "launch", "cost",    "scratch" };
 
 enum { NAME, ACCESS, DTYPE, SAME, LIST, TYPE, DEFAULT, ARG_KEYS };
 static const char *const arg_keys[ARG_KEYS] = { "name", "access", "dtype", "same", "list", "type", "default" };
@@ -331,7 +330,7 @@ static gantry_status read_launch(gy_reader *r, const gy_json_at *at, const makin
 
 /* ---- code ---- */
 
-static bool ends_in(const char *text, const char *end)
+bool gy_read_ends_in(const char *text, const char *end)
 {
     size_t length = strlen(text), tail = strlen(end);
     return length > tail && strcmp(text + length - tail, end) == 0;
@@ -354,15 +353,10 @@ static gantry_status read_code(gy_reader *r, const gy_json_at *at, const char *c
         return GANTRY_OK;
     GY_TRY(gy_read_path(r, at, out));
     for (size_t i = 0; i < count; i++)
-        fits = fits || ends_in(*out, endings[i]);
+        fits = fits || gy_read_ends_in(*out, endings[i]);
     if (!fits)
         return gy_read_fail(r, at, "\"%s\" must end in %s", json_string_value(at->value), allowed);
-    if (!r->options->allow_code) {
-        return gy_read_fail(
-            r, at, "names code, \"%s\", which would be built and run: say --allow-code if you trust this graph",
-            json_string_value(at->value));
-    }
-    return check_code(r, at, *out);
+    return r->options->allow_code ? check_code(r, at, *out) : GANTRY_OK; /* else the file is not touched */
 }
 
 static gantry_status read_codes(gy_reader *r, const gy_json_at *at, const json_t *const *value, const making *m)
@@ -377,9 +371,13 @@ static gantry_status read_codes(gy_reader *r, const gy_json_at *at, const json_t
         GY_TRY(gy_read_string(r, &entry, "the name of the function to call", &symbol));
     if (value[ENTRY] && !value[CUDA] && !value[HOST])
         return gy_read_fail(r, &entry, "names a function, but neither \"cuda\" nor \"host\" says where it is");
-    /* Without any code the kernel can still be scheduled anywhere, and run nowhere. */
-    m->manifest->flags |= value[CUDA] && !value[HOST] ? GANTRY_KERNEL_NO_CPU : 0u;
-    m->manifest->flags |= value[HOST] && !value[CUDA] ? GANTRY_KERNEL_NO_GPU : 0u;
+    gy_json_at compile = gy_read_at(at, keys[COMPILE], value[COMPILE]);
+    GY_TRY(gy_read_build(r, &compile, m->code));
+    /* Without any code the kernel can still be scheduled anywhere, and run nowhere. That goes for code that may not run
+     * as well, where what it costs is given. */
+    bool bound = r->options->allow_code || !value[COST];
+    m->manifest->flags |= bound && value[CUDA] && !value[HOST] ? GANTRY_KERNEL_NO_CPU : 0u;
+    m->manifest->flags |= bound && value[HOST] && !value[CUDA] ? GANTRY_KERNEL_NO_GPU : 0u;
     m->code->entry = gy_arena_strdup(&r->graph->arena, symbol);
     m->code->folder = r->graph->folder;
     return m->code->entry ? GANTRY_OK : gy_read_nomem(r);

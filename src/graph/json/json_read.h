@@ -225,6 +225,10 @@ gantry_status gy_read_buffer_named(gy_reader *r, const gy_json_at *at, const cha
 /* ---- json_kernel.c ---- */
 
 gantry_status gy_read_kernels(gy_reader *r, const gy_json_at *root);
+/* json_kernel.c: "blur.cu" ends in ".cu", and ".cu" does not. */
+bool gy_read_ends_in(const char *text, const char *end);
+/* json_compile.c: the key `compile` of a kernel, whose files are known. */
+gantry_status gy_read_build(gy_reader *r, const gy_json_at *at, gy_kernel_code *code);
 
 /* ---- json_block.c: `for`, `if`, `nodes`, `repeat` ---- */
 

@@ -67,6 +67,31 @@ static void write_arg(gy_text *to, const gantry_kernel_arg *arg, gantry_dtype ty
     gy_text_add(to, " }");
 }
 
+static void write_list(gy_text *to, const gantry_graph *g, const char *key, const char *const *word, bool paths)
+{
+    if (!*word)
+        return;
+    gy_write_key(to, key);
+    for (size_t i = 0; word[i]; i++) {
+        gy_text_add(to, i ? ", " : "[");
+        if (paths)
+            gy_write_path(to, g, word[i]);
+        else
+            gy_text_json(to, word[i]);
+    }
+    gy_text_add(to, "]");
+}
+
+static void write_build(gy_text *to, const gantry_graph *g, const gy_code_build *build)
+{
+    gy_write_key(to, "compile");
+    gy_text_add(to, "{");
+    write_list(to, g, "flags", build->flag, false);
+    write_list(to, g, "include", build->include, true);
+    write_list(to, g, "libraries", build->library, false);
+    gy_text_add(to, " }");
+}
+
 static void write_code(gy_text *to, const gantry_graph *g, const gy_kernel_code *code)
 {
     if (code->cuda) {
@@ -81,6 +106,8 @@ static void write_code(gy_text *to, const gantry_graph *g, const gy_kernel_code 
         gy_write_key(to, "entry");
         gy_text_json(to, code->entry);
     }
+    if (code->build)
+        write_build(to, g, code->build);
 }
 
 static void write_extents(gy_text *to, const char *key, const gy_expr *const extent[3])

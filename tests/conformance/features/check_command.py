@@ -84,8 +84,9 @@ def own_code(g):
     equal(g.run(twice(plus=5), buffers=Y), {"y": want["y"] + 2})
     equal(g.run(twice(plus={"dynamic": "2 + 4"}), buffers=Y), {"y": want["y"] + 3})
     g.write(twice())
-    refused(g.words("run", "graph.json"), 3, "graph.json:1:", "/kernels/twice/host", "twice.c", "--allow-code")
-    refused(g.words("schedule", "graph.json", "--devices", 2), 3, "--allow-code")
+    refused(g.words("run", "graph.json"), 2, "graph.json:1:", "/nodes/0", "twice.c", "--allow-code")
+    for words in (["schedule", "--devices", 2], ["dot"], ["compare", "--devices", 2], ["run", "--backend", "sim"]):  # which run nothing of it
+        assert g.words(words[0], "graph.json", *words[1:]).code == 0, words
     refused(g.run(twice("thrice")), 3, "twice.c", '"thrice"', '"twice"', "entry")
     refused(g.run(twice(file="none.c")), 3, "/kernels/twice/host", "none.c")
     (g.folder / "broken.c").write_text("int twice(void) { return 1 }\n")

@@ -58,6 +58,7 @@ GROWS(gantry_join_options, gbs, 16);
 GROWS(gantry_rank_info, memory_bytes, 48);
 GROWS(gantry_phase_info, hand_over_us, 48);
 GROWS(gantry_run_info, formulas_why, 64);
+GROWS(gantry_at_work, device, 24);
 GROWS(gantry_rebalance, reserved, 52);
 FIELD(gantry_kernel_arg, summary, 48);
 FIELD(gantry_arg, items, 120);

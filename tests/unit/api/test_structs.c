@@ -438,6 +438,36 @@ static gantry_status get_phase(void *to, gantry_error *err)
     return gantry_schedule_phase(phased, 0, to) ? GANTRY_OK : GANTRY_E_INVALID;
 }
 
+/* In the function of a node it is known, and nowhere else. */
+static gantry_status ask_in_node(const gantry_launch *l)
+{
+    gantry_at_work at = GANTRY_AT_WORK_INIT;
+    bool known = gantry_run_at_work(&at) && gantry_run_at_work(l->user);
+    return known && !strcmp(at.node, "asks") && !at.kernel && !strcmp(at.device, "dev0") ? GANTRY_OK : GANTRY_E_KERNEL;
+}
+static gantry_status get_at_work(void *to, gantry_error *err)
+{
+    static const int64_t one = 1;
+    gantry_machine *machine = NULL;
+    gantry_schedule *schedule = NULL;
+    gantry_run *asking = NULL;
+    gantry_graph *g = gantry_graph_new("asking");
+    gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 1, &one);
+    gantry_node_write(g, gantry_graph_launch(g, "asks", ask_in_node, to), gantry_all(x));
+    gantry_status status = gantry_machine_virtual(&machine, 1, err);
+    status = status ? status : gantry_schedule_new(&schedule, g, machine, NULL, err);
+    status = status ? status : gantry_run_new(&asking, schedule, NULL, err);
+    status = status ? status : gantry_run_start(asking, NULL, err);
+    status = status ? status : gantry_run_wait(asking, 1, err);
+    gantry_at_work none = GANTRY_AT_WORK_INIT;
+    ck_assert_int_eq(gantry_run_at_work(&none), 0);
+    gantry_run_free(asking);
+    gantry_schedule_free(schedule);
+    gantry_machine_free(machine);
+    gantry_graph_free(g);
+    return status == GANTRY_E_KERNEL ? GANTRY_E_INVALID : status;
+}
+
 static const struct output {
     const char *type;
     size_t size, smaller;
@@ -451,6 +481,7 @@ static const struct output {
     { "gantry_run_info", sizeof(gantry_run_info), offsetof(gantry_run_info, predicted_us), get_run },
     { "gantry_rebalance", sizeof(gantry_rebalance), offsetof(gantry_rebalance, hand_over_us), get_rebalance },
     { "gantry_phase_info", sizeof(gantry_phase_info), offsetof(gantry_phase_info, iterations), get_phase },
+    { "gantry_at_work", sizeof(gantry_at_work), offsetof(gantry_at_work, device), get_at_work },
 };
 enum { OUTPUTS = sizeof outputs / sizeof *outputs };
 

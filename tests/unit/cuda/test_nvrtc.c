@@ -129,7 +129,7 @@ static void write_scale(void)
 static gy_code compile(const gy_nvrtc *n, const char *name, int capability)
 {
     gy_code code = { 0 };
-    MUST(gy_nvrtc_compile(&code, n, folder_path(name), folder, capability, MUST_ERR));
+    MUST(gy_nvrtc_compile(&code, n, folder_path(name), folder, NULL, capability, MUST_ERR));
     ck_assert_int_eq(code.at[code.bytes], 0);
     return code;
 }
@@ -184,7 +184,8 @@ START_TEST(ptx_for_what_is_newer)
     ck_assert_msg(is_one(names, "scale ") && is_one(names, "_Z5otherPi "), "%s", names);
     gy_free(code.at);
     gantry_error err = { 0 };
-    ck_assert_int_eq(gy_nvrtc_compile(&code, &n, folder_path("scale.cu"), folder, 20, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_int_eq(gy_nvrtc_compile(&code, &n, folder_path("scale.cu"), folder, NULL, 20, &err),
+                     GANTRY_E_UNSUPPORTED);
     ck_assert_msg(strstr(err.text, "the device has 2.0: "), "%s", err.text);
     folder_remove();
 }
@@ -295,13 +296,13 @@ START_TEST(pipes_are_not_read)
     ck_assert_int_eq(times(&n, "scale.cu", 90), 1);
     ck_assert_int_eq(times(&n, "scale.cu", 90), 0);
     ck_assert_int_eq(mkfifo(folder_path("pipe.cu"), 0600), 0);
-    ck_assert_int_eq(gy_nvrtc_compile(&code, &n, folder_path("pipe.cu"), folder, 90, &err), GANTRY_E_IO);
+    ck_assert_int_eq(gy_nvrtc_compile(&code, &n, folder_path("pipe.cu"), folder, NULL, 90, &err), GANTRY_E_IO);
     ck_assert_msg(strstr(err.text, "/pipe.cu is not a regular file but a pipe"), "%s", err.text);
     ck_assert(unlink(folder_path("factor.h")) == 0 && mkfifo(folder_path("factor.h"), 0600) == 0);
-    ck_assert_int_eq(gy_nvrtc_compile(&code, &n, folder_path("scale.cu"), folder, 90, &err), GANTRY_E_IO);
+    ck_assert_int_eq(gy_nvrtc_compile(&code, &n, folder_path("scale.cu"), folder, NULL, 90, &err), GANTRY_E_IO);
     ck_assert_msg(strstr(err.text, "/factor.h is not a regular file but a pipe"), "%s", err.text);
     folder_write("zero.cu", "#include \"/dev/zero\"\n");
-    ck_assert_int_eq(gy_nvrtc_compile(&code, &n, folder_path("zero.cu"), folder, 90, &err), GANTRY_E_IO);
+    ck_assert_int_eq(gy_nvrtc_compile(&code, &n, folder_path("zero.cu"), folder, NULL, 90, &err), GANTRY_E_IO);
     ck_assert_msg(strstr(err.text, "/dev/zero is not a regular file but a device"), "%s", err.text);
     folder_remove();
 }
@@ -358,7 +359,7 @@ static void expect_failure(const gy_nvrtc *n, const char *name, gantry_status st
     gantry_error err = { 0 };
     char start[256], path[256];
     snprintf(start, sizeof start, begin, folder);
-    ck_assert_int_eq(gy_nvrtc_compile(&code, n, folder_path(name), folder, 90, &err), status);
+    ck_assert_int_eq(gy_nvrtc_compile(&code, n, folder_path(name), folder, NULL, 90, &err), status);
     ck_assert_msg(strncmp(err.text, start, strlen(start)) == 0, "%s\ndoes not begin with\n%s", err.text, start);
     ck_assert_msg(strstr(err.text, within) != NULL, "%s\ndoes not contain\n%s", err.text, within);
     ck_assert(!strchr(err.text, '\n') && !strchr(err.text, '^') && !code.at);
@@ -399,7 +400,7 @@ START_TEST(out_of_memory)
                 unlink(path);
             const char *source = folder_path("scale.cu");
             faults_after(k);
-            gantry_status status = gy_nvrtc_compile(&code, &n, source, folder, 90, &err);
+            gantry_status status = gy_nvrtc_compile(&code, &n, source, folder, NULL, 90, &err);
             hit = faults_off();
             ck_assert_msg(status == GANTRY_OK || (hit && status == GANTRY_E_NOMEM), "allocation %d: %s", k, err.text);
             ck_assert(!code.at == (status != GANTRY_OK));
@@ -408,6 +409,32 @@ START_TEST(out_of_memory)
         }
     }
     ck_assert_int_gt(failures, 30);
+    folder_remove();
+}
+END_TEST
+
+/* Macros and folders of the graph; other flags are not for NVRTC. */
+START_TEST(words_of_the_graph)
+{
+    static const char *const flags[] = { "-O3", "-DFACTOR=2", "-march=native", NULL }, *none[] = { NULL };
+    gy_nvrtc n = opened();
+    gy_code code = { 0 };
+    gantry_error err = { 0 };
+    folder_make();
+    char inside[256];
+    snprintf(inside, sizeof inside, "%s", folder_path("deep"));
+    ck_assert_int_eq(mkdir(inside, 0700), 0);
+    folder_write("deep/far.h", "#define FAR 1\n");
+    folder_write("words.cu",
+                 "#include \"far.h\"\nextern \"C\" __global__ void f(int *p)\n{\n    *p = FACTOR * FAR;\n}\n");
+    const char *const include[] = { inside, NULL };
+    gy_code_build build = { flags, include, none }, without = { none, include, none }, nowhere = { flags, none, none };
+    MUST(gy_nvrtc_compile(&code, &n, folder_path("words.cu"), folder, &build, 90, MUST_ERR));
+    gy_free(code.at);
+    ck_assert_int_eq(gy_nvrtc_compile(&code, &n, folder_path("words.cu"), folder, &without, 90, &err), GANTRY_E_GRAPH);
+    ck_assert_msg(strstr(err.text, "FACTOR"), "%s", err.text);
+    ck_assert_int_eq(gy_nvrtc_compile(&code, &n, folder_path("words.cu"), folder, &nowhere, 90, &err), GANTRY_E_GRAPH);
+    ck_assert_msg(strstr(err.text, "far.h"), "%s", err.text);
     folder_remove();
 }
 END_TEST
@@ -421,7 +448,7 @@ START_TEST(toolkit_headers)
                  "#include <cuda_fp16.h>\nextern \"C\" __global__ void f(__half *p) { *p = __float2half(1); }\n");
     gy_code code = { 0 };
     gantry_error err = { 0 };
-    gantry_status status = gy_nvrtc_compile(&code, &n, folder_path("half.cu"), folder, 90, &err);
+    gantry_status status = gy_nvrtc_compile(&code, &n, folder_path("half.cu"), folder, NULL, 90, &err);
     if (status) {
         ck_assert_msg(strstr(err.text, "cuda_fp16.h"), "%s", err.text);
         printf("skipped: the headers of the toolkit are not here\n");
@@ -452,6 +479,7 @@ int main(void)
         tcase_add_test(tests, mistakes_are_told);
         tcase_add_test(tests, out_of_memory);
         tcase_add_test(tests, toolkit_headers);
+        tcase_add_test(tests, words_of_the_graph);
     }
     suite_add_tcase(suite, tests);
     int failed = run_suite(suite);

@@ -815,6 +815,157 @@ START_TEST(code_of_a_program_that_does_not_do)
 }
 END_TEST
 
+/* ---- functions that launch by themselves ---- */
+
+static int opened_on[3], launched[2]; /* by ordinal, the host behind */
+
+static gantry_status open_launcher(void **handle, int32_t ordinal)
+{
+    int *count = &opened_on[ordinal < 0 ? 2 : ordinal];
+    (*count)++;
+    *handle = count;
+    return GANTRY_OK;
+}
+static void close_launcher(void *handle)
+{
+    (*(int *)handle)--;
+}
+
+/* y = x by the driver's copy, in the order of the stream. The scalar says what to return. */
+static gantry_status launch_copy(const gantry_launch *l)
+{
+    const gantry_arg *x = &l->arg[1], *y = &l->arg[2];
+    CUcontext current = NULL;
+    ck_assert(l->user == launched && l->handle == &opened_on[l->device_ordinal] && l->stream && l->status);
+    ck_assert(cuCtxGetCurrent(&current) == CUDA_SUCCESS && current);
+    launched[l->device_ordinal]++;
+    if (l->arg[0].number != 0)
+        return GANTRY_E_KERNEL;
+    CUresult code = cuMemcpyDtoDAsync((CUdeviceptr)(uintptr_t)y->data, (CUdeviceptr)(uintptr_t)x->data,
+                                      (size_t)(y->rows * y->row_bytes), l->stream);
+    cuCtxSetCurrent(NULL); /* as a library may */
+    return code == CUDA_SUCCESS ? GANTRY_OK : GANTRY_E_DEVICE;
+}
+static gantry_status copy_on_host(const gantry_launch *l)
+{
+    ck_assert_ptr_eq(l->handle, &opened_on[2]);
+    memcpy(l->arg[2].data, l->arg[1].data, (size_t)(l->arg[2].rows * l->arg[2].row_bytes));
+    return GANTRY_OK;
+}
+
+static const gantry_kernel launcher_kernel = { .struct_size = sizeof(gantry_kernel),
+                                               .name = "mine",
+                                               .arg = program_args,
+                                               .arg_size = sizeof *program_args,
+                                               .args = 3,
+                                               .host = copy_on_host,
+                                               .open = open_launcher,
+                                               .close = close_launcher };
+
+static gantry_graph *launcher_graph(double weight)
+{
+    const int64_t n = 1000;
+    gantry_cuda_code code = GANTRY_CUDA_CODE_INIT;
+    code.launch = launch_copy;
+    code.user = launched;
+    gantry_graph *g = gantry_graph_new("launcher");
+    gantry_graph_add_cuda_kernel(g, &launcher_kernel, &code);
+    gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 1, &n),
+                  y = gantry_graph_buffer(g, "y", GANTRY_F32, 1, &n);
+    gantry_buffer_split(g, x, 4);
+    gantry_buffer_split(g, y, 4);
+    gantry_buffer_init_uniform(g, x, 4, 0, 1);
+    gantry_buffer_init_iota(g, y);
+    gantry_buffer_output(g, y);
+    for (int i = 0; i < 4; i++) {
+        gantry_node k = gantry_graph_kernel(g, "k", "mine");
+        gantry_node_on(g, k, i % 2 ? "devices - 1" : "0");
+        gantry_node_scalar(g, k, "weight", weight);
+        gantry_node_arg(g, k, "x", gantry_part(x, i));
+        gantry_node_arg(g, k, "y", gantry_part(y, i));
+    }
+    return g;
+}
+
+/* _i: devices, replay. It is called at every start, but where a graph was asked for. */
+START_TEST(launchers)
+{
+    gantry_run *host = NULL, *run = NULL;
+    memset(launched, 0, sizeof launched);
+    fakeCudaDevices(2, "all", 0);
+    made m = make(launcher_graph(0), 1 + _i % 2, (const char *[]){ "stream", "graph", "auto", "device" }[_i / 2]);
+    MUST(gantry_run_new(&host, m.s, &(gantry_run_options){ sizeof(gantry_run_options), .backend = "host" }, MUST_ERR));
+    MUST(gantry_run_new(&run, m.s, &(gantry_run_options){ sizeof(gantry_run_options), .backend = "cuda" }, MUST_ERR));
+    compare_starts(&m, host, run);
+    ck_assert_int_eq(strncmp(replay_of(run), _i / 2 == 1 ? "graph" : "stream", 5), 0);
+    if (_i / 2 != 1)
+        ck_assert_int_eq(launched[0] + launched[1], 3 * 4);
+    ck_assert(opened_on[0] == 1 && opened_on[1] == _i % 2 && launched[1] == (_i % 2 ? launched[0] : 0));
+    gantry_run_free(host);
+    gantry_run_free(run);
+    ck_assert(!opened_on[0] && !opened_on[1] && !opened_on[2]);
+    unmake(&m);
+}
+END_TEST
+
+START_TEST(a_launcher_that_fails)
+{
+    gantry_run *run = NULL;
+    gantry_error err = { 0 };
+    fakeCudaDevices(1, "all", 0);
+    made m = make(launcher_graph(1), 1, "stream");
+    MUST(gantry_run_new(&run, m.s, &(gantry_run_options){ sizeof(gantry_run_options), .backend = "cuda" }, MUST_ERR));
+    uint64_t ticket = 0;
+    gantry_status status = gantry_run_start(run, &ticket, &err);
+    status = status ? status : gantry_run_wait(run, ticket, &err);
+    ck_assert_int_eq(status, GANTRY_E_KERNEL);
+    ck_assert_msg(strstr(err.text, "node \"k\"") && strstr(err.text, "gpu0"), "%s", err.text);
+    gantry_run_free(run);
+    unmake(&m);
+}
+END_TEST
+
+static void hear(void *user, const char *text, size_t length)
+{
+    ck_assert_uint_eq(strlen(text), length);
+    snprintf(user, 4000, "%s", text);
+}
+
+/* A source of the program, compiled by the NVRTC of this computer; and one that does not compile, whose every line is
+ * told to whoever wants to hear it. */
+START_TEST(source_of_a_program)
+{
+    char heard[4000] = "";
+    gantry_error err = { 0 };
+    gantry_run *run = NULL;
+    const gantry_run_options options = { sizeof options, .backend = "cuda", .compiler_output = hear, .user = heard };
+    folder_make();
+    fakeCudaDevices(2, "all", 0);
+    fakeCudaFunction("mix", mix, mix_sizes, 5);
+    gantry_cuda_code code = program_code();
+    code.shared_bytes = 0;
+    code.source =
+        "extern \"C\" __global__ void mix(float weight, const float *x, float *y, long long n, unsigned char b)\n"
+        "{\n    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;\n"
+        "    if (i < n)\n        y[i] = weight * x[i] + y[i] + b;\n}\n";
+    made m = make(program_graph(&code), 2, "stream");
+    gantry_run *host = NULL;
+    MUST(gantry_run_new(&host, m.s, &(gantry_run_options){ sizeof(gantry_run_options), .backend = "host" }, MUST_ERR));
+    MUST(gantry_run_new(&run, m.s, &options, MUST_ERR));
+    compare_starts(&m, host, run);
+    gantry_run_free(host);
+    gantry_run_free(run);
+    unmake(&m);
+    code.source = "extern \"C\" __global__ void mix(float *y)\n{\n    *y = first;\n    *y = second;\n}\n";
+    m = make(program_graph(&code), 1, "stream");
+    ck_assert_int_eq(gantry_run_new(&run, m.s, &options, &err), GANTRY_E_GRAPH);
+    ck_assert_msg(strstr(err.text, "mine does not compile: the output of its compiler says why"), "%s", err.text);
+    ck_assert_msg(strstr(heard, "\"first\" is undefined\n") && strstr(heard, "\"second\" is undefined\n"), "%s", heard);
+    unmake(&m);
+    folder_remove();
+}
+END_TEST
+
 int main(void)
 {
     bool here = have_nvrtc();
@@ -827,6 +978,7 @@ int main(void)
         tcase_add_loop_test(tests, formulas, 0, 4);
         tcase_add_test(tests, compiled_once_for_all_devices);
         tcase_add_test(tests, sources_that_do_not_do);
+        tcase_add_test(tests, source_of_a_program);
     }
     tcase_add_loop_test(tests, cubins_and_ptx, 0, here ? 2 : 1);
     tcase_add_test(tests, scratch_and_types);
@@ -842,6 +994,8 @@ int main(void)
     tcase_add_test(tests, formulas_without_nvrtc);
     tcase_add_loop_test(tests, code_of_a_program, 0, 2);
     tcase_add_test(tests, code_of_a_program_that_does_not_do);
+    tcase_add_loop_test(tests, launchers, 0, 8);
+    tcase_add_test(tests, a_launcher_that_fails);
     suite_add_tcase(suite, tests);
     int failed = run_suite(suite);
     if (!here)

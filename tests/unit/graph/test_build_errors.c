@@ -335,6 +335,20 @@ MISTAKE(cuda_both)
     code.function = no_handle;
     gantry_graph_add_cuda_kernel(g, &other_kernel, &code);
 }
+MISTAKE(cuda_launch_grid)
+{
+    gantry_cuda_code code = other_code();
+    code.image = NULL;
+    code.launch = scale_kernel.host;
+    gantry_graph_add_cuda_kernel(g, &other_kernel, &code);
+}
+MISTAKE(cuda_source_and_launch)
+{
+    gantry_cuda_code code = other_code();
+    code.launch = scale_kernel.host;
+    code.source = "";
+    gantry_graph_add_cuda_kernel(g, &other_kernel, &code);
+}
 MISTAKE(cuda_no_bytes)
 {
     gantry_cuda_code code = other_code();
@@ -800,20 +814,24 @@ static const struct mistake {
       "library" },
     { kernel_null_given, GANTRY_E_INVALID, "no kernel is given: the gantry_kernel is NULL" },
     { cuda_size, GANTRY_E_INVALID,
-      "struct_size is 0, which is no size of a gantry_cuda_code; set it to sizeof(gantry_cuda_code), which is 120 in "
+      "struct_size is 0, which is no size of a gantry_cuda_code; set it to sizeof(gantry_cuda_code), which is 136 in "
       "this version of the "
       "library" },
     { cuda_null, GANTRY_E_INVALID, "no CUDA code is given: the gantry_cuda_code is NULL" },
     { cuda_manifest, GANTRY_E_INVALID, "no kernel is given: the gantry_kernel is NULL" },
     { cuda_none, GANTRY_E_INVALID,
-      "the CUDA code of kernel \"other\" is neither an image with its bytes nor a function that gives handles, or is "
-      "both; give one" },
+      "the CUDA code of kernel \"other\" is given in 0 ways; give one of an image with its bytes, a function that "
+      "gives handles, a source, and a function that launches" },
     { cuda_both, GANTRY_E_INVALID,
-      "the CUDA code of kernel \"other\" is neither an image with its bytes nor a function that gives handles, or is "
-      "both; give one" },
-    { cuda_no_bytes, GANTRY_E_INVALID,
-      "the CUDA code of kernel \"other\" is neither an image with its bytes nor a function that gives handles, or is "
-      "both; give one" },
+      "the CUDA code of kernel \"other\" is given in 2 ways; give one of an image with its bytes, a function that "
+      "gives handles, a source, and a function that launches" },
+    { cuda_no_bytes, GANTRY_E_INVALID, "the image of the CUDA code of kernel \"other\" has 0 bytes; at least 4" },
+    { cuda_launch_grid, GANTRY_E_INVALID,
+      "kernel \"other\" has a function that launches, which chooses grid, block, entry and shared memory by itself; "
+      "leave them out" },
+    { cuda_source_and_launch, GANTRY_E_INVALID,
+      "the CUDA code of kernel \"other\" is given in 3 ways; give one of an image with its bytes, a function that "
+      "gives handles, a source, and a function that launches" },
     { cuda_no_block, GANTRY_E_INVALID,
       "the CUDA code of kernel \"other\" does not say how many threads a launch has; give grid[0] and block[0]" },
     { cuda_grid, GANTRY_E_GRAPH,

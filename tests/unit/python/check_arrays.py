@@ -208,7 +208,9 @@ class Foreign(Case):
         self.equal(run()["y"], 2 * np.arange(1, 9, dtype=np.float32) + 1)
 
     def test_dlpack_elsewhere_is_refused(self):
-        with self.refused(gantry.InvalidError, r'input "x" was given an array on a device \(DLPack device type 2\), but takes f32 of shape \[8\]; copy'):
+        with self.refused(gantry.InvalidError, r'input "x" was given an array on a device \(DLPack device type 4\), but takes f32 of shape \[8\]; copy'):
+            scaled()(x=Other(np.zeros(8, np.float32), device=(4, 0)))
+        with self.refused(gantry.InvalidError, 'input "x" was given an array on a GPU, but is in memory of the host; copy'):
             scaled()(x=Other(np.zeros(8, np.float32), device=(2, 0)))
 
     def test_gpu_arrays_are_looked_at_first(self):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every block of Python in docs/python.md, README.md, docs/cookbook.md and docs/tutorials/torch.md, run in order: asserts hold, and what comments behind a print say is printed."""
+"""Every block of Python in docs/python.md, README.md, docs/cookbook.md, docs/tutorials/torch.md and docs/tutorial_python.md, run in order: asserts hold, and what comments behind a print say is printed."""
 import contextlib
 import io
 import os
 import re
 import sys
+import tempfile
 
 from suite import ROOT
 
@@ -40,4 +41,11 @@ def check(path, least):
 
 
 os.chdir(ROOT)
-sys.exit(check("docs/python.md", 9) + check("README.md", 1) + check("docs/cookbook.md", 1) + check("docs/tutorials/torch.md", 1) > 0)
+wrong = check("docs/python.md", 12) + check("README.md", 1) + check("docs/cookbook.md", 1) + check("docs/tutorials/torch.md", 1)
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)  # what the tutorial writes goes with it
+    wrong += check("docs/tutorial_python.md", 9)
+    written = {path: os.path.getsize(path) for path in sorted(os.listdir("."))}
+    os.chdir(ROOT)
+assert set(written) == {"measured.html", "plan.html", "plan.svg"} and min(written.values()) > 1000, written
+sys.exit(wrong > 0)

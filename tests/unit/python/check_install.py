@@ -64,6 +64,9 @@ class Install(Case):
             target = pathlib.Path(folder, "target")
             say([*PIP, "install", "-q", "--no-index", "--no-deps", "--target", target, wheel])
             self.assertEqual(say([sys.executable, "-c", PROGRAM], PYTHONPATH=str(target)), str(target / "gantry/lib/libgantry.so"))
+            by_name = "import gantry; print(gantry.load('saxpy').schedule('dgx1-v100').makespan > 0, *gantry.Machine.known())"
+            known = sorted(p.stem for p in (ROOT / "graphs/machines").glob("*.json"))
+            self.assertEqual(say([sys.executable, "-c", by_name], PYTHONPATH=str(target)).split(), ["True", *known])
 
 
 main()

@@ -66,6 +66,148 @@ START_TEST(mistakes_in_code_are_told)
 }
 END_TEST
 
+/* Words for the compiler, smuggled in behind the name of the file, of which tests make "host". */
+#define WITH(words) "\", \"compile\": { " words " }, \"entry\": \"triple"
+
+START_TEST(words_for_the_compiler)
+{
+    char path[128];
+    make_folder();
+    snprintf(path, sizeof path, "%s/more", folder);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    write_file("more/elsewhere.h", "#define FACTOR 11\n#include <math.h>\n");
+    write_file("factor.h", "");
+    write_file("triple.c", triple_c);
+    expect_factor("triple.c" WITH("\"flags\": [\"-DFACTOR=9\"]"), 9);
+    expect_factor(
+        "triple.c" WITH("\"flags\": [\"-DFACTOR=7\", \"-O0\", \"-ffp-contract=fast\"], \"libraries\": [\"m\"]"), 7);
+    ck_assert_int_eq(cached(), 2); /* one file, compiled in two ways */
+    expect_factor("triple.c" WITH("\"flags\": [\"-DFACTOR=9\"]"), 9);
+    ck_assert_int_eq(cached(), 2);
+    write_file("factor.h", "#include \"elsewhere.h\"\n");
+    expect_factor("triple.c" WITH("\"include\": [\"more\"]"), 11);
+    expect_refused("triple.c" WITH("\"flags\": []"), GANTRY_E_GRAPH,
+                   "%s/triple.c does not compile: ", "elsewhere.h: No such file");
+    expect_refused("triple.c" WITH("\"include\": [\"more\"], \"libraries\": [\"there_is_no_such_library\"]"),
+                   GANTRY_E_GRAPH, "%s/triple.c does not compile: ", "-lthere_is_no_such_library");
+    expect_refused("triple.c" WITH("\"include\": [\"more\"], \"flags\": [\"-Werror\", \"-DFACTOR=3\"]"), GANTRY_E_GRAPH,
+                   "%s/triple.c does not compile: ", "\"FACTOR\" redefined");
+    remove_folder();
+}
+END_TEST
+
+/* Kernels in one file that are compiled in two ways are two objects. */
+START_TEST(one_file_in_two_ways)
+{
+    static const char text[] =
+        "{ \"gantry\": 1, \"buffers\": { \"x\": { \"dtype\": \"f32\", \"shape\": [8], \"init\": \"iota\" },"
+        "  \"y\": { \"dtype\": \"f32\", \"shape\": [8] }, \"z\": { \"dtype\": \"f32\", \"shape\": [8], \"output\": "
+        "true } },"
+        "  \"kernels\": { \"five\": { \"host\": \"triple.c\", \"entry\": \"triple\", \"compile\": { \"flags\": "
+        "[\"-DFACTOR=5\"] },"
+        "    \"args\": [{ \"name\": \"x\", \"access\": \"read\" }, { \"name\": \"y\", \"access\": \"write\" }] },"
+        "  \"two\": { \"host\": \"triple.c\", \"entry\": \"triple\", \"compile\": { \"flags\": [\"-DFACTOR=2\"] },"
+        "    \"args\": [{ \"name\": \"x\", \"access\": \"read\" }, { \"name\": \"y\", \"access\": \"write\" }] } },"
+        "  \"nodes\": [{ \"id\": \"a\", \"kernel\": \"five\", \"args\": { \"x\": \"x\", \"y\": \"y\" } },"
+        "    { \"id\": \"b\", \"kernel\": \"two\", \"args\": { \"x\": \"y\", \"y\": \"z\" } }] }";
+    gantry_load_options options = GANTRY_LOAD_OPTIONS_INIT;
+    gantry_graph *g = NULL, *again = NULL;
+    gantry_machine *machine = NULL;
+    gantry_schedule *s = NULL;
+    gantry_run *run = NULL;
+    const void *host = NULL;
+    char *normal = NULL, *twice = NULL;
+    size_t length = 0;
+    options.allow_code = 1;
+    make_folder();
+    write_file("factor.h", "");
+    write_file("triple.c", triple_c);
+    MUST(gantry_graph_parse(&g, text, sizeof text - 1, NULL, folder, &options, MUST_ERR));
+    MUST(gantry_machine_virtual(&machine, 1, MUST_ERR));
+    MUST(gantry_schedule_new(&s, g, machine, NULL, MUST_ERR));
+    MUST(try_new(&run, s, MUST_ERR));
+    MUST(run_once(run, MUST_ERR));
+    MUST(gantry_run_output(run, gantry_graph_find_buffer(g, "z"), &host, NULL, MUST_ERR));
+    ck_assert_float_eq(((const float *)host)[7], 70);
+    MUST(gantry_graph_json(g, &normal, &length, MUST_ERR)); /* the normal form has the words, and is one */
+    ck_assert_msg(strstr(normal, "\"compile\": { \"flags\": [\"-DFACTOR=5\"] }"), "%s", normal);
+    MUST(gantry_graph_parse(&again, normal, length, NULL, folder, &options, MUST_ERR));
+    MUST(gantry_graph_json(again, &twice, &length, MUST_ERR));
+    ck_assert_str_eq(twice, normal);
+    gantry_free(normal);
+    gantry_free(twice);
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_machine_free(machine);
+    gantry_graph_free(again);
+    gantry_graph_free(g);
+    remove_folder();
+}
+END_TEST
+
+static int times_heard;
+
+static void hear(void *user, const char *text, size_t length)
+{
+    ck_assert_uint_eq(strlen(text), length);
+    snprintf(user, 8000, "%s", text);
+    times_heard++;
+}
+
+/* The words of cc on its own, with the same flags. */
+static void say_by_itself(char *to, size_t size, const char *name)
+{
+    char command[600];
+    snprintf(command, sizeof command, "cc -std=gnu11 -O2 -fPIC -I%s/include -shared -o /dev/null %s/%s -lm 2>&1",
+             GANTRY_SOURCE_DIR, folder, name);
+    FILE *pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    to[fread(to, 1, size - 1, pipe)] = '\0';
+    pclose(pipe);
+}
+
+static gantry_status run_hearing(const char *name, char *heard, gantry_error *err)
+{
+    gantry_run *run = NULL;
+    gantry_schedule *s = schedule_of(name);
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    options.allow_code = 1;
+    options.compiler_output = hear;
+    options.user = heard;
+    times_heard = 0;
+    gantry_status status = gantry_run_new(&run, s, &options, err);
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    return status;
+}
+
+/* Byte for byte, with carets and lines beyond what an error has room for; warnings too, once. */
+START_TEST(compilers_are_heard)
+{
+    char alone[8000], heard[8000] = "";
+    gantry_error err = { 0 };
+    make_folder();
+    write_file("broken.c", "int a = one_thing_that_is_nowhere;\nint b = another_thing_that_is_nowhere;\n"
+                           "int c = a_third_thing_that_is_nowhere;\nint d = and_the_last_of_them_is_nowhere_either;\n");
+    ck_assert_int_eq(run_hearing("broken.c", heard, &err), GANTRY_E_GRAPH);
+    say_by_itself(alone, sizeof alone, "broken.c");
+    ck_assert_str_eq(heard, alone);
+    ck_assert_uint_gt(strlen(heard), 512);
+    ck_assert_msg(strstr(err.text, "/broken.c does not compile: the output of its compiler says why"), "%s", err.text);
+    write_file("lost.c", "#include \"nowhere.h\"\n");
+    ck_assert_int_eq(run_hearing("lost.c", heard, &err), GANTRY_E_GRAPH);
+    say_by_itself(alone, sizeof alone, "lost.c");
+    ck_assert_str_eq(heard, alone);
+    write_file("factor.h", "#define FACTOR 3\n#warning so it is\n");
+    write_file("triple.c", triple_c);
+    ck_assert_int_eq(run_hearing("triple.c", heard, &err), GANTRY_OK);
+    ck_assert_msg(times_heard == 1 && strstr(heard, "#warning so it is"), "%d: %s", times_heard, heard);
+    ck_assert_int_eq(run_hearing("triple.c", heard, &err), GANTRY_OK); /* from the cache */
+    ck_assert_int_eq(times_heard, 0);
+    remove_folder();
+}
+END_TEST
+
 START_TEST(code_needs_permission)
 {
     make_folder();
@@ -108,6 +250,9 @@ int main(void)
     tcase_add_test(all, c_files_are_compiled_once);
     tcase_add_test(all, shared_objects_are_loaded);
     tcase_add_test(all, mistakes_in_code_are_told);
+    tcase_add_test(all, compilers_are_heard);
+    tcase_add_test(all, words_for_the_compiler);
+    tcase_add_test(all, one_file_in_two_ways);
     tcase_add_test(all, code_needs_permission);
     tcase_add_test(all, a_cache_that_others_can_write_to_is_refused);
     suite_add_tcase(suite, all);

@@ -679,7 +679,7 @@ START_TEST(out_of_memory)
             long before = count_entries("/proc/self/fd");
             ck_assert_int_gt(before, 0);
             faults_after(k);
-            gantry_status status = gy_compile_c(&object, path, &err);
+            gantry_status status = gy_compile_c(&object, path, NULL, (gy_said){ 0 }, &err);
             hit = faults_off();
             ck_assert_msg(status == GANTRY_OK || (hit && status == GANTRY_E_NOMEM), "allocation %d: %s", k, err.text);
             ck_assert(!object.at == (status != GANTRY_OK));
@@ -746,7 +746,7 @@ START_TEST(names_are_no_options)
     for (int i = 0; i < 2; i++) {
         gy_object object = { 0 };
         write_file(names[i], triple_c);
-        MUST(gy_compile_c(&object, names[i], MUST_ERR));
+        MUST(gy_compile_c(&object, names[i], NULL, (gy_said){ 0 }, MUST_ERR));
         gy_free(object.at);
     }
     ck_assert_int_eq(chdir("/"), 0);

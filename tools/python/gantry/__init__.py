@@ -9,19 +9,23 @@
 """
 from ._arrays import Info, from_bf16, to_bf16
 from ._library import __version__
+from ._draw import Picture
 from ._structs import Access
 from .errors import (CanceledError, CapacityError, CheckError, DeviceError, Error, FileError, GantryWarning, GraphError, InvalidError,
                      JSONError, KernelError, LibraryError, MachineError, OutOfMemoryError, ScheduleError, TimeLimitError, UnsupportedError)
 from .graph import Buffer, Dynamic, Graph, Node, Region, Repeat, load, parse
-from ._kernels import In, InOut, Kernel, Launch, Max, Min, Out, Place, Prod, Sum, kernel
+from .importing import formats, import_graph
+from ._kernels import F32, F64, I32, I64, U32, U64, In, InOut, Kernel, Launch, Max, Min, Out, Place, Prod, Sum, kernel
+from ._launch import DeviceArray
 from .machine import Device, Machine
-from .run import Run, RunInfo, Start
-from .schedule import Schedule, Summary
+from .run import Rebalance, Run, RunInfo, Start
+from .schedule import Difference, Schedule, Summary
 
 __all__ = [
-    "Access", "Buffer", "CanceledError", "CapacityError", "CheckError", "Device", "DeviceError", "Dynamic", "Error", "FileError",
-    "GantryWarning", "Graph", "GraphError", "In", "InOut", "Info", "InvalidError", "JSONError", "Kernel", "KernelError", "Launch",
-    "LibraryError", "Machine", "MachineError", "Max", "Min", "Node", "Out", "OutOfMemoryError", "Place", "Prod", "Region", "Repeat",
-    "Run", "RunInfo", "Schedule", "ScheduleError", "Start", "Sum", "Summary", "TimeLimitError", "UnsupportedError", "__version__",
-    "from_bf16", "kernel", "load", "parse", "to_bf16",
+    "Access", "Buffer", "CanceledError", "CapacityError", "CheckError", "Device", "DeviceArray", "DeviceError", "Difference",
+    "Dynamic", "Error", "F32", "F64", "FileError", "GantryWarning", "Graph", "GraphError", "I32", "I64", "In", "InOut", "Info",
+    "InvalidError", "JSONError", "Kernel", "KernelError", "Launch", "LibraryError", "Machine", "MachineError", "Max", "Min", "Node",
+    "Out", "OutOfMemoryError", "Picture", "Place", "Prod", "Rebalance", "Region", "Repeat", "Run", "RunInfo", "Schedule",
+    "ScheduleError", "Start", "Sum", "Summary", "TimeLimitError", "U32", "U64", "UnsupportedError", "formats", "from_bf16",
+    "import_graph", "kernel", "load", "parse", "to_bf16", "__version__",
 ]

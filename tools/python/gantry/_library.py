@@ -11,8 +11,8 @@ from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t,
 from types import FrameType, SimpleNamespace
 from typing import Any, Callable, Iterable, Iterator, Self
 
-from ._structs import (Buffer, BufferInfo, DeviceInfo, ErrorRecord, Kernel, LoadOptions, Node, Region, RunInfo, RunOptions, ScheduleOptions,
-                       ScheduleSummary)
+from ._structs import (Buffer, BufferInfo, CalibrateOptions, CudaCode, DeviceInfo, DrawingOptions, ErrorRecord, ImportOptions, Kernel,
+                       LoadOptions, Node, Rebalance, Region, RunInfo, RunOptions, ScheduleOptions, ScheduleSummary)
 from .errors import InvalidError, LibraryError, error_of
 
 __version__ = "0.1.0"
@@ -64,6 +64,7 @@ PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gantry_buffer_init_npy": (None, [_graph, Buffer, c_char_p]),
     "gantry_graph_kernel": (Node, [_graph, c_char_p, c_char_p]),
     "gantry_graph_add_kernel": (None, [_graph, POINTER(Kernel)]),
+    "gantry_graph_add_cuda_kernel": (None, [_graph, POINTER(Kernel), POINTER(CudaCode)]),
     "gantry_graph_map": (Node, [_graph, c_char_p, c_char_p]),
     "gantry_graph_reduce": (Node, [_graph, c_char_p, c_char_p]),
     "gantry_graph_copy": (Node, [_graph, c_char_p, Region, Region]),
@@ -100,6 +101,10 @@ PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gantry_machine_parse": (c_int, [_out, c_char_p, c_size_t, c_char_p, _err]),
     "gantry_machine_select": (c_int, [_out, _machine, c_char_p, _err]),
     "gantry_machine_json": (c_int, [_machine, _text, _size, _err]),
+    "gantry_machine_save": (c_int, [_machine, c_char_p, _err]),
+    "gantry_machine_calibrate": (c_int, [_out, _machine, POINTER(CalibrateOptions), _err]),
+    "gantry_machine_keep": (c_int, [_machine, _machine, _err]),
+    "gantry_machine_has_calibration": (c_int, [_machine]),
     "gantry_machine_free": (None, [_machine]),
     "gantry_machine_name": (c_char_p, [_machine]),
     "gantry_machine_device_count": (c_size_t, [_machine]),
@@ -118,6 +123,10 @@ PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gantry_schedule_phase_count": (c_size_t, [_schedule]),
     "gantry_schedule_export": (c_int, [_schedule, c_int, _text, _size, _err]),
     "gantry_schedule_explain": (c_int, [_schedule, Node, _text, _size, _err]),
+    "gantry_graph_draw": (c_int, [_graph, POINTER(DrawingOptions), _text, _size, _err]),
+    "gantry_schedule_page": (c_int, [_schedule, c_size_t, c_char_p, c_size_t, _text, _size, _err]),
+    "gantry_schedule_diff": (c_int, [_schedule, _schedule, c_int, _text, _size, _err]),
+    "gantry_schedule_phase": (c_void_p, [_schedule, c_size_t, c_void_p]),
     "gantry_run_new": (c_int, [_out, _schedule, POINTER(RunOptions), _err]),
     "gantry_run_free": (None, [_run]),
     "gantry_run_cancel": (None, [_run]),
@@ -130,6 +139,15 @@ PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gantry_run_output": (c_int, [_run, Buffer, POINTER(c_void_p), POINTER(c_uint64), _err]),
     "gantry_run_get_info": (c_int, [_run, POINTER(RunInfo), _err]),
     "gantry_run_trace": (c_int, [_run, _text, _size, _err]),
+    "gantry_run_repeat": (c_int, [_run, c_uint64, _err]),
+    "gantry_run_rebalance": (c_int, [_out, _run, c_int64, POINTER(ScheduleOptions), POINTER(Rebalance), _err]),
+    "gantry_run_take_over": (c_int, [_run, _run, _err]),
+    "gantry_run_sample": (c_int, [_run, _err]),
+    "gantry_run_calibrated": (c_int, [_out, _run, _err]),
+    "gantry_run_keep": (c_int, [_run, _machine, _err]),
+    "gantry_import_format": (c_char_p, [c_size_t]),
+    "gantry_import_summary": (c_char_p, [c_size_t]),
+    "gantry_graph_import": (c_int, [_out, _out, c_char_p, c_char_p, POINTER(ImportOptions), _err]),
     "gantry_backend_name": (c_char_p, [c_size_t]),
     "gantry_backend_usable": (c_int, [c_size_t]),
     "gantry_policy_name": (c_char_p, [c_size_t]),

@@ -170,11 +170,40 @@ class ScheduleSummary(Sized):
     ]
 
 
+CompilerOutput = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
+ProgressFunction = CFUNCTYPE(None, c_void_p, c_char_p, c_size_t, c_size_t)
+
+
+class DrawingOptions(Sized):
+    _fields_ = [
+        ("max_nodes", c_int32), ("distance", c_int32), ("near", c_char_p), ("clusters", c_int32), ("reserved", c_int32),
+        ("schedule", c_void_p),
+    ]
+
+
+class ImportOptions(Sized):
+    _fields_ = [
+        ("devices", c_int32), ("reserved", c_int32), ("time_unit_us", c_double), ("bandwidth_gbs", c_double), ("node_time", c_char_p),
+        ("edge_cost", c_char_p),
+    ]
+
+
+class CalibrateOptions(Sized):
+    _fields_ = [("seconds", c_double), ("patience", c_double), ("progress", ProgressFunction), ("user", c_void_p)]
+
+
+class Rebalance(Sized):
+    _fields_ = [
+        ("now_us", c_double), ("then_us", c_double), ("hand_over_us", c_double), ("moved_bytes", c_uint64), ("handed_bytes", c_uint64),
+        ("pays", c_int32), ("reserved", c_int32),
+    ]
+
+
 class RunOptions(Sized):
     _fields_ = [
         ("backend", c_char_p), ("check", c_int32), ("allow_code", c_int32), ("seed", c_uint64), ("deadline_us", c_double),
         ("record_trace", c_int32), ("apart", c_int32), ("progress", c_void_p), ("user", c_void_p),
-        ("timeout_us", c_double), ("network", c_void_p),
+        ("timeout_us", c_double), ("network", c_void_p), ("compiler_output", CompilerOutput),
     ]
 
 
@@ -230,13 +259,22 @@ class Kernel(Sized):
     ]
 
 
+class CudaCode(Sized):
+    _fields_ = [
+        ("image", c_void_p), ("bytes", c_size_t), ("entry", c_char_p), ("function", c_void_p), ("user", c_void_p), ("grid", c_char_p * 3),
+        ("block", c_char_p * 3), ("shared_bytes", c_int64), ("types", POINTER(c_int)), ("defaults", POINTER(c_char_p)),
+        ("source", c_char_p), ("launch", KernelFunction),
+    ]
+
+
 # The names of the structs in C, for the test of their layout.
 STRUCTS: dict[str, type[Structure]] = {
     "gantry_error": ErrorRecord, "gantry_buffer": Buffer, "gantry_node": Node, "gantry_region": Region,
     "gantry_load_options": LoadOptions, "gantry_buffer_info": BufferInfo, "gantry_device_info": DeviceInfo,
     "gantry_schedule_options": ScheduleOptions, "gantry_schedule_summary": ScheduleSummary, "gantry_run_options": RunOptions,
     "gantry_run_info": RunInfo, "gantry_axis": Axis, "gantry_arg": Arg, "gantry_launch": Launch, "gantry_kernel_arg": KernelArg,
-    "gantry_kernel": Kernel,
+    "gantry_kernel": Kernel, "gantry_cuda_code": CudaCode, "gantry_drawing_options": DrawingOptions,
+    "gantry_import_options": ImportOptions, "gantry_calibrate_options": CalibrateOptions, "gantry_rebalance": Rebalance,
 }
 # Each enum with what its constants begin with in C.
 ENUMS: list[tuple[str, type[enum.IntEnum] | type[enum.IntFlag]]] = [

@@ -10,13 +10,13 @@ import warnings
 from ctypes import byref, c_int64
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence, Union
 
-from . import _draw
+from . import _data, _draw
 from . import _structs as c
 from ._arrays import DTYPES, Info, dtype_of
 from ._library import Owned, caller, did_you_mean, encoded, lib, made, must, strings, text_from, word
 from ._structs import Access, BufferClass, Collective, RegionKind
 from .errors import GantryWarning, InvalidError, OutOfMemoryError, error_of, listed
-from ._kernels import Kernel
+from ._kernels import Kernel, kernel
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -136,7 +136,7 @@ class Buffer:
 
     def external(self, memory: str) -> Buffer:
         """The program keeps it in the memory of a device, named by the memory's or the device's id."""
-        self.graph._externals.add(self.name)
+        self.graph._externals[self.name] = memory
         return self._set(lib.gantry_buffer_external, encoded(memory))
 
     def tolerance(self, rtol: float, atol: float = 0.0) -> Buffer:
@@ -332,7 +332,7 @@ class Graph(Owned):
         self._infos: dict[str, Info] | None = None
         self._run: Run | None = None
         self._checking, self._warned = threading.Lock(), False
-        self._externals: set[str] = set()
+        self._externals: dict[str, str] = {}  # the memory, by the name of the buffer
         self._loaded = False
 
     # ---- building ----
@@ -366,14 +366,14 @@ class Graph(Owned):
     def kernel(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """As `gantry.kernel`: @g.kernel makes a kernel of a function, and the graph knows it by its name."""
         if function is None:
-            return lambda wrapped: self._know(Kernel(wrapped, **options))
-        return self._know(Kernel(function))
+            return lambda wrapped: self._know(kernel(**options)(wrapped))
+        return self._know(kernel(function))
 
     def _know(self, kernel: Kernel) -> Kernel:
         known = self._kernels.get(kernel.name)
         if known is None:
             self._kernels[kernel.name] = kernel
-            lib.gantry_graph_add_kernel(self._building(), byref(kernel.manifest))
+            kernel.add_to(self._building())
         elif known is not kernel:
             raise InvalidError(f'graph "{self.name}" has another kernel "{kernel.name}" already; give one of them a name of its own: '
                                f'@gantry.kernel(name="...")')
@@ -480,9 +480,15 @@ class Graph(Owned):
     def is_external(self, name: str) -> bool:
         """True if the program keeps the buffer in the memory of a device."""
         if self._loaded:
-            self._externals = {name for name, form in json.loads(self.json())["buffers"].items() if "external" in form}
+            self._externals = {n: form["external"] for n, form in json.loads(self.json())["buffers"].items() if "external" in form}
             self._loaded = False
         return name in self._externals
+
+    def external_memory(self, name: str) -> str:
+        """The memory, or the device, that an external buffer is in."""
+        if not self.is_external(name):
+            raise InvalidError(f'buffer "{name}" of graph "{self.name}" is in memory of the host; make it external, .external("gpu0")')
+        return self._externals[name]
 
     @property
     def nodes(self) -> list[str]:
@@ -505,6 +511,24 @@ class Graph(Owned):
         """For Graphviz."""
         self.check()
         return text_from(lib.gantry_graph_export, self.handle, c.Format.DOT)
+
+    def drawing(self, *, near: Node | str | None = None, distance: int = 1, max_nodes: int = 0, clusters: str = "loops",
+                schedule: Schedule | None = None) -> str:
+        """For Graphviz: what is `near` a node, or all of it; families of more than `max_nodes` nodes (0: 100) as one box; frames around
+        "loops", "families", or, of a schedule, "devices"."""
+        self.check()
+        kinds = ("loops", "devices", "families")
+        if clusters not in kinds:
+            raise InvalidError(f"{clusters!r} is nothing that frames are drawn around; there are {listed(kinds)}")
+        options = c.DrawingOptions(max_nodes=max_nodes, distance=distance, clusters=kinds.index(clusters),
+                                   near=encoded(near.id if isinstance(near, Node) else near),
+                                   schedule=schedule.handle if schedule is not None else None)
+        return text_from(lib.gantry_graph_draw, self.handle, byref(options))
+
+    def plot(self, *, near: Node | str | None = None, distance: int = 1, max_nodes: int = 0, clusters: str = "loops") -> _draw.Picture:
+        """A picture of the graph for notebooks and files, by Graphviz's program `dot` where that is there, else as its text."""
+        return _draw.graph_picture(f'the graph "{self.name}"', self.drawing(near=near, distance=distance, max_nodes=max_nodes,
+                                                                           clusters=clusters))
 
     # ---- scheduling and running ----
 
@@ -559,11 +583,11 @@ def _loaded(handle: int) -> Graph:
 def load(path: FilePath, params: Mapping[str, Any] | None = None, *, inputs: Mapping[str, FilePath] | None = None,
          allow_code: bool = False, devices: int | Machine = 0, max_nodes: int = 0, fuse: bool = True,
          train: bool = False) -> Graph:
-    """Reads a graph file. `params` override those of the file; sizes of params that the file leaves open come from `inputs`, .npy files by
+    """Reads a graph file, or one that comes with Gantry by its name, such as "saxpy". `params` override those of the file; sizes of params that the file leaves open come from `inputs`, .npy files by
     buffer; `devices` is the number that expressions call so; `allow_code`: kernels that name code to compile or load are accepted;
     `train`: the model gets the backward pass and the optimiser that its key "train" asks for."""
     options = _load_options(params, inputs, allow_code, devices, max_nodes, fuse, train)
-    return _loaded(made(lib.gantry_graph_load, encoded(path), byref(options)))
+    return _loaded(made(lib.gantry_graph_load, encoded(_data.find("graphs", path)), byref(options)))
 
 
 def parse(graph: str | Mapping[str, Any], params: Mapping[str, Any] | None = None, *, name: str | None = None,

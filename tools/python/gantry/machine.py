@@ -6,10 +6,11 @@ import ctypes
 import os
 import warnings
 from ctypes import byref, c_void_p
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
+from . import _data
 from ._library import Owned, caller, encoded, lib, made, must, text_from, word
-from ._structs import DeviceInfo
+from ._structs import CalibrateOptions, DeviceInfo, ProgressFunction
 from .errors import GantryWarning, InvalidError
 
 
@@ -58,13 +59,50 @@ class Machine(Owned):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Machine:
-        return cls(made(lib.gantry_machine_load, encoded(path)))
+        """From a file, or one that comes with Gantry by its name, such as "dgx1-v100" (`Machine.known()`)."""
+        return cls(made(lib.gantry_machine_load, encoded(_data.find("machines", path))))
+
+    @staticmethod
+    def known() -> list[str]:
+        """The names of machines that come with Gantry."""
+        return _data.names("machines")
 
     @classmethod
     def parse(cls, text: str, name: str | None = None) -> Machine:
         """From JSON; `name` stands in messages."""
         data = text.encode()
         return cls(made(lib.gantry_machine_parse, data, len(data), encoded(name)))
+
+    def calibrate(self, seconds: float = 0.0, patience: float = 0.0, *, keep: bool = False,
+                  progress: Callable[[str, int, int], None] | None = None) -> Machine:
+        """The same machine with what is measured on its GPUs now: copies, launches, kernels, collectives. It must be this computer, whose
+        GPUs nothing else should use meanwhile. `seconds` for all of it, about (0: 45); a device that hangs for `patience` seconds (0: 10)
+        is an error. `progress` is told what is measured, how many steps are done, and of how many. `keep`: `detect` knows it from now on."""
+        raised: list[BaseException] = []
+
+        def tell(_: object, what: bytes, done: int, of: int) -> None:
+            try:
+                if progress is not None and not raised:
+                    progress(word(what), done, of)
+            except BaseException as error:  # noqa: BLE001 - C has no exceptions
+                raised.append(error)
+
+        options = CalibrateOptions(seconds=seconds, patience=patience, progress=ProgressFunction(tell))
+        measured = Machine(made(lib.gantry_machine_calibrate, self.handle, byref(options)))
+        if raised:
+            raise raised[0]
+        if keep:
+            with Machine(made(lib.gantry_machine_detect, None)) as here:
+                must(lib.gantry_machine_keep, measured.handle, here.handle)
+        return measured
+
+    @property
+    def calibrated(self) -> bool:
+        """True if it has figures that were measured, and says so."""
+        return bool(lib.gantry_machine_has_calibration(self.handle))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        must(lib.gantry_machine_save, self.handle, encoded(path))
 
     def select(self, devices: str | int) -> Machine:
         """A machine with some of the devices: 4 is the first four, "id:0,2" or "id:gpu0,gpu2" those by index or id."""
@@ -104,7 +142,8 @@ def machine_for(machine: Machine | str | os.PathLike[str] | int | None) -> Machi
     if machine is None:
         return Machine.detect()
     if isinstance(machine, bool) or not isinstance(machine, (int, str, os.PathLike)):
-        raise InvalidError(f"machine is {machine!r}; give a gantry.Machine, the path of a machine file, a number of devices, or None")
+        raise InvalidError(f"machine is {machine!r}; give a gantry.Machine, the name or path of a machine file, a number of devices, or "
+                           "None")
     if isinstance(machine, int):
         return Machine.detect().select(machine) if usable("cuda") else Machine.virtual(machine)
     return Machine.load(machine)

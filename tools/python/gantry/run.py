@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import dataclasses
+import json
+import sys
 import threading
 import weakref
 from collections import deque
 from contextlib import contextmanager
 from ctypes import byref, c_uint64, c_void_p
-from typing import TYPE_CHECKING, Any, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping
 
+from . import _dlpack
 from . import _structs as c
 from . import _kernels as kernels
-from ._arrays import Info, address_of, as_input, as_target, device_pointer, need_numpy, view_of
+from ._arrays import Info, address_of, as_input, as_target, device_pointer, need_numpy, np, view_of
+from ._launch import DeviceArray
 from ._library import Owned, encoded, lib, made, must, text_from, word
 from ._structs import Status
 from .errors import Error, InvalidError, KernelError, error_of
 from .graph import Node
+from .machine import Machine
+from ._draw import Picture, page_picture
 
 if TYPE_CHECKING:
     from .schedule import Schedule
@@ -45,6 +52,33 @@ class RunInfo:
     formulas_why: str | None  # why others are not
 
 
+@dataclasses.dataclass(frozen=True)
+class Rebalance:
+    """What cutting anew would bring; gantry/run.h says what each means."""
+
+    now_us: float
+    then_us: float
+    hand_over_us: float
+    moved_bytes: int
+    handed_bytes: int
+
+
+def _figures(trace: dict[str, Any]) -> dict[str, Any]:
+    """Times by device and kind of a Chrome trace of the library, whose lanes are called "dev0 compute 0"."""
+    events = trace["traceEvents"]
+    sides = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
+    lanes = {(e["pid"], e["tid"]): e["args"]["name"].rsplit(" ", 2)[0] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+    found: dict[str, Any] = {side: {} for side in sides.values()}
+    for e in events:
+        if e["ph"] != "X" or (e["pid"], e["tid"]) not in lanes:
+            continue
+        kinds = found[sides[e["pid"]]].setdefault(lanes[e["pid"], e["tid"]], {})
+        figures = kinds.setdefault(e["cat"], {"us": 0.0, "count": 0})
+        figures["us"] += e["dur"]
+        figures["count"] += 1
+    return found
+
+
 class Start:
     """A start that was made, and its outputs once it has ended."""
 
@@ -70,13 +104,38 @@ class Start:
         return self._outputs
 
 
+def _is_on_gpu(value: Any) -> bool:
+    return not isinstance(value, np.ndarray) and (hasattr(value, "__cuda_array_interface__") or _dlpack.device_type(value) in _dlpack.ON_GPU)
+
+
+def _on_gpu(info: Info, role: str, value: Any, stream: int | None) -> Any:
+    """What says where the memory is: the array itself, or its DLPack, which has to be ready in the order of a stream."""
+    if hasattr(value, "__cuda_array_interface__"):
+        return value
+    if stream is None:
+        raise InvalidError(f'{role} "{info.name}" is an array on a GPU that DLPack hands over in the order of a stream; say which, '
+                           "start(stream=...), and call result()")
+    there = _dlpack.Array(value, stream)
+    if not there.packed:
+        raise InvalidError(f'{role} "{info.name}" was given an array on a GPU that is not contiguous in C order; make it contiguous')
+    return DeviceArray(there.pointer, there.shape, there.dtype, owner=there)
+
+
+def _heard(tell: Callable[[str], object] | None) -> Callable[[Any, int, int], None]:
+    """What C calls with the words of a compiler: they go to standard error unless somebody else hears them."""
+    def hear(_: Any, text: int, length: int) -> None:
+        (tell or sys.stderr.write)(ctypes.string_at(text, length).decode(errors="replace"))
+    return hear
+
+
 class Run(Owned):
-    """Made by `Schedule.run`. Used by one thread at a time; several runs of one schedule can be under way at once."""
+    """Made by `Schedule.run`. `compiler_output` is told what compilers of code of users say, else standard error is. Used by one thread at a time; several runs of one schedule can be under way at once."""
 
     _free = lib.gantry_run_free
 
     def __init__(self, schedule: Schedule, *, backend: str | None = None, check: bool = False, allow_code: bool = False, seed: int = 0,
-                 deadline_us: float = 0.0, record_trace: bool = False, apart: bool = False, timeout_us: float = 0.0) -> None:
+                 deadline_us: float = 0.0, record_trace: bool = False, apart: bool = False, timeout_us: float = 0.0,
+                 compiler_output: Callable[[str], object] | None = None) -> None:
         need_numpy()
         self.schedule = schedule  # has the graph, which has the kernels of Python that C borrows
         self._number = kernels.new_run_number()
@@ -85,6 +144,8 @@ class Run(Owned):
         self._record_ref, self._ticket_ref, self._at_ref, self._count_ref = map(byref, (self._record, self._ticket, self._at, self._count))
         self._infos = schedule.graph.seal()
         self._bound: dict[str, Any] = {}  # what C reads at the next start
+        self._places: dict[str, int] = {}  # addresses of what is bound, and of targets
+        self._target_places: dict[str, int] = {}
         self._targets: dict[str, Any] = {}  # what it writes to then; replaced, never changed
         self._retired: deque[tuple[int, Any]] = deque()  # what was bound before, until the start of this ticket has ended
         self._started = 0  # the last ticket that is known here
@@ -92,7 +153,8 @@ class Run(Owned):
         self._pending: deque[Start] = deque()
         self._in_flight = max(schedule.summary.in_flight, 1)
         options = c.RunOptions(backend=encoded(backend), check=check, allow_code=allow_code, seed=seed, deadline_us=deadline_us,
-                               record_trace=record_trace, apart=apart, timeout_us=timeout_us)
+                               record_trace=record_trace, apart=apart, timeout_us=timeout_us,
+                               compiler_output=c.CompilerOutput(_heard(compiler_output)))
         kernels.opening.run = self._number
         try:
             self._handle = made(lib.gantry_run_new, schedule.handle, byref(options))
@@ -153,29 +215,32 @@ class Run(Owned):
             raise InvalidError(f'{role} "{info.name}" was given an array on a GPU, but is in memory of the host; copy it to the host, or '
                                'make the buffer external, .external("gpu0")')
 
-    def _bind_input(self, name: str, value: Any) -> int | None:
-        """Binds an input; the stream that has to be waited for, where it comes from a GPU."""
+    def _bind_input(self, name: str, value: Any, stream: int | None) -> int | None:
+        """Binds an input for a start on `stream`; the stream that has to be waited for, where the array says so."""
         info = self.schedule.graph.info(name, "input")
-        stream, held = None, value
-        if hasattr(value, "__cuda_array_interface__"):
+        ready, held, gpu = None, value, _is_on_gpu(value)
+        if gpu:
             self._need_external(info, "input")
-            address, stream = device_pointer(info, "input", value)
-            self._finish_all()  # a start under way reads the array that is bound now
+            held = _on_gpu(info, "input", value, stream)
+            address, ready = device_pointer(info, "input", held)
         else:
             held = as_input(info, value)
             address = address_of(held)
-        self._must(lib.gantry_run_bind(self.handle, info.buffer, address, info.nbytes, self._record_ref))
+        if not gpu or self._places.get(name) != address:
+            if gpu:
+                self._finish_all()  # a start under way reads the array that is bound now
+            self._must(lib.gantry_run_bind(self.handle, info.buffer, address, info.nbytes, self._record_ref))
         self._retire(self._bound.get(name))
-        self._bound[name] = held
-        return stream
+        self._bound[name], self._places[name] = held, address
+        return ready
 
     def _bind_inputs(self, inputs: Mapping[str, Any], stream: int | None) -> int | None:
         """Binds what is not bound already; the stream that the start has to go on."""
         bound = self._bound
         for name, value in inputs.items():
-            if bound.get(name, _UNBOUND) is value and not hasattr(value, "__cuda_array_interface__"):
-                continue
-            before = self._bind_input(name, value)
+            if bound.get(name, _UNBOUND) is value and type(value) is np.ndarray:
+                continue  # others may have moved
+            before = self._bind_input(name, value, stream)
             if before is not None and stream is not None and before != stream:
                 raise InvalidError(f'input "{name}" is ready on stream {before}, but the start is to go on stream {stream}; use one '
                                    "stream, or synchronise and give an array without one")
@@ -184,15 +249,17 @@ class Run(Owned):
 
     def _bind_target(self, name: str, value: Any) -> None:
         info = self.schedule.graph.info(name, "output")
-        if hasattr(value, "__cuda_array_interface__"):
+        if _is_on_gpu(value):
             self._need_external(info, "output")
-            address, _ = device_pointer(info, "output", value)
-            self._finish_all()
+            address, _ = device_pointer(info, "output", _on_gpu(info, "output", value, 0))
+            if self._target_places.get(name) != address:
+                self._finish_all()
         else:
             address = address_of(as_target(info, value))
-        self._must(lib.gantry_run_bind_output(self.handle, info.buffer, address, info.nbytes, self._record_ref))
+        if self._target_places.get(name) != address:
+            self._must(lib.gantry_run_bind_output(self.handle, info.buffer, address, info.nbytes, self._record_ref))
         self._retire(self._targets.get(name))
-        self._targets = {**self._targets, name: value}
+        self._targets, self._target_places[name] = {**self._targets, name: value}, address
 
     def bind(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> Run:
         """Inputs, states and constants begin with these arrays: contiguous arrays of the right element type where they are, which must not
@@ -296,6 +363,14 @@ class Run(Owned):
         finally:
             self._lock.release()
 
+    def repeat(self, starts: int) -> dict[str, Any]:
+        """So many starts, one after the other with nothing bound anew, and the outputs of the last. Devices that carry starts out by
+        themselves go from one to the next without the host."""
+        with self._alone() as handle:
+            self._finish_all()
+            self._must(lib.gantry_run_repeat(handle, starts, self._record_ref))
+            return {info.name: self._output(info, self._targets) for info in self._fetched}
+
     # ---- stopping ----
 
     def cancel(self) -> None:
@@ -311,6 +386,54 @@ class Run(Owned):
         must(lib.gantry_run_get_info, self.handle, byref(figures))
         return RunInfo(word(figures.backend), word(figures.replay), figures.predicted_us, figures.last_us, figures.starts,
                        figures.iterations, figures.formulas_compiled, word(figures.formulas_why) or None)
+
+    def report(self) -> dict[str, Any]:
+        """The last start in figures: `info`, and what devices did, "measured" and "predicted", in us: `devices[id][kind]` with kind
+        "launch", "host", "copy", "fill" or "collective", and how many of each. Times of lanes that overlap are added up. Needs
+        `record_trace=True`."""
+        return {**dataclasses.asdict(self.info), **_figures(json.loads(self.trace()))}
+
+    def plot(self, phase: int = 0, height: int = 700) -> Picture:
+        """The page that can be looked through (docs/viewer.md) with what was measured in the last start below what was predicted; needs
+        `record_trace=True`. `phase`: which, of a schedule in phases."""
+        trace = self.trace().encode()
+        page = text_from(lib.gantry_schedule_page, self.schedule.handle, phase, trace, len(trace))
+        return page_picture(f'the run of "{self.schedule.graph.name}"', page, height)
+
+    # ---- what was measured ----
+
+    def rebalance(self, starts_left: int, **options: Any) -> tuple[Rebalance, Schedule | None]:
+        """Cuts automatic splits anew by the times of the last start (`record_trace=True`). The figures, and the new schedule, or None where
+        it would not pay for so many starts. Options: those of `Graph.schedule`. To go on: `new = plan.run(); new.take_over(run)`."""
+        from .schedule import Schedule, options_of
+        found, figures = c_void_p(), c.Rebalance()
+        with self._alone() as handle:
+            self._finish_all()
+            must(lib.gantry_run_rebalance, byref(found), handle, starts_left, byref(options_of(**options)), byref(figures))
+        new = Schedule._of(self.schedule.graph, found.value) if found.value else None
+        return Rebalance(figures.now_us, figures.then_us, figures.hand_over_us, figures.moved_bytes, figures.handed_bytes), new
+
+    def take_over(self, other: Run) -> Run:
+        """Before its first start: takes over bindings, scalars and states of another run of the same graph, which is closed then."""
+        with self._alone() as handle, other._alone():
+            other._finish_all()
+            self._must(lib.gantry_run_take_over(handle, other.handle, self._record_ref))
+            self._bound, self._targets = dict(other._bound), dict(other._targets)
+            self._places, self._target_places = dict(other._places), dict(other._target_places)
+        other.close()
+        return self
+
+    def sample(self) -> Run:
+        """Keeps the times of the last start for `calibrated`; needs `record_trace=True`."""
+        with self._alone() as handle:
+            self._finish_all()
+            self._must(lib.gantry_run_sample(handle, self._record_ref))
+        return self
+
+    def calibrated(self) -> Machine:
+        """The schedule's machine with the times that kernels and copies took in the starts that were sampled."""
+        with self._alone() as handle:
+            return Machine(made(lib.gantry_run_calibrated, handle))
 
     def trace(self) -> str:
         """The last start as a Chrome trace, next to the prediction; needs `record_trace=True`."""

@@ -8,6 +8,7 @@ from ctypes import byref, c_void_p
 from typing import TYPE_CHECKING, Any
 
 from . import _draw
+from ._draw import Picture
 from . import _structs as c
 from ._library import Owned, encoded, lib, made, must, text_from, word
 from .graph import FilePath, Graph, Node
@@ -49,6 +50,39 @@ def _machine_of(graph: Graph, machine: Machine | FilePath | int | None) -> Machi
     return machine_for(machine)
 
 
+def options_of(policy: str | None = None, effort: int = -1, optimal: bool = False, seed: int = 0, objective: str | None = None,
+               max_memory: str | None = None, replay: str | None = None, balance: str | None = None, spill: str | None = None,
+               in_flight: int = 0, unroll: int = 0) -> c.ScheduleOptions:
+    return c.ScheduleOptions(
+        policy=encoded(policy), effort=effort, optimal=optimal, seed=seed, objective=encoded(objective), max_memory=encoded(max_memory),
+        replay=encoded(replay), balance=encoded(balance), spill=encoded(spill), in_flight=in_flight, unroll=unroll)
+
+
+class Difference:
+    """Two schedules held against each other, op by op. Notebooks show the page of both."""
+
+    def __init__(self, first: Schedule, second: Schedule) -> None:
+        self._handles, self._pair = (first.handle, second.handle), (first, second)
+        self.text = self._form(c.Format.TEXT)
+
+    def _form(self, form: c.Format) -> str:
+        return text_from(lib.gantry_schedule_diff, *self._handles, form)
+
+    def report(self) -> dict[str, Any]:
+        """The keys of `gantry diff --json`."""
+        report: dict[str, Any] = json.loads(self._form(c.Format.REPORT))
+        return report
+
+    def plot(self, height: int = 700) -> Picture:
+        return _draw.page_picture("the difference of two schedules", self._form(c.Format.HTML), height)
+
+    def _repr_html_(self) -> str:
+        return self.plot()._repr_html_()
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class Schedule(Owned):
     """Made by `Graph.schedule`. Never changed once made; may be used by several threads, and run several times at once."""
 
@@ -60,9 +94,7 @@ class Schedule(Owned):
                  unroll: int = 0) -> None:
         graph.seal()
         self.graph = graph  # has the kernels of Python that C borrows
-        options = c.ScheduleOptions(
-            policy=encoded(policy), effort=effort, optimal=optimal, seed=seed, objective=encoded(objective), max_memory=encoded(max_memory),
-            replay=encoded(replay), balance=encoded(balance), spill=encoded(spill), in_flight=in_flight, unroll=unroll)
+        options = options_of(policy, effort, optimal, seed, objective, max_memory, replay, balance, spill, in_flight, unroll)
         where = machine if isinstance(machine, Machine) else _machine_of(graph, machine)
         try:
             self._handle = made(lib.gantry_schedule_new, graph.handle, where.handle, byref(options))
@@ -74,10 +106,15 @@ class Schedule(Owned):
     def load(cls, path: FilePath, graph: Graph) -> Schedule:
         """A schedule from a file, for its graph. It is proved right for it first."""
         graph.seal()
-        self = cls.__new__(cls)
-        self.graph = graph
-        self._handle = made(lib.gantry_schedule_load, encoded(path))
+        self = cls._of(graph, made(lib.gantry_schedule_load, encoded(path)))
         must(lib.gantry_schedule_attach, self._handle, graph.handle)
+        return self
+
+    @classmethod
+    def _of(cls, graph: Graph, handle: int) -> Schedule:
+        """What the library has made."""
+        self = cls.__new__(cls)
+        self.graph, self._handle = graph, handle
         return self
 
     # ---- figures ----
@@ -118,7 +155,29 @@ class Schedule(Owned):
         """Index of the device that runs the node, or -1."""
         return int(lib.gantry_schedule_device_of(self.handle, self._node(node).node))
 
+    def diff(self, other: Schedule) -> Difference:
+        """What differs between this schedule and another, which may be of another graph."""
+        return Difference(self, other)
+
     # ---- pictures and files ----
+
+    def plot(self, what: str | None = None, *, near: Node | str | None = None, distance: int = 1, max_nodes: int = 0,
+             clusters: str = "devices", height: int = 700) -> Picture:
+        """A picture for notebooks and files. None: the timeline, and the graph below it; "timeline" or "graph": one of them; "page": the page
+        that can be looked through (docs/viewer.md), so many pixels high. Of graphs: `near` a node, so many dependencies away; families of
+        more than `max_nodes` nodes (0: 100) as one box; frames around "devices", "families" or "loops"."""
+        if what not in (None, "timeline", "graph", "page"):
+            raise InvalidError(f'{what!r} is no picture of a schedule; there are {_draw.listed(["timeline", "graph", "page"])}')
+        title = f'the schedule of "{self.graph.name}"'
+        if what == "page":
+            return _draw.page_picture(title, self.timeline("html"), height)
+        timeline = None if what == "graph" else _draw.timeline_picture(title, self.timeline("svg"), self.timeline("chrome"))
+        if what == "timeline" and timeline:
+            return timeline
+        graph = _draw.graph_picture(title, self.graph.drawing(near=near, distance=distance, max_nodes=max_nodes, clusters=clusters,
+                                                              schedule=self))
+        return graph if timeline is None else _draw.both_pictures(title, timeline, graph, self.timeline("html"))
+
 
     def text(self) -> str:
         """A summary for people."""

@@ -4,6 +4,7 @@
 #define GY_CUDA_NVIDIA_NVRTC_API_H
 
 #include "backends/cuda/nvidia/library.h"
+#include "run/said.h"
 
 /* The functions of nvrtc.h that are used: results are 0 or a code, programs are opaque. */
 #define GY_NVRTC_FUNCTIONS(X)                                                                                          \
@@ -26,6 +27,7 @@ struct _nvrtcProgram;
 typedef struct gy_nvrtc {
     gy_library lib;
     int major, minor;
+    gy_said said; /* who hears what it says of code of users; as opened, nobody */
 #define GY_X(result, name, parameters) result(*name) parameters;
     GY_NVRTC_FUNCTIONS(GY_X)
 #undef GY_X

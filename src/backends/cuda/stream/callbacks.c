@@ -22,7 +22,7 @@ static void call(gy_cuda *h, const gy_callback *callback)
 {
     gy_cuda_call *c = &h->op[callback->op].call[callback->turn];
     c->word = 0;
-    gantry_status status = c->function(&c->launch);
+    gantry_status status = gy_job_call(h->job, callback->op, c->function, &c->launch);
     if (status || c->word)
         record_failure(h, callback, status, c->word);
 }

@@ -19,11 +19,20 @@ static const gantry_kernel *manifest_of(const gy_cuda *h, const gy_node *node)
     return node->kernel == GY_NONE ? NULL : h->job->graph->kernels.at[node->kernel].manifest;
 }
 
-/* The kernel of the node if it has code of the user for this device, else NULL. */
+/* The kernel of the node if it has code of the user for this device that is launched here, else NULL. */
 static const gy_kernel *user_kernel(const gy_cuda *h, const gy_node *node, uint32_t device)
 {
     const gy_kernel *kernel = node->kernel == GY_NONE ? NULL : &h->job->graph->kernels.at[node->kernel];
-    return kernel && kernel->code && h->device[device].gpu ? kernel : NULL;
+    bool here = kernel && kernel->code && h->device[device].gpu && !gy_kernel_code_launches(kernel->code);
+    return here ? kernel : NULL;
+}
+
+/* The code by which the program launches the kernel itself on this device; NULL: there is none. */
+static const gy_kernel_program *launcher_of(const gy_cuda *h, const gy_node *node, uint32_t device)
+{
+    const gy_kernel *kernel = node->kernel == GY_NONE ? NULL : &h->job->graph->kernels.at[node->kernel];
+    bool own = kernel && h->device[device].gpu && gy_kernel_code_launches(kernel->code);
+    return own ? kernel->code->program : NULL;
 }
 
 static gantry_status open_user(gy_cuda *h, const gy_kernel *kernel, uint32_t device, void **handle, gantry_error *err)
@@ -31,18 +40,29 @@ static gantry_status open_user(gy_cuda *h, const gy_kernel *kernel, uint32_t dev
     const gy_cuda_device *on = &h->device[device];
     gy_user_kernel *opened = NULL;
     gantry_status status = gy_cuda_use(h, device, err);
-    status = status ? status : gy_user_kernel_open(&opened, &h->d, on->id, on->ordinal, h->job->graph, kernel, err);
+    status = status
+                 ? status
+                 : gy_user_kernel_open(&opened, &h->d, on->id, on->ordinal, h->job->graph, kernel, h->job->said, err);
     *handle = opened;
     return status;
+}
+
+/* The handle that the manifest of the program opens. */
+static gantry_status open_own(gy_cuda *h, const gantry_kernel *manifest, uint32_t device, void **handle,
+                              gantry_error *err)
+{
+    bool gpu = h->device[device].gpu;
+    gantry_status status = gpu && manifest->open ? gy_cuda_use(h, device, err) : GANTRY_OK;
+    if (status || !manifest->open)
+        return status;
+    status = manifest->open(handle, gpu ? h->device[device].ordinal : -1);
+    gy_cuda_forget(h); /* it may have made another context current */
+    return status ? gy_fail(err, GANTRY_E_DEVICE, NULL, "%s", gantry_status_text(status)) : GANTRY_OK;
 }
 
 static gantry_status open_handle(gy_cuda *h, const gantry_kernel *manifest, uint32_t device, void **handle,
                                  gantry_error *err)
 {
-    if (!h->device[device].gpu) {
-        gantry_status status = manifest->open ? manifest->open(handle, -1) : GANTRY_OK;
-        return status ? gy_fail(err, GANTRY_E_DEVICE, NULL, "%s", gantry_status_text(status)) : GANTRY_OK;
-    }
     const gy_cuda_kernel *kernel = gy_cuda_kernel_find(manifest->name);
     gantry_status status = gy_cuda_use(h, device, err);
     status = status || !kernel->open ? status : kernel->open(handle, kernel, &h->d, err);
@@ -60,8 +80,10 @@ static gantry_status find_handle(gy_cuda *h, const gy_node *node, uint32_t devic
         return GANTRY_OK;
     void **slot = &h->handle[node->kernel * h->devices + device];
     const gy_kernel *user = user_kernel(h, node, device);
+    bool own = !h->device[device].gpu || launcher_of(h, node, device);
     gantry_status status = *slot  ? GANTRY_OK
                            : user ? open_user(h, user, device, slot, &why)
+                           : own  ? open_own(h, manifest, device, slot, &why)
                                   : open_handle(h, manifest, device, slot, &why);
     if (status) {
         *slot = NULL;
@@ -81,7 +103,8 @@ static gantry_status find_handle(gy_cuda *h, const gy_node *node, uint32_t devic
 const gy_cuda_kernel *gy_cuda_kernel_of(const gy_cuda *h, const gy_op *op, uint32_t device)
 {
     const gy_node *node = &h->job->graph->nodes.at[op->node];
-    const gantry_kernel *manifest = user_kernel(h, node, device) ? NULL : manifest_of(h, node);
+    bool own = user_kernel(h, node, device) || launcher_of(h, node, device);
+    const gantry_kernel *manifest = own ? NULL : manifest_of(h, node);
     return manifest && h->device[device].gpu ? gy_cuda_kernel_find(manifest->name) : NULL;
 }
 
@@ -99,9 +122,10 @@ static gantry_status find_function(gy_cuda *h, gy_cuda_call *call, const gy_op *
                       : GANTRY_OK;
     }
     const gy_cuda_kernel *kernel = gy_cuda_kernel_of(h, op, device);
+    const gy_kernel_program *launcher = launcher_of(h, node, device);
     call->kernel = kernel;
-    call->function = kernel ? kernel->launch : h->job->function[op->node].call;
-    call->launch.user = kernel ? NULL : h->job->function[op->node].user;
+    call->function = kernel ? kernel->launch : launcher ? launcher->launch : h->job->function[op->node].call;
+    call->launch.user = kernel ? NULL : launcher ? launcher->user : h->job->function[op->node].user;
     return GANTRY_OK;
 }
 
@@ -417,9 +441,10 @@ static void close_handles(gy_cuda *h)
             continue;
         if (h->device[device].gpu)
             gy_cuda_use(h, device, NULL);
-        if (!h->device[device].gpu)
-            kernel->manifest->close(h->handle[i]);
-        else if (kernel->code)
+        if (!h->device[device].gpu || gy_kernel_code_launches(kernel->code)) {
+            if (kernel->manifest->close)
+                kernel->manifest->close(h->handle[i]);
+        } else if (kernel->code)
             gy_user_kernel_close(h->handle[i]);
         else
             gy_cuda_kernel_find(kernel->manifest->name)->close(h->handle[i]);

@@ -15,6 +15,12 @@ enum {
     TRIES = 4
 }; /* starts as streams before a graph is tried; starts as a graph before it is judged */
 
+static bool is_of_program(const gantry_graph *g, uint32_t node)
+{
+    uint32_t kernel = g->nodes.at[node].kernel;
+    return kernel == GY_NONE || gy_kernel_code_launches(g->kernels.at[kernel].code);
+}
+
 /* Functions of the program may count on being called at every start. */
 static bool calls_the_program(const gy_cuda *h)
 {
@@ -22,7 +28,7 @@ static bool calls_the_program(const gy_cuda *h)
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
         if (op->kind == GY_OP_LAUNCH && h->op[i].call && h->device[gy_op_device(s, op, 0)].gpu &&
-            h->job->graph->nodes.at[op->node].kernel == GY_NONE)
+            is_of_program(h->job->graph, op->node))
             return true;
     }
     return false;

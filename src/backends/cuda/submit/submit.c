@@ -43,7 +43,8 @@ static gy_early early_of(const gy_submit *x)
 static gantry_status call(gy_submit *x)
 {
     const gy_cuda_call *c = &x->h->op[x->op].call[x->turn];
-    return x->h->op[x->op].calls ? gy_cuda_batch_launch(x->h, x->op, x->turn) : c->function(&c->launch);
+    return x->h->op[x->op].calls ? gy_cuda_batch_launch(x->h, x->op, x->turn)
+                                 : gy_job_call(x->h->job, x->op, c->function, &c->launch);
 }
 
 static gantry_status call_early(gy_submit *x, uint32_t device)

@@ -131,7 +131,7 @@ static gantry_status queue_body(gy_submit *x)
     const gy_cuda_call *c = &x->h->op[x->op].call[x->turn];
     gantry_launch l = c->launch;
     l.stream = x->first_lane.stream;
-    gantry_status status = c->function(&l);
+    gantry_status status = gy_job_call(x->h->job, x->op, c->function, &l);
     gy_cuda_forget(x->h); /* a function may have made another context current */
     return status ? gy_cuda_op_fail(x->h, x->op, status, 0, x->err) : GANTRY_OK;
 }

@@ -56,15 +56,25 @@ static gantry_status choose_target(gy_target *to, const gy_nvrtc *n, int capabil
 
 /* ---- compiling ---- */
 
-static gantry_status fail_compile(const gy_nvrtc *n, struct _nvrtcProgram *program, const char *path, gantry_error *err)
+/* The words of NVRTC, or NULL; gy_free's. Also where all went well there may be warnings. */
+static char *take_log(const gy_nvrtc *n, struct _nvrtcProgram *program)
 {
     size_t bytes = 0;
-    char shown[MOST_SHOWN] = "";
     char *log = n->nvrtcGetProgramLogSize(program, &bytes) == 0 ? gy_calloc(1, bytes + 1) : NULL;
     if (log && n->nvrtcGetProgramLog(program, log) == 0)
-        gy_lines_text(shown, sizeof shown, log);
+        return log;
     gy_free(log);
-    return gy_fail(err, GANTRY_E_GRAPH, NULL, "%s does not compile: %s", path, *shown ? shown : "no output");
+    return NULL;
+}
+
+static gantry_status fail_compile(const char *log, bool heard, const char *path, gantry_error *err)
+{
+    char shown[MOST_SHOWN] = "";
+    gy_lines_text(shown, sizeof shown, log ? log : "");
+    return gy_fail(err, GANTRY_E_GRAPH, NULL, "%s does not compile: %s", path,
+                   heard    ? GY_SAID_WHY
+                   : *shown ? shown
+                            : "no output");
 }
 
 static gantry_status take_code(gy_code *code, const gy_nvrtc *n, struct _nvrtcProgram *program, gy_target t,
@@ -95,9 +105,12 @@ static gantry_status compile(gy_code *code, const gy_nvrtc *n, const char *path,
     if (failed)
         return fail_nvrtc(n, failed, path, err);
     failed = n->nvrtcCompileProgram(program, (int)options->count, (const char *const *)options->at);
-    gantry_status status = failed == COMPILATION_FAILED ? fail_compile(n, program, path, err)
+    char *log = failed == COMPILATION_FAILED || n->said.hear ? take_log(n, program) : NULL;
+    bool heard = gy_say(n->said, log, log ? strlen(log) : 0);
+    gantry_status status = failed == COMPILATION_FAILED ? fail_compile(log, heard, path, err)
                            : failed                     ? fail_nvrtc(n, failed, path, err)
                                                         : take_code(code, n, program, t, path, err);
+    gy_free(log);
     n->nvrtcDestroyProgram(&program);
     return status;
 }
@@ -108,7 +121,7 @@ typedef struct source {
     const char *path;
     const char *text;
     size_t length;
-    const char *folders[2]; /* its own, and the graph's */
+    const char *const *folders; /* its own, the graph's, and those that the graph names */
     size_t folder_count;
     gy_target target;
     gy_nvrtc_options options;
@@ -163,23 +176,47 @@ static gantry_status compile_source(gy_code *code, const gy_nvrtc *n, const sour
     return status;
 }
 
-gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char *path, const char *folder,
-                               int capability, gantry_error *err)
+/* NVRTC is told the macros among the flags, and the folders. */
+static const char *const *take_build(gy_arena *arena, source *s, const gy_code_build *build)
 {
-    source s = { .path = path, .folder_count = 2 };
-    char *text = NULL;
-    char *own = gy_path_folder(path);
-    s.folders[0] = own;
-    s.folders[1] = folder && *folder ? folder : ".";
+    size_t flags = 0, folders = s->folder_count, macros = 0;
+    while (build && build->flag[flags])
+        flags++;
+    while (build && build->include[folders - s->folder_count])
+        folders++;
+    const char **words = gy_arena_calloc(arena, flags + 1, sizeof *words);
+    const char **all = gy_arena_calloc(arena, folders + 1, sizeof *all);
+    if (!words || !all)
+        return NULL;
+    for (size_t i = 0; i < flags; i++)
+        if (build->flag[i][1] == 'D' || build->flag[i][1] == 'U')
+            words[macros++] = build->flag[i];
+    memcpy(all, s->folders, s->folder_count * sizeof *all);
+    for (size_t i = s->folder_count; i < folders; i++)
+        all[i] = build->include[i - s->folder_count];
+    s->folders = all;
+    s->folder_count = folders;
+    return words;
+}
+
+gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char *path, const char *folder,
+                               const gy_code_build *build, int capability, gantry_error *err)
+{
+    char *own = gy_path_folder(path), *text = NULL;
+    const char *const usual[] = { own, folder && *folder ? folder : "." };
+    source s = { .path = path, .folders = usual, .folder_count = 2 };
+    gy_arena arena = { 0 };
     gantry_status status = own ? choose_target(&s.target, nvrtc, capability, path, err) : gy_fail_nomem(err);
     status = status ? status : gy_code_file_check(path, err);
     status = status ? status : gy_file_read(&text, &s.length, path, err);
     s.text = text;
+    const char *const *macros = status ? NULL : take_build(&arena, &s, build);
     if (status == GANTRY_OK &&
-        !gy_nvrtc_options_make(&s.options, nvrtc, s.target, (const char *const[]){ NULL }, s.folders, 2))
+        (!macros || !gy_nvrtc_options_make(&s.options, nvrtc, s.target, macros, s.folders, s.folder_count)))
         status = gy_fail_nomem(err);
     status = status ? status : compile_source(code, nvrtc, &s, err);
     gy_nvrtc_options_free(&s.options);
+    gy_arena_free(&arena);
     gy_free(text);
     gy_free(own);
     return status;

@@ -8,6 +8,7 @@
 #define GY_CUDA_USERCODE_COMPILE_H
 
 #include "backends/cuda/nvidia/nvrtc_api.h"
+#include "kernel/registry.h"
 
 /* Code as the driver loads it, with a 0 behind it. Free `at` with gy_free. */
 typedef struct gy_code {
@@ -16,11 +17,11 @@ typedef struct gy_code {
 } gy_code;
 
 /* Compiles a file for devices of a compute capability (90 for 9.0), or finds what was kept: a cubin, or PTX where NVRTC
- * does not know the architecture yet. `folder` is the graph's, in which includes are looked for too. E_GRAPH: it does
- * not compile, with the first lines that NVRTC says; E_IO: the file or the cache; E_UNSUPPORTED: the devices are too
- * old for this NVRTC. */
+ * does not know the architecture yet. `folder` is the graph's, in which includes are looked for too; `build` has more
+ * folders, and macros (NULL: none). E_GRAPH: it does not compile, with the first lines that NVRTC says; E_IO: the file
+ * or the cache; E_UNSUPPORTED: the devices are too old for this NVRTC. */
 gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char *path, const char *folder,
-                               int capability, gantry_error *err);
+                               const gy_code_build *build, int capability, gantry_error *err);
 /* The same of a text that includes nothing; `name` stands for it in messages. */
 gantry_status gy_nvrtc_compile_text(gy_code *code, const gy_nvrtc *nvrtc, const char *name, const char *text,
                                     int capability, gantry_error *err);

@@ -19,10 +19,15 @@ static bool ends_in(const char *text, const char *end)
     return length > tail && strcmp(text + length - tail, end) == 0;
 }
 
-/* NVRTC has to compile it: a file, or what is printed of formulas. */
+static const char *text_of(const gy_kernel *kernel)
+{
+    return kernel->code->program ? kernel->code->program->source : NULL;
+}
+
+/* NVRTC has to compile it: a file, a text of the program, or what is printed of formulas. */
 static bool is_source(const gy_kernel *kernel)
 {
-    return kernel->program || (kernel->code->cuda && ends_in(kernel->code->cuda, ".cu"));
+    return kernel->program || text_of(kernel) || (kernel->code->cuda && ends_in(kernel->code->cuda, ".cu"));
 }
 
 /* ---- before anything is loaded ---- */
@@ -52,6 +57,8 @@ gantry_status gy_user_kernel_usable(const gantry_graph *g, const gy_node *node, 
                              "back end \"host\"",
                              kernel->manifest->name, node->id);
     }
+    if (gy_kernel_code_launches(kernel->code))
+        return GANTRY_OK;
     if (!kernel->code->grid[0] || !kernel->code->block[0]) {
         return gy_graph_fail(g, node->origin, err, GANTRY_E_UNSUPPORTED,
                              "kernel \"%s\" of node \"%s\" does not say how many threads a launch has; give \"launch\" "
@@ -72,8 +79,9 @@ gantry_status gy_user_kernel_usable(const gantry_graph *g, const gy_node *node, 
     }
     if (is_source(kernel) && gy_nvrtc_open(&nvrtc, &why)) {
         return gy_graph_fail(g, node->origin, err, why.status,
-                             "kernel \"%s\" of node \"%s\" is in %s, which NVRTC has to compile: %s",
-                             kernel->manifest->name, node->id, kernel->code->cuda, why.text);
+                             "kernel \"%s\" of node \"%s\" is %s%s, which NVRTC has to compile: %s",
+                             kernel->manifest->name, node->id, kernel->code->cuda ? "in " : "a text of the program",
+                             kernel->code->cuda ? kernel->code->cuda : "", why.text);
     }
     return GANTRY_OK;
 }
@@ -111,8 +119,13 @@ static gantry_status compile(gy_code *code, const gy_user_kernel *k, CUdevice de
     int capability;
     GY_TRY(gy_nvrtc_open(&nvrtc, err));
     GY_TRY(gy_driver_capability(k->driver, device, &capability, err));
-    return k->kernel->program ? compile_formulas(code, &nvrtc, k->kernel, capability, err)
-                              : gy_nvrtc_compile(code, &nvrtc, k->kernel->code->cuda, folder, capability, err);
+    if (k->kernel->program)
+        return compile_formulas(code, &nvrtc, k->kernel, capability, err);
+    nvrtc.said = k->said;
+    const char *text = text_of(k->kernel);
+    return text
+               ? gy_nvrtc_compile_text(code, &nvrtc, k->kernel->manifest->name, text, capability, err)
+               : gy_nvrtc_compile(code, &nvrtc, k->kernel->code->cuda, folder, k->kernel->code->build, capability, err);
 }
 
 /* A program may give PTX without a 0 behind it. */
@@ -195,7 +208,10 @@ static gantry_status open_code(gy_user_kernel *k, CUdevice device, const char *f
 {
     const gy_kernel_code *from = k->kernel->code;
     bool printed = k->kernel->program;
-    const char *name = from->cuda ? from->cuda : printed ? "the code of formulas" : "the image";
+    const char *name = from->cuda           ? from->cuda
+                       : printed            ? "the code of formulas"
+                       : text_of(k->kernel) ? "the source"
+                                            : "the image";
     gy_code code = { 0 };
     gantry_status status = from->cuda ? gy_file_look(from->cuda, from->folder, err) : GANTRY_OK;
     if (!status)
@@ -262,13 +278,14 @@ static gantry_status ask_shared(gy_user_kernel *k, CUdevice device, gantry_error
 }
 
 gantry_status gy_user_kernel_open(gy_user_kernel **out, const gy_driver *driver, CUdevice device, int ordinal,
-                                  const gantry_graph *graph, const gy_kernel *kernel, gantry_error *err)
+                                  const gantry_graph *graph, const gy_kernel *kernel, gy_said said, gantry_error *err)
 {
     gy_user_kernel *k = gy_calloc(1, sizeof *k);
     if (!k)
         return gy_fail_nomem(err);
     k->driver = driver;
     k->kernel = kernel;
+    k->said = said;
     bool handle = kernel->code->program && kernel->code->program->function;
     gantry_status status = handle ? open_handle(k, ordinal, err) : open_code(k, device, graph->folder, err);
     status = status ? status : ask_limits(k, device, err);

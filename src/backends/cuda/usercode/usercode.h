@@ -9,6 +9,7 @@
 
 #include "backends/cuda/nvidia/driver.h"
 #include "graph/graph.h"
+#include "run/said.h"
 
 /* A kernel in the context of one device. */
 typedef struct gy_user_kernel {
@@ -18,6 +19,7 @@ typedef struct gy_user_kernel {
     CUfunction function, finish; /* `finish` is launched behind it; NULL: there is none */
     int most_threads, most_block[3], most_grid[3];
     unsigned shared_bytes;
+    gy_said said;                      /* who hears what the compiler says */
     struct gy_cuda_recorder *recorder; /* who wants launches as data; NULL: they are made */
     gantry_error why;                  /* of the last launch that failed */
 } gy_user_kernel;
@@ -31,7 +33,7 @@ gantry_status gy_user_kernel_usable(const gantry_graph *graph, const gy_node *no
 /* Compiles, loads, finds the function; the device's context is current. E_GRAPH: does not compile or has no such
  * function; E_DEVICE: the driver does not take it. */
 gantry_status gy_user_kernel_open(gy_user_kernel **out, const gy_driver *driver, CUdevice device, int ordinal,
-                                  const gantry_graph *graph, const gy_kernel *kernel, gantry_error *err);
+                                  const gantry_graph *graph, const gy_kernel *kernel, gy_said said, gantry_error *err);
 void gy_user_kernel_close(gy_user_kernel *kernel);
 
 /* userlaunch.c: a launch of it, what gy_user_launch finds as `user`; made in the arena. Extents, scalars and parameters

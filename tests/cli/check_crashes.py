@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel that crashes is named by the command, which then ends by the very signal.
+
+check_crashes.py COMMAND
+"""
+import json
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+
+CODE = """#include <gantry/kernel.h>
+#include <signal.h>
+#include <stdlib.h>
+gantry_status crash(const gantry_launch *l);
+gantry_status crash(const gantry_launch *l)
+{
+    int *nowhere = (int *)16;
+    volatile int zero = 0;
+    switch (l->arg[0].integer) {
+    case 1:
+        return *(volatile int *)nowhere;
+    case 2:
+        return 7 / zero;
+    case 3:
+        abort();
+    case 4:
+        raise(SIGBUS);
+    }
+    return GANTRY_OK;
+}
+"""
+CASES = [(1, signal.SIGSEGV, "SIGSEGV, a segmentation fault"), (2, signal.SIGFPE, "SIGFPE, as by a division of integers by 0"),
+         (3, signal.SIGABRT, "SIGABRT, as by abort() or assert()"), (4, signal.SIGBUS, "SIGBUS, an address that memory does not have")]
+
+
+def graph(how):
+    args = {"how": how, "x": "x"}
+    return {"gantry": 1, "buffers": {"x": {"dtype": "f32", "shape": [8], "init": 1, "output": True}},
+            "kernels": {"crash": {"host": "crash.c", "args": [{"name": "how", "type": "i64"}, {"name": "x", "access": "readwrite"}]}},
+            "nodes": [{"id": "fine", "kernel": "crash", "args": {**args, "how": 0}}, {"id": "boom", "kernel": "crash", "args": args, "on": "devices - 1"}]}
+
+
+def no_core():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def run(command, folder, how, *words):
+    (folder / "graph.json").write_text(json.dumps(graph(how)))
+    return subprocess.run([command, "run", "graph.json", "--allow-code", *words], cwd=folder, capture_output=True, text=True, timeout=120, preexec_fn=no_core)
+
+
+def main(command):
+    wrong = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "crash.c").write_text(CODE)
+        for how, number, said in CASES:
+            for devices in (1, 2):
+                done = run(command, folder, how, "--devices", str(devices))
+                line = f'gantry: node "boom" on device "dev{devices - 1}" crashed in its kernel "crash" by {said}; --check finds what it does to memory'
+                if done.returncode != -number or done.stderr.count("crashed") != 1 or line not in done.stderr or done.stdout:
+                    wrong.append((how, devices, done.returncode, done.stdout, done.stderr))
+        fine = run(command, folder, 0)
+        checked = run(command, folder, 1, "--check")
+        if fine.returncode or fine.stderr or checked.returncode != 1 or "crashed" in checked.stderr or "boom" not in checked.stderr:
+            wrong.append((fine, checked))
+    for each in wrong:
+        print(*each, sep="\n")
+    return bool(wrong)
+
+
+sys.exit(main(pathlib.Path(sys.argv[1]).resolve()))

@@ -654,6 +654,18 @@ def fourier():
             want = scale * (np.fft.ifft(z) if inverse else np.fft.fft(z))
             yield Case("fft", {"inverse": inverse, "scale": scale, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
                        {"y": (np.stack([want.real, want.imag], -1), RTOL[dtype])})
+    for dtype, (shape, axis, axes), inverse in itertools.product(WIDE, FOURIER_AXES, [0, 1]):
+        x = values(dtype, (*shape, 2))
+        z = x[..., 0].astype(float) + 1j * x[..., 1]
+        first = axis + z.ndim + 1 if axis < 0 else axis
+        want = 1.5 * (np.fft.ifftn if inverse else np.fft.fftn)(z, axes=range(first, first + axes))
+        yield Case("fft", {"inverse": inverse, "scale": 1.5, "axis": axis, "axes": axes, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
+                   {"y": (np.stack([want.real, want.imag], -1), RTOL[dtype])})
+
+
+# Shape without the pairs, first axis, axes: apart or side by side, lengths with and without large factors.
+FOURIER_AXES = [((8, 3), 0, 1), ((97, 5), 0, 1), ((1, 60), 0, 1), ((4, 12, 5), 1, 1), ((4, 12, 5), -3, 1), ((3, 34, 7), 1, 1), ((6, 1, 4), 1, 1), ((5, 8), 0, 2),
+                ((3, 16, 12), 1, 2), ((6, 5, 7), -4, 2), ((2, 37, 9, 2), 1, 2), ((4, 6, 10), 0, 3), ((9, 17, 5), 0, 3), ((2, 8, 3, 34), -4, 3), ((2, 4, 3, 5, 6), 1, 3)]
 
 
 def main(command, only):

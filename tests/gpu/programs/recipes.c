@@ -569,7 +569,7 @@ static bool convolved(problem *p, gantry_dtype type, int i)
 /* A transform of n numbers in passes is right to log2(n) units, relative to its norm (Higham, chapter 24); so many
  * terms of at most B sqrt(2) make each result and bound its norm. Where it is padded there are two more, of a longer
  * one. */
-static bool transformed(problem *p, gantry_dtype type, int i)
+static bool transformed_rows(problem *p, gantry_dtype type, int i)
 {
     static const extents list[] = { { 1, 1, 0 },  { 3, 2, 0 },   { 5, 16, 0 },   { 4, 60, 0 },
                                     { 2, 97, 0 }, { 3, 128, 0 }, { 1, 1001, 0 }, { 2, 1024, 0 },
@@ -605,6 +605,42 @@ static bool logits(problem *p, gantry_dtype type, int i, extents *e)
                                .shape = { e->a },
                                .filling = BELOW,
                                .below = e->b };
+/* Along other axes than the last, and several. Each axis rounds as transforms of its own. */
+static bool transformed_axes(problem *p, gantry_dtype type, int i)
+{
+    static const struct {
+        int64_t shape[3];
+        int axis, axes;
+    } list[] = { { { 8, 3, 1 }, 0, 1 },   { { 97, 5, 1 }, 0, 1 },  { { 4, 12, 5 }, 1, 1 },  { { 3, 34, 7 }, 1, 1 },
+                 { { 2, 64, 40 }, 1, 1 }, { { 600, 6, 2 }, 1, 1 }, { { 3, 16, 12 }, 1, 2 }, { { 5, 60, 9 }, -4, 2 },
+                 { { 4, 8, 37 }, 1, 2 },  { { 6, 13, 9 }, 0, 3 },  { { 17, 4, 10 }, 0, 3 }, { { 32, 8, 128 }, 0, 3 } };
+    if (i / 2 >= (int)(sizeof list / sizeof *list))
+        return false;
+    const int64_t *shape = list[i / 2].shape;
+    int axis = list[i / 2].axis, axes = list[i / 2].axes;
+    double points = 1;
+    begin(p, type, 1);
+    for (int k = 0; k < 2; k++) {
+        p->operand[k].rank = 4;
+        memcpy(p->operand[k].shape, shape, 3 * sizeof *shape);
+        p->operand[k].shape[3] = 2;
+    }
+    for (int k = 0; k < axes; k++)
+        points *= (double)shape[(axis < 0 ? axis + 4 : axis) + k];
+    number(p, "inverse", i % 2);
+    number(p, "axis", axis);
+    number(p, "axes", axes);
+    p->parts = axis > 0;
+    p->bound.absolute = 2 * 12 * (log2(points) + 2 * axes) * unit_of(type) * points * B * 1.5 / (i % 2 ? points : 1);
+    return true;
+}
+
+static bool transformed(problem *p, gantry_dtype type, int i)
+{
+    enum { ROWS = 20 };
+    return i < ROWS ? transformed_rows(p, type, i) : transformed_axes(p, type, i - ROWS);
+}
+
     number(p, "scale", 0.02);
     p->parts = true;
     return true;

@@ -105,6 +105,23 @@ static bool rows_and_vector(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+/* The same array twice: tiles are those of test_gpu's graphs. */
+static bool retiled(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 1 }, { 5, 3, 7 }, { 40, 9, 16 }, { 2, 3, 1001 }, { 0, 0, 0 } };
+    extents e;
+    if (!pick(list, i, &e))
+        return false;
+    begin(p, type, 1);
+    for (int k = 0; k < 2; k++) {
+        matrix(&p->operand[k], e.a, e.b);
+        p->operand[k].rank = 3;
+        p->operand[k].shape[2] = e.c;
+    }
+    p->parts = true;
+    return true;
+}
+
 /* Matrices, then matrices of so many elements each. */
 static bool transposed(problem *p, gantry_dtype type, int i)
 {
@@ -588,23 +605,6 @@ static bool transformed_rows(problem *p, gantry_dtype type, int i)
     return true;
 }
 
-/* ---- learning, sparse ---- */
-
-static bool logits(problem *p, gantry_dtype type, int i, extents *e)
-{
-    static const extents list[] = { { 1, 1, 0 },    { 50, 7, 0 },   { 33, 257, 0 },   { 3, 1000, 0 },
-                                    { 257, 10, 0 }, { 5, 1025, 0 }, { 300, 2100, 0 }, { 0, 0, 0 } };
-    if (!pick(list, i, e))
-        return false;
-    begin(p, type, e->a);
-    matrix(&p->operand[0], e->a, e->b);
-    p->operand[1] = (operand){ .arg = p->operand[1].arg,
-                               .dtype = GANTRY_I32,
-                               .access = GANTRY_READ,
-                               .rank = 1,
-                               .shape = { e->a },
-                               .filling = BELOW,
-                               .below = e->b };
 /* Along other axes than the last, and several. Each axis rounds as transforms of its own. */
 static bool transformed_axes(problem *p, gantry_dtype type, int i)
 {
@@ -641,6 +641,23 @@ static bool transformed(problem *p, gantry_dtype type, int i)
     return i < ROWS ? transformed_rows(p, type, i) : transformed_axes(p, type, i - ROWS);
 }
 
+/* ---- learning, sparse ---- */
+
+static bool logits(problem *p, gantry_dtype type, int i, extents *e)
+{
+    static const extents list[] = { { 1, 1, 0 },    { 50, 7, 0 },   { 33, 257, 0 },   { 3, 1000, 0 },
+                                    { 257, 10, 0 }, { 5, 1025, 0 }, { 300, 2100, 0 }, { 0, 0, 0 } };
+    if (!pick(list, i, e))
+        return false;
+    begin(p, type, e->a);
+    matrix(&p->operand[0], e->a, e->b);
+    p->operand[1] = (operand){ .arg = p->operand[1].arg,
+                               .dtype = GANTRY_I32,
+                               .access = GANTRY_READ,
+                               .rank = 1,
+                               .shape = { e->a },
+                               .filling = BELOW,
+                               .below = e->b };
     number(p, "scale", 0.02);
     p->parts = true;
     return true;
@@ -954,6 +971,7 @@ static const recipe recipes[] = {
     { "relu", NULL, elements },
     { "relu_grad", NULL, elements },
     { "resize", NULL, resized },
+    { "retile", NULL, retiled },
     { "rmsnorm", NULL, normalized },
     { "rmsnorm_grad", NULL, normalized },
     { "rope", NULL, turned },

@@ -136,6 +136,11 @@ def grids():
         for shape in [(1, 1), (33, 70)]:
             x = values(dtype, shape)
             yield Case("transpose", {"x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x.T))}, {"y": (x.T, None)})
+        for n, heads, d in [(5, 3, 2), (40, 7, 16), (1, 4, 1)]:
+            x = values(dtype, (n, heads * d))
+            y = np.ascontiguousarray(x.reshape(n, heads, d).transpose(1, 0, 2))
+            yield Case("transpose", {"x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(y))}, {"y": (y, None)})
+            yield Case("transpose", {"x": ("in", dtype, y), "y": ("out", dtype, np.zeros_like(x))}, {"y": (x, None)})
         for shape in [(3, 5, 2), (33, 70, 3), (40, 7, 2, 16)]:
             x = values(dtype, shape)
             y = np.ascontiguousarray(x.swapaxes(0, 1))
@@ -442,6 +447,12 @@ def attention():
         x = values(dtype, (n, width))
         yield Case("rope", {"dim": dim, "first": 3, "length": length, "base": 500, "sign": sign, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
                    {"y": (rotate(wide(dtype, x), dim, 3, length, 500, sign), RTOL[dtype])})
+    for dtype, (shape, axis, dim), sign in itertools.product(FLOATS, [((3, 9, 8), 1, 8), ((2, 7, 3, 4), 1, 4), ((2, 3, 11, 6), -2, 2), ((5, 24), 0, 8)], [1, -1]):
+        x = values(dtype, shape)
+        tokens = np.moveaxis(wide(dtype, x), axis if axis >= 0 else axis + len(shape), 0)  # which rotate() has in front
+        want = rotate(tokens.reshape(len(tokens), -1), dim, 3, 0, 500, sign).reshape(tokens.shape)
+        yield Case("rope", {"dim": dim, "first": 3, "base": 500, "sign": sign, "axis": axis, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
+                   {"y": (np.moveaxis(want, 0, axis if axis >= 0 else axis + len(shape)), RTOL[dtype])})
 
 
 def heads():

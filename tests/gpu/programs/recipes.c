@@ -125,9 +125,10 @@ static bool retiled(problem *p, gantry_dtype type, int i)
 /* Matrices, then matrices of so many elements each. */
 static bool transposed(problem *p, gantry_dtype type, int i)
 {
-    static const extents list[] = { { 1, 1, 0 },    { 1, 100, 0 }, { 100, 1, 0 }, { 31, 33, 0 }, { 32, 32, 0 },
-                                    { 65, 130, 0 }, { 257, 3, 0 }, { 3, 5, 2 },   { 33, 70, 2 }, { 65, 33, 4 },
-                                    { 9, 40, 7 },   { 2, 3, 130 }, { 0, 0, 0 } };
+    static const extents list[] = { { 1, 1, 0 },    { 1, 100, 0 }, { 100, 1, 0 }, { 31, 33, 0 },  { 32, 32, 0 },
+                                    { 65, 130, 0 }, { 257, 3, 0 }, { 3, 5, 2 },   { 33, 70, 2 },  { 65, 33, 4 },
+                                    { 9, 40, 7 },   { 2, 3, 130 }, { 5, 3, 2 },   { 65, 12, 64 }, { 0, 0, 0 } };
+    enum { HEADS = 12 }; /* the first of those whose x is a matrix of all heads */
     extents e;
     if (!pick(list, i, &e))
         return false;
@@ -138,6 +139,8 @@ static bool transposed(problem *p, gantry_dtype type, int i)
         o->rank = e.c ? 3 : 2;
         o->shape[2] = e.c;
     }
+    if (i >= HEADS)
+        matrix(&p->operand[0], e.a, e.b * e.c);
     return true;
 }
 
@@ -826,8 +829,9 @@ static bool attended_back(problem *p, gantry_dtype type, int i)
 /* Angles are positions times at most 1, by a power that is right to 2 units on both sides, as sines and cosines are. */
 static bool turned(problem *p, gantry_dtype type, int i)
 {
-    static const extents list[] = { { 1, 2, 2 },    { 5, 12, 4 },    { 100, 128, 64 },
-                                    { 33, 70, 70 }, { 3, 600, 200 }, { 0, 0, 0 } };
+    enum { HEADS = 5 }; /* the first of those whose positions are axis 1 */
+    static const extents list[] = { { 1, 2, 2 },     { 5, 12, 4 }, { 100, 128, 64 }, { 33, 70, 70 },
+                                    { 3, 600, 200 }, { 5, 12, 4 }, { 33, 128, 64 },  { 0, 0, 0 } };
     extents e; /* rows, elements of a row and of a head */
     if (!pick(list, i, &e))
         return false;
@@ -838,6 +842,13 @@ static bool turned(problem *p, gantry_dtype type, int i)
     number(p, "first", 7);
     number(p, "length", i % 2 ? 11 : 0);
     number(p, "sign", i % 2 ? 1 : -1);
+    for (int k = 0; k < 2 && i >= HEADS; k++) {
+        p->operand[k].rank = 3;
+        p->operand[k].shape[0] = 3;
+        p->operand[k].shape[1] = e.a;
+        p->operand[k].shape[2] = e.b;
+    }
+    number(p, "axis", i >= HEADS);
     p->parts = true;
     p->bound = (bound){ 2 * unit_of(type), 4 * B * (8 * (double)(e.a + 7) + 16) * U };
     return true;

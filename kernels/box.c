@@ -56,6 +56,44 @@ void gy_box_copy(void *to, const gy_box *into, const void *from, const gy_box *o
                        (const char *)from + (size_t)offset_in(of, i, j, k) * size, (size_t)of->count[3] * size);
 }
 
+/* Axes behind which both boxes are whole, and the one before them, are one axis. */
+static void fold(gy_box *a, gy_box *b)
+{
+    enum { LAST = GY_BOX_AXES - 1 };
+    for (int n = 0; n < LAST && a->count[LAST] == a->shape[LAST] && b->count[LAST] == b->shape[LAST]; n++) {
+        gy_box *both[] = { a, b };
+        for (int i = 0; i < 2; i++) {
+            gy_box *box = both[i];
+            int64_t inner = box->shape[LAST];
+            for (int k = LAST; k > 0; k--) {
+                box->first[k] = box->first[k - 1] * (k == LAST ? inner : 1);
+                box->count[k] = box->count[k - 1] * (k == LAST ? inner : 1);
+                box->shape[k] = box->shape[k - 1] * (k == LAST ? inner : 1);
+            }
+            box->first[0] = 0;
+            box->count[0] = box->shape[0] = 1;
+        }
+    }
+}
+
+bool gy_box_common(gy_box *of, gy_box *into, const gantry_arg *from, const gantry_arg *to)
+{
+    gy_extent x = gy_extent_of(from), y = gy_extent_of(to);
+    for (int k = 0; k < GY_BOX_AXES; k++) {
+        int64_t first = x.first[k] > y.first[k] ? x.first[k] : y.first[k];
+        int64_t last_x = x.first[k] + x.count[k], last_y = y.first[k] + y.count[k];
+        of->count[k] = into->count[k] = (last_x < last_y ? last_x : last_y) - first;
+        of->first[k] = first - x.first[k];
+        into->first[k] = first - y.first[k];
+        of->shape[k] = x.count[k];
+        into->shape[k] = y.count[k];
+        if (of->count[k] <= 0)
+            return false;
+    }
+    fold(of, into);
+    return true;
+}
+
 bool gy_box_towards(gy_box *out, const int64_t shape[GY_BOX_AXES], int64_t side[2][GY_BOX_AXES],
                     int64_t inner[2][GY_BOX_AXES], int way)
 {

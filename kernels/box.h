@@ -47,6 +47,20 @@ static inline int64_t gy_box_elements(const gy_box *b)
 /* Copies a box to one of equal counts; `size`: bytes of an element. */
 void gy_box_copy(void *to, const gy_box *into, const void *from, const gy_box *of, size_t size);
 
+/* The elements that two regions of arrays of one shape have in common: as a box of each, in the fewest axes. False:
+ * none. */
+bool gy_box_common(gy_box *of, gy_box *into, const gantry_arg *from, const gantry_arg *to);
+
+/* An argument that may be a list of tiles: how many there are, and the i-th. */
+static inline int64_t gy_list_count(const gantry_arg *a)
+{
+    return a->items ? a->count : 1;
+}
+static inline const gantry_arg *gy_list_item(const gantry_launch *l, const gantry_arg *a, int64_t i)
+{
+    return a->items ? gantry_launch_item(l, a, i) : a;
+}
+
 /*
  * The box of a tile that the one in direction `way` wants of it, or that it wants of that one: `way` is a number to the
  * base of 3 with a digit for each of the four axes, the first one highest: 0 before the tile, 1 beside it, 2 behind.

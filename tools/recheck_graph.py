@@ -12,9 +12,10 @@ KERNELS = {one.split()[0]: [(arg.rstrip("><+^"), MARKS[arg.lstrip("abcdefghijklm
     adamw w< g m< v<, add x y z>, argsort x index>, attention q k v y>, attention_cached q k v length y>, attention_grad q k v y dy dq> dk> dv>, axpby x y<, bias_add x b y>, busy x y>, conv2d x w y>, conv2d_grad_w x dy dw+, conv2d_grad_x w dy dx>, copy x y>,
     dot x y out+, dropout x y>, embedding table ids y>, embedding_grad ids dy dtable+, fail x y>, fft x y>, filter2d weights image out>, gaussian_blur image out>, gemm a b c>, gemm_batched a b c>, getrf a< pivots>, getrs a pivots b<, halo_pack x,
     halo_unpack x edges y>, histogram x out+, jacobi2d x y>, jacobi3d x y>, layernorm x gain bias y>, layernorm_grad x gain dy dx> dgain+ dbias+, mul x y z>, potrf a<, qr a q> r>, reduce_max x out^, reduce_sum x out+, relu x y>,
-    relu_grad x dy dx>, resize image out>, rmsnorm x gain y>, rmsnorm_grad x gain dy dx> dgain+, rope x y>, softmax x y>, softmax_grad y dy dx>,
+    relu_grad x dy dx>, resize image out>, retile x y>, rmsnorm x gain y>, rmsnorm_grad x gain dy dx> dgain+, rope x y>, softmax x y>, softmax_grad y dy dx>,
     saxpy x y<, scale x y>, scan x y>, sgd_update w< g, sobel image out>, softmax_xent logits labels loss+, softmax_xent_grad logits labels grad>,
     sort x y>, sort_pairs keys values sorted> moved>, spmm_csr row_ptr col val x y>, spmv_csr row_ptr col val x y>, syrk a c<, top_k x values> indices>, transpose x y>, trsm a b<""".split(",")}  # The library's: regions, first accesses.
+KERNEL_LISTS = {"retile": ("x", "y")}  # Arguments that take a list of tiles.
 
 class Wrong(Exception):
     """The schedule breaks `rule`: `malformed` where it cannot be read, else a rule of the checker."""
@@ -294,7 +295,8 @@ class Graph:
             if "work" not in form and not formulas and name not in self.own and name not in KERNELS:
                 raise Unread(f"the kernel {name!r}")
             own = [(a["name"], listed(a["access"])[0]) for a in self.own.get(name, {}).get("args", []) if "access" in a]
-            found = [(form.get("access", {}).get(arg, mode), self.regions(form["args"][arg], names))
+            lists = KERNEL_LISTS.get(name, ()) if name in KERNELS else [a["name"] for a in self.own.get(name, {}).get("args", []) if a.get("list")]
+            found = [(form.get("access", {}).get(arg, mode), self.each(self.regions(form["args"][arg], names)) if arg in lists else self.regions(form["args"][arg], names))
                      for arg, mode in ([] if "work" in form else maps if formulas else own or KERNELS[name])]
             reads, writes = self.referred(form.get("reads", []), names, "read"), self.referred(form.get("writes", []), names, "write")
             both = [region for _, region in reads if ("write", region) in writes or ("readwrite", region) in writes]
@@ -318,6 +320,9 @@ class Graph:
         items = [(item, item) if isinstance(item, dict) else ({}, {"ref": item}) for item in listed(items)]
         keys = [(form, item, next(k for k in ("ref",) + MODES if k in item)) for form, item in items]
         return [(mode if key == "ref" else key, self.regions(item[key], one)) for form, item, key in keys for one in turns(form, names)]
+    def each(self, regions):
+        """Of tiles one region for each, as an argument that takes a list is given them."""
+        return [(b, row, row + 1) for b, first, last in regions for row in range(first, last)] if regions and self.buffers[regions[0][0]].tiles else regions
     def regions(self, text, names):
         """[(buffer, first row, last row)] of a reference: of tiles one for each run that lies together."""
         if not isinstance(text, str):

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The passes and the padding of the host's plain version (fft_passes.h), a launch for each pass of all transforms. */
+/* The passes and the padding of the host's plain version (fft_passes.h), a launch for each pass of all transforms along
+ * an axis. Neighbours along it are `inner` numbers apart, and transforms that begin beside each other are threads beside
+ * each other. */
 #include "kernels/begin.cuh"
 #include "kernels/element.cuh"
 
@@ -36,10 +38,10 @@ template <typename T> static __device__ inline complex<T> root(int64_t k, int64_
     }
 }
 
-/* One pass over `count` transforms of n numbers: a thread makes one transform of `radix` of them. x may be y where the
- * radix is 1. */
+/* One pass over `count` transforms of n numbers: a thread makes one transform of `radix` of them. x may be y where that
+ * is all, n being the radix. */
 struct pass {
-    int64_t n, l, count;
+    int64_t n, l, count, inner;
     int32_t radix, sign;
     double scale;
 };
@@ -54,16 +56,16 @@ template <typename T>
 static __device__ inline void four(const pass &p, const complex<T> *x, complex<T> *y, int64_t k, int64_t step, T scale)
 {
     const T turn = (T)p.sign;
-    const int64_t turns = 4 * p.l;
+    const int64_t turns = 4 * p.l, apart = p.l * p.inner;
     complex<T> a = x[0], b = times(x[step], root<T>(k, turns, p.sign)),
                c = times(x[2 * step], root<T>(2 * k, turns, p.sign)),
                d = times(x[3 * step], root<T>(3 * k, turns, p.sign));
     complex<T> q = { a.re + c.re, a.im + c.im }, r = { a.re - c.re, a.im - c.im }, s = { b.re + d.re, b.im + d.im },
                t = { -turn * (b.im - d.im), turn * (b.re - d.re) };
     store(y, { q.re + s.re, q.im + s.im }, scale);
-    store(y + p.l, { r.re + t.re, r.im + t.im }, scale);
-    store(y + 2 * p.l, { q.re - s.re, q.im - s.im }, scale);
-    store(y + 3 * p.l, { r.re - t.re, r.im - t.im }, scale);
+    store(y + apart, { r.re + t.re, r.im + t.im }, scale);
+    store(y + 2 * apart, { q.re - s.re, q.im - s.im }, scale);
+    store(y + 3 * apart, { r.re - t.re, r.im - t.im }, scale);
 }
 
 template <typename T>
@@ -79,7 +81,7 @@ static __device__ inline void any(const pass &p, const complex<T> *x, complex<T>
             sum.re += term.re;
             sum.im += term.im;
         }
-        store(y + c * p.l, sum, scale);
+        store(y + c * p.l * p.inner, sum, scale);
     }
 }
 
@@ -87,22 +89,29 @@ template <typename T> static __device__ void transform(const pass &p, const comp
 {
     const int64_t step = p.n / p.radix;
     GY_FOR_EACH (i, p.count * step) {
-        const int64_t t = i % step, first = i / step * p.n, k = t % p.l;
-        complex<T> *to = y + first + (t - k) * p.radix + k;
+        const int64_t line = i / p.inner, t = line % step, first = line / step * p.n * p.inner + i % p.inner, k = t % p.l;
+        const complex<T> *from = x + first + t * p.inner;
+        complex<T> *to = y + first + ((t - k) * p.radix + k) * p.inner;
         if (p.radix == 4)
-            four(p, x + first + t, to, k, step, (T)p.scale);
+            four(p, from, to, k, step * p.inner, (T)p.scale);
         else
-            any(p, x + first + t, to, k, step, (T)p.scale);
+            any(p, from, to, k, step * p.inner, (T)p.scale);
     }
 }
 
 /* ---- padding: rows of m numbers, one for each transform, and the filter behind them ---- */
 
 struct padding {
-    int64_t n, m, count;
+    int64_t n, m, count, inner;
     int32_t sign;
     double scale;
 };
+
+/* Where number j of a transform is. */
+static __device__ inline int64_t place(const padding &p, int64_t row, int64_t j)
+{
+    return (row / p.inner * p.n + j) * p.inner + row % p.inner;
+}
 
 /* e^(sign pi i j^2 / n) */
 template <typename T> static __device__ inline complex<T> chirp(int64_t j, int64_t n, int sign)
@@ -116,7 +125,7 @@ template <typename T> static __device__ void pad(const padding &p, const complex
         const int64_t row = i / p.m, j = i % p.m, back = p.m - j;
         complex<T> z = { 0, 0 };
         if (row < p.count)
-            z = j < p.n ? times(x[row * p.n + j], chirp<T>(j, p.n, p.sign)) : z;
+            z = j < p.n ? times(x[place(p, row, j)], chirp<T>(j, p.n, p.sign)) : z;
         else
             z = j < p.n ? chirp<T>(j, p.n, -p.sign) : back < p.n ? chirp<T>(back, p.n, -p.sign) : z;
         a[i] = z;
@@ -139,7 +148,7 @@ template <typename T> static __device__ void unpad(const padding &p, const compl
     GY_FOR_EACH (i, p.count * p.n) {
         const int64_t row = i / p.n, k = i % p.n;
         const complex<T> z = a[row * p.m + k];
-        store(y + i, times({ z.re * inverse, -z.im * inverse }, chirp<T>(k, p.n, p.sign)), scale);
+        store(y + place(p, row, k), times({ z.re * inverse, -z.im * inverse }, chirp<T>(k, p.n, p.sign)), scale);
     }
 }
 

@@ -6,8 +6,8 @@
 #include "kernel/fft.h"
 #include "kernels/manifest.h"
 
-enum { GY_FFT_INVERSE, GY_FFT_SCALE, GY_FFT_X, GY_FFT_Y }; /* arguments */
-enum { GY_FFT_RADIX = 13, GY_FFT_PASSES = 64 };            /* the largest prime that has passes of its own */
+enum { GY_FFT_INVERSE, GY_FFT_SCALE, GY_FFT_AXIS, GY_FFT_COUNT, GY_FFT_X, GY_FFT_Y }; /* arguments */
+enum { GY_FFT_RADIX = 13, GY_FFT_PASSES = 64 }; /* the largest prime that has passes of its own */
 
 typedef struct gy_fft_passes {
     int count; /* at least 1 */
@@ -36,20 +36,40 @@ static inline int64_t gy_fft_padded(int64_t n)
     return m;
 }
 
-static inline gy_fft_shape gy_fft_shape_of(const gantry_launch *l)
+/* The first axis of argument x or y that is transformed; -1: it has not so many. The last axis of all is that of pairs.
+ */
+static inline int32_t gy_fft_first_axis(const gantry_launch *l, const gantry_arg *a)
 {
-    const gantry_arg *x = &l->arg[GY_FFT_X];
-    gy_fft_shape s = { .dtype = x->dtype, .inverse = l->arg[GY_FFT_INVERSE].number != 0 };
-    s.n = x->shape[x->rank - 2];
-    s.count = s.n > 0 ? gy_arg_size(x) / (2 * s.n) : 0;
+    int64_t axis = l->arg[GY_FFT_AXIS].integer, count = l->arg[GY_FFT_COUNT].integer;
+    axis += axis < 0 ? a->rank : 0;
+    return axis >= 0 && axis + count < a->rank ? (int32_t)axis : -1;
+}
+
+/* Of argument x or y, which has the axes. */
+static inline gy_fft_shape gy_fft_shape_of_arg(const gantry_launch *l, const gantry_arg *a)
+{
+    gy_fft_shape s = { .dtype = a->dtype, .inverse = l->arg[GY_FFT_INVERSE].number != 0, .n = { 1, 1, 1 }, .outer = 1 };
+    int32_t first = gy_fft_first_axis(l, a);
+    s.axes = (int)l->arg[GY_FFT_COUNT].integer;
+    s.inner = 1;
+    for (int32_t k = 0; k < a->rank - 1; k++) {
+        int64_t extent = k ? a->shape[k] : a->rows;
+        *(k < first ? &s.outer : k < first + s.axes ? &s.n[k - first] : &s.inner) *= extent;
+    }
     return s;
 }
 
-/* An inverse divides by n, as NumPy's does. */
+static inline gy_fft_shape gy_fft_shape_of(const gantry_launch *l)
+{
+    return gy_fft_shape_of_arg(l, &l->arg[GY_FFT_X]);
+}
+
+/* An inverse divides by the numbers that are transformed together, as NumPy's does. */
 static inline double gy_fft_scale_of(const gantry_launch *l)
 {
     gy_fft_shape s = gy_fft_shape_of(l);
-    return l->arg[GY_FFT_SCALE].number / (s.inverse && s.n > 0 ? (double)s.n : 1);
+    int64_t points = gy_fft_points(&s);
+    return l->arg[GY_FFT_SCALE].number / (s.inverse && points > 0 ? (double)points : 1);
 }
 
 extern const gy_fft gy_fft_plain;

@@ -101,9 +101,9 @@ static NAME(complex) NAME(chirp)(int64_t j, int64_t n, int sign)
 }
 
 /* The transform of the other sign's chirp, around 0. `a` and `spare` have room for m numbers. */
-static void NAME(make_filter)(const fft_plan *p, NAME(complex) * a, NAME(complex) * filter, NAME(complex) * spare)
+static void NAME(make_filter)(const fft_line *p, NAME(complex) * a, NAME(complex) * filter, NAME(complex) * spare)
 {
-    int64_t n = p->shape.n, m = p->m;
+    int64_t n = p->n, m = p->m;
     for (int64_t j = 0; j < m; j++)
         a[j] = (NAME(complex)){ 0, 0 };
     for (int64_t j = 0; j < n; j++)
@@ -112,11 +112,11 @@ static void NAME(make_filter)(const fft_plan *p, NAME(complex) * a, NAME(complex
 }
 
 /* The inverse of the padded length is the transform of conjugates, conjugated. */
-static void NAME(convolve)(const fft_plan *p, const NAME(complex) * x, NAME(complex) * y, NAME(complex) * a,
+static void NAME(convolve)(const fft_line *p, const NAME(complex) * x, NAME(complex) * y, NAME(complex) * a,
                            NAME(complex) * b, NAME(complex) * spare)
 {
     const NAME(complex) *chirp = p->chirp, *filter = p->filter;
-    int64_t n = p->shape.n, m = p->m;
+    int64_t n = p->n, m = p->m;
     REAL inverse = (REAL)(1 / (double)m);
     for (int64_t j = 0; j < m; j++)
         a[j] = j < n ? NAME(times)(x[j], chirp[j]) : (NAME(complex)){ 0, 0 };
@@ -133,16 +133,16 @@ static void NAME(convolve)(const fft_plan *p, const NAME(complex) * x, NAME(comp
 /* ---- plans ---- */
 
 /* Tables of the plan, which has room for them; false: out of memory. */
-static bool NAME(fill)(fft_plan *p)
+static bool NAME(fill)(fft_line *p)
 {
     NAME(complex) *root = p->root, *chirp = p->chirp;
-    int64_t length = p->m ? p->m : p->shape.n;
+    int64_t length = p->m ? p->m : p->n;
     for (int64_t j = 0; j < length; j++)
         root[j] = NAME(root)(j, length, p->m ? -1 : p->sign);
     if (!p->m)
         return true;
-    for (int64_t j = 0; j < p->shape.n; j++)
-        chirp[j] = NAME(chirp)(j, p->shape.n, p->sign);
+    for (int64_t j = 0; j < p->n; j++)
+        chirp[j] = NAME(chirp)(j, p->n, p->sign);
     NAME(complex) *room = gy_calloc(2 * (size_t)p->m, sizeof *room);
     if (room)
         NAME(make_filter)(p, room, p->filter, room + p->m);
@@ -150,19 +150,36 @@ static bool NAME(fill)(fft_plan *p)
     return room != NULL;
 }
 
-static gantry_status NAME(run)(const fft_plan *p, const NAME(complex) * x, NAME(complex) * y, double scale)
+/* One transform of numbers that lie one behind the other; x is not y. */
+static void NAME(transform)(const fft_line *p, const NAME(complex) * x, NAME(complex) * y, NAME(complex) * room)
 {
-    int64_t n = p->shape.n, length = p->m ? p->m : n;
-    NAME(complex) *room = gy_calloc((p->m ? 3 : 1) * (size_t)length, sizeof *room);
+    if (p->m)
+        NAME(convolve)(p, x, y, room, room + p->m, room + 2 * p->m);
+    else
+        NAME(passes)(&p->passes, x, y, room, p->n, p->sign, p->root);
+}
+
+/* Transforms along an axis. Numbers that lie apart, or have to stay where they are, are brought together first. */
+static gantry_status NAME(along)(const fft_plan *plan, int axis, const NAME(complex) * x, NAME(complex) * y,
+                                 double scale)
+{
+    const fft_line *p = &plan->line[axis];
+    int64_t n = p->n, stride = gy_fft_stride(&plan->shape, axis), lines = gy_fft_numbers(&plan->shape) / n;
+    int64_t spare = p->m ? 3 * p->m : n;
+    bool apart = stride > 1 || x == y;
+    NAME(complex) *room = gy_calloc((size_t)spare + 2 * (apart ? (size_t)n : 0), sizeof *room);
     if (!room)
         return GANTRY_E_NOMEM;
-    for (int64_t i = 0; i < p->shape.count; i++, x += n, y += n) {
-        if (p->m)
-            NAME(convolve)(p, x, y, room, room + length, room + 2 * length);
-        else
-            NAME(passes)(&p->passes, x, y, room, n, p->sign, p->root);
+    for (int64_t i = 0; i < lines; i++) {
+        int64_t first = i / stride * n * stride + i % stride;
+        NAME(complex) *from = room + spare, *to = apart ? from + n : y + first;
+        for (int64_t j = 0; j < n && apart; j++)
+            from[j] = x[first + j * stride];
+        NAME(transform)(p, apart ? from : x + first, to, room);
         if (scale != 1)
-            NAME(scale)(y, n, (REAL)scale);
+            NAME(scale)(to, n, (REAL)scale);
+        for (int64_t j = 0; j < n && apart; j++)
+            y[first + j * stride] = to[j];
     }
     gy_free(room);
     return GANTRY_OK;

@@ -4,12 +4,18 @@
 #include "kernels/fft/fft.h"
 #include <math.h>
 
-typedef struct fft_plan {
-    gy_fft_shape shape;
+/* Transforms of n numbers one behind the other. */
+typedef struct fft_line {
+    int64_t n;
     gy_fft_passes passes; /* of n, or of m */
     int64_t m;            /* the padded length; 0: it is not padded */
     int sign;
     void *root, *chirp, *filter; /* n or m, n and m complex numbers */
+} fft_line;
+
+typedef struct fft_plan {
+    gy_fft_shape shape;
+    fft_line line[GY_FFT_AXES];
 } fft_plan;
 
 /* e^(sign 2 pi i k / n) for 0 <= k < n. Sine and cosine are taken of at most an eighth of a turn, where the angle is
@@ -36,21 +42,33 @@ static void gy_fft_root(int64_t k, int64_t n, int sign, double *re, double *im)
 static void free_plan(void *made)
 {
     fft_plan *p = made;
-    gy_free(p->root);
-    gy_free(p->chirp);
-    gy_free(p->filter);
+    for (int k = 0; k < GY_FFT_AXES; k++) {
+        gy_free(p->line[k].root);
+        gy_free(p->line[k].chirp);
+        gy_free(p->line[k].filter);
+    }
     gy_free(p);
 }
 
-static bool fill(fft_plan *p)
+static bool fill(fft_line *p, gantry_dtype dtype)
 {
-    size_t size = 2 * gantry_dtype_size(p->shape.dtype);
-    p->root = gy_calloc((size_t)(p->m ? p->m : p->shape.n), size);
-    p->chirp = p->m ? gy_calloc((size_t)p->shape.n, size) : NULL;
+    size_t size = 2 * gantry_dtype_size(dtype);
+    p->root = gy_calloc((size_t)(p->m ? p->m : p->n), size);
+    p->chirp = p->m ? gy_calloc((size_t)p->n, size) : NULL;
     p->filter = p->m ? gy_calloc((size_t)p->m, size) : NULL;
     if (!p->root || (p->m && (!p->chirp || !p->filter)))
         return false;
-    return p->shape.dtype == GANTRY_F32 ? fill_f32(p) : fill_f64(p);
+    return dtype == GANTRY_F32 ? fill_f32(p) : fill_f64(p);
+}
+
+static bool make_line(fft_line *line, const gy_fft_shape *shape, int axis)
+{
+    *line = (fft_line){ .n = shape->n[axis], .sign = shape->inverse ? 1 : -1 };
+    if (!gy_fft_passes_of(line->n, &line->passes)) {
+        line->m = gy_fft_padded(line->n);
+        gy_fft_passes_of(line->m, &line->passes);
+    }
+    return fill(line, shape->dtype);
 }
 
 static void *make_plan(const gy_fft_shape *shape, const void *x, void *y)
@@ -58,24 +76,29 @@ static void *make_plan(const gy_fft_shape *shape, const void *x, void *y)
     (void)x;
     (void)y;
     fft_plan *p = gy_calloc(1, sizeof *p);
-    if (!p)
-        return NULL;
-    p->shape = *shape;
-    p->sign = shape->inverse ? 1 : -1;
-    if (!gy_fft_passes_of(shape->n, &p->passes)) {
-        p->m = gy_fft_padded(shape->n);
-        gy_fft_passes_of(p->m, &p->passes);
-    }
-    if (fill(p))
+    bool made = p != NULL;
+    for (int k = 0; made && k < shape->axes; k++)
+        made = make_line(&p->line[k], shape, k);
+    if (made) {
+        p->shape = *shape;
         return p;
-    free_plan(p);
+    }
+    if (p)
+        free_plan(p);
     return NULL;
 }
 
+/* Along the first axis from x to y, along others in y. */
 static gantry_status run(const void *made, const void *x, void *y, double scale)
 {
     const fft_plan *p = made;
-    return p->shape.dtype == GANTRY_F32 ? run_f32(p, x, y, scale) : run_f64(p, x, y, scale);
+    gantry_status status = GANTRY_OK;
+    for (int k = 0; k < p->shape.axes && !status; k++) {
+        const void *from = k ? y : x;
+        double factor = k == p->shape.axes - 1 ? scale : 1;
+        status = p->shape.dtype == GANTRY_F32 ? along_f32(p, k, from, y, factor) : along_f64(p, k, from, y, factor);
+    }
+    return status;
 }
 
 const gy_fft gy_fft_plain = { "plain C", make_plan, run, free_plan };

@@ -6,7 +6,7 @@
 
 /* Numbers that say how a row is turned. */
 struct turning {
-    int64_t dim, first, length;
+    int64_t dim, first, length, positions;
     double base, sign;
 };
 
@@ -33,7 +33,8 @@ static __device__ void turn_row(const turning &t, int64_t position, const T *__r
     {                                                                                                                  \
         gy_begin();                                                                                                    \
         GY_FOR_EACH_ROW (r, rows) {                                                                                    \
-            int64_t position = t.length > 0 ? (t.first + r) % t.length : t.first + r;                                  \
+            int64_t position = t.first + r % t.positions;                                                              \
+            position = t.length > 0 ? position % t.length : position;                                                  \
             turn_row<wide>(t, position, x + r * width, y + r * width, width);                                          \
         }                                                                                                              \
     }

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/manifest.h"
+#include "kernels/transpose/transpose.h"
+#include <stdbool.h>
 #include <string.h>
 
 enum { BLOCK = 32 }; /* a block of both matrices stays in the nearest cache */
 
-/* Bytes that move together: an element of a matrix, or all that is behind the second axis. */
-static size_t cell_of(const gantry_arg *x)
+static void move(const gantry_arg *x, const gantry_arg *y, int64_t row, int64_t column, int64_t columns, size_t cell)
 {
-    return x->shape[1] ? (size_t)(x->row_bytes / x->shape[1]) : 0;
-}
-
-static void move(const gantry_arg *x, const gantry_arg *y, int64_t row, int64_t column, size_t cell)
-{
-    int64_t rows = x->rows, columns = x->shape[1];
+    int64_t rows = x->rows;
     for (int64_t r = row; r < rows && r < row + BLOCK; r++)
         for (int64_t c = column; c < columns && c < column + BLOCK; c++)
             memcpy((char *)y->data + (size_t)(c * rows + r) * cell,
@@ -22,9 +17,10 @@ static void move(const gantry_arg *x, const gantry_arg *y, int64_t row, int64_t 
 static gantry_status run(const gantry_launch *l)
 {
     const gantry_arg *x = &l->arg[0];
+    int64_t columns = gy_transpose_columns(l), cell = columns ? x->row_bytes / columns : 0;
     for (int64_t r = 0; r < x->rows; r += BLOCK)
-        for (int64_t c = 0; c < x->shape[1]; c += BLOCK)
-            move(x, &l->arg[1], r, c, cell_of(x));
+        for (int64_t c = 0; c < columns; c += BLOCK)
+            move(x, &l->arg[1], r, c, columns, (size_t)cell);
     return GANTRY_OK;
 }
 
@@ -45,8 +41,17 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
                              (int)y->rank);
     if (x->rank == 2 && y->rank == 2)
         return check_matrices(x, y, text, size);
-    if (y->rows == x->shape[1] && gy_arg_size(x) == gy_arg_size(y))
+    bool splits = x->rank == 2 && y->shape[1] == x->rows && y->rows > 0 && x->shape[1] % y->rows == 0;
+    if ((splits || y->rows == x->shape[1]) && gy_arg_size(x) == gy_arg_size(y))
         return GANTRY_OK;
+    if (x->rank == 2)
+        return gy_check_fail(
+            text, size,
+            "\"x\" is %lld x %lld and \"y\" has %lld rows of %lld rows of further axes, %lld elements; \"y\" must "
+            "have as many rows as \"x\" has columns, or as many as its columns are divided by: [n, heads * d] "
+            "to [heads, n, d]",
+            (long long)x->rows, (long long)x->shape[1], (long long)y->rows, (long long)y->shape[1],
+            (long long)gy_arg_size(y));
     return gy_check_fail(text, size,
                          "\"x\" has %lld x %lld rows of further axes and %lld elements, and \"y\" has %lld rows and "
                          "%lld elements; \"y\" must have as many rows as \"x\" has columns, and as many elements",
@@ -56,7 +61,8 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 
 static const gantry_kernel_arg args[] = {
     GY_REGION("x", GANTRY_READ, 0, 'T', "a matrix; what is behind its second axis is moved whole"),
-    GY_REGION("y", GANTRY_WRITE, 0, 'T', "as many rows as x has columns, and as many elements"),
+    GY_REGION("y", GANTRY_WRITE, 0, 'T',
+              "as many rows as x has columns, and as many elements; or [heads, n, d] of x [n, heads * d]"),
 };
 
 const gantry_kernel gy_kernel_transpose = { sizeof(gantry_kernel),

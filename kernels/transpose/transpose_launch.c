@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/kernels/image.h"
+#include "kernels/transpose/transpose.h"
 
 enum { PLAIN, WIDE, PAIRS, CELLS }; /* variants */
 
@@ -67,7 +68,7 @@ static gantry_status launch_tiles(const gantry_launch *l, int64_t columns, int64
 static gantry_status launch_transpose(const gantry_launch *l)
 {
     const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
-    int64_t columns = in->shape[1], cell = columns ? in->row_bytes / columns : 0, most = 8;
+    int64_t columns = gy_transpose_columns(l), cell = columns ? in->row_bytes / columns : 0, most = 8;
     if (!cell)
         return GANTRY_OK;
     int64_t word = word_of(in, out, cell);

@@ -40,16 +40,11 @@ void gy_fft_close(void *opened)
     gy_free(h);
 }
 
-static bool same_shape(const gy_fft_shape *a, const gy_fft_shape *b)
-{
-    return a->dtype == b->dtype && a->inverse == b->inverse && a->n == b->n && a->count == b->count;
-}
-
 /* NULL: out of memory. */
 static const void *plan_of(handle *h, const gy_fft_shape *shape, const void *x, void *y)
 {
     for (size_t i = 0; i < h->plans; i++)
-        if (same_shape(&h->plan[i].shape, shape))
+        if (gy_fft_same(&h->plan[i].shape, shape, true))
             return h->plan[i].plan;
     kept *grown = gy_realloc(h->plan, h->plans + 1, sizeof *grown);
     if (!grown)

@@ -20,7 +20,7 @@ static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
  */
 static bool has_room(const gy_fft_shape *s)
 {
-    size_t bytes = ((size_t)1 << 20) + 8 * (size_t)s->n * 2 * gantry_dtype_size(s->dtype);
+    size_t bytes = ((size_t)1 << 20) + 8 * (size_t)gy_fft_points(s) * 2 * gantry_dtype_size(s->dtype);
     void *probe = fftw_malloc(bytes);
     fftw_free(probe);
     return probe != NULL;
@@ -33,12 +33,18 @@ static void make(plan *p, const void *x, void *y)
     unsigned flags = FFTW_ESTIMATE | FFTW_UNALIGNED | FFTW_PRESERVE_INPUT;
     /* Nothing is read or written through it, as plans are estimated. */
     void *in = (void *)(uintptr_t)x;
-    fftw_iodim64 along = { s->n, 1, 1 }, many = { s->count, s->n, s->n };
-    fftwf_iodim64 along_narrow = { s->n, 1, 1 }, many_narrow = { s->count, s->n, s->n };
+    int64_t apart = gy_fft_points(s) * s->inner;
+    fftw_iodim64 along[GY_FFT_AXES], many[2] = { { s->outer, apart, apart }, { s->inner, 1, 1 } };
+    fftwf_iodim64 along_narrow[GY_FFT_AXES], many_narrow[2] = { { s->outer, apart, apart }, { s->inner, 1, 1 } };
+    for (int k = 0; k < s->axes; k++) {
+        int64_t stride = gy_fft_stride(s, k);
+        along[k] = (fftw_iodim64){ s->n[k], stride, stride };
+        along_narrow[k] = (fftwf_iodim64){ s->n[k], stride, stride };
+    }
     if (s->dtype == GANTRY_F32)
-        p->narrow = fftwf_plan_guru64_dft(1, &along_narrow, 1, &many_narrow, in, y, sign, flags);
+        p->narrow = fftwf_plan_guru64_dft(s->axes, along_narrow, 2, many_narrow, in, y, sign, flags);
     else
-        p->wide = fftw_plan_guru64_dft(1, &along, 1, &many, in, y, sign, flags);
+        p->wide = fftw_plan_guru64_dft(s->axes, along, 2, many, in, y, sign, flags);
 }
 
 static void *make_plan(const gy_fft_shape *shape, const void *x, void *y)
@@ -58,7 +64,7 @@ static void *make_plan(const gy_fft_shape *shape, const void *x, void *y)
 
 static void scale_all(const gy_fft_shape *s, void *y, double scale)
 {
-    int64_t n = 2 * s->n * s->count;
+    int64_t n = 2 * gy_fft_numbers(s);
     float *narrow = y;
     double *wide = y;
     for (int64_t i = 0; s->dtype == GANTRY_F32 && i < n; i++)

@@ -170,7 +170,7 @@ static gantry_status go_back_dropout(gy_adjoint *a, const gy_primal *p)
 
 static gantry_status go_back_rope(gy_adjoint *a, const gy_primal *p)
 {
-    static const written w = { "rope", "y", "x", "y", "x", { "dim", "first", "length", "base" }, { NULL } };
+    static const written w = { "rope", "y", "x", "y", "x", { "dim", "first", "length", "base", "axis" }, { NULL } };
     gantry_node node;
     go_back_written(a, p, &w, &node);
     gantry_node_scalar(a->graph, node, "sign", -number_of(a, p, "sign", 1));

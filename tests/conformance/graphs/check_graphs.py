@@ -286,6 +286,13 @@ def fft2d():
     return {"x": x}, params(n=24, parts=3), {"y": (np.stack([want.real, want.imag], -1), 1e-13)}
 
 
+def fft3d():
+    """Sizes that do not divide by the pencils; check_fft3d.py has others."""
+    x = rng.normal(size=(12, 10, 9, 2))
+    want = np.fft.fftn(x[..., 0] + 1j * x[..., 1])
+    return {"x": x}, params(n0=12, n1=10, n2=9, p=4, q=2), {"y": (np.stack([want.real, want.imag], -1), 1e-13)}
+
+
 def tsqr():
     """Least squares by NumPy's factors of the whole matrix, whose condition is about 2: 1e-12 is some thousand roundings."""
     rows, n = 101, 7
@@ -302,7 +309,7 @@ def nearest(got, want):
 
 
 CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, heat_implicit, heat_3d, jacobi_blocks, mlp_step, train_pipeline, stages, cg, residual_stack, transformer_block, black_scholes, nbody,
-         kmeans, loss_scale, pagerank, cholesky, fft2d, tsqr, *gradients.CASES, *samples.CASES]
+         kmeans, loss_scale, pagerank, cholesky, fft2d, fft3d, tsqr, *gradients.CASES, *samples.CASES]
 
 
 def compare(name, got, want, rtol, part=lambda x: x):

@@ -136,6 +136,11 @@ def grids():
         for shape in [(1, 1), (33, 70)]:
             x = values(dtype, shape)
             yield Case("transpose", {"x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x.T))}, {"y": (x.T, None)})
+        for n, heads, d in [(5, 3, 2), (40, 7, 16), (1, 4, 1)]:
+            x = values(dtype, (n, heads * d))
+            y = np.ascontiguousarray(x.reshape(n, heads, d).transpose(1, 0, 2))
+            yield Case("transpose", {"x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(y))}, {"y": (y, None)})
+            yield Case("transpose", {"x": ("in", dtype, y), "y": ("out", dtype, np.zeros_like(x))}, {"y": (x, None)})
         for shape in [(3, 5, 2), (33, 70, 3), (40, 7, 2, 16)]:
             x = values(dtype, shape)
             y = np.ascontiguousarray(x.swapaxes(0, 1))
@@ -442,6 +447,12 @@ def attention():
         x = values(dtype, (n, width))
         yield Case("rope", {"dim": dim, "first": 3, "length": length, "base": 500, "sign": sign, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
                    {"y": (rotate(wide(dtype, x), dim, 3, length, 500, sign), RTOL[dtype])})
+    for dtype, (shape, axis, dim), sign in itertools.product(FLOATS, [((3, 9, 8), 1, 8), ((2, 7, 3, 4), 1, 4), ((2, 3, 11, 6), -2, 2), ((5, 24), 0, 8)], [1, -1]):
+        x = values(dtype, shape)
+        tokens = np.moveaxis(wide(dtype, x), axis if axis >= 0 else axis + len(shape), 0)  # which rotate() has in front
+        want = rotate(tokens.reshape(len(tokens), -1), dim, 3, 0, 500, sign).reshape(tokens.shape)
+        yield Case("rope", {"dim": dim, "first": 3, "base": 500, "sign": sign, "axis": axis, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
+                   {"y": (np.moveaxis(want, 0, axis if axis >= 0 else axis + len(shape)), RTOL[dtype])})
 
 
 def heads():
@@ -654,6 +665,18 @@ def fourier():
             want = scale * (np.fft.ifft(z) if inverse else np.fft.fft(z))
             yield Case("fft", {"inverse": inverse, "scale": scale, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
                        {"y": (np.stack([want.real, want.imag], -1), RTOL[dtype])})
+    for dtype, (shape, axis, axes), inverse in itertools.product(WIDE, FOURIER_AXES, [0, 1]):
+        x = values(dtype, (*shape, 2))
+        z = x[..., 0].astype(float) + 1j * x[..., 1]
+        first = axis + z.ndim + 1 if axis < 0 else axis
+        want = 1.5 * (np.fft.ifftn if inverse else np.fft.fftn)(z, axes=range(first, first + axes))
+        yield Case("fft", {"inverse": inverse, "scale": 1.5, "axis": axis, "axes": axes, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
+                   {"y": (np.stack([want.real, want.imag], -1), RTOL[dtype])})
+
+
+# Shape without the pairs, first axis, axes: apart or side by side, lengths with and without large factors.
+FOURIER_AXES = [((8, 3), 0, 1), ((97, 5), 0, 1), ((1, 60), 0, 1), ((4, 12, 5), 1, 1), ((4, 12, 5), -3, 1), ((3, 34, 7), 1, 1), ((6, 1, 4), 1, 1), ((5, 8), 0, 2),
+                ((3, 16, 12), 1, 2), ((6, 5, 7), -4, 2), ((2, 37, 9, 2), 1, 2), ((4, 6, 10), 0, 3), ((9, 17, 5), 0, 3), ((2, 8, 3, 34), -4, 3), ((2, 4, 3, 5, 6), 1, 3)]
 
 
 def main(command, only):
@@ -670,7 +693,7 @@ def main(command, only):
         except (AssertionError, RuntimeError) as error:
             failed += 1
             print(f"FAILED {case.kernel}: {error}")
-    for name in sorted(wanted - seen - {"halo_pack", "halo_unpack"}):  # of tiles: tests/conformance/tiles
+    for name in sorted(wanted - seen - {"halo_pack", "halo_unpack", "retile"}):  # of tiles: tests/conformance/tiles
         failed += 1
         print(f"FAILED no case for kernel {name}")
     print(f"{len(seen)} kernels, {count - failed} passed, {failed} failed")

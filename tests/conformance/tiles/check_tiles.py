@@ -61,6 +61,35 @@ def elements(seed):
     return {"buffers": buffers, "nodes": nodes}, {"x": x}, {"y": y, "c": x, "z": z, "tops": tops}
 
 
+# ---- other tiles of the same array ----
+
+def retiled(seed):
+    """x is cut in one way and y in another: by tiles that both cuts are made of, or from all of x; now and then x is in parts, or whole."""
+    draw = random.Random(seed)
+    rank = draw.randint(1, 4)
+    shape = [draw.randint(1, 11) for _ in range(rank)]
+    cuts = [[draw.randint(1, 3 if rank < 4 else 2) for _ in range(rank)] for _ in "xy"]
+    dtype = draw.choice(["f32", "f64", "i32", "u8", "i64"])
+    x = np.random.default_rng(seed).integers(0, 100, shape).astype(DTYPES[dtype])
+    form, both = {"dtype": dtype, "shape": shape}, [a * b for a, b in zip(*cuts)]
+    how = draw.choice(["tiles", "tiles", "list", "parts"])
+    given = {"split": draw.randint(1, 3)} if how == "parts" else {"tiles": cuts[0]}
+    buffers = {"x": {**form, **given, "init": 0}, "both": {**form, "tiles": both}, "y": {**form, "tiles": cuts[1], "output": True}}
+    nodes = []
+
+    def beneath(index, axes):
+        return "".join(f"[{i * p}:{(i + 1) * p}]" for i, p in zip(index, axes))
+
+    for at in itertools.product(*map(range, cuts[0])) if how == "tiles" else ():
+        tile = "".join(f"[{i}]" for i in at)
+        nodes.append({"id": f"cut{tile}", "kernel": "retile", "args": {"x": f"x{tile}", "y": "both" + beneath(at, cuts[1])}})
+    for at in itertools.product(*map(range, cuts[1])):
+        tile = "".join(f"[{i}]" for i in at)
+        source = "both" + beneath(at, cuts[0]) if how == "tiles" else "x" + "[*]" * rank if how == "list" else "x"
+        nodes.append({"id": f"join{tile}", "kernel": "retile", "args": {"x": source, "y": f"y{tile}"}})
+    return {"buffers": buffers, "nodes": nodes}, {"x": x}, {"y": x}
+
+
 # ---- halos ----
 
 STENCIL = """#include <gantry/kernel.h>
@@ -221,7 +250,7 @@ def main(command, recheck, first=0, count=10):
         failed += blocks_move_less(command, pathlib.Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         for i in range(int(first), int(first) + int(count)):
-            for maker in (elements, around):
+            for maker in (elements, retiled, around):
                 failed += check(command, recheck, f"{maker.__name__} {i}", maker(i), pathlib.Path(folder))
     print(f"{count} random graphs of each kind: {failed or 'none'} failed")
     return bool(failed)

@@ -105,12 +105,30 @@ static bool rows_and_vector(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+/* The same array twice: tiles are those of test_gpu's graphs. */
+static bool retiled(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 1 }, { 5, 3, 7 }, { 40, 9, 16 }, { 2, 3, 1001 }, { 0, 0, 0 } };
+    extents e;
+    if (!pick(list, i, &e))
+        return false;
+    begin(p, type, 1);
+    for (int k = 0; k < 2; k++) {
+        matrix(&p->operand[k], e.a, e.b);
+        p->operand[k].rank = 3;
+        p->operand[k].shape[2] = e.c;
+    }
+    p->parts = true;
+    return true;
+}
+
 /* Matrices, then matrices of so many elements each. */
 static bool transposed(problem *p, gantry_dtype type, int i)
 {
-    static const extents list[] = { { 1, 1, 0 },    { 1, 100, 0 }, { 100, 1, 0 }, { 31, 33, 0 }, { 32, 32, 0 },
-                                    { 65, 130, 0 }, { 257, 3, 0 }, { 3, 5, 2 },   { 33, 70, 2 }, { 65, 33, 4 },
-                                    { 9, 40, 7 },   { 2, 3, 130 }, { 0, 0, 0 } };
+    static const extents list[] = { { 1, 1, 0 },    { 1, 100, 0 }, { 100, 1, 0 }, { 31, 33, 0 },  { 32, 32, 0 },
+                                    { 65, 130, 0 }, { 257, 3, 0 }, { 3, 5, 2 },   { 33, 70, 2 },  { 65, 33, 4 },
+                                    { 9, 40, 7 },   { 2, 3, 130 }, { 5, 3, 2 },   { 65, 12, 64 }, { 0, 0, 0 } };
+    enum { HEADS = 12 }; /* the first of those whose x is a matrix of all heads */
     extents e;
     if (!pick(list, i, &e))
         return false;
@@ -121,6 +139,8 @@ static bool transposed(problem *p, gantry_dtype type, int i)
         o->rank = e.c ? 3 : 2;
         o->shape[2] = e.c;
     }
+    if (i >= HEADS)
+        matrix(&p->operand[0], e.a, e.b * e.c);
     return true;
 }
 
@@ -569,7 +589,7 @@ static bool convolved(problem *p, gantry_dtype type, int i)
 /* A transform of n numbers in passes is right to log2(n) units, relative to its norm (Higham, chapter 24); so many
  * terms of at most B sqrt(2) make each result and bound its norm. Where it is padded there are two more, of a longer
  * one. */
-static bool transformed(problem *p, gantry_dtype type, int i)
+static bool transformed_rows(problem *p, gantry_dtype type, int i)
 {
     static const extents list[] = { { 1, 1, 0 },  { 3, 2, 0 },   { 5, 16, 0 },   { 4, 60, 0 },
                                     { 2, 97, 0 }, { 3, 128, 0 }, { 1, 1001, 0 }, { 2, 1024, 0 },
@@ -586,6 +606,42 @@ static bool transformed(problem *p, gantry_dtype type, int i)
     p->bound.absolute =
         2 * 12 * (log2((double)e.b) + 2) * unit_of(type) * (double)e.b * B * 1.5 / (i % 2 ? (double)e.b : 1);
     return true;
+}
+
+/* Along other axes than the last, and several. Each axis rounds as transforms of its own. */
+static bool transformed_axes(problem *p, gantry_dtype type, int i)
+{
+    static const struct {
+        int64_t shape[3];
+        int axis, axes;
+    } list[] = { { { 8, 3, 1 }, 0, 1 },   { { 97, 5, 1 }, 0, 1 },  { { 4, 12, 5 }, 1, 1 },  { { 3, 34, 7 }, 1, 1 },
+                 { { 2, 64, 40 }, 1, 1 }, { { 600, 6, 2 }, 1, 1 }, { { 3, 16, 12 }, 1, 2 }, { { 5, 60, 9 }, -4, 2 },
+                 { { 4, 8, 37 }, 1, 2 },  { { 6, 13, 9 }, 0, 3 },  { { 17, 4, 10 }, 0, 3 }, { { 32, 8, 128 }, 0, 3 } };
+    if (i / 2 >= (int)(sizeof list / sizeof *list))
+        return false;
+    const int64_t *shape = list[i / 2].shape;
+    int axis = list[i / 2].axis, axes = list[i / 2].axes;
+    double points = 1;
+    begin(p, type, 1);
+    for (int k = 0; k < 2; k++) {
+        p->operand[k].rank = 4;
+        memcpy(p->operand[k].shape, shape, 3 * sizeof *shape);
+        p->operand[k].shape[3] = 2;
+    }
+    for (int k = 0; k < axes; k++)
+        points *= (double)shape[(axis < 0 ? axis + 4 : axis) + k];
+    number(p, "inverse", i % 2);
+    number(p, "axis", axis);
+    number(p, "axes", axes);
+    p->parts = axis > 0;
+    p->bound.absolute = 2 * 12 * (log2(points) + 2 * axes) * unit_of(type) * points * B * 1.5 / (i % 2 ? points : 1);
+    return true;
+}
+
+static bool transformed(problem *p, gantry_dtype type, int i)
+{
+    enum { ROWS = 20 };
+    return i < ROWS ? transformed_rows(p, type, i) : transformed_axes(p, type, i - ROWS);
 }
 
 /* ---- learning, sparse ---- */
@@ -773,8 +829,9 @@ static bool attended_back(problem *p, gantry_dtype type, int i)
 /* Angles are positions times at most 1, by a power that is right to 2 units on both sides, as sines and cosines are. */
 static bool turned(problem *p, gantry_dtype type, int i)
 {
-    static const extents list[] = { { 1, 2, 2 },    { 5, 12, 4 },    { 100, 128, 64 },
-                                    { 33, 70, 70 }, { 3, 600, 200 }, { 0, 0, 0 } };
+    enum { HEADS = 5 }; /* the first of those whose positions are axis 1 */
+    static const extents list[] = { { 1, 2, 2 },     { 5, 12, 4 }, { 100, 128, 64 }, { 33, 70, 70 },
+                                    { 3, 600, 200 }, { 5, 12, 4 }, { 33, 128, 64 },  { 0, 0, 0 } };
     extents e; /* rows, elements of a row and of a head */
     if (!pick(list, i, &e))
         return false;
@@ -785,6 +842,13 @@ static bool turned(problem *p, gantry_dtype type, int i)
     number(p, "first", 7);
     number(p, "length", i % 2 ? 11 : 0);
     number(p, "sign", i % 2 ? 1 : -1);
+    for (int k = 0; k < 2 && i >= HEADS; k++) {
+        p->operand[k].rank = 3;
+        p->operand[k].shape[0] = 3;
+        p->operand[k].shape[1] = e.a;
+        p->operand[k].shape[2] = e.b;
+    }
+    number(p, "axis", i >= HEADS);
     p->parts = true;
     p->bound = (bound){ 2 * unit_of(type), 4 * B * (8 * (double)(e.a + 7) + 16) * U };
     return true;
@@ -918,6 +982,7 @@ static const recipe recipes[] = {
     { "relu", NULL, elements },
     { "relu_grad", NULL, elements },
     { "resize", NULL, resized },
+    { "retile", NULL, retiled },
     { "rmsnorm", NULL, normalized },
     { "rmsnorm_grad", NULL, normalized },
     { "rope", NULL, turned },

@@ -27,11 +27,13 @@ def cases(rng):
     yield "scale", {"a": -2.5}, {"x": [3, 4]}, {}, {"y": [3, 4]}
     yield "transpose", {}, {"x": [3, 4]}, {}, {"y": [4, 3]}
     yield "transpose", {}, {"x": [3, 4, 2]}, {}, {"y": [4, 3, 2]}
+    yield "transpose", {}, {"x": [3, 8]}, {}, {"y": [4, 3, 2]}
     yield "dot", {}, {"x": [7], "y": [7]}, {}, {"out": [1]}
     yield "reduce_sum", {}, {"x": [3, 4]}, {}, {"out": [1]}
     yield "dropout", {"p": 0.4, "seed": 11, "first": 3}, {"x": [5, 4]}, {}, {"y": [5, 4]}
     yield "rope", {"dim": 4, "first": 2, "length": 5, "base": 100}, {"x": [6, 8]}, {}, {"y": [6, 8]}
     yield "rope", {"dim": 4, "sign": -1}, {"x": [3, 4]}, {}, {"y": [3, 4]}
+    yield "rope", {"dim": 4, "axis": 1}, {"x": [2, 3, 4]}, {}, {"y": [2, 3, 4]}
     yield "layernorm", {"eps": 1e-3}, {"x": [4, 6], "gain": [6], "bias": [6]}, {}, {"y": [4, 6]}
     yield "rmsnorm", {"eps": 1e-3}, {"x": [4, 6], "gain": [6]}, {}, {"y": [4, 6]}
     yield "embedding", {}, {"table": [5, 3]}, {"ids": rng.integers(0, 5, 7)}, {"y": [7, 3]}

@@ -15,7 +15,8 @@
 typedef struct plan {
     bool used, by_caller; /* by_caller: the work area */
     int device;
-    int64_t n, count;
+    int axes;
+    int64_t n[3], points, count, stride, apart; /* apart: the batch's transforms */
     cufftType type;
     CUstream stream;
     void *area;
@@ -81,7 +82,7 @@ cufftResult cufftSetAutoAllocation(cufftHandle handle, int automatic)
 /* Some number that is easy to get wrong; small plans need none. */
 static size_t area_of(const plan *p)
 {
-    return p->n * p->count < 8 ? 0 : (size_t)(p->n * p->count * 16 + 48);
+    return p->points * p->count < 8 ? 0 : (size_t)(p->points * p->count * 16 + 48);
 }
 
 cufftResult cufftMakePlanMany64(cufftHandle handle, int rank, long long *n, long long *inembed, long long istride,
@@ -90,14 +91,23 @@ cufftResult cufftMakePlanMany64(cufftHandle handle, int rank, long long *n, long
 {
     FAIL_IF_TOLD(cufftMakePlanMany64);
     plan *p = find(handle);
-    (void)inembed;
-    (void)onembed;
-    if (rank != 1 || *n < 1 || batch < 1)
+    if (rank < 1 || rank > 3 || *n < 1 || batch < 1)
         return CUFFT_INVALID_SIZE;
-    if (istride != 1 || ostride != 1 || idist != *n || odist != *n)
-        columns_wrong("a plan of cuFFT for numbers that do not lie one behind the other");
-    p->n = *n;
+    p->axes = rank;
+    p->points = 1;
+    for (int k = 0; k < rank; k++) {
+        p->n[k] = n[k];
+        p->points *= n[k];
+        if (inembed && (inembed[k] != n[k] || onembed[k] != n[k]))
+            columns_wrong("a plan of cuFFT for arrays within larger ones");
+    }
+    /* Without a layout cuFFT takes arrays one behind the other, whatever the strides say. */
+    if (!inembed != !onembed || istride != ostride || idist != odist ||
+        (!inembed && (istride != 1 || idist != p->points)))
+        columns_wrong("a plan of cuFFT for numbers that lie in another way than it says");
     p->count = batch;
+    p->stride = istride;
+    p->apart = idist;
     p->type = type;
     *bytes = area_of(p);
     return CUFFT_SUCCESS;
@@ -139,20 +149,41 @@ static void store(const transform *t, int64_t i, double value)
         ((double *)t->y)[i] = value;
 }
 
+/* By the definition, along an axis of `points` complex numbers. */
+static void transform_axis(const transform *t, int axis, double *z, double *line)
+{
+    int64_t n = t->plan.n[axis], stride = 1;
+    for (int k = axis + 1; k < t->plan.axes; k++)
+        stride *= t->plan.n[k];
+    for (int64_t i = 0; i < t->plan.points / n; i++) {
+        double *at = z + 2 * (i / stride * n * stride + i % stride);
+        for (int64_t k = 0; k < n; k++) {
+            line[2 * k] = line[2 * k + 1] = 0;
+            for (int64_t j = 0; j < n; j++) {
+                double angle = t->sign * 2 * acos(-1) * (double)(j * k % n) / (double)n, c = cos(angle), s = sin(angle);
+                double a = at[2 * j * stride], b = at[2 * j * stride + 1];
+                line[2 * k] += a * c - b * s;
+                line[2 * k + 1] += a * s + b * c;
+            }
+        }
+        for (int64_t k = 0; k < n; k++) {
+            at[2 * k * stride] = line[2 * k];
+            at[2 * k * stride + 1] = line[2 * k + 1];
+        }
+    }
+}
+
 static void transform_one(const transform *t, int64_t first)
 {
-    int64_t n = t->plan.n;
-    for (int64_t k = 0; k < n; k++) {
-        double re = 0, im = 0;
-        for (int64_t j = 0; j < n; j++) {
-            double angle = t->sign * 2 * acos(-1) * (double)(j * k % n) / (double)n, c = cos(angle), s = sin(angle);
-            double a = load(t, 2 * (first + j)), b = load(t, 2 * (first + j) + 1);
-            re += a * c - b * s;
-            im += a * s + b * c;
-        }
-        store(t, 2 * (first + k), re);
-        store(t, 2 * (first + k) + 1, im);
-    }
+    const plan *p = &t->plan;
+    double *z = malloc((size_t)p->points * 4 * sizeof *z);
+    for (int64_t i = 0; i < 2 * p->points; i++)
+        z[i] = load(t, 2 * (first + i / 2 * p->stride) + i % 2);
+    for (int k = 0; k < p->axes; k++)
+        transform_axis(t, k, z, z + 2 * p->points);
+    for (int64_t i = 0; i < 2 * p->points; i++)
+        store(t, 2 * (first + i / 2 * p->stride) + i % 2, z[i]);
+    free(z);
 }
 
 static void run(const fakeCudaLaunch *l, void **params)
@@ -162,7 +193,7 @@ static void run(const fakeCudaLaunch *l, void **params)
     if (area_of(&t->plan))
         memset(t->plan.area, 0x5C, area_of(&t->plan));
     for (int64_t i = 0; i < t->plan.count; i++)
-        transform_one(t, i * t->plan.n);
+        transform_one(t, i * t->plan.apart);
 }
 
 static cufftResult queue(cufftHandle handle, cufftType type, void *x, void *y, int sign)
@@ -170,7 +201,7 @@ static cufftResult queue(cufftHandle handle, cufftType type, void *x, void *y, i
     static const size_t size = sizeof(transform);
     const plan *p = find(handle);
     transform t = { *p, x, y, sign };
-    if (p->type != type || !p->n || x == y)
+    if (p->type != type || !p->points || x == y)
         columns_wrong("a plan of cuFFT is used for what it was not made for");
     if (!p->by_caller || (area_of(p) && !p->area))
         columns_wrong("a plan of cuFFT has no work area of the caller's");

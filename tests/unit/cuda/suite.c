@@ -19,6 +19,7 @@ const graph_case graph_cases[] = {
     { "cholesky", { "n=48", "nt=4" }, 1e-12 },
     { "jacobi_blocks", { "n=41", "a=2", "b=3", "steps=4" }, 0 },
     { "tsqr", { "parts=4", "rows=101", "n=7" }, 1e-12 },
+    { "fft3d", { "n0=7", "n1=6", "n2=5", "p=3", "q=1" }, 1e-12 },
     { NULL, { NULL }, 0 },
 };
 

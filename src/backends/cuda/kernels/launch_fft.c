@@ -74,25 +74,35 @@ static const char *why_fft(const void *opened)
     return h->why;
 }
 
+/* One call transforms what lies side by side, or along axes of one array; of many arrays with something behind the
+ * axes, so many calls would take longer than the passes of our own kernel. */
+enum { MOST_CALLS = 512 };
+
+static int64_t calls_of(const gy_fft_shape *s)
+{
+    return s->inner > 1 ? s->outer : 1;
+}
+
 static const made *find(const handle *h, const gy_fft_shape *s)
 {
-    for (size_t i = 0; i < h->plans; i++) {
-        const gy_fft_shape *at = &h->plan[i].shape;
-        if (at->dtype == s->dtype && at->n == s->n && at->count == s->count)
+    for (size_t i = 0; i < h->plans; i++)
+        if (gy_fft_same(&h->plan[i].shape, s, false))
             return &h->plan[i];
-    }
     return NULL;
 }
 
 static gantry_status make_plan(handle *h, made *m)
 {
-    long long n = m->shape.n;
-    cufftType type = m->shape.dtype == GANTRY_F32 ? CUFFT_C2C : CUFFT_Z2Z;
+    const gy_fft_shape *s = &m->shape;
+    long long n[GY_FFT_AXES] = { s->n[0], s->n[1], s->n[2] }, *layout = s->inner > 1 ? n : NULL;
+    long long stride = s->inner, apart = s->inner > 1 ? 1 : gy_fft_points(s),
+              batch = s->inner > 1 ? s->inner : s->outer;
+    cufftType type = s->dtype == GANTRY_F32 ? CUFFT_C2C : CUFFT_Z2Z;
     gantry_status status = check(h, h->fft.cufftSetAutoAllocation(m->plan, 0), "cufftSetAutoAllocation");
     return status ? status
                   : check(h,
-                          h->fft.cufftMakePlanMany64(m->plan, 1, &n, NULL, 1, n, NULL, 1, n, type, m->shape.count,
-                                                     &m->bytes),
+                          h->fft.cufftMakePlanMany64(m->plan, s->axes, n, layout, stride, apart, layout, stride, apart,
+                                                     type, batch, &m->bytes),
                           "cufftMakePlanMany64");
 }
 
@@ -109,8 +119,8 @@ static gantry_status add_plan(handle *h, const gy_fft_shape *s, gantry_error *er
     status = make_plan(h, &m);
     if (status) {
         h->fft.cufftDestroy(m.plan);
-        return gy_fail(err, status, NULL, "%s for %lld transforms of %lld numbers", h->why, (long long)s->count,
-                       (long long)s->n);
+        return gy_fail(err, status, NULL, "%s for %lld transforms of %lld numbers", h->why,
+                       (long long)(s->outer * s->inner), (long long)gy_fft_points(s));
     }
     h->plan[h->plans++] = m;
     return GANTRY_OK;
@@ -129,8 +139,10 @@ static gantry_status prepare_fft(const gantry_launch *l, uint64_t *scratch, gant
     handle *h = l->handle;
     gy_fft_shape s = gy_fft_shape_of(l);
     gantry_launch plain = plain_of(l);
+    if (calls_of(&s) > MOST_CALLS)
+        return gy_plain_fft.prepare(&plain, scratch, err);
     GY_TRY(gy_cuda_image_prepare(&plain, scratch, err));
-    if (s.count == 0)
+    if (gy_fft_numbers(&s) == 0)
         return GANTRY_OK;
     if (!find(h, &s))
         GY_TRY(add_plan(h, &s, err));
@@ -141,34 +153,46 @@ static gantry_status prepare_fft(const gantry_launch *l, uint64_t *scratch, gant
 
 static gantry_status transform(handle *h, const gantry_launch *l, const made *m, int sign)
 {
-    void *x = l->arg[GY_FFT_X].data, *y = l->arg[GY_FFT_Y].data;
-    GY_TRY(check(h, h->fft.cufftSetStream(m->plan, l->stream), "cufftSetStream"));
-    if (m->bytes)
-        GY_TRY(check(h, h->fft.cufftSetWorkArea(m->plan, l->scratch), "cufftSetWorkArea"));
-    return m->shape.dtype == GANTRY_F32 ? check(h, h->fft.cufftExecC2C(m->plan, x, y, sign), "cufftExecC2C")
-                                        : check(h, h->fft.cufftExecZ2Z(m->plan, x, y, sign), "cufftExecZ2Z");
+    const gy_fft_shape *s = &m->shape;
+    size_t array = (size_t)(gy_fft_points(s) * s->inner) * 2 * gantry_dtype_size(s->dtype);
+    char *x = l->arg[GY_FFT_X].data, *y = l->arg[GY_FFT_Y].data;
+    gantry_status status = check(h, h->fft.cufftSetStream(m->plan, l->stream), "cufftSetStream");
+    if (m->bytes && !status)
+        status = check(h, h->fft.cufftSetWorkArea(m->plan, l->scratch), "cufftSetWorkArea");
+    for (int64_t i = 0; i < calls_of(s) && !status; i++, x += array, y += array) {
+        void *from = x, *to = y;
+        status = s->dtype == GANTRY_F32 ? check(h, h->fft.cufftExecC2C(m->plan, from, to, sign), "cufftExecC2C")
+                                        : check(h, h->fft.cufftExecZ2Z(m->plan, from, to, sign), "cufftExecZ2Z");
+    }
+    return status;
+}
+
+static gantry_status launch_plain(handle *h, const gantry_launch *l, gantry_status (*launch)(const gantry_launch *),
+                                  const char *what)
+{
+    gantry_launch plain = plain_of(l);
+    gantry_status status = launch(&plain);
+    if (status)
+        snprintf(h->why, sizeof h->why, "the driver refused to launch the kernel that %s", what);
+    return status;
 }
 
 static gantry_status launch_fft(const gantry_launch *l)
 {
     handle *h = l->handle;
     gy_fft_shape s = gy_fft_shape_of(l);
-    if (s.count == 0)
+    if (gy_fft_numbers(&s) == 0)
         return GANTRY_OK;
+    if (calls_of(&s) > MOST_CALLS)
+        return launch_plain(h, l, gy_plain_fft_launch, "transforms");
     const made *m = find(h, &s);
     if (!m) {
-        snprintf(h->why, sizeof h->why, "no plan was made for %lld transforms of %lld numbers", (long long)s.count,
-                 (long long)s.n);
+        snprintf(h->why, sizeof h->why, "no plan was made for %lld transforms of %lld numbers",
+                 (long long)(s.outer * s.inner), (long long)gy_fft_points(&s));
         return GANTRY_E_DEVICE;
     }
     GY_TRY(transform(h, l, m, s.inverse ? CUFFT_INVERSE : CUFFT_FORWARD));
-    if (gy_fft_scale_of(l) == 1)
-        return GANTRY_OK;
-    gantry_launch plain = plain_of(l);
-    gantry_status status = gy_plain_scale_complex(&plain);
-    if (status)
-        snprintf(h->why, sizeof h->why, "the driver refused to launch the kernel that multiplies by the scale");
-    return status;
+    return gy_fft_scale_of(l) == 1 ? GANTRY_OK : launch_plain(h, l, gy_plain_scale_complex, "multiplies by the scale");
 }
 
 const gy_cuda_kernel gy_library_fft = { .name = "fft",

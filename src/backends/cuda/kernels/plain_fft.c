@@ -9,12 +9,12 @@ enum { PASS, PAD, FILTER, UNPAD }; /* variants */
 
 /* The first arguments of the functions; fft.cu has the same. */
 typedef struct pass {
-    int64_t n, l, count;
+    int64_t n, l, count, inner;
     int32_t radix, sign;
     double scale;
 } pass;
 typedef struct padding {
-    int64_t n, m, count;
+    int64_t n, m, count, inner;
     int32_t sign;
     double scale;
 } padding;
@@ -25,17 +25,17 @@ static gantry_status launch_pass(const gantry_launch *l, const pass *p, const vo
                                 (void *[]){ (void *)(uintptr_t)p, &x, &y });
 }
 
-/* All passes from x to y by way of `spare`; x may be `spare` where they are even in number, and y where they are odd.
+/* All passes from x to y by way of `spare`, and of `other` where x is y and passes are odd in number and more than one.
  */
 static gantry_status launch_passes(const gantry_launch *l, const gy_fft_passes *passes, pass p, const void *x, void *y,
-                                   void *spare)
+                                   void *spare, void *other)
 {
     double scale = p.scale;
     gantry_status status = GANTRY_OK;
     p.l = 1;
     for (int i = 0; i < passes->count && !status; i++) {
         int left = passes->count - 1 - i;
-        void *to = left % 2 ? spare : y;
+        void *to = left % 2 ? spare : left && x == y ? other : y;
         p.radix = passes->radix[i];
         p.scale = left ? 1 : scale;
         status = launch_pass(l, &p, x, to);
@@ -56,54 +56,83 @@ static gantry_status launch_padding(const gantry_launch *l, int variant, int64_t
 }
 
 /* Scratch: three stacks of padded rows, as a pass does not work in place. */
-static gantry_status launch_padded(const gantry_launch *l, const gy_fft_shape *s, double scale)
+static gantry_status launch_padded(const gantry_launch *l, pass line, const void *x, void *y)
 {
-    padding p = { s->n, gy_fft_padded(s->n), s->count, s->inverse ? 1 : -1, scale };
+    padding p = { line.n, gy_fft_padded(line.n), line.count, line.inner, line.sign, line.scale };
     int64_t rows = (p.count + 1) * p.m;
-    const void *x = l->arg[GY_FFT_X].data;
     void *a = l->scratch, *b = (char *)a + rows * pair_bytes(l), *spare = (char *)b + rows * pair_bytes(l);
-    void *y = l->arg[GY_FFT_Y].data;
     gy_fft_passes passes;
     gy_fft_passes_of(p.m, &passes);
-    pass forward = { .n = p.m, .count = p.count + 1, .sign = -1, .scale = 1 };
+    pass forward = { .n = p.m, .count = p.count + 1, .inner = 1, .sign = -1, .scale = 1 };
     GY_TRY(launch_padding(l, PAD, rows, (void *[]){ &p, &x, &a }));
-    GY_TRY(launch_passes(l, &passes, forward, a, b, spare));
+    GY_TRY(launch_passes(l, &passes, forward, a, b, spare, NULL));
     GY_TRY(launch_padding(l, FILTER, p.count * p.m, (void *[]){ &p, &b }));
     forward.count = p.count;
-    GY_TRY(launch_passes(l, &passes, forward, b, a, spare));
+    GY_TRY(launch_passes(l, &passes, forward, b, a, spare, NULL));
     return launch_padding(l, UNPAD, p.count * p.n, (void *[]){ &p, &a, &y });
 }
 
+/* Transforms along an axis: what launch_passes needs to know of them. */
+static pass pass_along(const gy_fft_shape *s, int axis)
+{
+    return (pass){ .n = s->n[axis],
+                   .count = gy_fft_numbers(s) / s->n[axis],
+                   .inner = gy_fft_stride(s, axis),
+                   .sign = s->inverse ? 1 : -1,
+                   .scale = 1 };
+}
+
+/* Along the first axis from x to y, along others in y. */
 gantry_status gy_plain_fft_launch(const gantry_launch *l)
 {
     gy_fft_shape s = gy_fft_shape_of(l);
     gy_fft_passes passes;
-    if (s.count == 0)
-        return GANTRY_OK;
-    if (!gy_fft_passes_of(s.n, &passes))
-        return launch_padded(l, &s, gy_fft_scale_of(l));
-    pass p = { .n = s.n, .count = s.count, .sign = s.inverse ? 1 : -1, .scale = gy_fft_scale_of(l) };
-    return launch_passes(l, &passes, p, l->arg[GY_FFT_X].data, l->arg[GY_FFT_Y].data, l->scratch);
+    const void *x = l->arg[GY_FFT_X].data;
+    void *y = l->arg[GY_FFT_Y].data, *spare = l->scratch;
+    void *other = (char *)spare + gy_fft_numbers(&s) * pair_bytes(l);
+    gantry_status status = GANTRY_OK;
+    for (int k = 0; k < s.axes && gy_fft_numbers(&s) && !status; k++) {
+        pass p = pass_along(&s, k);
+        p.scale = k == s.axes - 1 ? gy_fft_scale_of(l) : 1;
+        status = !gy_fft_passes_of(p.n, &passes) ? launch_padded(l, p, x, y)
+                                                 : launch_passes(l, &passes, p, x, y, spare, other);
+        x = y;
+    }
+    return status;
 }
 
 gantry_status gy_plain_scale_complex(const gantry_launch *l)
 {
     gy_fft_shape s = gy_fft_shape_of(l);
     void *y = l->arg[GY_FFT_Y].data;
-    pass p = { .n = s.n * s.count, .l = 1, .count = 1, .radix = 1, .sign = 1, .scale = gy_fft_scale_of(l) };
+    pass p = {
+        .n = gy_fft_numbers(&s), .l = 1, .count = 1, .inner = 1, .radix = 1, .sign = 1, .scale = gy_fft_scale_of(l)
+    };
     return launch_pass(l, &p, y, y);
+}
+
+/* Bytes of scratch for transforms along an axis. */
+static uint64_t scratch_along(const gantry_launch *l, const gy_fft_shape *s, int axis)
+{
+    pass p = pass_along(s, axis);
+    gy_fft_passes passes;
+    int64_t numbers = p.n * p.count;
+    if (!gy_fft_passes_of(p.n, &passes))
+        numbers = 3 * (p.count + 1) * gy_fft_padded(p.n);
+    else if (passes.count == 1)
+        numbers = 0;
+    else if (axis && passes.count % 2)
+        numbers *= 2;
+    return (uint64_t)(numbers * pair_bytes(l));
 }
 
 static gantry_status prepare(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
 {
     gy_fft_shape s = gy_fft_shape_of(l);
-    gy_fft_passes passes;
-    uint64_t need = 0;
-    if (!gy_fft_passes_of(s.n, &passes))
-        need = 3 * (uint64_t)((s.count + 1) * gy_fft_padded(s.n) * pair_bytes(l));
-    else if (passes.count > 1)
-        need = (uint64_t)(s.count * s.n * pair_bytes(l));
-    *scratch = need > *scratch ? need : *scratch;
+    for (int k = 0; k < s.axes && gy_fft_numbers(&s); k++) {
+        uint64_t need = scratch_along(l, &s, k);
+        *scratch = need > *scratch ? need : *scratch;
+    }
     return gy_cuda_image_prepare(l, scratch, err);
 }
 

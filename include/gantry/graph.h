@@ -49,7 +49,8 @@ typedef struct gantry_load_options {
     const char *const *params; /* "name=value", each overrides a param of the file */
     size_t param_count;
     const char *const *inputs; /* "buffer=file.npy" (or .jpg, a pattern too): sizes of bare params in that buffer's
-                                  shape come from the file */
+                                  shape come from the file. A constant is an input where there are several .npy arrays,
+                                  see gantry_run_feed_files */
     size_t input_count;
     int32_t allow_code; /* 1: kernels that name code to compile or load are accepted */
     int32_t devices;    /* `devices` in expressions, such as that of gantry_machine_worker_count; 0: not known, and a

@@ -298,6 +298,7 @@ const gy_backend gy_backend_cuda = {
     .replay_of = cuda_replay,
     .executes = true,
     .overlaps = true,
+    .steady = true,
     .gpu_kernels = true,
     .usable = gy_cuda_usable,
     .open = cuda_open,

@@ -92,7 +92,8 @@ int start_once(gantry_run *run, double *us)
 /* Tells of a start that was waited for, the first being 1. */
 static int look_at_start(session *s, size_t number)
 {
-    return s->o->train && !s->o->watched.count ? look_at_loss(s, number) : watch(s, number);
+    int code = s->o->train ? look_at_loss(s, number) : EXIT_FINE;
+    return code ? code : watch(s, number);
 }
 
 int start_alone(session *s, size_t i, double *us)
@@ -281,7 +282,7 @@ static int prepare(session *s)
     if (s->o->html && strcmp(s->o->html, "-") == 0)
         without_trace.html = NULL; /* to a file it goes now, so that it cannot fail when all has been computed, and
                                       again after the run */
-    int code = load_graph(&s->graph, s->o, s->o->positional.at[0]);
+    int code = s->o->trials ? load_trials(s) : load_graph(&s->graph, s->o, s->o->positional.at[0]);
     if (!code)
         code = check_words(s);
     if (!code && s->o->train)
@@ -338,6 +339,7 @@ static int run(const options *o)
     gantry_free(s.explanation);
     json_decref(s.rebalanced);
     free(s.fed);
+    free_trials(s.trials);
     gantry_run_free(s.reference);
     gantry_run_free(s.run);
     gantry_schedule_free(s.single);

@@ -26,7 +26,7 @@ typedef struct options {
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
         *explain, *weak, *islands, *link, *node, *cluster, *root;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
-    const char *feed;
+    const char *feed, *trials;
     int64_t steps; /* of gantry train */
     int64_t every;
     int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, series, max_nodes,

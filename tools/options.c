@@ -79,6 +79,8 @@ static const option table[] = {
       FIELD(iterations), 1, 1, 1000000000 },
     { "steps", "N", "steps of the optimiser: starts, whose loss is printed (default 100)", NUMBER, FIELD(steps), 100, 1,
       1000000000 },
+    { "trials", "PARAM=A,B,...", "trains once for each value of a param of the model, side by side; a table of losses",
+      TEXT, FIELD(trials), PLAIN },
     { "every", "K", "prints only every K-th line, and the last (default: of --watch all, of the loss about 20)", NUMBER,
       FIELD(every), 0, 1, 1000000000 },
     { "write-graph", "FILE", "writes the graph with its backward pass and optimiser; - is standard output", TEXT,

@@ -13,6 +13,8 @@ typedef struct ranks {
     int errors;
 } ranks;
 
+typedef struct trials trials; /* train/trials.c */
+
 typedef struct session {
     const options *o;
     ranks ranks;
@@ -32,6 +34,7 @@ typedef struct session {
     double together_us;     /* each of them, in the mean */
     bool checked;           /* and found equal */
     uint64_t *fed;          /* per --input: arrays that starts read in turn; 0: it is bound for all starts */
+    trials *trials;         /* of gantry train --trials; NULL: none */
     bool diverged;          /* gantry train: a loss was no number */
     json_t *rebalanced;     /* --balance guided: what was looked at between starts; NULL: nothing */
 } session;
@@ -115,6 +118,14 @@ int write_page(const session *s, gantry_files *files);
  * that was waited for. */
 int write_trained(const session *s);
 int look_at_loss(session *s, size_t step);
+int read_loss(const session *s, gantry_buffer buffer, double *loss);
+/* train/trials.c: the session's graph is that of all trials; losses of a step that was waited for, on one line (`to`
+ * may be NULL); what became of them. */
+int load_trials(session *s);
+void free_trials(trials *t);
+int look_at_trials(session *s, size_t step, FILE *to);
+void print_trials(FILE *to, const session *s);
+void add_trials_json(json_t *report, const session *s);
 
 /* run_report.c */
 int report_run(const session *s);

@@ -231,6 +231,18 @@ def check_change(here, batches):
         np.save(change / "x09.npy", batches[0])
 
 
+def check_shorter(here, batches):
+    """A stack that another with fewer arrays takes the place of."""
+    np.save(here / "stack.npy", np.repeat(batches[:1], 12, 0))
+    np.save(here / "short.npy", batches[:2])
+    command = [COMMAND, "run", "slow.json", "--devices", "1", "--input", "x=stack.npy", "--iterations", "100", "--watch", "total"]
+    with subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        running.stdout.readline()
+        (here / "short.npy").replace(here / "stack.npy")
+        said = running.communicate(timeout=60)[1]
+    expect(running.returncode == 1 and "stack.npy has changed while the run reads it: it had 12 arrays of buffer \"x\", and has 2 now" in said, f"shorter: {said}")
+
+
 def check_interrupt(here):
     """Ctrl-C while files are read: it ends soon, and says how far it came."""
     command = [COMMAND, "run", "slow.json", "--devices", "1", "--input", "x=change/*.npy", "--iterations", "100000", "--watch", "total", "--output", "total=total.npy"]
@@ -297,6 +309,7 @@ def main():
         check_text(here)
         check_refusals(here, batches)
         check_change(here, batches)
+        check_shorter(here, batches)
         check_interrupt(here)
         check_training(here)
     print(f"{len(wrong)} wrong")

@@ -337,8 +337,13 @@ START_TEST(cancelled_while_an_array_is_made)
         gantry_status status = GANTRY_OK;
         pthread_create(&thread, NULL, cancel_later, l.run);
         int made = 3; /* some are ready */
-        while ((status = once(&l, &err)) == GANTRY_OK)
-            expect_array(&l, made++);
+        uint64_t ticket;
+        while ((status = gantry_run_start(l.run, &ticket, &err)) == GANTRY_OK) {
+            made++; /* also where the start was made, and then cancelled */
+            if ((status = gantry_run_wait(l.run, ticket, &err)))
+                break;
+            expect_array(&l, made - 1);
+        }
         expect_error(status, &err, GANTRY_E_CANCELED, "the run was cancelled");
         pthread_join(thread, NULL);
         ck_assert_int_le(made, 3 + in_flight + 2);

@@ -37,6 +37,8 @@ static int check_words(const session *s)
             code = check_writable("output", path);
     }
     code = code ? code : check_files(s->o);
+    code = code ? code : check_feed(s->o);
+    code = code ? code : check_watched(s);
     return code ? code : check_shown(s);
 }
 
@@ -50,24 +52,6 @@ static int prepare_schedule(session *s)
     if (gantry_schedule_load(&s->schedule, s->o->schedule, &err))
         return fail_reading(&err);
     return gantry_schedule_attach(s->schedule, s->graph, &err) ? fail(&err) : EXIT_FINE;
-}
-
-int bind_inputs(const session *s, gantry_run *run)
-{
-    gantry_error err;
-    for (size_t i = 0; i < s->o->inputs.count; i++) {
-        gantry_buffer buffer;
-        const char *path;
-        int code = find_binding(s, "input", s->o->inputs.at[i], &buffer, &path);
-        if (code)
-            return code;
-        progress_stage("reading inputs");
-        gantry_status status = gantry_run_bind_file(run, buffer, path, &err);
-        progress_clear();
-        if (status)
-            return fail_reading(&err);
-    }
-    return EXIT_FINE;
 }
 
 static bool is_guided(const session *s)
@@ -105,6 +89,13 @@ int start_once(gantry_run *run, double *us)
     return EXIT_FINE;
 }
 
+/* Tells of a start that was waited for, the first being 1. */
+static int look_at_start(session *s, size_t number)
+{
+    int code = s->o->train ? look_at_loss(s, number) : EXIT_FINE;
+    return code ? code : watch(s, number);
+}
+
 int start_alone(session *s, size_t i, double *us)
 {
     if (interrupt_code())
@@ -119,7 +110,7 @@ int start_alone(session *s, size_t i, double *us)
         code = compare_outputs(s, s->run);
         s->checked = !code;
     }
-    return code;
+    return code ? code : look_at_start(s, i + 1);
 }
 
 /* Starts that follow each other, the first a warm-up when there are more. */
@@ -146,6 +137,12 @@ static int stop_overlapping(const session *s, uint64_t ticket, const gantry_erro
     return interrupt_code() ? interrupt_code() : fail(err);
 }
 
+static int end_start(session *s, uint64_t ticket)
+{
+    gantry_error err;
+    return gantry_run_wait(s->run, ticket, &err) ? fail(&err) : look_at_start(s, (size_t)ticket);
+}
+
 /* Starts as close behind each other as the schedule allows. The pipeline fills while the first ones end; from then on
  * the mean distance between ends is measured. */
 static int run_overlapping(session *s, uint64_t count, const gantry_schedule_summary *sum)
@@ -160,12 +157,18 @@ static int run_overlapping(session *s, uint64_t count, const gantry_schedule_sum
         first = i == 0 ? ticket : first;
         if (i + 1 >= in_flight) {
             uint64_t oldest = ticket - in_flight + 1;
-            if (gantry_run_wait(s->run, oldest, &err))
-                return fail(&err);
+            int code = end_start(s, oldest);
+            if (code)
+                return code;
             filled = oldest + 1 == first + fill ? now_us() : filled;
         }
     }
-    if (gantry_run_wait(s->run, ticket, &err) || gantry_run_get_info(s->run, &info, &err))
+    for (uint64_t left = ticket + 1 - (count < in_flight ? count : in_flight - 1); left <= ticket; left++) {
+        int code = end_start(s, left);
+        if (code)
+            return code;
+    }
+    if (gantry_run_get_info(s->run, &info, &err))
         return fail(&err);
     s->throughput_us = (now_us() - filled) / (double)(filled > begin ? count - fill : count);
     if (strcmp(info.backend, "sim") == 0)
@@ -205,7 +208,8 @@ static bool looks_at_ops(const session *s)
 static int run_in_turn(session *s)
 {
     enum { TIMED = 21 };
-    bool many = s->starts > 2 * TIMED && leaves_the_host(s);
+    bool looked_at = s->o->train || s->o->watched.count;
+    bool many = s->starts > 2 * TIMED && !looked_at && leaves_the_host(s);
     int code = run_alone(s, many ? TIMED : s->starts);
     return code || !many ? code : run_together(s, s->starts - TIMED);
 }
@@ -218,8 +222,9 @@ static int run_iterations(session *s)
     gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
     size_t alone = looks_at_ops(s) ? LEAST : WARM_UP + 1, count = (size_t)s->o->iterations;
     s->starts = looks_at_ops(s) && count < LEAST ? LEAST : count;
-    if (s->o->train)
-        return run_steps(s, s->starts);
+    int unfit = check_fed(s);
+    if (unfit)
+        return unfit;
     if (is_guided(s))
         return run_guided(s, s->starts);
     if (gantry_schedule_summarize(s->schedule, &sum, &err))
@@ -277,7 +282,7 @@ static int prepare(session *s)
     if (s->o->html && strcmp(s->o->html, "-") == 0)
         without_trace.html = NULL; /* to a file it goes now, so that it cannot fail when all has been computed, and
                                       again after the run */
-    int code = load_graph(&s->graph, s->o, s->o->positional.at[0]);
+    int code = s->o->trials ? load_trials(s) : load_graph(&s->graph, s->o, s->o->positional.at[0]);
     if (!code)
         code = check_words(s);
     if (!code && s->o->train)
@@ -333,6 +338,8 @@ static int run(const options *o)
     known_free(&s.known);
     gantry_free(s.explanation);
     json_decref(s.rebalanced);
+    free(s.fed);
+    free_trials(s.trials);
     gantry_run_free(s.reference);
     gantry_run_free(s.run);
     gantry_schedule_free(s.single);
@@ -347,7 +354,8 @@ const command command_run = {
     "runs a graph on the devices of this machine, or on virtual devices of its CPU",
     1,
     1,
-    "param limits input output show machine devices spread backend schedule policy effort seed optimal objective "
+    "param limits input feed output show watch every machine devices spread backend schedule policy effort seed "
+    "optimal objective "
     "in-flight "
     "unroll "
     "phase max-memory "
@@ -359,6 +367,7 @@ const command command_run = {
     "  gantry run saxpy --devices 2\n"
     "  gantry run image_blur --devices 4 --input 'frames=photos/*.jpg' --output blurred=out.npy\n"
     "  gantry run saxpy --devices 2 --output total=- --show y\n"
+    "  gantry run saxpy --devices 2 --input 'x=batches/*.npy' --iterations 1000 --watch total\n"
     "  gantry run cholesky --devices 4 --check\n"
     "  gantry run jacobi --devices 4 --iterations 20 --compare --trace trace.json\n"
     "  gantry run image_blur --devices 2 --iterations 10 --calibrate here.json\n"

@@ -22,11 +22,13 @@ typedef struct string_list {
 } string_list;
 
 typedef struct options {
-    string_list positional, params, inputs, outputs, shows;
+    string_list positional, params, inputs, outputs, shows, watched;
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
         *explain, *weak, *islands, *link, *node, *cluster, *root;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
-    int64_t steps, every; /* of gantry train */
+    const char *feed, *trials;
+    int64_t steps; /* of gantry train */
+    int64_t every;
     int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, series, max_nodes,
         spread, processes;                              /* processes: not an option, see ranks/ranks.c */
     double time_unit, bandwidth, seconds, nic, timeout; /* 0: not given */
@@ -116,7 +118,8 @@ const gantry_schedule *drawn_phase(const gantry_schedule *schedule, const option
 int write_files(const gantry_schedule *schedule, const options *o);
 /* The text that --explain asks for; *text stays NULL if it was not given. Free it with gantry_free. */
 int explain(const gantry_schedule *schedule, const gantry_graph *graph, const options *o, char **text);
-int print_json(json_t *object); /* takes the reference */
+int print_json(json_t *object);      /* takes the reference */
+int print_json_line(json_t *object); /* the same on one line, with numbers that read back to the same */
 
 /* calibrate.c: this computer with measured figures. */
 int calibrate_machine(gantry_machine **machine, const options *o);

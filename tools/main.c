@@ -164,12 +164,21 @@ static bool keep_numbers(void)
 }
 
 /* Also where the words after it were not understood. */
-static bool wants_json(int argc, char **argv)
+static bool has_option(int argc, char **argv, const char *name)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--json") == 0)
+        if (strncmp(argv[i], name, strlen(name)) == 0)
             return true;
     return false;
+}
+
+/* As an object where all else is one; behind lines of --watch it is a line, too. */
+static void print_complaint(int argc, char **argv, int code)
+{
+    if (!has_option(argc, argv, "--json") || !has_complaint())
+        return;
+    json_t *object = json_pack("{s:o}", "error", take_complaint(code));
+    (void)(has_option(argc, argv, "--watch") ? print_json_line(object) : print_json(object));
 }
 
 int main(int argc, char **argv)
@@ -182,8 +191,8 @@ int main(int argc, char **argv)
     interrupt_install();
     name_crashes();
     int code = dispatch(argc, argv);
-    if (code && wants_json(argc, argv) && has_complaint())
-        (void)print_json(json_pack("{s:o}", "error", take_complaint(code)));
+    if (code)
+        print_complaint(argc, argv, code);
     /* Printed text may still sit in a buffer, and the disk be full. */
     if ((fflush(stdout) || ferror(stdout)) && !code) {
         complain("cannot write to standard output: %s\n", strerror(errno));

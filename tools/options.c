@@ -58,20 +58,30 @@ static const option table[] = {
     { "trace", "FILE", "writes a Chrome/Perfetto trace", TEXT, FIELD(trace), PLAIN },
     { "backend", "NAME", "auto, cuda, host or sim", TEXT, FIELD(backend), PLAIN },
     { "schedule", "FILE", "runs this schedule instead of making one", TEXT, FIELD(schedule), PLAIN },
-    { "input", "BUFFER=FILE", "binds a .npy or raw file, or JPEG or PNG files (a pattern); may be repeated", LIST,
-      FIELD(inputs), PLAIN },
+    { "input", "BUFFER=FILE",
+      "binds a .npy or raw file, JPEG or PNG files (a pattern), or arrays that starts read in turn (--feed); may be "
+      "repeated",
+      LIST, FIELD(inputs), PLAIN },
+    { "feed", "cycle|once",
+      "each start reads the next array of a pattern of .npy or raw files, or of a .npy file with one more axis in "
+      "front, "
+      "and goes around (cycle, default) or not; given, also of JPEG and PNG files, which are one array otherwise",
+      TEXT, FIELD(feed), PLAIN },
     { "output", "BUFFER=FILE",
       "writes an output: .npy, .csv, .txt, .json, .png, or .bin or .raw as bytes; - is text on standard output; may be "
       "repeated",
       LIST, FIELD(outputs), PLAIN },
     { "show", "BUFFER[=FILE.png]", "draws an output, a curve or a picture, here or into a file; may be repeated", LIST,
       FIELD(shows), PLAIN },
+    { "watch", "BUFFER", "prints a small output after each start; may be repeated", LIST, FIELD(watched), PLAIN },
     { "iterations", "N",
       "starts; the time is the median after the first (default 1; 4 at least with --compare or --calibrate)", NUMBER,
       FIELD(iterations), 1, 1, 1000000000 },
     { "steps", "N", "steps of the optimiser: starts, whose loss is printed (default 100)", NUMBER, FIELD(steps), 100, 1,
       1000000000 },
-    { "every", "K", "prints the loss of every K-th step, and of the last (default: about 20 lines)", NUMBER,
+    { "trials", "PARAM=A,B,...", "trains once for each value of a param of the model, side by side; a table of losses",
+      TEXT, FIELD(trials), PLAIN },
+    { "every", "K", "prints only every K-th line, and the last (default: of --watch all, of the loss about 20)", NUMBER,
       FIELD(every), 0, 1, 1000000000 },
     { "write-graph", "FILE", "writes the graph with its backward pass and optimiser; - is standard output", TEXT,
       FIELD(write_graph), PLAIN },
@@ -366,4 +376,5 @@ void options_free(options *o)
     free(o->data[0]);
     free(o->data[1]);
     free((void *)o->shows.at);
+    free((void *)o->watched.at);
 }

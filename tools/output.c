@@ -168,13 +168,25 @@ int explain(const gantry_schedule *schedule, const gantry_graph *graph, const op
     return gantry_schedule_explain(schedule, node, text, &length, &err) ? fail(&err) : EXIT_FINE;
 }
 
-int print_json(json_t *object)
+static int print_json_as(json_t *object, size_t flags)
 {
-    char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    char *text = object ? json_dumps(object, flags) : NULL;
     json_decref(object);
     if (!text)
         return fail_nomem();
     puts(text);
     free(text);
     return EXIT_FINE;
+}
+
+int print_json(json_t *object)
+{
+    return print_json_as(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+}
+
+int print_json_line(json_t *object)
+{
+    int code = print_json_as(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    fflush(stdout); /* whoever reads a pipe sees it now */
+    return code;
 }

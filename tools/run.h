@@ -13,6 +13,8 @@ typedef struct ranks {
     int errors;
 } ranks;
 
+typedef struct trials trials; /* train/trials.c */
+
 typedef struct session {
     const options *o;
     ranks ranks;
@@ -31,12 +33,14 @@ typedef struct session {
     size_t together;        /* starts behind those that were counted, which devices carried out without the host */
     double together_us;     /* each of them, in the mean */
     bool checked;           /* and found equal */
+    uint64_t *fed;          /* per --input: arrays that starts read in turn; 0: it is bound for all starts */
+    trials *trials;         /* of gantry train --trials; NULL: none */
+    bool diverged;          /* gantry train: a loss was no number */
     json_t *rebalanced;     /* --balance guided: what was looked at between starts; NULL: nothing */
 } session;
 
 /* cmd_run.c */
 int open_run(session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking);
-int bind_inputs(const session *s, gantry_run *run);
 /* Is the session asked for anything that needs times of ops? */
 bool records_times(const session *s);
 int start_once(gantry_run *run, double *us);
@@ -44,6 +48,16 @@ int start_once(gantry_run *run, double *us);
 int start_alone(session *s, size_t i, double *us);
 /* True if buffer i is an output; fills *info in any case. */
 bool is_output(const session *s, uint32_t i, gantry_buffer_info *info);
+
+/* feed/feed.c: --feed is known; inputs bound or fed; there is an array for each start; what is told of it. */
+int check_feed(const options *o);
+int bind_inputs(session *s, gantry_run *run);
+int check_fed(const session *s);
+void print_fed(FILE *to, const session *s, const gantry_run_info *info);
+void add_fed_json(json_t *report, const session *s, const gantry_run_info *info);
+/* feed/watch.c: that --watch names small outputs; the line of a start that was waited for, where there is to be one. */
+int check_watched(const session *s);
+int watch(const session *s, size_t number);
 
 /* run_binding.c: the buffer and the file of "BUFFER=FILE"; prints what is wrong, as the value of --`option`. */
 int find_binding(const session *s, const char *option, const char *text, gantry_buffer *buffer, const char **path);
@@ -100,10 +114,18 @@ uint64_t starts_completed(const session *s);
 int end_interrupted(const session *s);
 /* view/page.c: --html, from the trace of the last start. */
 int write_page(const session *s, gantry_files *files);
-/* train/cmd_train.c: writes the graph that is trained, where --write-graph asks for it; then as many starts as there
- * are steps, each alone, whose loss is printed. */
+/* train/cmd_train.c: writes the graph that is trained, where --write-graph asks for it; prints the loss of the step
+ * that was waited for. */
 int write_trained(const session *s);
-int run_steps(session *s, size_t count);
+int look_at_loss(session *s, size_t step);
+int read_loss(const session *s, gantry_buffer buffer, double *loss);
+/* train/trials.c: the session's graph is that of all trials; losses of a step that was waited for, on one line (`to`
+ * may be NULL); what became of them. */
+int load_trials(session *s);
+void free_trials(trials *t);
+int look_at_trials(session *s, size_t step, FILE *to);
+void print_trials(FILE *to, const session *s);
+void add_trials_json(json_t *report, const session *s);
 
 /* run_report.c */
 int report_run(const session *s);

@@ -73,6 +73,8 @@ static int report_json(const report *r)
     if (s->together > 0)
         json_object_set_new(json, "series",
                             json_pack("{s:I, s:f}", "starts", (json_int_t)s->together, "us", s->together_us));
+    add_fed_json(json, s, &r->info);
+    add_trials_json(json, s);
     if (s->rebalanced)
         json_object_set(json, "rebalanced", s->rebalanced);
     if (s->o->calibrate)
@@ -92,7 +94,7 @@ static int report_json(const report *r)
         json_object_set(json, "profile", r->times);
     if (s->explanation)
         json_object_set_new(json, "explain", json_string(s->explanation));
-    return print_json(json);
+    return s->o->watched.count ? print_json_line(json) : print_json(json);
 }
 
 /* ---- text ---- */
@@ -184,6 +186,8 @@ static int report_text(const report *r)
     print_devices(to, s);
     print_times(to, r);
     print_loops(to, r);
+    print_fed(to, s, &r->info);
+    print_trials(to, s);
     if (s->throughput_us > 0)
         print_throughput(to, s);
     if (s->together > 0)

@@ -49,7 +49,8 @@ typedef struct gantry_load_options {
     const char *const *params; /* "name=value", each overrides a param of the file */
     size_t param_count;
     const char *const *inputs; /* "buffer=file.npy" (or .jpg, a pattern too): sizes of bare params in that buffer's
-                                  shape come from the file */
+                                  shape come from the file. A constant is an input where there are several .npy arrays,
+                                  see gantry_run_feed_files */
     size_t input_count;
     int32_t allow_code; /* 1: kernels' files of code have to be there, and the graph is planned for what they have; 0:
                            they are not touched. Whether they may run is said to the run (gantry_run_options) */

@@ -61,8 +61,9 @@ typedef struct gantry_run_progress {
     double watched; /* the element that `until` names, when it was looked at last; NaN: it was not yet, or there is none
                      */
 } gantry_run_progress;
-/** Called by the thread that waits for a start, ten times a second at most, and never once that has returned. It must
- *  not use the run, but for gantry_run_cancel. Not 0: the same as a call of that. */
+/** Called by the thread that waits for a start, or in gantry_run_start for what an input is fed with, ten times a
+ * second at most, and never once that has returned. It must not use the run, but for gantry_run_cancel. Not 0: the same
+ * as a call of that. */
 typedef int (*gantry_run_progress_fn)(void *user, const gantry_run_progress *progress);
 
 /** Hears what a compiler of users' code said, every byte of it: `length` of them with a 0 behind. Called by the thread
@@ -125,6 +126,37 @@ GANTRY_MUST_USE gantry_status gantry_run_bind_output(gantry_run *run, gantry_buf
  * gantry-png.so. */
 GANTRY_MUST_USE gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const char *path,
                                                    gantry_error *err);
+
+/* ---- an input for each start ---- */
+
+/** Fills array `number` (0, 1, ...) of a buffer, `bytes` in C order, at `to`. Called by a thread of the run, one call
+ *  after the other, ahead of the start that reads the array. A status that is not GANTRY_OK, which may say more in
+ *  *err, is returned by that start, and by those behind it; nothing is filled any more. */
+typedef gantry_status (*gantry_feed_fn)(void *user, uint64_t number, void *to, uint64_t bytes, gantry_error *err);
+/** Each start to come reads the next array of an input. `fill` is called from now on, until so many arrays wait for
+ *  their starts as the run has room for: two, beside those that starts in flight read; that is all the memory there is
+ *  for them. A start for which its array is not ready waits for it; one that cannot be made takes none. Each buffer
+ *  that is fed has a thread of its own. Binding the buffer to something else, or gantry_run_free, ends it, when the
+ *  call at work has returned. gantry_run_take_over hands it over: numbers go on. While idle. Inputs in host memory
+ *  only. Back end "sim" calls nothing. */
+GANTRY_MUST_USE gantry_status gantry_run_feed(gantry_run *run, gantry_buffer buffer, gantry_feed_fn fill, void *user,
+                                              gantry_error *err);
+/** Where the next start finds its array when files have no more. */
+typedef enum gantry_feed {
+    GANTRY_FEED_AUTO,  /**< in the first one, as CYCLE; but JPEG and PNG files are one array, as gantry_run_bind_file
+                          reads them */
+    GANTRY_FEED_CYCLE, /**< in the first one */
+    GANTRY_FEED_ONCE   /**< nowhere: it fails, E_INVALID */
+} gantry_feed;
+/** The same from files. A pattern with * ? [...] means files by name, each with one array of the buffer. A .npy file
+ *  with one more axis in front, of any length, has so many arrays; of several files all are such, or none. JPEG and PNG
+ *  files are taken as many at a time as an array has images ([image, height, width, channel]); E_IO if one is left.
+ *  Sizes and types of .npy and raw files are looked at here, what images are only when they are read. One file with one
+ *  array, and as many images as an array has, are bound as gantry_run_bind_file does, whatever class the buffer has.
+ *  `*arrays`: how many there are; 0: bound. It may be NULL. */
+GANTRY_MUST_USE gantry_status gantry_run_feed_files(gantry_run *run, gantry_buffer buffer, const char *pattern,
+                                                    gantry_feed order, uint64_t *arrays, gantry_error *err);
+
 /** Changes a dynamic scalar. Only while idle. E_INVALID for a number that its type cannot hold, such as a fraction
  * where an integer is wanted: the scalar stays as it was. */
 GANTRY_MUST_USE gantry_status gantry_run_set_scalar(gantry_run *run, gantry_node node, const char *name, double value,
@@ -204,10 +236,11 @@ typedef struct gantry_run_info {
     int64_t formulas_compiled; /* kernels of formulas whose steps are compiled code: GANTRY_COMPILE_FORMULAS=1 */
     const char *formulas_why;  /* why others are not, although that asks for it; NULL: nothing went wrong. The run's */
     uint64_t completed;        /* starts that ended well */
+    double fed_wait_us;        /* that starts have waited for arrays of inputs that are fed, all together */
 } gantry_run_info;
 #define GANTRY_RUN_INFO_INIT                                                                                           \
     {                                                                                                                  \
-        sizeof(gantry_run_info), NULL, NULL, 0, 0, 0, 0, 0, NULL, 0                                                    \
+        sizeof(gantry_run_info), NULL, NULL, 0, 0, 0, 0, 0, NULL, 0, 0                                                 \
     }
 GANTRY_MUST_USE gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err);
 /** The last start as a Chrome trace, next to the prediction. `*text` is yours. Needs record_trace. */

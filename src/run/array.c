@@ -2,7 +2,6 @@
 #include "run/array.h"
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/files.h"
 #include "base/npy.h"
 #include <inttypes.h>
@@ -55,19 +54,50 @@ static gantry_status fail_bytes(uint64_t has, const gy_buffer *b, const gy_file 
                    file->path, has, b->name, b->bytes);
 }
 
-static gantry_status take_header(const gy_file *file, const gy_buffer *b, uint64_t *offset, gantry_error *err)
+/* The buffer's shape behind one more axis. */
+static bool is_stack(const gy_npy *npy, const gy_buffer *b)
+{
+    return npy->rank == b->rank + 1 && memcmp(npy->shape + 1, b->shape, (size_t)b->rank * sizeof *b->shape) == 0;
+}
+
+static gantry_status take_header(gy_array_place *place, const gy_file *file, const gy_buffer *b, bool stacks,
+                                 gantry_error *err)
 {
     gy_npy npy;
     GY_TRY(gy_npy_header_get(&npy, file, err));
-    bool same = npy.dtype == b->dtype && same_shape(&npy, b);
-    gantry_status status = same ? GANTRY_OK : fail_differs(&npy, b, file->path, err);
-    *offset = npy.data_offset;
+    gantry_status status = GANTRY_OK;
+    place->stacked = stacks && is_stack(&npy, b);
+    place->arrays = place->stacked ? (uint64_t)npy.shape[0] : 1;
+    place->offset = npy.data_offset;
+    if (npy.dtype != b->dtype || !(place->stacked || same_shape(&npy, b)))
+        status = fail_differs(&npy, b, file->path, err);
+    else if (place->arrays == 0)
+        status = gy_fail(err, GANTRY_E_IO, NULL, "%s is a stack of 0 arrays for buffer \"%s\"; leave it out",
+                         file->path, b->name);
     gy_npy_free(&npy);
     return status;
 }
 
-/* A file whose size is known need not be read to see that it does not fit; of others one byte more is read. */
-static gantry_status read_data(void *to, const gy_file *file, const gy_buffer *b, gantry_error *err)
+/* A file whose size is known need not be read to see that it does not fit. */
+gantry_status gy_array_look(gy_array_place *place, const gy_file *file, const gy_buffer *b, bool npy, bool stacks,
+                            gantry_error *err)
+{
+    *place = (gy_array_place){ .arrays = 1 };
+    if (npy)
+        GY_TRY(take_header(place, file, b, stacks, err));
+    uint64_t has = file->size < place->offset ? 0 : file->size - place->offset;
+    if (!file->regular || has == place->arrays * b->bytes)
+        return GANTRY_OK;
+    if (!place->stacked)
+        return fail_bytes(has, b, file, err);
+    return gy_fail(err, GANTRY_E_IO, NULL,
+                   "%s has %" PRIu64 " bytes of data, but %" PRIu64 " arrays of buffer \"%s\" have %" PRIu64
+                   "; it is cut off, or has more than its header says: write it anew",
+                   file->path, has, place->arrays, b->name, place->arrays * b->bytes);
+}
+
+/* Of files whose size is not known one byte more is read. */
+gantry_status gy_array_get(void *to, const gy_file *file, const gy_buffer *b, gantry_error *err)
 {
     size_t got = 0, more = 0;
     char beyond;
@@ -79,15 +109,12 @@ static gantry_status read_data(void *to, const gy_file *file, const gy_buffer *b
 
 static gantry_status read_array(void **array, const gy_file *file, const gy_buffer *b, bool npy, gantry_error *err)
 {
-    uint64_t offset = 0;
-    if (npy)
-        GY_TRY(take_header(file, b, &offset, err));
-    if (file->regular && (file->size < offset || file->size - offset != b->bytes))
-        return fail_bytes(file->size < offset ? 0 : file->size - offset, b, file, err);
+    gy_array_place place;
+    GY_TRY(gy_array_look(&place, file, b, npy, false, err));
     void *made = gy_alloc_array(b->bytes);
     if (!made)
         return gy_fail_nomem(err);
-    gantry_status status = read_data(made, file, b, err);
+    gantry_status status = gy_array_get(made, file, b, err);
     if (status) {
         gy_free(made);
         return status;

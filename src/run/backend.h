@@ -132,6 +132,7 @@ typedef struct gy_backend {
     bool executes;                         /* false: gives times only, needs no functions, bindings and memories */
     bool overlaps;                         /* several starts can be in flight at a time; else they follow each other */
     bool ranks;                            /* carries out the part of a rank, with others */
+    bool steady;                           /* an address of an input that changes costs a start much */
     bool gpu_kernels;                      /* has versions of kernels of its own for GPU devices */
     /* NULL: it can carry out anything here. Else E_DEVICE or E_UNSUPPORTED with the reason why it cannot: a library or
      * device that is not there, a kernel without a version. */

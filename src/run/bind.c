@@ -98,6 +98,8 @@ gantry_status gy_run_set_array(gantry_run *run, uint32_t id, const void *array, 
     gy_binding *binding = &run->binding[id];
     if (!gy_vec_reserve(&run->retired, run->retired.count + 2))
         return gy_fail_nomem(err);
+    if (binding->fed)
+        gy_run_feed_end(run, id);
     retire(run, binding->own);
     retire(run, binding->packed);
     *binding = (gy_binding){
@@ -125,17 +127,19 @@ static gantry_status fail_contents(const gy_buffer *b, gantry_error *err)
                    b->name);
 }
 
-/* Contents of persistent instances are set up once, not by each start. */
-static gantry_status need_idle_for(gantry_run *run, const gy_buffer *b, const char *what, gantry_error *err)
+/* Contents of persistent instances are set up once, not by each start; and starts read what a buffer is fed with. */
+static gantry_status need_idle_for(gantry_run *run, uint32_t id, const char *what, gantry_error *err)
 {
-    return b->cls == GANTRY_STATE || b->cls == GANTRY_CONST ? gy_run_need_idle(run, what, err) : GANTRY_OK;
+    gantry_buffer_class cls = run->graph->buffers.at[id].cls;
+    bool idle = cls == GANTRY_STATE || cls == GANTRY_CONST || run->binding[id].fed;
+    return idle ? gy_run_need_idle(run, what, err) : GANTRY_OK;
 }
 
 static gantry_status bind(gantry_run *run, gantry_buffer buffer, const void *host, uint64_t bytes, gantry_error *err)
 {
     const gy_buffer *b;
     gantry_status status = gy_run_buffer(run, buffer, &b, err);
-    status = status ? status : need_idle_for(run, b, "gantry_run_bind", err);
+    status = status ? status : need_idle_for(run, buffer.id, "gantry_run_bind", err);
     if (status)
         return status;
     if (!takes_contents(b))
@@ -180,11 +184,11 @@ gantry_status gantry_run_bind_output(gantry_run *run, gantry_buffer buffer, void
     GY_USE_RUN(run, bind_output(run, buffer, host, bytes, err), err);
 }
 
-static gantry_status bind_file(gantry_run *run, gantry_buffer buffer, const char *path, gantry_error *err)
+gantry_status gy_run_bind_file(gantry_run *run, gantry_buffer buffer, const char *path, gantry_error *err)
 {
     const gy_buffer *b;
     gantry_status status = gy_run_buffer(run, buffer, &b, err);
-    status = status ? status : need_idle_for(run, b, "gantry_run_bind_file", err);
+    status = status ? status : need_idle_for(run, buffer.id, "gantry_run_bind_file", err);
     if (status)
         return status;
     if (!takes_contents(b)) {
@@ -209,7 +213,7 @@ static gantry_status bind_file(gantry_run *run, gantry_buffer buffer, const char
 gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const char *path, gantry_error *err)
 {
     GY_NEED(path, err);
-    GY_USE_RUN(run, bind_file(run, buffer, path, err), err);
+    GY_USE_RUN(run, gy_run_bind_file(run, buffer, path, err), err);
 }
 
 static gantry_status fail_scalar(const gy_node *node, const gantry_kernel *manifest, const char *name,

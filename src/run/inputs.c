@@ -162,7 +162,7 @@ gantry_status gy_run_refresh_inputs(gantry_run *run, uint32_t turn, gantry_error
     run->repack = false;
     for (uint32_t id = 0; status == GANTRY_OK && id < run->graph->buffers.count; id++) {
         const gy_buffer *b = &run->graph->buffers.at[id];
-        if (run->binding[id].used && !persists(run, id)) {
+        if (run->binding[id].used && !run->binding[id].fed && !persists(run, id)) {
             run->repack |= run->binding[id].array && b->tile_offset;
             status = refresh_input(run, turn, id, err);
         }

@@ -510,6 +510,7 @@ gy_backend gy_phases_backend(const gy_backend *inner)
                          .replay = inner->replay,
                          .replay_of = phased_replay,
                          .executes = inner->executes,
+                         .steady = true,
                          .gpu_kernels = inner->gpu_kernels,
                          .open = phased_open,
                          .close = phased_close,

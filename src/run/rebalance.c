@@ -170,6 +170,8 @@ static gantry_status take_over(gantry_run *run, gantry_run *from, gantry_error *
         return status;
     for (uint32_t id = 0; !status && id < from->graph->buffers.count; id++)
         status = take_buffer(run, from, id, err);
+    if (!status)
+        status = gy_run_feeds_hand_over(run, from, err);
     memcpy(run->scalar, from->scalar, from->graph->scalar.count * sizeof *run->scalar);
     run->changed = true;
     return status;

@@ -107,6 +107,7 @@ static void free_arrays(gantry_run *run)
 /* Everything but the back end's state. */
 static void free_front(gantry_run *run)
 {
+    gy_run_feeds_free(run);
     free_arrays(run);
     gy_user_code_free(&run->code);
     gy_formulas_free(&run->formulas);
@@ -212,6 +213,7 @@ void gantry_run_free(gantry_run *run)
         return;
     run->progress = NULL; /* who frees a run wants to hear of it no more */
     gy_run_drain(run, NULL);
+    gy_run_feeds_stop(run);
     if (run->backend->close(run->state))
         free_front(run);
     /* Else a kernel hangs in our memory: losing that memory is all that can be done. */
@@ -228,7 +230,8 @@ static gantry_status get_info(const gantry_run *run, gantry_run_info *info, gant
                              .iterations = run->schedule->phases.count ? gy_phases_iterations(run->state) : 0,
                              .formulas_compiled = run->formulas.compiled,
                              .formulas_why = run->formulas.why,
-                             .completed = run->completed };
+                             .completed = run->completed,
+                             .fed_wait_us = (double)run->fed_wait_ns / 1e3 };
     gy_struct_write(info, &full, sizeof full);
     return GANTRY_OK;
 }

@@ -17,6 +17,7 @@ typedef struct gy_binding {
     bool used;         /* an instance of the schedule begins with its contents */
     bool placed;       /* its PERSIST instances hold them */
     bool fetches;      /* an instance of space OUTPUT receives it */
+    bool fed;          /* each start reads another array: feed/feed.c */
 } gy_binding;
 
 /* The binding of a buffer as the starts of one turn have it: bindings may change while these are in flight. The last
@@ -24,10 +25,12 @@ typedef struct gy_binding {
 typedef struct gy_turn {
     const void *array; /* that the start reads for an input; NULL: none of the user's */
     void *result;      /* of the user, that the start writes; NULL: none */
-    void *packed;      /* `array` of a tiled buffer */
+    void *packed;      /* `array` of a tiled buffer, or what it is fed with */
     void *fetched;     /* an output in packed form */
     void *unpacked;    /* the same in C order, of a tiled buffer without `result` */
 } gy_turn;
+
+typedef struct gy_feed gy_feed;
 
 /* Starts first .. last failed with `error`; `told` once a caller has seen it. */
 typedef struct gy_failure {
@@ -51,11 +54,13 @@ struct gantry_run {
     const void **input;
     uint32_t *bound; /* per buffer: how often it was bound */
     void **output;
-    gy_binding *binding;    /* per buffer */
-    gy_turn *turn;          /* per turn and buffer */
-    uint64_t *turn_version; /* per turn: of the bindings that it has */
-    uint64_t version;       /* of the bindings; counts changes */
-    GY_VEC(void *) retired; /* memory that starts in flight may still read; freed when none is */
+    gy_binding *binding;     /* per buffer */
+    gy_turn *turn;           /* per turn and buffer */
+    uint64_t *turn_version;  /* per turn: of the bindings that it has */
+    uint64_t version;        /* of the bindings; counts changes */
+    GY_VEC(void *) retired;  /* memory that starts in flight may still read; freed when none is */
+    GY_VEC(gy_feed *) feeds; /* of inputs that each start finds filled anew: feed/feed.c */
+    int64_t fed_wait_ns;     /* that starts have waited for these */
     gy_user_code code;
     gy_formulas formulas;
     bool unplaced;              /* contents of states or constants have to be set up before the next start */
@@ -92,6 +97,29 @@ gantry_status gy_run_find_functions(gantry_run *run, bool allow_code, gantry_err
 
 /* bind.c: the buffer begins with a whole array in C order, which is the run's own or NULL is. */
 gantry_status gy_run_set_array(gantry_run *run, uint32_t id, const void *array, void *own, gantry_error *err);
+/* The same from a file, for all starts to come. */
+gantry_status gy_run_bind_file(gantry_run *run, gantry_buffer buffer, const char *path, gantry_error *err);
+/*
+ * feed/feed.c: inputs that each start finds filled anew. What a start reads is a place of the ring of its feed
+ * (feed/ahead.h), or a copy of it in the memory of its turn, where that is tiled or the back end wants addresses that
+ * stay (`steady`).
+ */
+/* Waits until each feed has made its next array, or has failed, or the run is cancelled. */
+void gy_run_feeds_wait(gantry_run *run);
+/* The start to come, of that turn, reads the next arrays. Why there is none is returned. */
+gantry_status gy_run_feeds_bring(gantry_run *run, uint32_t turn, gantry_error *err);
+/* That start was made: it has its arrays. */
+void gy_run_feeds_take(gantry_run *run);
+/* Starts have ended, and nothing of them is at work: their arrays may be made anew. */
+void gy_run_feeds_return(gantry_run *run);
+/* The buffer is bound to something else now, while idle. */
+void gy_run_feed_end(gantry_run *run, uint32_t buffer);
+/* Feeds of `from`, which is idle, go on in a run of the same graph that has not been started. */
+gantry_status gy_run_feeds_hand_over(gantry_run *run, gantry_run *from, gantry_error *err);
+/* The threads are gone; their memory, which a hung start may read, is not. */
+void gy_run_feeds_stop(gantry_run *run);
+void gy_run_feeds_free(gantry_run *run);
+
 /* inputs.c: what a buffer that persists begins with, packed. */
 gantry_status gy_run_contents(gantry_run *run, uint32_t id, const void **packed, gantry_error *err);
 

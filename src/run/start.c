@@ -84,6 +84,7 @@ static bool finish_next(gantry_run *run)
     }
     run->finished++;
     run->completed++;
+    gy_run_feeds_return(run);
     gy_run_look(run);
     run->last_us = (double)elapsed / 1e3;
     if (run->edge)
@@ -137,7 +138,7 @@ static gantry_status prepare_turn(gantry_run *run, uint32_t turn, gantry_error *
         status = gy_run_refresh_outputs(run, turn, err);
     if (status == GANTRY_OK)
         run->turn_version[turn] = run->version;
-    return status;
+    return status ? status : gy_run_feeds_bring(run, turn, err);
 }
 
 static gantry_status prepare(gantry_run *run, gantry_error *err)
@@ -153,6 +154,15 @@ static gantry_status prepare(gantry_run *run, gantry_error *err)
     return status;
 }
 
+/* Starts in flight tell of a cancellation themselves, if they have left something out. */
+static gantry_status check_canceled(gantry_run *run, gantry_error *err)
+{
+    if (!gy_job_canceled(&run->job))
+        return GANTRY_OK;
+    GY_TRY(gy_run_drain(run, err));
+    return gy_job_canceled(&run->job) ? fail_canceled(run, run->started + 1, "", err) : GANTRY_OK;
+}
+
 static gantry_status make_ready(gantry_run *run, gantry_error *err)
 {
     if (run->failure.last > 0 && !run->failure.told)
@@ -162,6 +172,11 @@ static gantry_status make_ready(gantry_run *run, gantry_error *err)
     uint64_t limit = run->job.turns, finished = run->started < limit ? 0 : run->started - limit + 1;
     if (!finish_until(run, run->unplaced ? run->started : finished))
         return tell(run, err);
+    if (run->feeds.count) {
+        gy_run_feeds_return(run); /* also of starts that failed */
+        gy_run_feeds_wait(run);
+        GY_TRY(check_canceled(run, err));
+    }
     return prepare(run, err);
 }
 
@@ -179,18 +194,10 @@ static gantry_status count_start(gantry_run *run, gantry_status begun, uint64_t 
     if (begun)
         return begun;
     run->started++;
+    gy_run_feeds_take(run);
     if (ticket)
         *ticket = run->started;
     return GANTRY_OK;
-}
-
-/* Starts in flight tell of a cancellation themselves, if they have left something out. */
-static gantry_status check_canceled(gantry_run *run, gantry_error *err)
-{
-    if (!gy_job_canceled(&run->job))
-        return GANTRY_OK;
-    GY_TRY(gy_run_drain(run, err));
-    return gy_job_canceled(&run->job) ? fail_canceled(run, run->started + 1, "", err) : GANTRY_OK;
 }
 
 static gantry_status start(gantry_run *run, uint64_t *ticket, gantry_error *err)
@@ -243,10 +250,11 @@ gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *er
 
 /* ---- series ---- */
 
-/* Nobody asks for what a start in the middle leaves, or how long it may take. */
+/* Nobody asks for what a start in the middle leaves, or how long it may take; and all read the same. */
 static bool can_be_series(const gantry_run *run)
 {
-    return run->backend->executes && run->backend->series && run->job.turns == 1 && run->job.deadline_ns == 0;
+    return run->backend->executes && run->backend->series && run->job.turns == 1 && run->job.deadline_ns == 0 &&
+           run->feeds.count == 0;
 }
 
 /* As many of the starts as the back end carries out together: *done. A start that fails is one of its own. */

@@ -43,7 +43,7 @@ def examples():
 
 
 def valid():
-    for pattern in ("graphs/*.json", "graphs/reference/*.json", "graphs/models/*.json", "graphs/models/blocks/*.json"):
+    for pattern in ("graphs/*.json", "graphs/reference/*.json", "graphs/models/*.json", "graphs/models/blocks/*.json", "graphs/decode/*.json"):
         for path in sorted(glob.glob(os.path.join(root, pattern))):
             yield os.path.relpath(path, root), load(path)
     yield from examples()

@@ -3,7 +3,6 @@
 #include "../run.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 int write_trained(const session *s)
 {
@@ -20,11 +19,10 @@ int write_trained(const session *s)
 }
 
 /* The loss of the start that ended last. */
-static int read_loss(const session *s, double *loss)
+int read_loss(const session *s, gantry_buffer buffer, double *loss)
 {
     gantry_error err;
     const void *data;
-    gantry_buffer buffer = gantry_graph_loss(s->graph);
     gantry_buffer_info info = GANTRY_BUFFER_INFO_INIT;
     if (gantry_graph_buffer_info(s->graph, buffer, &info, &err) || gantry_run_output(s->run, buffer, &data, NULL, &err))
         return fail(&err);
@@ -40,41 +38,34 @@ static bool is_shown(const session *s, size_t step, size_t count)
 }
 
 /* A loss that is no number any more never becomes one again. */
-static int look_at_loss(const session *s, size_t step, size_t count, bool *finite)
+static void warn_of_loss(session *s, size_t step, double loss)
 {
-    double loss = 0;
-    int code = read_loss(s, &loss);
-    if (code)
-        return code;
-    FILE *to = s->o->json || uses_stdout(s->o) ? stderr : stdout;
-    progress_clear();
-    if (is_shown(s, step, count))
-        fprintf(to, "step %zu  loss %.9g\n", step, loss);
-    if (!isfinite(loss) && *finite)
+    if (!isfinite(loss) && !s->diverged)
         fprintf(stderr, "warning: the loss of step %zu is %g: a smaller learning rate or \"clip_norm\" may help\n",
                 step, loss);
-    *finite = *finite && isfinite(loss);
-    return EXIT_FINE;
+    s->diverged = s->diverged || !isfinite(loss);
 }
 
-int run_steps(session *s, size_t count)
+/* With --watch it is printed where that says so. */
+int look_at_loss(session *s, size_t step)
 {
-    double *us = malloc(count * sizeof *us);
-    bool finite = true;
-    if (!us)
-        return fail_nomem();
-    int code = EXIT_FINE;
-    size_t warm_up = count > 1;
-    for (size_t i = 0; !code && i < count; i++) {
-        code = start_alone(s, i, &us[i]);
-        if (!code && gantry_graph_loss(s->graph).id != GANTRY_NONE)
-            code = look_at_loss(s, i + 1, count, &finite);
-    }
-    s->counted = count - warm_up;
-    if (!code)
-        s->measured_us = median(us + warm_up, s->counted);
-    free(us);
-    return code;
+    double loss = 0;
+    bool shown = !s->o->watched.count && is_shown(s, step, s->starts);
+    FILE *to = s->o->json || uses_stdout(s->o) ? stderr : stdout;
+    progress_clear();
+    if (s->trials && shown)
+        fprintf(to, "step %zu  ", step);
+    if (s->trials)
+        return look_at_trials(s, step, shown ? to : NULL);
+    if (gantry_graph_loss(s->graph).id == GANTRY_NONE)
+        return EXIT_FINE;
+    int code = read_loss(s, gantry_graph_loss(s->graph), &loss);
+    if (code)
+        return code;
+    if (shown)
+        fprintf(to, "step %zu  loss %.9g\n", step, loss);
+    warn_of_loss(s, step, loss);
+    return EXIT_FINE;
 }
 
 static int train(const options *o)
@@ -91,11 +82,14 @@ const command command_train = {
     "trains a model: a graph that says what it computes, its loss and its weights",
     1,
     1,
-    "param limits input output show machine devices backend schedule policy effort seed optimal max-memory spill "
+    "param limits input feed output show watch machine devices backend schedule policy effort seed optimal objective "
+    "in-flight max-memory spill "
     "balance "
-    "replay steps every write-graph check compare profile calibrate output-schedule dot svg html trace explain "
+    "replay steps trials every write-graph check compare profile calibrate output-schedule dot svg html trace explain "
     "allow-code no-fuse timeout quiet verbose json",
     "  gantry train mlp --devices 2\n"
+    "  gantry train mlp --devices 2 --input 'x=x/*.npy' --input 'labels=labels/*.npy' --watch loss\n"
+    "  gantry train mlp --devices 2 --trials lr=0.1,0.01,0.001\n"
     "  gantry train mlp --devices 2 --steps 300 --every 50 --output w1=w1.npy\n"
     "  gantry train mlp --devices 1 --steps 1 --write-graph step.json\n",
     train

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/npy.h"
+#include "base/paths.h"
 #include "images/images.h"
 #include <inttypes.h>
 #include <string.h>
@@ -105,13 +106,25 @@ static gantry_status take_sizes(gy_reader *r, const gy_json_at *shape, const cha
     return status;
 }
 
+/* The header of the first file that a pattern means, or of the one that it names. */
+static gantry_status first_header(gy_npy *npy, const char *pattern, gantry_error *err)
+{
+    gy_paths paths;
+    GY_TRY(gy_paths_find(&paths, pattern, "name a .npy file or a pattern of some (*)", err));
+    gantry_status status = gy_npy_header_read(npy, paths.at[0], err);
+    gy_paths_free(&paths);
+    return status;
+}
+
+/* With one more axis in front it is a stack of such arrays, one for each start. */
 static gantry_status take_npy(gy_reader *r, const gy_json_at *shape, const char *file, givens *all)
 {
     gy_npy npy;
-    gantry_status status = gy_npy_header_read(&npy, file, &r->error);
+    gantry_status status = first_header(&npy, file, &r->error);
     if (status)
         return status;
-    status = take_sizes(r, shape, file, npy.shape, (size_t)npy.rank, all);
+    size_t stacked = (size_t)npy.rank == json_array_size(shape->value) + 1;
+    status = take_sizes(r, shape, file, npy.shape + stacked, (size_t)npy.rank - stacked, all);
     gy_npy_free(&npy);
     return status;
 }
@@ -182,6 +195,27 @@ static gantry_status take_input(gy_reader *r, const gy_json_at *buffers, size_t 
     if (names_sizes && gy_images_named(file))
         return take_images(r, &shape, file, all);
     return names_sizes && is_npy(file) ? take_npy(r, &shape, file, all) : GANTRY_OK;
+}
+
+bool gy_read_is_fed(gy_reader *r, const gy_json_at *buffer)
+{
+    const char *const *inputs = r->options->inputs;
+    gy_json_at shape = gy_json_key(buffer, "shape");
+    for (size_t i = 0; !r->scope && i < r->options->input_count; i++) {
+        size_t length;
+        gy_npy npy;
+        const char *file = split_input(r, buffer->up, inputs[i], &length);
+        if (!file || strlen(buffer->key) != length || strncmp(buffer->key, inputs[i], length) != 0 || !is_npy(file))
+            continue;
+        if (gy_is_pattern(file))
+            return true;
+        if (!gy_file_is_regular(file) || gy_npy_header_read(&npy, file, NULL))
+            return false; /* what is wrong is told when it is bound */
+        size_t rank = (size_t)npy.rank;
+        gy_npy_free(&npy);
+        return rank == json_array_size(shape.value) + 1;
+    }
+    return false;
 }
 
 static gantry_status take_options(gy_reader *r, const gy_json_at *root, givens *all)

@@ -203,6 +203,8 @@ gantry_status gy_read_count(gy_reader *r, const gy_json_at *element);
 /* ---- json_param.c ---- */
 
 gantry_status gy_read_params(gy_reader *r, const gy_json_at *root);
+/* True if the caller gives the buffer several .npy arrays, one for each start (gantry_run_feed_files). */
+bool gy_read_is_fed(gy_reader *r, const gy_json_at *buffer);
 /* A number or an expression; whole if it can be. */
 gantry_status gy_read_param_value(gy_reader *r, const gy_json_at *at, gy_param *out);
 

@@ -163,6 +163,27 @@ def damaged(folder, photos, r):
         expect(code == 0 and out.shape == (1, 60, 41, 3) or code == 2 and "03x.png" in said, f"bytes changed, {i}: exit {code}, {said!r}")
 
 
+def fed(folder, r):
+    """With --feed each start reads the next files, as many as an array has images; without it all are one array, or refused."""
+    frames = folder / "frames"
+    frames.mkdir()
+    pixels = r.integers(256, size=(6, 7, 9, 3), dtype="u1")
+    for i, image in enumerate(pixels):
+        Image.fromarray(image).save(frames / f"{i}.png")
+    for shape, each in ([2, 7, 9, 3], 2), ([7, 9, 3], 1), ([3, 7, 9, 3], 3):
+        for starts in 1, 2, 5, 7:
+            code, said, out = run(folder, graph_of(shape), frames / "*.png", "--feed", "cycle", "--iterations", str(starts))
+            first = (starts - 1) * each % 6
+            expect(code == 0 and (out == pixels[first : first + each].reshape(shape)).all(), f"{each} images a start, {starts} starts: exit {code}, {said!r}")
+    code, said, out = run(folder, graph_of(NAMED), frames / "*.png", "--feed", "cycle", "--iterations", "3")
+    expect(code == 0 and (out == pixels).all() and "one a start" not in said, f"all fill the array: exit {code}, {said!r}")
+    refuse(folder, "no --feed", graph_of([2, 7, 9, 3]), frames / "*.png", 2, "6 files are of that name", "takes 2; give as many files", "--feed cycle")
+    refuse(folder, "some are left", graph_of([4, 7, 9, 3]), frames / "*.png", 2, "takes 4 of them at a time, so 2 would be left", words=["--feed", "once"])
+    refuse(folder, "once", graph_of([2, 7, 9, 3]), frames / "*.png", 2, "there are 3 arrays", words=["--feed", "once", "--iterations", "4"])
+    (frames / "5.png").write_bytes(b"no picture")
+    refuse(folder, "a damaged one", graph_of([2, 7, 9, 3]), frames / "*.png", 1, "5.png: cannot be read as PNG", words=["--feed", "cycle", "--iterations", "3"])
+
+
 def main():
     r = np.random.default_rng(8)
     with tempfile.TemporaryDirectory() as name:
@@ -171,6 +192,7 @@ def main():
         photos = several(folder, r)
         left_out(folder, photos, r)
         damaged(folder, photos, r)
+        fed(folder, r)
     print("wrong" if wrong else "all as it was written")
     return bool(wrong)
 

@@ -78,6 +78,7 @@ ROOMS = {
         "split": ["", "list"],
         "": ["list"],
     },
+    "run": {"": [], "feed": [""]},
     "export": {"": [], "page": [""], "diff": ["page", ""]},
     "schedule": {"": [], "check": [""], "counters": [""], "exchange": ["", "traffic"], "json": [""], "ranks": [""], "traffic": [""]},
 }

@@ -308,6 +308,7 @@ const gy_backend gy_backend_cuda = {
     .executes = true,
     .overlaps = true,
     .ranks = true,
+    .steady = true,
     .gpu_kernels = true,
     .usable = gy_cuda_usable,
     .open = cuda_open,

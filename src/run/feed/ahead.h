@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Arrays that a thread makes ahead of their use, in a ring of places. Arrays are numbered. Each is made when there is
+ * room, taken by one user, and given back, in this order; all but the thread's part is for one thread.
+ */
+#ifndef GY_RUN_FEED_AHEAD_H
+#define GY_RUN_FEED_AHEAD_H
+
+#include <gantry/status.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct gy_ahead gy_ahead;
+typedef gantry_status (*gy_make)(void *user, uint64_t number, void *to, gantry_error *err);
+
+/* Begins with array `first`. `make` is called by the thread until gy_ahead_stop has returned. */
+gantry_status gy_ahead_start(gy_ahead **ahead, uint32_t places, uint64_t bytes, uint64_t first, gy_make make,
+                             void *user, gantry_error *err);
+/* Waits for the next array, so many nanoseconds at most. True: gy_ahead_next will say what became of it. */
+bool gy_ahead_wait(gy_ahead *ahead, int64_t ns);
+/* The array that is taken next, after gy_ahead_wait was true; or why it could not be made, as often as it is asked. */
+gantry_status gy_ahead_next(gy_ahead *ahead, const void **array, gantry_error *err);
+/* The user has the next array; those with numbers below `kept` come back to the ring. */
+void gy_ahead_take(gy_ahead *ahead);
+void gy_ahead_give_back(gy_ahead *ahead, uint64_t kept);
+uint64_t gy_ahead_taken(const gy_ahead *ahead); /* the number of the array that is taken next */
+/* Waits for the call at work; then the thread is gone. */
+void gy_ahead_stop(gy_ahead *ahead);
+/* After gy_ahead_stop. NULL is fine. */
+void gy_ahead_free(gy_ahead *ahead);
+
+#endif

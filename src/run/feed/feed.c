@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/run.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "run/edge.h"
+#include "run/feed/ahead.h"
+#include "run/feed/files.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define LOOK_NS INT64_C(50000000)
+
+struct gy_feed {
+    const gy_buffer *buffer;
+    uint32_t id;
+    gantry_feed_fn fill;  /* the program's; NULL: `files` */
+    void *user;           /* of `fill` */
+    gy_feed_files *files; /* the feed's */
+    gy_ahead *ahead;      /* NULL: the back end executes nothing */
+    uint64_t since;       /* starts that there were before it */
+    uint64_t first;       /* number of the array that the start behind those has */
+};
+
+/* A program may say nothing but a status. */
+static gantry_status make(void *of, uint64_t number, void *to, gantry_error *err)
+{
+    const gy_feed *f = of;
+    if (!f->fill)
+        return gy_feed_files_make(f->files, number, to, err);
+    gantry_error said = { 0 };
+    gantry_status status = f->fill(f->user, number, to, f->buffer->bytes, &said);
+    if (!status)
+        return GANTRY_OK;
+    return gy_fail(err, status, NULL, "array %" PRIu64 " of buffer \"%s\" could not be made: %s", number,
+                   f->buffer->name, *said.text ? said.text : gantry_status_text(status));
+}
+
+/* True: starts read places of the ring. False: copies, so that a place is free again once the start is made. */
+static bool reads_places(const gantry_run *run, const gy_feed *f)
+{
+    return !run->backend->steady && !f->buffer->tile_offset;
+}
+
+static gantry_status begin(gantry_run *run, gy_feed *f, gantry_error *err)
+{
+    enum { MORE = 2 }; /* one that is ready, and one that is being made */
+    uint32_t held = reads_places(run, f) ? run->job.turns : 0;
+    f->since = run->started;
+    if (!run->backend->executes)
+        return GANTRY_OK;
+    return gy_ahead_start(&f->ahead, held + MORE, f->buffer->bytes, f->first, make, f, err);
+}
+
+static void end(gy_feed *f)
+{
+    if (f->ahead)
+        gy_ahead_stop(f->ahead);
+    gy_ahead_free(f->ahead);
+    f->ahead = NULL;
+}
+
+static void free_feed(gy_feed *f)
+{
+    end(f);
+    gy_feed_files_free(f->files);
+    gy_free(f);
+}
+
+/* ---- starts ---- */
+
+void gy_run_feeds_wait(gantry_run *run)
+{
+    int64_t began = run->feeds.count ? gy_now_ns() : 0;
+    for (size_t i = 0; i < run->feeds.count; i++)
+        while (!gy_job_canceled(&run->job) && !gy_ahead_wait(run->feeds.at[i]->ahead, LOOK_NS))
+            gy_run_look(run);
+    run->fed_wait_ns += run->feeds.count ? gy_now_ns() - began : 0;
+}
+
+static gantry_status copy_into_turn(void **memory, const void *array, const gy_buffer *b, gantry_error *err)
+{
+    if (!*memory && !(*memory = gy_alloc_array(b->bytes)))
+        return gy_fail_nomem(err);
+    if (b->tile_offset)
+        gy_tiles_pack(*memory, array, b);
+    else
+        memcpy(*memory, array, b->bytes);
+    return GANTRY_OK;
+}
+
+gantry_status gy_run_feeds_bring(gantry_run *run, uint32_t turn, gantry_error *err)
+{
+    for (size_t i = 0; i < run->feeds.count; i++) {
+        const gy_feed *f = run->feeds.at[i];
+        const void *array, **input = &run->input[gy_job_index(&run->job, turn, f->id)];
+        void **memory = &gy_run_turn(run, turn, f->id)->packed;
+        GY_TRY(gy_ahead_next(f->ahead, &array, err));
+        if (!run->binding[f->id].used)
+            continue;
+        if (!reads_places(run, f)) {
+            GY_TRY(copy_into_turn(memory, array, f->buffer, err));
+            array = *memory;
+        }
+        if (*input != array) {
+            *input = array;
+            run->changed |= run->job.turns == 1;
+        }
+    }
+    return GANTRY_OK;
+}
+
+void gy_run_feeds_take(gantry_run *run)
+{
+    for (size_t i = 0; i < run->feeds.count; i++)
+        if (run->feeds.at[i]->ahead)
+            gy_ahead_take(run->feeds.at[i]->ahead);
+    gy_run_feeds_return(run);
+}
+
+/* Each start since the feed began has one array. */
+void gy_run_feeds_return(gantry_run *run)
+{
+    for (size_t i = 0; i < run->feeds.count; i++) {
+        const gy_feed *f = run->feeds.at[i];
+        uint64_t ended = run->finished > f->since ? run->finished - f->since : 0;
+        if (f->ahead)
+            gy_ahead_give_back(f->ahead, reads_places(run, f) ? f->first + ended : gy_ahead_taken(f->ahead));
+    }
+}
+
+/* ---- beginning and ending ---- */
+
+void gy_run_feed_end(gantry_run *run, uint32_t buffer)
+{
+    for (size_t i = 0; i < run->feeds.count; i++) {
+        if (run->feeds.at[i]->id != buffer)
+            continue;
+        free_feed(run->feeds.at[i]);
+        run->feeds.at[i] = *gy_vec_last(&run->feeds);
+        run->feeds.count--;
+        break;
+    }
+    run->binding[buffer].fed = false;
+}
+
+void gy_run_feeds_stop(gantry_run *run)
+{
+    for (size_t i = 0; i < run->feeds.count; i++)
+        if (run->feeds.at[i]->ahead)
+            gy_ahead_stop(run->feeds.at[i]->ahead);
+}
+
+void gy_run_feeds_free(gantry_run *run)
+{
+    for (size_t i = 0; i < run->feeds.count; i++)
+        free_feed(run->feeds.at[i]);
+    gy_vec_free(&run->feeds);
+}
+
+static gantry_status check_feed(gantry_run *run, const gy_buffer *b, const char *call, gantry_error *err)
+{
+    GY_TRY(gy_run_need_idle(run, call, err));
+    if (b->cls != GANTRY_INPUT) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "buffer \"%s\" is %s, and each start is to read another array: only what is of class \"input\" "
+                       "changes between starts; change its class",
+                       b->name,
+                       b->cls == GANTRY_STATE   ? "a state"
+                       : b->cls == GANTRY_CONST ? "a constant"
+                                                : "temporary");
+    }
+    if (b->external) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "buffer \"%s\" is external, kept in \"%s\" by the program, so it cannot be fed; bind it with "
+                       "gantry_run_bind between starts",
+                       b->name, b->external);
+    }
+    return GANTRY_OK;
+}
+
+/* Takes over `f`, also when it fails; then the buffer is bound or fed as it was. */
+static gantry_status add(gantry_run *run, gy_feed *f, gantry_error *err)
+{
+    gantry_status status = gy_vec_reserve(&run->feeds, run->feeds.count + 1) ? GANTRY_OK : gy_fail_nomem(err);
+    status = status ? status : begin(run, f, err);
+    status = status ? status : gy_run_set_array(run, f->id, NULL, NULL, err); /* ends a feed that it has */
+    if (status) {
+        free_feed(f);
+        return status;
+    }
+    run->feeds.at[run->feeds.count++] = f;
+    run->binding[f->id].fed = true;
+    return GANTRY_OK;
+}
+
+static gantry_status add_new(gantry_run *run, const gy_feed *feed, gantry_error *err)
+{
+    gy_feed *f = gy_calloc(1, sizeof *f);
+    if (!f) {
+        gy_feed_files_free(feed->files);
+        return gy_fail_nomem(err);
+    }
+    *f = *feed;
+    return add(run, f, err);
+}
+
+gantry_status gy_run_feeds_hand_over(gantry_run *run, gantry_run *from, gantry_error *err)
+{
+    while (from->feeds.count) {
+        gy_feed *f = *gy_vec_last(&from->feeds);
+        from->feeds.count--;
+        from->binding[f->id].fed = false;
+        f->first = f->ahead ? gy_ahead_taken(f->ahead) : 0;
+        end(f);
+        f->buffer = &run->graph->buffers.at[f->id];
+        if (f->files)
+            gy_feed_files_move(f->files, f->buffer);
+        GY_TRY(add(run, f, err));
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status feed(gantry_run *run, gantry_buffer buffer, gantry_feed_fn fill, void *user, gantry_error *err)
+{
+    const gy_buffer *b;
+    GY_TRY(gy_run_buffer(run, buffer, &b, err));
+    GY_TRY(check_feed(run, b, "gantry_run_feed", err));
+    return add_new(run, &(gy_feed){ .buffer = b, .id = buffer.id, .fill = fill, .user = user }, err);
+}
+
+/* A pointer to a function is none to an object, so GY_NEED is not for it. */
+gantry_status gantry_run_feed(gantry_run *run, gantry_buffer buffer, gantry_feed_fn fill, void *user, gantry_error *err)
+{
+    if (!fill)
+        return gy_need(NULL, "fill", __func__, err);
+    GY_USE_RUN(run, feed(run, buffer, fill, user, err), err);
+}
+
+static gantry_status feed_files(gantry_run *run, gantry_buffer buffer, const char *pattern, gantry_feed order,
+                                uint64_t *arrays, gantry_error *err)
+{
+    const gy_buffer *b;
+    gy_feed_files *files;
+    GY_TRY(gy_run_buffer(run, buffer, &b, err));
+    if (order < GANTRY_FEED_AUTO || order > GANTRY_FEED_ONCE)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "%d is no gantry_feed; give GANTRY_FEED_AUTO, _CYCLE or _ONCE",
+                       (int)order);
+    GY_TRY(gy_feed_files_open(&files, b, pattern, order, err));
+    if (arrays)
+        *arrays = files ? gy_feed_files_arrays(files) : 0;
+    if (!files)
+        return gy_run_bind_file(run, buffer, pattern, err);
+    gantry_status status = check_feed(run, b, "gantry_run_feed_files", err);
+    if (status) {
+        gy_feed_files_free(files);
+        return status;
+    }
+    return add_new(run, &(gy_feed){ .buffer = b, .id = buffer.id, .files = files }, err);
+}
+
+gantry_status gantry_run_feed_files(gantry_run *run, gantry_buffer buffer, const char *pattern, gantry_feed order,
+                                    uint64_t *arrays, gantry_error *err)
+{
+    GY_NEED(pattern, err);
+    GY_USE_RUN(run, feed_files(run, buffer, pattern, order, arrays, err), err);
+}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`gantry train --trials`: each trial has the bits of its training alone on one device, however many devices there are, and the losses of
+NumPy; what is refused; no temporary file stays. Exit 77: no NumPy.
+
+check_trials.py GANTRY
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+COMMAND = sys.argv[1]
+wrong = []
+
+
+def expect(holds, what):
+    if not holds:
+        wrong.append(what)
+        print("wrong:", what)
+
+
+def train(here, *words, input=None):
+    (here / "tmp").mkdir(exist_ok=True)
+    done = subprocess.run([COMMAND, "train", *words], cwd=here, capture_output=True, text=True, timeout=120, env={**os.environ, "TMPDIR": str(here / "tmp")}, input=input)
+    expect(not list((here / "tmp").iterdir()), f"{words}: temporary files stay")
+    return done
+
+
+def lines(done):
+    expect(done.returncode == 0, f"{done.args[1:]}: exit {done.returncode}: {done.stderr}")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    return (found[:-1], found[-1]) if found else ([], {})
+
+
+def check_bits(here):
+    rates = ["0.1", "0.01", "0.003"]
+    for model, words in ("mlp", ["--param", "batch=32", "--param", "hidden=16"]), ("cnn", []):
+        alone = [[line["loss"] for line in lines(train(here, model, "--devices", "1", "--steps", "6", "--param", f"lr={rate}", "--watch", "loss", "--json", *words))[0]]
+                 for rate in rates]
+        for devices in "1", "2", "3":
+            watched = [word for i in range(3) for word in ("--watch", f"trial{i}.loss")]
+            found, report = lines(train(here, model, "--devices", devices, "--steps", "6", "--trials", "lr=" + ",".join(rates), "--json", *watched, *words))
+            for i, rate in enumerate(rates):
+                losses = [line[f"trial{i}.loss"] for line in found]
+                title = f"{model} on {devices}, lr={rate}"
+                expect(losses == alone[i], f"{title}: {losses}, not {alone[i]}")
+                row = {"param": f"lr={rate}", "prefix": f"trial{i}", "first": losses[0], "last": losses[-1], "least": min(losses), "least_step": 1 + losses.index(min(losses))}
+                expect(report["trials"][i] == row, f"{title}: {report['trials'][i]}, not {row}")
+
+
+def least(here):
+    """Least squares with one weight a column, which the model gives as an output; batches by --input."""
+    model = {"gantry": 1, "name": "least", "params": {"n": 3, "lr": 0.1}, "train": {"loss": "off", "weights": ["w"], "optimizer": "sgd", "learning_rate": "lr"},
+             "buffers": {"x": {"dtype": "f64", "shape": ["n", 4], "class": "const", "init": 0}, "y": {"dtype": "f64", "shape": ["n"], "class": "const", "init": 0},
+                         "w": {"dtype": "f64", "shape": [4], "init": 0, "output": True}, "g": {"dtype": "f64", "shape": ["n"]}, "off": {"dtype": "f64", "shape": [1]}},
+             "nodes": [{"id": "g", "reduce": {"g": "sum(x * w, 1)"}, "args": {"x": "x", "w": "w", "g": "g"}},
+                       {"id": "off", "reduce": {"l": "mean(square(g - y))"}, "args": {"g": "g", "y": "y", "l": "off"}}]}
+    (here / "least.json").write_text(json.dumps(model))
+    return model
+
+
+def check_numpy(here):
+    draw = np.random.default_rng(4)
+    rates, steps, batches, n = [0.2, 0.05, 0.01, 1.2], 9, 3, 16
+    x, y = draw.standard_normal((batches, n, 4)), draw.standard_normal((batches, n))
+    np.save(here / "x.npy", x), np.save(here / "y.npy", y)
+    words = [word for i in range(4) for word in ("--watch", f"trial{i}.off", "--watch", f"trial{i}.w")]
+    found, report = lines(train(here, "least.json", "--devices", "3", "--steps", str(steps), "--trials", "lr=" + ",".join(map(str, rates)), "--input", "x=x.npy",
+                                "--input", "y=y.npy", "--output", "trial2.w=w.npy", "--json", *words))
+    for i, rate in enumerate(rates):
+        w = np.zeros(4)
+        for k in range(steps):
+            a, b = x[k % batches], y[k % batches]
+            off = a @ w - b
+            w = w - rate * 2 * off @ a / n
+            line = found[k]
+            expect(np.isclose(line[f"trial{i}.off"], (off ** 2).mean(), rtol=1e-9) and np.allclose(line[f"trial{i}.w"], w, rtol=1e-9),
+                   f"numpy: rate {rate}, step {k + 1}: {line}")
+        if i == 2:
+            expect(np.allclose(np.load(here / "w.npy"), w, rtol=1e-9), "numpy: the weights that are written")
+    expect([fed["arrays"] for fed in report["fed"]] == [batches] * 2, f"inputs are there once: {report.get('fed')}")
+
+
+def check_text(here):
+    done = train(here, "least.json", "--devices", "2", "--steps", "4", "--trials", "lr=0.1,0.2", "--every", "2")
+    shown = [line for line in done.stdout.splitlines() if line.startswith("step ")]
+    expect([line.split()[1] for line in shown] == ["1", "2", "4"] and all("  lr=0.1 " in line and "  lr=0.2 " in line for line in shown), f"text: {done.stdout}")
+    table = done.stdout.split("  trial ")[1].splitlines()
+    expect("least" in table[0] and table[1].split()[:2] == ["lr=0.1", "trial0.*"] and table[2].split()[:2] == ["lr=0.2", "trial1.*"], f"table: {table}")
+    done = train(here, "least.json", "--devices", "2", "--steps", "1", "--trials", "lr=0.1,0.2", "--write-graph", "both.json")
+    again = subprocess.run([COMMAND, "run", "both.json", "--devices", "2", "--check"], cwd=here, capture_output=True, text=True, timeout=60)
+    expect(done.returncode == 0 and again.returncode == 0 and "trial1.off" in again.stdout, f"the graph that is written: {again.stderr}")
+
+
+def check_refusals(here, model):
+    cases = [("lr", 2, "it takes a param and 2 to 64 values"), ("lr=0.1", 2, "it takes a param"), ("=1,2", 2, "it takes a param"), ("lr=1,,2", 2, "it takes a param"),
+             ("lr=" + ",".join(["1"] * 65), 2, "it takes a param"), ("rate=1,2", 2, "--param rate: the graph has no param of that name"), ("lr=1,two", 3, "--param lr=two")]
+    for text, code, said in cases:
+        done = train(here, "least.json", "--devices", "1", "--trials", text)
+        expect(done.returncode == code and said in done.stderr, f"--trials {text[:20]}: exit {done.returncode}, {done.stderr}")
+    done = train(here, "-", "--devices", "1", "--trials", "lr=1,2", input=json.dumps(model))
+    expect(done.returncode == 2 and "not standard input" in done.stderr, f"standard input: {done.stderr}")
+    model["buffers"]["w"]["init"] = {"npy": "w.npy"}
+    np.save(here / "w.npy", np.zeros(4))
+    (here / "file.json").write_text(json.dumps(model))
+    done = train(here, "file.json", "--devices", "1", "--trials", "lr=1,2")
+    expect(done.returncode == 2 and "buffer \"w\" begins with a file" in done.stderr, f"a file: {done.stderr}")
+    done = subprocess.run([COMMAND, "train", "least.json", "--devices", "1", "--trials", "lr=1,2"], cwd=here, capture_output=True, text=True, env={**os.environ, "TMPDIR": "/nowhere"})
+    expect(done.returncode == 1 and "cannot make the folder /nowhere/" in done.stderr, f"no room: {done.stderr}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        here = pathlib.Path(folder)
+        model = least(here)
+        check_bits(here)
+        check_numpy(here)
+        check_text(here)
+        check_refusals(here, model)
+    print(f"{len(wrong)} wrong")
+    return bool(wrong)
+
+
+sys.exit(main())

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry run: what inputs begin with, and those that each start finds filled anew. */
+#include "../run.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool goes_around(const options *o)
+{
+    return !o->feed || strcmp(o->feed, "cycle") == 0;
+}
+
+int check_feed(const options *o)
+{
+    if (goes_around(o) || strcmp(o->feed, "once") == 0)
+        return EXIT_FINE;
+    complain("--feed is \"%s\"; it takes cycle (behind the last array comes the first again) or once\n", o->feed);
+    return EXIT_USAGE;
+}
+
+int bind_inputs(session *s, gantry_run *run)
+{
+    gantry_error err;
+    gantry_feed order = !s->o->feed ? GANTRY_FEED_AUTO : goes_around(s->o) ? GANTRY_FEED_CYCLE : GANTRY_FEED_ONCE;
+    s->fed = s->fed ? s->fed : calloc(s->o->inputs.count + 1, sizeof *s->fed);
+    if (!s->fed)
+        return fail_nomem();
+    for (size_t i = 0; i < s->o->inputs.count; i++) {
+        gantry_buffer buffer;
+        const char *path;
+        int code = find_binding(s, "input", s->o->inputs.at[i], &buffer, &path);
+        if (code)
+            return code;
+        progress_stage("reading inputs");
+        gantry_status status = gantry_run_feed_files(run, buffer, path, order, &s->fed[i], &err);
+        progress_clear();
+        if (status)
+            return fail_reading(&err);
+    }
+    return EXIT_FINE;
+}
+
+int check_fed(const session *s)
+{
+    for (size_t i = 0; i < s->o->inputs.count; i++) {
+        if (goes_around(s->o) || !s->fed[i] || s->fed[i] >= s->starts)
+            continue;
+        complain("--input %s: there %s %" PRIu64 " array%s, and with --feed once %zu starts need one each; give more "
+                 "files, start %" PRIu64 " times, or go around (--feed cycle)\n",
+                 s->o->inputs.at[i], s->fed[i] == 1 ? "is" : "are", s->fed[i], s->fed[i] == 1 ? "" : "s", s->starts,
+                 s->fed[i]);
+        return EXIT_USAGE;
+    }
+    return EXIT_FINE;
+}
+
+static bool is_fed(const session *s)
+{
+    for (size_t i = 0; i < s->o->inputs.count; i++)
+        if (s->fed[i])
+            return true;
+    return false;
+}
+
+void print_fed(FILE *to, const session *s, const gantry_run_info *info)
+{
+    char waited[UNIT_TEXT];
+    for (size_t i = 0; i < s->o->inputs.count; i++)
+        if (s->fed[i])
+            fprintf(to, "  input %s: %" PRIu64 " array%s, one a start%s\n", s->o->inputs.at[i], s->fed[i],
+                    s->fed[i] == 1 ? "" : "s", s->starts > s->fed[i] ? ", then the first again" : "");
+    if (is_fed(s))
+        fprintf(to, "  starts waited %s for arrays to be read, all together\n", time_text(waited, info->fed_wait_us));
+}
+
+void add_fed_json(json_t *report, const session *s, const gantry_run_info *info)
+{
+    if (!is_fed(s))
+        return;
+    json_t *fed = json_array();
+    for (size_t i = 0; i < s->o->inputs.count; i++)
+        if (s->fed[i])
+            json_array_append_new(
+                fed, json_pack("{s:s, s:I}", "input", s->o->inputs.at[i], "arrays", (json_int_t)s->fed[i]));
+    json_object_set_new(report, "fed", fed);
+    json_object_set_new(report, "fed_wait_us", json_real(info->fed_wait_us));
+}

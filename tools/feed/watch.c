@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry run --watch: the values of small outputs, a line for each start. */
+#include "../run.h"
+
+#include "../results/results.h"
+#include <math.h>
+#include <string.h>
+
+enum { MOST = 64 }; /* elements that a line shows */
+
+/* The buffer of --watch; prints what is wrong. */
+static int find_watched(const session *s, const char *name, gantry_buffer_info *info, gantry_buffer *buffer)
+{
+    *info = (gantry_buffer_info)GANTRY_BUFFER_INFO_INIT;
+    *buffer = gantry_graph_find_buffer(s->graph, name);
+    if (buffer->id == GANTRY_NONE)
+        return no_buffer(s, "watch", name, name + strlen(name));
+    if (!is_output(s, buffer->id, info)) {
+        complain("--watch: buffer \"%s\" is no output; add \"output\": true to it in the graph\n", name);
+        return EXIT_USAGE;
+    }
+    uint64_t count = info->bytes / gantry_dtype_size(info->dtype);
+    if (count == 0 || count > MOST) {
+        complain(
+            "--watch: output \"%s\" has %llu elements, and a line shows 1 to %d; reduce it in the graph, or write it "
+            "by --output\n",
+            name, (unsigned long long)count, MOST);
+        return EXIT_USAGE;
+    }
+    return EXIT_FINE;
+}
+
+int check_watched(const session *s)
+{
+    gantry_buffer_info info;
+    gantry_buffer buffer;
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < s->o->watched.count && !code; i++)
+        code = find_watched(s, s->o->watched.at[i], &info, &buffer);
+    if (!code && s->o->watched.count && s->o->backend && strcmp(s->o->backend, "sim") == 0) {
+        complain("--watch needs results, and back end \"sim\" gives times only; use host\n");
+        code = EXIT_USAGE;
+    }
+    return code;
+}
+
+/* The values after the start that was waited for last. */
+static int read_watched(const session *s, const char *name, array *a)
+{
+    static const int64_t none[1];
+    gantry_error err;
+    gantry_buffer_info info;
+    gantry_buffer buffer;
+    const void *data;
+    int code = find_watched(s, name, &info, &buffer);
+    if (code)
+        return code;
+    if (gantry_run_output(s->run, buffer, &data, NULL, &err))
+        return fail(&err);
+    *a = (array){ .name = name,
+                  .dtype = info.dtype,
+                  .shape = none,
+                  .count = info.bytes / gantry_dtype_size(info.dtype),
+                  .data = data };
+    return EXIT_FINE;
+}
+
+static json_t *element_json(const array *a, uint64_t i)
+{
+    char text[ELEMENT_TEXT];
+    double x = element_real(a->data, a->dtype, i);
+    if (a->dtype == GANTRY_U64)
+        return json_integer((json_int_t)((const uint64_t *)a->data)[i]);
+    if (a->dtype == GANTRY_I64)
+        return json_integer((json_int_t)((const int64_t *)a->data)[i]);
+    if (a->dtype > GANTRY_F64)
+        return json_integer((json_int_t)x);
+    return isfinite(x) ? json_real(x) : json_string(element_text(text, a, i));
+}
+
+static json_t *values_json(const array *a)
+{
+    if (a->count == 1)
+        return element_json(a, 0);
+    json_t *values = json_array();
+    for (uint64_t i = 0; i < a->count; i++)
+        json_array_append_new(values, element_json(a, i));
+    return values;
+}
+
+static void print_watched(FILE *to, const array *a)
+{
+    char text[ELEMENT_TEXT];
+    fprintf(to, "  %s %s", a->name, a->count == 1 ? "" : "[");
+    for (uint64_t i = 0; i < a->count; i++)
+        fprintf(to, "%s%s", i ? " " : "", element_exact(text, a, i));
+    fputs(a->count == 1 ? "" : "]", to);
+}
+
+static int watch_as_json(const session *s, size_t number)
+{
+    json_t *line = json_pack("{s:I}", s->o->train ? "step" : "start", (json_int_t)number);
+    int code = line ? EXIT_FINE : fail_nomem();
+    for (size_t i = 0; i < s->o->watched.count && !code; i++) {
+        array a;
+        code = read_watched(s, s->o->watched.at[i], &a);
+        if (!code && json_object_set_new(line, a.name, values_json(&a)))
+            code = fail_nomem();
+    }
+    if (code) {
+        json_decref(line);
+        return code;
+    }
+    return print_json_line(line);
+}
+
+static int watch_as_text(const session *s, size_t number)
+{
+    FILE *to = uses_stdout(s->o) ? stderr : stdout;
+    fprintf(to, "%s %zu", s->o->train ? "step" : "start", number);
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < s->o->watched.count && !code; i++) {
+        array a;
+        code = read_watched(s, s->o->watched.at[i], &a);
+        if (!code)
+            print_watched(to, &a);
+    }
+    fputc('\n', to);
+    fflush(to); /* whoever reads a pipe sees it now */
+    return code;
+}
+
+int watch(const session *s, size_t number)
+{
+    size_t every = s->o->every ? (size_t)s->o->every : 1;
+    if (!s->o->watched.count || (number % every && number != 1 && number != s->starts))
+        return EXIT_FINE;
+    progress_clear();
+    return s->o->json ? watch_as_json(s, number) : watch_as_text(s, number);
+}

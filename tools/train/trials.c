@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gantry train --trials PARAM=A,B,...: several trainings of a model, each with its own value of a param, side by side
+ * in one graph. Each is a file that the graph uses (graph-format.md, `use`); data that are the same in all are there
+ * once. A trial is made for one device, and its nodes stay together: so devices have nothing to tell each other, and
+ * bits are those of the trial alone on one device, wherever the scheduler puts it.
+ */
+#include "../run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST = 64 };
+
+typedef struct trial {
+    char *param; /* "lr=0.1" */
+    json_t *json;
+    char *file;
+    gantry_buffer loss;
+    double first, last, least;
+    size_t least_at;
+} trial;
+
+struct trials {
+    size_t count;
+    trial at[MOST];
+    char *folder; /* temporary, of the files; NULL: gone */
+};
+
+static int fail_words(const char *text)
+{
+    complain("--trials is \"%s\"; it takes a param and 2 to %d values, such as lr=0.1,0.01,0.001\n", text, MOST);
+    return EXIT_USAGE;
+}
+
+static int read_words(trials *t, const char *text)
+{
+    const char *sign = strchr(text, '='), *value = sign ? sign + 1 : NULL;
+    if (!sign || sign == text)
+        return fail_words(text);
+    for (;;) {
+        size_t length = strcspn(value, ",");
+        if (length == 0 || t->count == MOST)
+            return fail_words(text);
+        if (asprintf(&t->at[t->count].param, "%.*s=%.*s", (int)(sign - text), text, (int)length, value) < 0) {
+            t->at[t->count].param = NULL;
+            return fail_nomem();
+        }
+        t->count++;
+        if (!value[length])
+            return t->count > 1 ? EXIT_FINE : fail_words(text);
+        value += length + 1;
+    }
+}
+
+/* ---- one trial ---- */
+
+/* A file beside the model is none beside the graph that uses it. */
+static int check_alone(const json_t *graph)
+{
+    const char *name;
+    json_t *buffer, *init;
+    json_object_foreach(json_object_get(graph, "buffers"), name, buffer)
+    {
+        init = json_object_get(buffer, "init");
+        if (json_object_get(init, "npy") || json_object_get(init, "raw")) {
+            complain("--trials: buffer \"%s\" begins with a file that the model names; leave its init out and give the "
+                     "file by --input\n",
+                     name);
+            return EXIT_USAGE;
+        }
+    }
+    if (!json_object_get(graph, "kernels"))
+        return EXIT_FINE;
+    complain("--trials: the model has kernels of its own, which graphs that are put together cannot have\n");
+    return EXIT_USAGE;
+}
+
+/* Unless the model says itself what goes where. */
+static void keep_together(json_t *graph)
+{
+    static const char *const places[] = { "on", "with", "apart" };
+    json_t *nodes = json_object_get(graph, "nodes"), *node;
+    const json_t *first = json_object_get(json_array_get(nodes, 0), "id");
+    size_t i;
+    json_array_foreach(nodes, i, node)
+    {
+        for (size_t k = 0; k < sizeof places / sizeof *places; k++)
+            if (json_object_get(node, places[k]))
+                return;
+    }
+    json_array_foreach(nodes, i, node)
+    {
+        if (i > 0)
+            json_object_set_new(node, "with", json_string(json_string_value(first)));
+    }
+}
+
+static int take_json(trial *t, const gantry_graph *graph)
+{
+    gantry_error err;
+    char *text;
+    size_t length;
+    if (gantry_graph_json(graph, &text, &length, &err))
+        return fail(&err);
+    t->json = json_loadb(text, length, 0, NULL);
+    gantry_free(text);
+    if (!t->json)
+        return fail_nomem();
+    keep_together(t->json);
+    return check_alone(t->json);
+}
+
+/* Of the loss, which all have. */
+static int take_name(char **loss, const gantry_graph *graph)
+{
+    gantry_buffer_info info = GANTRY_BUFFER_INFO_INIT;
+    gantry_error err;
+    if (gantry_graph_buffer_info(graph, gantry_graph_loss(graph), &info, &err))
+        return fail(&err);
+    *loss = strdup(info.name);
+    return *loss ? EXIT_FINE : fail_nomem();
+}
+
+/* The model with the trial's value, trained. */
+static int load_trial(const session *s, trial *t, char **loss)
+{
+    gantry_error err;
+    gantry_graph *graph = NULL;
+    options with = *s->o;
+    const char **params = malloc((with.params.count + 1) * sizeof *params);
+    if (!params)
+        return fail_nomem();
+    for (size_t i = 0; i < with.params.count; i++)
+        params[i] = with.params.at[i];
+    params[with.params.count] = t->param;
+    with.params = (string_list){ params, with.params.count + 1 };
+    gantry_load_options load = load_options(&with);
+    load.devices = 1;
+    gantry_status status = gantry_graph_load(&graph, s->o->positional.at[0], &load, &err);
+    free((void *)params);
+    int code = status ? fail_reading(&err) : EXIT_FINE;
+    if (!code && gantry_graph_loss(graph).id == GANTRY_NONE) {
+        complain("--trials: graph \"%s\" has no loss\n", gantry_graph_name(graph));
+        code = EXIT_USAGE;
+    }
+    if (!code)
+        code = take_json(t, graph);
+    if (!code && !*loss)
+        code = take_name(loss, graph);
+    gantry_graph_free(graph);
+    return code;
+}
+
+/* ---- the graph of all ---- */
+
+/* Data that no trial changes, and that are alike in all. */
+static bool is_shared(const trials *t, const char *name, const json_t *buffer)
+{
+    const char *cls = json_string_value(json_object_get(buffer, "class"));
+    bool same = cls && (strcmp(cls, "input") == 0 || strcmp(cls, "const") == 0) &&
+                !json_is_true(json_object_get(buffer, "output"));
+    for (size_t i = 1; same && i < t->count; i++)
+        same = json_equal(json_object_get(json_object_get(t->at[i].json, "buffers"), name), buffer);
+    return same;
+}
+
+/* Without nodes. */
+static json_t *shared_graph(const trials *t, json_t **with)
+{
+    const char *name;
+    json_t *buffer, *first = t->at[0].json, *shared = json_object();
+    *with = json_object();
+    json_object_foreach(json_object_get(first, "buffers"), name, buffer)
+    {
+        if (!is_shared(t, name, buffer))
+            continue;
+        json_object_set(shared, name, buffer);
+        json_object_set_new(*with, name, json_string(name));
+    }
+    return json_pack("{s:i, s:O, s:O*, s:o, s:[]}", "gantry", 1, "name", json_object_get(first, "name"), "machine",
+                     json_object_get(first, "machine"), "buffers", shared, "nodes");
+}
+
+static int write_trial(trials *t, size_t i)
+{
+    if (asprintf(&t->at[i].file, "%s/trial%zu.json", t->folder, i) < 0) {
+        t->at[i].file = NULL;
+        return fail_nomem();
+    }
+    if (!json_dump_file(t->at[i].json, t->at[i].file, JSON_REAL_PRECISION(17)))
+        return EXIT_FINE;
+    complain("--trials: cannot write %s; TMPDIR says where temporary files go\n", t->at[i].file);
+    return EXIT_RUNNING;
+}
+
+static int make_folder(trials *t)
+{
+    const char *temporary = getenv("TMPDIR");
+    if (asprintf(&t->folder, "%s/gantry-trials-XXXXXX", temporary && *temporary ? temporary : "/tmp") < 0) {
+        t->folder = NULL;
+        return fail_nomem();
+    }
+    if (mkdtemp(t->folder))
+        return EXIT_FINE;
+    complain("--trials: cannot make the folder %s; TMPDIR says where temporary files go\n", t->folder);
+    free(t->folder);
+    t->folder = NULL;
+    return EXIT_RUNNING;
+}
+
+static void remove_folder(trials *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->at[i].file)
+            unlink(t->at[i].file);
+    if (t->folder)
+        rmdir(t->folder);
+    free(t->folder);
+    t->folder = NULL;
+}
+
+/* The name of a trial, as that of its nodes and buffers begins. */
+static const char *name_of(char to[16], size_t i)
+{
+    snprintf(to, 16, "trial%zu", i);
+    return to;
+}
+
+static json_t *whole_graph(const trials *t)
+{
+    char name[16];
+    json_t *with, *graph = shared_graph(t, &with);
+    for (size_t i = 0; i < t->count; i++)
+        json_array_append_new(
+            json_object_get(graph, "nodes"),
+            json_pack("{s:s, s:s, s:O}", "id", name_of(name, i), "use", strrchr(t->at[i].file, '/') + 1, "with", with));
+    json_decref(with);
+    return graph;
+}
+
+static int parse_whole(session *s, const trials *t)
+{
+    gantry_error err;
+    gantry_load_options load = GANTRY_LOAD_OPTIONS_INIT;
+    json_t *graph = whole_graph(t);
+    char *text = graph ? json_dumps(graph, JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(graph);
+    if (!text)
+        return fail_nomem();
+    load.max_nodes = s->o->limits;
+    gantry_status status = gantry_graph_parse(&s->graph, text, strlen(text), "trials", t->folder, &load, &err);
+    free(text);
+    return status ? fail(&err) : EXIT_FINE;
+}
+
+static int find_losses(const session *s, trials *t, const char *loss)
+{
+    char name[16], whole[300];
+    for (size_t i = 0; i < t->count; i++) {
+        snprintf(whole, sizeof whole, "%s.%s", name_of(name, i), loss);
+        t->at[i].loss = gantry_graph_find_buffer(s->graph, whole);
+        if (t->at[i].loss.id == GANTRY_NONE) {
+            complain("--trials: graph \"%s\" has no buffer \"%s\"\n", gantry_graph_name(s->graph), whole);
+            return EXIT_USAGE;
+        }
+    }
+    return EXIT_FINE;
+}
+
+static int load_all(session *s, trials *t, char **loss)
+{
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < t->count && !code; i++)
+        code = load_trial(s, &t->at[i], loss);
+    if (!code)
+        code = make_folder(t);
+    for (size_t i = 0; i < t->count && !code; i++)
+        code = write_trial(t, i);
+    code = code ? code : parse_whole(s, t);
+    return code ? code : find_losses(s, t, *loss);
+}
+
+int load_trials(session *s)
+{
+    trials *t = s->trials = calloc(1, sizeof *t);
+    char *loss = NULL;
+    if (!t)
+        return fail_nomem();
+    if (strcmp(s->o->positional.at[0], "-") == 0) {
+        complain("--trials reads the model once for each; give a file, not standard input\n");
+        return EXIT_USAGE;
+    }
+    int code = read_words(t, s->o->trials);
+    code = code ? code : load_all(s, t, &loss);
+    remove_folder(t);
+    free(loss);
+    return code;
+}
+
+void free_trials(trials *t)
+{
+    for (size_t i = 0; t && i < t->count; i++) {
+        free(t->at[i].param);
+        free(t->at[i].file);
+        json_decref(t->at[i].json);
+    }
+    free(t);
+}
+
+/* ---- steps ---- */
+
+int look_at_trials(session *s, size_t step, FILE *to)
+{
+    for (size_t i = 0; i < s->trials->count; i++) {
+        trial *t = &s->trials->at[i];
+        double loss = 0;
+        int code = read_loss(s, t->loss, &loss);
+        if (code)
+            return code;
+        t->first = step == 1 ? loss : t->first;
+        if (step == 1 || loss < t->least || isnan(t->least)) {
+            t->least = loss;
+            t->least_at = step;
+        }
+        t->last = loss;
+        if (to)
+            fprintf(to, "%s%s %.9g", i ? "  " : "", t->param, loss);
+    }
+    if (to)
+        fputc('\n', to);
+    return EXIT_FINE;
+}
+
+void print_trials(FILE *to, const session *s)
+{
+    int width = (int)strlen("trial");
+    for (size_t i = 0; s->trials && i < s->trials->count; i++)
+        width = (int)strlen(s->trials->at[i].param) > width ? (int)strlen(s->trials->at[i].param) : width;
+    if (s->trials)
+        fprintf(to, "  %-*s  buffers   %14s %14s %14s  in step\n", width, "trial", "first loss", "last", "least");
+    for (size_t i = 0; s->trials && i < s->trials->count; i++) {
+        char name[16], buffers[20];
+        const trial *t = &s->trials->at[i];
+        snprintf(buffers, sizeof buffers, "%s.*", name_of(name, i));
+        fprintf(to, "  %-*s  %-9s %14.9g %14.9g %14.9g  %zu\n", width, t->param, buffers, t->first, t->last, t->least,
+                t->least_at);
+    }
+}
+
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_string(isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
+}
+
+void add_trials_json(json_t *report, const session *s)
+{
+    json_t *all = s->trials ? json_array() : NULL;
+    for (size_t i = 0; all && i < s->trials->count; i++) {
+        char name[16];
+        const trial *t = &s->trials->at[i];
+        json_array_append_new(all, json_pack("{s:s, s:s, s:o, s:o, s:o, s:I}", "param", t->param, "prefix",
+                                             name_of(name, i), "first", number(t->first), "last", number(t->last),
+                                             "least", number(t->least), "least_step", (json_int_t)t->least_at));
+    }
+    if (all)
+        json_object_set_new(report, "trials", all);
+}

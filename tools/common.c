@@ -55,6 +55,7 @@ gantry_load_options load_options(const options *o)
     load.max_nodes = o->limits;
     load.fuse = !o->no_fuse;
     load.train = o->train;
+    load.strategy = o->strategy;
     return load;
 }
 

@@ -47,10 +47,13 @@ typedef struct gantry_train_options {
                                      Negative: 0.01 for adamw, else 0 */
     double clip_norm;             /* gradients are scaled so that the root of the sum of all their squares is at most
                                      this; 0: they are not */
+    const char *const *batch;     /* buffers that no node writes, whose rows are examples: what a strategy cuts */
+    size_t batch_count;           /* 0: those that are split, weights apart */
 } gantry_train_options;
 #define GANTRY_TRAIN_OPTIONS_INIT                                                                                      \
     {                                                                                                                  \
-        sizeof(gantry_train_options), NULL, NULL, 0, GANTRY_OPTIMIZER_SGD, 0, 0.01, NULL, 0.9, 0.9, 0.999, 1e-8, -1, 0 \
+        sizeof(gantry_train_options), NULL, NULL, 0, GANTRY_OPTIMIZER_SGD, 0, 0.01, NULL, 0.9, 0.9, 0.999, 1e-8, -1,   \
+            0, NULL, 0                                                                                                 \
     }
 
 /**
@@ -63,6 +66,36 @@ typedef struct gantry_train_options {
  */
 GANTRY_MUST_USE gantry_status gantry_graph_differentiate(gantry_graph *graph, const gantry_train_options *options,
                                                          gantry_error *err);
+/** How a training is spread over devices: dp x pp of them, numbers 0 to dp x pp - 1 of those whose use is any. Stage s
+ *  of replica r is on device s x dp + r. docs/train.md has what becomes of a model. */
+typedef struct gantry_strategy {
+    size_t struct_size;
+    int32_t dp;    /* replicas: the batch is cut into so many, each on a device of its own; 1: one */
+    int32_t pp;    /* stages that a replica's nodes are cut into, by the operations they take; 1: one */
+    int32_t micro; /* micro-batches that each replica's batch is cut into, one after the other; 1: one */
+    int32_t zero;  /* 1 to 3: weights, gradients and what the optimiser keeps are in dp shards; 0: they are whole */
+} gantry_strategy;
+#define GANTRY_STRATEGY_INIT                                                                                           \
+    {                                                                                                                  \
+        sizeof(gantry_strategy), 1, 1, 1, 0                                                                            \
+    }
+
+/** Reads "dp=2,pp=2,micro=4,zero=1", in any order, into *strategy, whose struct_size is set; what is not named is as
+ *  in GANTRY_STRATEGY_INIT. E_INVALID: a name that is none, one that is there twice, a number out of range. */
+GANTRY_MUST_USE gantry_status gantry_strategy_parse(gantry_strategy *strategy, const char *text, gantry_error *err);
+
+/**
+ * Cuts a model into dp x micro pieces of its batch, and says which device computes each. The graph is built, and
+ * neither differentiated nor checked yet. Nodes that take rows of several pieces become one node a piece, "ID[3]", by a
+ * rule for each kernel; reductions over the batch become contributions to one sum, so that losses and gradients are
+ * those of the whole batch up to rounding. All nodes get `on`, and a `priority` by which micro-batches follow each
+ * other. `options` as in gantry_graph_differentiate, which is called afterwards, with options NULL. E_GRAPH, with the
+ * node or the buffer: rows that cannot be cut so, or nothing says which buffers are the batch. E_INVALID: the graph was
+ * checked or differentiated before, numbers that are out of range. After an error the graph is of no more use.
+ */
+GANTRY_MUST_USE gantry_status gantry_graph_parallelize(gantry_graph *graph, const gantry_strategy *strategy,
+                                                       const gantry_train_options *options, gantry_error *err);
+
 /** The loss, of a graph that was differentiated or whose file has the key `train`; id GANTRY_NONE for others. */
 GANTRY_API gantry_buffer gantry_graph_loss(const gantry_graph *graph);
 

@@ -93,9 +93,11 @@ const command command_train = {
     1,
     "param limits input output show machine devices backend schedule policy effort seed optimal max-memory spill "
     "balance "
-    "replay steps every write-graph check compare profile calibrate output-schedule dot svg html trace explain "
+    "replay steps every strategy write-graph check compare profile calibrate output-schedule dot svg html trace "
+    "explain "
     "allow-code no-fuse timeout quiet verbose json",
     "  gantry train mlp --devices 2\n"
+    "  gantry train mlp --devices 2 --strategy dp=2,micro=4,zero=1\n"
     "  gantry train mlp --devices 2 --steps 300 --every 50 --output w1=w1.npy\n"
     "  gantry train mlp --devices 1 --steps 1 --write-graph step.json\n",
     train

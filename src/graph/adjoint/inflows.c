@@ -26,10 +26,10 @@ gantry_region gy_adjoint_primal_rows(const gy_adjoint *a, const gy_access *acces
     return rows_in(a, access, (gantry_buffer){ access->buffer, a->graph->number });
 }
 
-gy_maths_shape gy_adjoint_shape(const gy_adjoint *a, const gy_access *access)
+gy_maths_shape gy_access_shape(const gantry_graph *graph, const gy_access *access)
 {
     gantry_arg region;
-    gy_arg_describe(&region, a->graph, access);
+    gy_arg_describe(&region, graph, access);
     return gy_maths_shape_of(&region);
 }
 

@@ -159,6 +159,7 @@ static void add_to_norm(const optimiser *s, uint32_t weight, int64_t part)
     gantry_node node = gantry_graph_reduce(g, id_of(s, weight, "norm", part), formula);
     gantry_node_arg(g, node, "g", part_of(g, weight, gradient_of(s->a, weight), part));
     gantry_node_arg_as(g, node, "norm", gantry_all(s->norm), GANTRY_SUM);
+    gy_adjoint_own(s->a, node, weight, part);
 }
 
 static void make_clip(optimiser *s)
@@ -255,7 +256,9 @@ static void step(const optimiser *s, uint32_t weight)
     for (int64_t i = 0; i < parts_of(g, weight); i++) {
         gantry_node node = gantry_graph_map(g, id_of(s, weight, "step", i), formulas);
         give(s, node, all, sizeof all / sizeof *all, weight, i);
+        gy_adjoint_own(s->a, node, weight, i);
     }
+    s->a->turn += !g->buffers.at[weight].parts;
 }
 
 gantry_status gy_adjoint_optimise(gy_adjoint *a)

@@ -99,9 +99,24 @@ static gantry_status read_graph(gy_reader *r, const gy_json_at *root, const char
 }
 
 /* Mistakes that only the whole shows have the pointer of the node or buffer they belong to. */
+static gantry_status spread(gy_reader *r)
+{
+    gantry_strategy strategy = GANTRY_STRATEGY_INIT;
+    GY_TRY(gantry_strategy_parse(&strategy, r->options->strategy, &r->error));
+    int64_t wanted = (int64_t)strategy.dp * strategy.pp;
+    if (r->options->devices && wanted > r->options->devices)
+        return gy_fail(
+            &r->error, GANTRY_E_INVALID, NULL,
+            "strategy \"%.80s\" is for %lld devices, and there are %d; give smaller numbers, or more devices",
+            r->options->strategy, (long long)wanted, (int)r->options->devices);
+    return gantry_graph_parallelize(r->graph, &strategy, NULL, &r->error);
+}
+
 static gantry_status check(gy_reader *r)
 {
-    gantry_status status = r->options->train ? gantry_graph_differentiate(r->graph, NULL, &r->error) : GANTRY_OK;
+    gantry_status status = r->options->train && r->options->strategy ? spread(r) : GANTRY_OK;
+    if (!status && r->options->train)
+        status = gantry_graph_differentiate(r->graph, NULL, &r->error);
     status = status ? status : gantry_graph_check(r->graph, &r->error);
     return status ? gy_read_placed(r) : GANTRY_OK;
 }

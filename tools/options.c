@@ -74,8 +74,9 @@ static const option table[] = {
     { "every", "K", "prints the loss of every K-th step, and of the last (default: about 20 lines)", NUMBER,
       FIELD(every), 0, 1, 1000000000 },
     { "strategy", "S",
-      "replicas, stages, micro-batches and shards of a training, such as dp=2,micro=4: see docs/train.md", TEXT,
-      FIELD(strategy), PLAIN },
+      "replicas, stages, micro-batches and shards of a training, such as dp=2,micro=4; auto: all are compared by "
+      "prediction, and the best is taken",
+      TEXT, FIELD(strategy), PLAIN },
     { "write-graph", "FILE", "writes the graph with its backward pass and optimiser; - is standard output", TEXT,
       FIELD(write_graph), PLAIN },
     { "check", "",

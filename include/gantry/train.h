@@ -84,6 +84,14 @@ typedef struct gantry_strategy {
  *  in GANTRY_STRATEGY_INIT. E_INVALID: a name that is none, one that is there twice, a number out of range. */
 GANTRY_MUST_USE gantry_status gantry_strategy_parse(gantry_strategy *strategy, const char *text, gantry_error *err);
 
+/** Writes "dp=2,micro=4" of a strategy, what is as in GANTRY_STRATEGY_INIT left out ("dp=1" if all is), and a 0 behind
+ *  it, as snprintf does: `size` bytes at most, and what it returns is how many it would be without the 0. */
+GANTRY_API size_t gantry_strategy_text(const gantry_strategy *strategy, char *to, size_t size);
+/** The i-th of the strategies that are worth a look on so many devices: every dp x pp that divides their number, with
+ * 1, 2, 4, 8 and 16 micro-batches, with shards where there are replicas. 1 if there is one, which *strategy becomes
+ * (its struct_size is set); 0 past the last. Which is best is known when each was scheduled. */
+GANTRY_API int gantry_strategy_candidate(size_t i, int32_t devices, gantry_strategy *strategy);
+
 /**
  * Cuts a model into dp x micro pieces of its batch, and says which device computes each. The graph is built, and
  * neither differentiated nor checked yet. Nodes that take rows of several pieces become one node a piece, "ID[3]", by a

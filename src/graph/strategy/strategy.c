@@ -9,8 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MOST = 65536 }; /* pieces, and devices */
-
 gantry_status gy_spread_fail(gy_spreading *s, uint32_t node, const char *format, ...)
 {
     char said[480];
@@ -20,26 +18,6 @@ gantry_status gy_spread_fail(gy_spreading *s, uint32_t node, const char *format,
     va_end(args);
     const gy_node *n = &s->graph->nodes.at[node];
     return gy_graph_fail(s->graph, n->origin, s->err, GANTRY_E_GRAPH, "node \"%.80s\" %s", n->id, said);
-}
-
-static gantry_status check_numbers(const gantry_strategy *s, gantry_error *err)
-{
-    const struct {
-        const char *name;
-        int32_t value, least, most;
-    } all[] = {
-        { "dp", s->dp, 1, MOST }, { "pp", s->pp, 1, MOST }, { "micro", s->micro, 1, MOST }, { "zero", s->zero, 0, 3 }
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].value < all[i].least || all[i].value > all[i].most)
-            return gy_fail(err, GANTRY_E_INVALID, NULL, "strategy: %s is %d; %d to %d are allowed", all[i].name,
-                           (int)all[i].value, (int)all[i].least, (int)all[i].most);
-    if ((int64_t)s->dp * s->pp > MOST || (int64_t)s->dp * s->micro > MOST)
-        return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "strategy: dp=%d, pp=%d and micro=%d are more than %d devices or pieces of the batch; give "
-                       "smaller numbers",
-                       (int)s->dp, (int)s->pp, (int)s->micro, (int)MOST);
-    return GANTRY_OK;
 }
 
 static gantry_status begin(gy_spreading *s)
@@ -93,7 +71,7 @@ gantry_status gantry_graph_parallelize(gantry_graph *graph, const gantry_strateg
         return graph->error.status;
     }
     GY_TRY(gy_struct_read(&s.strategy, sizeof s.strategy, strategy, "gantry_strategy", s.err));
-    GY_TRY(check_numbers(&s.strategy, s.err));
+    GY_TRY(gy_strategy_check(&s.strategy, s.err));
     GY_TRY(gy_train_check(graph, options, "gantry_graph_parallelize", s.err));
     gantry_status status = options ? gy_train_note(graph, options, s.err) : GANTRY_OK;
     s.options = graph->train;

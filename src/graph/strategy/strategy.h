@@ -44,6 +44,9 @@ typedef struct gy_spreading {
 gantry_status gy_spread_fail(gy_spreading *s, uint32_t node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* parse.c: the numbers are in range. */
+gantry_status gy_strategy_check(const gantry_strategy *strategy, gantry_error *err);
+
 /* ---- rules.c: what of a node's arguments is cut with the batch ---- */
 
 typedef enum gy_cut_role {

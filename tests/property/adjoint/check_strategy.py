@@ -3,8 +3,11 @@
 100 steps. What is computed where, and what is refused."""
 import itertools
 import json
+import os
 import pathlib
+import re
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -228,6 +231,33 @@ class Kernels(unittest.TestCase):
     def test_copies(self):
         self.sums([{"id": "c", "copy": {"from": "h", "to": "c"}}, {"id": "l", "reduce": {"l": "sum(c * c)"}, "args": {"c": "c", "l": "loss"}}],
                   {"c": buffer([12, 2])})
+
+
+@unittest.skipUnless("GANTRY" in os.environ, "no command")
+class Auto(unittest.TestCase):
+    def table(self, *words):
+        done = subprocess.run([os.environ["GANTRY"], "train", *words, "--backend", "sim", "--steps", "1", "--strategy", "auto"], text=True,
+                              capture_output=True, check=True)
+        rows = re.findall(r"^(\S+=\S+) +([\d.]+) (us|ms|s) ", done.stdout, re.M)
+        return [(text, float(time) * {"us": 1, "ms": 1e3, "s": 1e6}[unit]) for text, time, unit in rows], done.stdout
+
+    def test_best_of_all(self):
+        """What is taken is at most 5 % slower than the best of all strategies, each planned as long as by default."""
+        rows, out = self.table("mlp", "--machine", "host-2", "--param", "batch=1024")
+        machine = gantry.Machine.load(ROOT / "graphs/machines/host-2.json")
+        self.assertEqual(len(rows), 20, out)
+        best = min(gantry.load(ROOT / "graphs/models/mlp.json", {"batch": 1024}, devices=2, train=True, strategy=text).schedule(machine).makespan
+                   for text, _ in rows)
+        self.assertLessEqual(rows[0][1], 1.05 * best, out)
+        predicted = [line for line in out.splitlines() if line.strip().startswith("predicted")]
+        self.assertEqual(len(predicted), 1, out)
+
+    def test_room(self):
+        """What does not fit is said, and something that does is taken."""
+        rows, out = self.table("mlp", "--devices", "4", "--param", "batch=64", "--param", "inputs=1024", "--param", "hidden=1024",
+                               "--max-memory", ",".join(f"mem{i}=10MiB" for i in range(4)))
+        self.assertIn("does not fit the memories", out)
+        self.assertIn("zero=1", rows[0][0])
 
 
 class Refused(unittest.TestCase):

@@ -95,6 +95,28 @@ START_TEST(texts)
 }
 END_TEST
 
+/* Each candidate once, and its text is read back as it was. */
+START_TEST(candidates)
+{
+    static const struct {
+        int32_t devices;
+        size_t count;
+    } rows[] = { { 1, 5 }, { 2, 20 }, { 3, 20 }, { 6, 70 } }; /* 5 numbers of micro-batches each, twice where dp > 1 */
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        size_t i = 0;
+        gantry_strategy s = GANTRY_STRATEGY_INIT;
+        for (; gantry_strategy_candidate(i, rows[k].devices, &s); i++) {
+            char text[64];
+            ck_assert_uint_eq(gantry_strategy_text(&s, text, sizeof text), strlen(text));
+            gantry_strategy again = parsed(text);
+            ck_assert_mem_eq(&again, &s, sizeof s);
+            ck_assert_int_eq(rows[k].devices % (s.dp * s.pp), 0);
+        }
+        ck_assert_uint_eq(i, rows[k].count);
+    }
+}
+END_TEST
+
 START_TEST(pieces_and_shards)
 {
     gantry_error err;
@@ -178,6 +200,7 @@ int main(void)
     TCase *tests = tcase_create("calls");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, texts);
+    tcase_add_test(tests, candidates);
     tcase_add_test(tests, pieces_and_shards);
     tcase_add_test(tests, calls_that_are_wrong);
     tcase_add_test(tests, memory_that_runs_out);

@@ -58,6 +58,7 @@ static gantry_status check_numbers(const gantry_graph *g, const gantry_train_opt
         { "epsilon", o->epsilon, 0, INFINITY, "a finite number from 0 on" },
         { "weight_decay", o->weight_decay, -INFINITY, INFINITY, "a finite number" },
         { "clip_norm", o->clip_norm, 0, INFINITY, "a finite number from 0 on" },
+        { "loss_scale", o->loss_scale, 0, INFINITY, "a finite number from 0 on" },
     };
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         const bound *b = &bounds[i];
@@ -218,6 +219,8 @@ static gantry_status copy_options(gantry_graph *g, const gantry_train_options *g
         return gy_fail_nomem(err);
     if (o->weight_decay < 0 && isfinite(o->weight_decay))
         o->weight_decay = o->optimizer == GANTRY_OPTIMIZER_ADAMW ? 0.01 : 0;
+    if (o->loss_scale == 0)
+        o->loss_scale = 1;
     g->train = o;
     return GANTRY_OK;
 }

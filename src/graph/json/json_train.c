@@ -17,13 +17,15 @@ typedef enum key {
     EPSILON,
     DECAY,
     CLIP,
+    SCALE,
     BATCH,
     KEYS
 } key;
 static const char *const keys[KEYS] = {
     [LOSS] = "loss",         [WEIGHTS] = "weights",    [OPTIMIZER] = "optimizer", [RATE] = "learning_rate",
     [SCHEDULE] = "schedule", [MOMENTUM] = "momentum",  [BETA1] = "beta1",         [BETA2] = "beta2",
-    [EPSILON] = "epsilon",   [DECAY] = "weight_decay", [CLIP] = "clip_norm",      [BATCH] = "batch",
+    [EPSILON] = "epsilon",   [DECAY] = "weight_decay", [CLIP] = "clip_norm",      [SCALE] = "loss_scale",
+    [BATCH] = "batch",
 };
 
 static gantry_status read_optimizer(gy_reader *r, const gy_json_at *up, const json_t *value, gantry_train_options *o)
@@ -67,7 +69,7 @@ static gantry_status read_numbers(gy_reader *r, const gy_json_at *up, const json
         double *to;
     } numbers[] = {
         { RATE, &o->learning_rate }, { MOMENTUM, &o->momentum },  { BETA1, &o->beta1 },    { BETA2, &o->beta2 },
-        { EPSILON, &o->epsilon },    { DECAY, &o->weight_decay }, { CLIP, &o->clip_norm },
+        { EPSILON, &o->epsilon },    { DECAY, &o->weight_decay }, { CLIP, &o->clip_norm }, { SCALE, &o->loss_scale },
     };
     for (size_t i = 0; i < COUNT(numbers); i++) {
         gy_json_at at = gy_read_at(up, keys[numbers[i].key], value[numbers[i].key]);

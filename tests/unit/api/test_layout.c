@@ -43,7 +43,7 @@ FIELD(gantry_error, text, 272);
 
 GROWS(gantry_load_options, strategy, 64);
 GROWS(gantry_import_options, edge_cost, 40);
-GROWS(gantry_train_options, batch_count, 112);
+GROWS(gantry_train_options, loss_scale, 120);
 GROWS(gantry_strategy, zero, 20);
 GROWS(gantry_schedule_options, unroll, 88);
 GROWS(gantry_drawing_options, schedule, 32);

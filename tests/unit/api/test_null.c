@@ -156,13 +156,13 @@ static gantry_status import(things *t, double time_unit, double bandwidth)
 }
 
 /* One field of the training options is NULL, or NaN. */
-enum { LOSS, WEIGHTS, WEIGHT, BATCH, BATCH_NAME, SCHEDULE, RATE, MOMENTUM, BETA1, BETA2, EPSILON, DECAY, CLIP };
+enum { LOSS, WEIGHTS, WEIGHT, BATCH, BATCH_NAME, SCHEDULE, RATE, MOMENTUM, BETA1, BETA2, EPSILON, DECAY, CLIP, SCALE };
 static gantry_status train(things *t, int field)
 {
     static const char *const none[] = { NULL };
     gantry_train_options o = GANTRY_TRAIN_OPTIONS_INIT;
-    double *const numbers[] = { &o.learning_rate, &o.momentum,     &o.beta1,    &o.beta2,
-                                &o.epsilon,       &o.weight_decay, &o.clip_norm };
+    double *const numbers[] = { &o.learning_rate, &o.momentum,     &o.beta1,     &o.beta2,
+                                &o.epsilon,       &o.weight_decay, &o.clip_norm, &o.loss_scale };
     o.loss = field == LOSS ? NULL : "loss";
     o.weights = field == WEIGHTS ? NULL : field == WEIGHT ? none : t->words;
     o.weight_count = 1;

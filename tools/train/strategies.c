@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AGAIN = 4 }; /* the best of those that were planned with little effort are planned as the user wants it */
+enum { AGAIN = 8 }; /* the best of those that were planned with little effort are planned as the user wants it */
 
 typedef struct candidate {
     char text[STRATEGY_TEXT];

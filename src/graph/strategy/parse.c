@@ -119,7 +119,7 @@ int gantry_strategy_candidate(size_t i, int32_t devices, gantry_strategy *strate
     for (s.dp = 1; s.dp <= devices; s.dp++) {
         for (s.pp = 1; s.pp <= devices / s.dp; s.pp++) {
             for (s.micro = 1; s.micro <= MOST_MICRO && devices % (s.dp * s.pp) == 0; s.micro *= 2) {
-                for (s.zero = 0; s.zero <= (s.dp > 1); s.zero++) {
+                for (s.zero = 0; s.zero <= (s.dp > 1 ? 1 : 0); s.zero++) {
                     if (i-- > 0)
                         continue;
                     gy_struct_write(strategy, &s, sizeof s);

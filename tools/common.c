@@ -55,6 +55,7 @@ gantry_load_options load_options(const options *o)
     load.max_nodes = o->limits;
     load.fuse = !o->no_fuse;
     load.train = o->train;
+    load.strategy = o->strategy;
     return load;
 }
 
@@ -185,8 +186,10 @@ static int load_counted(gantry_graph **graph, const options *o, const char *path
     gantry_graph *single = NULL;
     gantry_load_options load = load_options(o);
     load.devices = 1;
+    load.strategy = NULL; /* it may be for more devices */
     if (gantry_graph_load(&single, path, &load, err))
         single = NULL;
+    load.strategy = o->strategy;
     int code = count_devices(&load.devices, o, single);
     gantry_graph_free(single);
     if (!code && gantry_graph_load(graph, path, &load, err))
@@ -199,7 +202,9 @@ int load_graph(gantry_graph **graph, const options *o, const char *path)
     gantry_error err;
     gantry_load_options load = load_options(o);
     progress_stage("loading the graph");
-    gantry_status status = gantry_graph_load(graph, path, &load, &err);
+    bool counts =
+        o->strategy && strcmp(path, "-") != 0; /* the devices that a strategy is for are counted in any case */
+    gantry_status status = counts ? GANTRY_E_UNSUPPORTED : gantry_graph_load(graph, path, &load, &err);
     int code = EXIT_FINE;
     progress_clear();
     if (status == GANTRY_E_UNSUPPORTED && strcmp(path, "-") != 0)

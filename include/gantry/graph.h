@@ -59,10 +59,12 @@ typedef struct gantry_load_options {
     int64_t max_nodes;  /* as gantry_graph_limit */
     int32_t fuse;       /* 1: as gantry_graph_fuse */
     int32_t train;      /* 1: as gantry_graph_differentiate (gantry/train.h), with what the file's key `train` says */
+    const char *strategy; /* with `train`: "dp=2,micro=4", as gantry_graph_parallelize with what gantry_strategy_parse
+                             reads from it; NULL: the graph as it is */
 } gantry_load_options;
 #define GANTRY_LOAD_OPTIONS_INIT                                                                                       \
     {                                                                                                                  \
-        sizeof(gantry_load_options), NULL, 0, NULL, 0, 0, 0, 0, 0, 0                                                   \
+        sizeof(gantry_load_options), NULL, 0, NULL, 0, 0, 0, 0, 0, 0, NULL                                             \
     }
 
 /** Reads and checks a graph. `path` "-" is standard input. Files a graph names are looked up in the graph's folder. */

@@ -228,7 +228,8 @@ struct gantry_graph {
     const char *machine_json, *machine_path;
     const gantry_train_options *train; /* what training it means; NULL: nobody said */
     uint32_t train_origin;
-    uint32_t loss; /* of `train` */
+    uint32_t loss;   /* of `train` */
+    uint32_t shards; /* weights are in so many shards, or in none: 0 */
     bool differentiated;
     struct gy_flow *flow;    /* after sealing: see flow.h */
     int64_t limit;           /* of nodes, parts, tiles, tasks and what gy_graph_most_uses says; 0: the default */

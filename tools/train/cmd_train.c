@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry train: a model gets its backward pass and its optimiser, and is then run like any graph, a start a step. */
 #include "../run.h"
+#include "strategies.h"
 
 #include <math.h>
+#include <string.h>
 
 int write_trained(const session *s)
 {
@@ -57,7 +59,8 @@ int look_at_loss(session *s, size_t step)
         fprintf(to, "step %zu  ", step);
     if (s->trials)
         return look_at_trials(s, step, shown ? to : NULL);
-    if (gantry_graph_loss(s->graph).id == GANTRY_NONE)
+    bool is_predicted = s->o->backend && strcmp(s->o->backend, "sim") == 0; /* there is no loss then */
+    if (is_predicted || gantry_graph_loss(s->graph).id == GANTRY_NONE)
         return EXIT_FINE;
     int code = read_loss(s, gantry_graph_loss(s->graph), &loss);
     if (code)
@@ -71,8 +74,15 @@ int look_at_loss(session *s, size_t step)
 static int train(const options *o)
 {
     options all = *o;
+    char chosen[STRATEGY_TEXT];
     all.train = true;
     all.iterations = o->steps;
+    if (o->strategy && strcmp(o->strategy, "auto") == 0) {
+        int code = choose_strategy(&all, chosen);
+        if (code)
+            return code;
+        all.strategy = chosen;
+    }
     return command_run.run(&all);
 }
 
@@ -85,11 +95,14 @@ const command command_train = {
     "param limits input feed output show watch machine devices backend schedule policy effort seed optimal objective "
     "in-flight max-memory spill "
     "balance "
-    "replay steps trials every write-graph check compare profile calibrate output-schedule dot svg html trace explain "
+    "replay steps trials every strategy write-graph check compare profile calibrate output-schedule dot svg html trace "
+    "explain "
     "allow-code no-fuse timeout quiet verbose json",
     "  gantry train mlp --devices 2\n"
     "  gantry train mlp --devices 2 --input 'x=x/*.npy' --input 'labels=labels/*.npy' --watch loss\n"
     "  gantry train mlp --devices 2 --trials lr=0.1,0.01,0.001\n"
+    "  gantry train mlp --devices 2 --strategy dp=2,micro=4,zero=1\n"
+    "  gantry train gpt --machine h200-8 --backend sim --steps 1 --strategy auto\n"
     "  gantry train mlp --devices 2 --steps 300 --every 50 --output w1=w1.npy\n"
     "  gantry train mlp --devices 1 --steps 1 --write-graph step.json\n",
     train

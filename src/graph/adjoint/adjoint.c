@@ -82,24 +82,24 @@ static void end(gy_adjoint *a)
     gy_arena_free(&a->scratch);
     gy_vec_free(&a->weight);
     gy_vec_free(&a->inflow);
+    gy_vec_free(&a->owner);
     gy_free(a->follows);
     gy_free(a->leads);
     gy_free(a->of);
     gy_free((void *)a->formula);
 }
 
-static gantry_status check_state(const gantry_graph *g, const gantry_train_options *options, gantry_error *err)
+gantry_status gy_train_check(const gantry_graph *g, const gantry_train_options *options, const char *call,
+                             gantry_error *err)
 {
     if (g->sealed)
-        return gy_fail(
-            err, GANTRY_E_INVALID, NULL,
-            "the graph was checked and is sealed: call gantry_graph_differentiate before gantry_graph_check");
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "the graph was checked and is sealed: call %s before gantry_graph_check", call);
     if (g->differentiated)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "the graph was differentiated before: it has its backward pass");
     if (g->build_->open_loop != GY_NONE)
         return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "a repeat of the graph has no end: call gantry_graph_repeat_end before "
-                       "gantry_graph_differentiate");
+                       "a repeat of the graph has no end: call gantry_graph_repeat_end before %s", call);
     if (!options && !g->train)
         return gy_fail(err, GANTRY_E_GRAPH, NULL,
                        "the graph does not say what training it means: add \"train\": {\"loss\": ..., \"weights\": "
@@ -114,7 +114,7 @@ gantry_status gantry_graph_differentiate(gantry_graph *graph, const gantry_train
     gantry_error own = { .status = GANTRY_OK };
     gy_adjoint a = { .graph = graph, .err = err ? err : &own };
     GY_TRY(gy_adjoint_built(&a));
-    GY_TRY(check_state(graph, options, a.err));
+    GY_TRY(gy_train_check(graph, options, "gantry_graph_differentiate", a.err));
     gantry_status status = options ? gy_train_note(graph, options, a.err) : GANTRY_OK;
     a.options = graph->train;
     status = status ? status : differentiate(&a);

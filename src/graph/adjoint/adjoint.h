@@ -16,6 +16,9 @@
 /* Notes what training means for the graph, and checks it: buffers, numbers, the schedule. Mistakes are at the source
  * location that was set last. */
 gantry_status gy_train_note(gantry_graph *graph, const gantry_train_options *options, gantry_error *err);
+/* The graph is open, not differentiated yet, and it is known what training means; `call` is told in messages. */
+gantry_status gy_train_check(const gantry_graph *graph, const gantry_train_options *options, const char *call,
+                             gantry_error *err);
 
 /* ---- between the files of the room ---- */
 
@@ -44,6 +47,8 @@ typedef struct gy_adjoint {
     uint8_t *leads;       /* by buffer: the loss depends on it */
     gy_adjoint_state *of; /* by buffer */
     GY_VEC(gy_inflow) inflow;
+    GY_VEC(uint32_t) owner;   /* nodes, one for each device that reads the part of a weight that is looked at */
+    size_t turn;              /* of weights that are in no parts */
     const gy_maths **formula; /* by kernel of the graph: what the table says in place of it; NULL: nothing */
     gantry_error *err;
 } gy_adjoint;
@@ -85,7 +90,13 @@ const gy_scalar *gy_primal_scalar(const gy_adjoint *a, const gy_primal *p, const
 /* Rows of an access, of the buffer itself or of one that is cut like it. */
 gantry_region gy_adjoint_rows(const gy_access *access, gantry_buffer buffer);
 gantry_region gy_adjoint_primal_rows(const gy_adjoint *a, const gy_access *access);
-gy_maths_shape gy_adjoint_shape(const gy_adjoint *a, const gy_access *access);
+gy_maths_shape gy_access_shape(const gantry_graph *graph, const gy_access *access);
+static inline gy_maths_shape gy_adjoint_shape(const gy_adjoint *a, const gy_access *access)
+{
+    return gy_access_shape(a->graph, access);
+}
+/* The shape that both have together, as NumPy broadcasts them; they are known to fit. */
+void gy_shape_join(gy_maths_shape *all, const gy_maths_shape *one);
 /* A buffer of class temp that is cut like another: NAME.suffix, with '_' behind it where that is taken. */
 gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
                                gantry_dtype dtype);
@@ -131,7 +142,7 @@ gantry_status gy_adjoint_look(gy_adjoint *a, uint32_t node, gy_primal *out);
 gantry_status gy_adjoint_go_back(gy_adjoint *a, const gy_primal *p);
 /* The same by its formulas. */
 gantry_status gy_adjoint_formulas(gy_adjoint *a, const gy_primal *p);
-/* Gives a new node the place of the one whose adjoint it is part of. */
+/* Gives a new node the place, and the priority, of the one whose adjoint it is part of. */
 void gy_adjoint_place(gy_adjoint *a, gantry_node node, uint32_t like);
 
 struct gy_rule {
@@ -141,12 +152,17 @@ struct gy_rule {
     const char *args; /* else: the arguments that have adjoints, blanks between them, */
     gantry_status (*go_back)(gy_adjoint *a, const gy_primal *p);
 };
+/* Is it one of the words, which have blanks between them? */
+bool gy_adjoint_has_word(const char *words, const char *word);
 /* The row of a kernel; NULL: it has none. */
 const gy_rule *gy_adjoint_rule(const char *kernel);
 /* Names of all kernels that have one, with commas. */
 void gy_adjoint_rules_text(gy_text *to);
 
-/* ---- optimise.c ---- */
+/* ---- optimise.c, owners.c ---- */
+
+/* Gives a node that steps a part of a weight its place, where one follows from who reads the part. */
+void gy_adjoint_own(gy_adjoint *a, gantry_node node, uint32_t weight, int64_t part);
 
 gantry_status gy_adjoint_optimise(gy_adjoint *a);
 

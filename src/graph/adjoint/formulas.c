@@ -79,8 +79,7 @@ static void take_arguments(deriving *d)
 
 /* ---- shapes ---- */
 
-/* The shape that all have together, as NumPy's rules say; they are known to fit. */
-static void join_shape(gy_maths_shape *all, const gy_maths_shape *one)
+void gy_shape_join(gy_maths_shape *all, const gy_maths_shape *one)
 {
     gy_maths_shape made = all->rank >= one->rank ? *all : *one;
     const gy_maths_shape *other = all->rank >= one->rank ? one : all;
@@ -103,7 +102,7 @@ static void find_model(deriving *d)
     }
     for (uint32_t i = 0; i < d->own; i++)
         if (!d->meaning[i].is_number && d->maths->is_read[i])
-            join_shape(&d->model, &d->meaning[i].shape);
+            gy_shape_join(&d->model, &d->meaning[i].shape);
     d->last = d->model.rank; /* reductions of the table are of all elements */
 }
 
@@ -273,14 +272,14 @@ static const char *span(const deriving *d, const gy_maths *read, const char *tex
     for (uint32_t i = 0; i < read->args; i++) {
         const meaning *m = find_meaning(d, read->arg[i]);
         if (m && !m->is_number)
-            join_shape(&all, &m->shape);
+            gy_shape_join(&all, &m->shape);
     }
     for (uint32_t i = 0; i < d->own && text && !gy_maths_same_shape(&all, &d->model); i++) {
         const meaning *m = &d->meaning[i];
         gy_maths_shape more = all;
         if (m->is_number || !d->maths->is_read[i])
             continue;
-        join_shape(&more, &m->shape);
+        gy_shape_join(&more, &m->shape);
         if (gy_maths_same_shape(&more, &all))
             continue;
         text = gy_arena_printf(&d->a->scratch, "select(%s == %s, %s, %s)", m->name, m->name, text, text);

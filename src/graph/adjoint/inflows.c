@@ -26,10 +26,10 @@ gantry_region gy_adjoint_primal_rows(const gy_adjoint *a, const gy_access *acces
     return rows_in(a, access, (gantry_buffer){ access->buffer, a->graph->number });
 }
 
-gy_maths_shape gy_adjoint_shape(const gy_adjoint *a, const gy_access *access)
+gy_maths_shape gy_access_shape(const gantry_graph *graph, const gy_access *access)
 {
     gantry_arg region;
-    gy_arg_describe(&region, a->graph, access);
+    gy_arg_describe(&region, graph, access);
     return gy_maths_shape_of(&region);
 }
 
@@ -145,11 +145,11 @@ gantry_status gy_adjoint_find_inflows(gy_adjoint *a)
 
 /* ---- making adjoints ---- */
 
-/* The derivative of the loss by itself. */
+/* The derivative of the loss by itself, times the scale of the loss. */
 static void make_first(gy_adjoint *a, gantry_buffer made)
 {
     gantry_buffer_set_class(a->graph, made, GANTRY_CONST);
-    gantry_buffer_init_value(a->graph, made, 1);
+    gantry_buffer_init_value(a->graph, made, a->options->loss_scale);
 }
 
 gantry_buffer gy_adjoint_buffer(gy_adjoint *a, uint32_t buffer)

@@ -185,7 +185,7 @@ static gantry_status go_back_xent(gy_adjoint *a, const gy_primal *p)
     gy_access x = access_of(a, p, "logits"), loss = access_of(a, p, "loss");
     gy_destination target;
     gantry_region to = gy_adjoint_written(a, &x, &target);
-    bool is_loss = loss.buffer == a->loss && !target.adds;
+    bool is_loss = loss.buffer == a->loss && !target.adds && a->options->loss_scale == 1;
     gantry_region from = is_loss || target.adds ? to : gy_adjoint_rows(&x, gy_adjoint_clone(a, x.buffer, "inflow"));
     gantry_node node = begin(a, p, "softmax_xent_grad", "logits");
     copy_scalar(a, p, node, "scale");

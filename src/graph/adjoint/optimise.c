@@ -159,6 +159,7 @@ static void add_to_norm(const optimiser *s, uint32_t weight, int64_t part)
     gantry_node node = gantry_graph_reduce(g, id_of(s, weight, "norm", part), formula);
     gantry_node_arg(g, node, "g", part_of(g, weight, gradient_of(s->a, weight), part));
     gantry_node_arg_as(g, node, "norm", gantry_all(s->norm), GANTRY_SUM);
+    gy_adjoint_own(s->a, node, weight, part);
 }
 
 static void make_clip(optimiser *s)
@@ -171,7 +172,7 @@ static void make_clip(optimiser *s)
     gantry_node node = gantry_graph_map(s->graph, "train.clip", "clip = min(1, most / sqrt(norm))");
     const named all[] = { { "clip", ONE, s->clip, 0 },
                           { "norm", ONE, s->norm, 0 },
-                          { "most", NUMBER, { GANTRY_NONE, 0 }, s->o->clip_norm } };
+                          { "most", NUMBER, { GANTRY_NONE, 0 }, s->o->clip_norm * s->o->loss_scale } };
     give(s, node, all, sizeof all / sizeof *all, 0, 0);
 }
 
@@ -180,12 +181,12 @@ static void make_clip(optimiser *s)
 /* The gradient as the optimiser sees it. */
 static const char *gradient_text(const optimiser *s, const char *cast)
 {
-    bool clips = s->o->clip_norm > 0;
+    bool clips = s->o->clip_norm > 0, scales = s->o->loss_scale != 1;
     bool decays = s->o->weight_decay != 0 && s->o->optimizer != GANTRY_OPTIMIZER_ADAMW;
-    if (!clips && !decays)
+    if (!clips && !decays && !scales)
         return "g";
-    return gy_arena_printf(&s->a->scratch, "(g%s%s%s%s)", clips ? " * " : "", clips ? cast : "", clips ? "(clip)" : "",
-                           decays ? " + decay * w" : "");
+    return gy_arena_printf(&s->a->scratch, "(g%s%s%s%s%s)", scales ? " / loss_scale" : "", clips ? " * " : "",
+                           clips ? cast : "", clips ? "(clip)" : "", decays ? " + decay * w" : "");
 }
 
 static const char *adam_text(const optimiser *s, const char *cast, const char *rate, const char *g)
@@ -251,11 +252,14 @@ static void step(const optimiser *s, uint32_t weight)
         { "beta2", NUMBER, none, o->beta2 },
         { "epsilon", NUMBER, none, o->epsilon },
         { "decay", NUMBER, none, o->weight_decay },
+        { "loss_scale", NUMBER, none, o->loss_scale },
     };
     for (int64_t i = 0; i < parts_of(g, weight); i++) {
         gantry_node node = gantry_graph_map(g, id_of(s, weight, "step", i), formulas);
         give(s, node, all, sizeof all / sizeof *all, weight, i);
+        gy_adjoint_own(s->a, node, weight, i);
     }
+    s->a->turn += !g->buffers.at[weight].parts;
 }
 
 gantry_status gy_adjoint_optimise(gy_adjoint *a)

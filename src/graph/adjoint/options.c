@@ -58,6 +58,7 @@ static gantry_status check_numbers(const gantry_graph *g, const gantry_train_opt
         { "epsilon", o->epsilon, 0, INFINITY, "a finite number from 0 on" },
         { "weight_decay", o->weight_decay, -INFINITY, INFINITY, "a finite number" },
         { "clip_norm", o->clip_norm, 0, INFINITY, "a finite number from 0 on" },
+        { "loss_scale", o->loss_scale, 0, INFINITY, "a finite number from 0 on" },
     };
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         const bound *b = &bounds[i];
@@ -179,15 +180,26 @@ gantry_status gy_train_find(gy_adjoint *a)
     return find_weights(a->graph, a->options, a, a->err);
 }
 
+static gantry_status check_batch(const gantry_graph *g, const gantry_train_options *o, gantry_error *err)
+{
+    for (size_t i = 0; i < o->batch_count; i++) {
+        char inside[40];
+        snprintf(inside, sizeof inside, "/batch/%zu", i);
+        if (gy_names_find(&g->buffer_names, o->batch[i]) == GY_NO_NAME)
+            return fail_name(g, inside, "of the batch", o->batch[i], err);
+    }
+    return GANTRY_OK;
+}
+
 /* ---- all of it ---- */
 
-static bool copy_weights(gantry_graph *g, gantry_train_options *o, const gantry_train_options *given)
+static bool copy_names(gantry_graph *g, const char *const **to, const char *const *given, size_t count)
 {
-    const char **copy = gy_arena_calloc(&g->arena, given->weight_count + 1, sizeof *copy);
-    for (size_t i = 0; copy && i < given->weight_count; i++)
-        if (!(copy[i] = gy_build_string(g, given->weights[i])))
+    const char **copy = gy_arena_calloc(&g->arena, count + 1, sizeof *copy);
+    for (size_t i = 0; copy && i < count; i++)
+        if (!(copy[i] = gy_build_string(g, given[i])))
             return false;
-    o->weights = copy;
+    *to = copy;
     return copy != NULL;
 }
 
@@ -199,12 +211,16 @@ static gantry_status copy_options(gantry_graph *g, const gantry_train_options *g
     *o = *given;
     o->loss = gy_build_string(g, given->loss);
     o->schedule = given->schedule ? gy_build_string(g, given->schedule) : NULL;
-    bool copied = copy_weights(g, o, given) && o->loss && (o->schedule || !given->schedule);
+    bool copied = copy_names(g, &o->weights, given->weights, given->weight_count) &&
+                  copy_names(g, &o->batch, given->batch, given->batch_count) && o->loss &&
+                  (o->schedule || !given->schedule);
     g->train_origin = gy_build_origin(g);
     if (!copied || g->train_origin == GY_NONE)
         return gy_fail_nomem(err);
     if (o->weight_decay < 0 && isfinite(o->weight_decay))
         o->weight_decay = o->optimizer == GANTRY_OPTIMIZER_ADAMW ? 0.01 : 0;
+    if (o->loss_scale == 0)
+        o->loss_scale = 1;
     g->train = o;
     return GANTRY_OK;
 }
@@ -219,6 +235,11 @@ static gantry_status check_pointers(const gantry_train_options *o, gantry_error 
             return gy_fail(err, GANTRY_E_INVALID, NULL,
                            "weights%s of the training options is NULL and weight_count is %zu; give as many as you say",
                            o->weights ? "[i]" : "", o->weight_count);
+    for (size_t i = 0; i < o->batch_count; i++)
+        if (!o->batch || !o->batch[i])
+            return gy_fail(err, GANTRY_E_INVALID, NULL,
+                           "batch%s of the training options is NULL and batch_count is %zu; give as many as you say",
+                           o->batch ? "[i]" : "", o->batch_count);
     return GANTRY_OK;
 }
 
@@ -232,5 +253,6 @@ gantry_status gy_train_note(gantry_graph *graph, const gantry_train_options *opt
     GY_TRY(check_numbers(graph, graph->train, err));
     GY_TRY(check_loss(graph, graph->train->loss, err));
     GY_TRY(find_weights(graph, graph->train, NULL, err));
+    GY_TRY(check_batch(graph, graph->train, err));
     return graph->train->schedule ? check_schedule(graph, graph->train->schedule, err) : GANTRY_OK;
 }

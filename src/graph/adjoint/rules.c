@@ -93,7 +93,7 @@ gantry_status gy_adjoint_look(gy_adjoint *a, uint32_t node, gy_primal *out)
 
 /* ---- what gives something ---- */
 
-static bool has_word(const char *words, const char *word)
+bool gy_adjoint_has_word(const char *words, const char *word)
 {
     size_t length = strlen(word);
     for (const char *at = words; (at = strstr(at, word)); at += length)
@@ -124,7 +124,7 @@ bool gy_adjoint_gives(const gy_adjoint *a, const gy_primal *p, const gy_access *
     if (access->arg >= (uint32_t)p->manifest->args)
         return false;
     const char *name = p->manifest->arg[access->arg].name;
-    return p->maths ? formulas_give(a, p, name) : has_word(p->rule->args, name);
+    return p->maths ? formulas_give(a, p, name) : gy_adjoint_has_word(p->rule->args, name);
 }
 
 /* ---- going back ---- */
@@ -134,10 +134,13 @@ void gy_adjoint_place(gy_adjoint *a, gantry_node node, uint32_t like)
     const gy_node_extra *x = gy_node_extra_of(a->graph, like);
     const char *on = x->on;
     const gy_expr *expr = x->on_expr; /* adding attributes moves *x */
+    int priority = x->priority;
     if (on)
         gantry_node_on(a->graph, node, on);
     else if (expr)
         gy_node_on_expr(a->graph, node, expr);
+    if (priority)
+        gantry_node_priority(a->graph, node, priority);
 }
 
 static gantry_status go_back_copy(gy_adjoint *a, const gy_primal *p)

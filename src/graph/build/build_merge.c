@@ -206,6 +206,26 @@ bool gy_build_merge(gantry_graph *graph)
 
 /* ---- nodes that came or went ---- */
 
+static void renumber_list(const uint32_t *number, uint32_t *at, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        at[i] = number[at[i]];
+}
+
+void gy_build_renumber(gantry_graph *graph, const uint32_t *number)
+{
+    renumber_list(number, graph->after.at, graph->after.count);
+    for (size_t i = 0; i < graph->extra.count; i++) {
+        renumber_list(number, graph->extra.at[i].with.at, graph->extra.at[i].with.count);
+        renumber_list(number, graph->extra.at[i].apart.at, graph->extra.at[i].apart.count);
+    }
+    for (size_t i = 0; i < graph->loops.count + graph->inner.count; i++) {
+        gy_loop *l = i < graph->loops.count ? &graph->loops.at[i] : &graph->inner.at[i - graph->loops.count];
+        l->first_node = number[l->first_node];
+        l->last_node = number[l->last_node];
+    }
+}
+
 /* Accesses and scalars of nodes that are there, node by node. */
 static bool move_operands(gantry_graph *g)
 {

@@ -83,6 +83,9 @@ void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, g
                      bool as_list);
 /* Adds the late entries to where they belong. false: out of memory. */
 bool gy_build_merge(gantry_graph *graph);
+/* Nodes came or went: what names them by number, `after` and loops, follows. `number` is by old number, and one more.
+ */
+void gy_build_renumber(gantry_graph *graph, const uint32_t *number);
 /* Nodes came or went: accesses and scalars lie node by node again, and indices of names are those of nodes. false: out
  * of memory. */
 bool gy_build_regroup(gantry_graph *graph);

@@ -98,10 +98,19 @@ static gantry_status read_graph(gy_reader *r, const gy_json_at *root, const char
     return read_root(r, root);
 }
 
+static gantry_status spread(gy_reader *r)
+{
+    gantry_strategy strategy = GANTRY_STRATEGY_INIT;
+    GY_TRY(gantry_strategy_parse(&strategy, r->options->strategy, &r->error));
+    return gantry_graph_parallelize(r->graph, &strategy, NULL, &r->error);
+}
+
 /* Mistakes that only the whole shows have the pointer of the node or buffer they belong to. */
 static gantry_status check(gy_reader *r)
 {
-    gantry_status status = r->options->train ? gantry_graph_differentiate(r->graph, NULL, &r->error) : GANTRY_OK;
+    gantry_status status = r->options->train && r->options->strategy ? spread(r) : GANTRY_OK;
+    if (!status && r->options->train)
+        status = gantry_graph_differentiate(r->graph, NULL, &r->error);
     status = status ? status : gantry_graph_check(r->graph, &r->error);
     return status ? gy_read_placed(r) : GANTRY_OK;
 }
@@ -177,6 +186,21 @@ static gantry_status check_list(const char *const *list, size_t count, const cha
     return GANTRY_OK;
 }
 
+/* A strategy is no part of the file: what is wrong with it has no place there. */
+static gantry_status check_strategy(const gantry_load_options *o, gantry_error *err)
+{
+    gantry_strategy strategy = GANTRY_STRATEGY_INIT;
+    if (!o->strategy)
+        return GANTRY_OK;
+    GY_TRY(gantry_strategy_parse(&strategy, o->strategy, err));
+    int64_t wanted = (int64_t)strategy.dp * strategy.pp;
+    if (!o->devices || wanted <= o->devices)
+        return GANTRY_OK;
+    return gy_fail(err, GANTRY_E_INVALID, NULL,
+                   "strategy \"%.80s\" is for %lld devices, and there are %d; give smaller numbers, or more devices",
+                   o->strategy, (long long)wanted, (int)o->devices);
+}
+
 static gantry_status take_options(gantry_load_options *all, const gantry_load_options *given, gantry_error *err)
 {
     *all = (gantry_load_options)GANTRY_LOAD_OPTIONS_INIT;
@@ -184,7 +208,7 @@ static gantry_status take_options(gantry_load_options *all, const gantry_load_op
     GY_TRY(check_list(all->params, all->param_count, "param", err));
     GY_TRY(check_list(all->inputs, all->input_count, "input", err));
     if (all->devices >= 0)
-        return GANTRY_OK;
+        return check_strategy(all, err);
     return gy_fail(err, GANTRY_E_INVALID, NULL,
                    "`devices` of the load options is %d; give how many devices there are, or 0 if that is not known",
                    (int)all->devices);

@@ -5,11 +5,27 @@
 #include "base/error.h"
 #include "graph/adjoint/adjoint.h"
 
-typedef enum key { LOSS, WEIGHTS, OPTIMIZER, RATE, SCHEDULE, MOMENTUM, BETA1, BETA2, EPSILON, DECAY, CLIP, KEYS } key;
+typedef enum key {
+    LOSS,
+    WEIGHTS,
+    OPTIMIZER,
+    RATE,
+    SCHEDULE,
+    MOMENTUM,
+    BETA1,
+    BETA2,
+    EPSILON,
+    DECAY,
+    CLIP,
+    SCALE,
+    BATCH,
+    KEYS
+} key;
 static const char *const keys[KEYS] = {
     [LOSS] = "loss",         [WEIGHTS] = "weights",    [OPTIMIZER] = "optimizer", [RATE] = "learning_rate",
     [SCHEDULE] = "schedule", [MOMENTUM] = "momentum",  [BETA1] = "beta1",         [BETA2] = "beta2",
-    [EPSILON] = "epsilon",   [DECAY] = "weight_decay", [CLIP] = "clip_norm",
+    [EPSILON] = "epsilon",   [DECAY] = "weight_decay", [CLIP] = "clip_norm",      [SCALE] = "loss_scale",
+    [BATCH] = "batch",
 };
 
 static gantry_status read_optimizer(gy_reader *r, const gy_json_at *up, const json_t *value, gantry_train_options *o)
@@ -27,9 +43,10 @@ static gantry_status read_optimizer(gy_reader *r, const gy_json_at *up, const js
     return GANTRY_OK;
 }
 
-static gantry_status read_weights(gy_reader *r, const gy_json_at *up, const json_t *value, gantry_train_options *o)
+static gantry_status read_names(gy_reader *r, const gy_json_at *up, key which, const json_t *value,
+                                const char *const **to, size_t *count)
 {
-    gy_json_at at = gy_read_at(up, keys[WEIGHTS], value);
+    gy_json_at at = gy_read_at(up, keys[which], value);
     if (!json_is_array(value))
         return gy_read_kind(r, &at, "an array of names of buffers");
     const char **names = gy_arena_calloc(&r->graph->arena, json_array_size(value) + 1, sizeof *names);
@@ -39,8 +56,8 @@ static gantry_status read_weights(gy_reader *r, const gy_json_at *up, const json
         gy_json_at item = gy_read_item(&at, i);
         GY_TRY(gy_read_string(r, &item, "the name of a buffer", &names[i]));
     }
-    o->weights = names;
-    o->weight_count = json_array_size(value);
+    *to = names;
+    *count = json_array_size(value);
     return GANTRY_OK;
 }
 
@@ -52,7 +69,7 @@ static gantry_status read_numbers(gy_reader *r, const gy_json_at *up, const json
         double *to;
     } numbers[] = {
         { RATE, &o->learning_rate }, { MOMENTUM, &o->momentum },  { BETA1, &o->beta1 },    { BETA2, &o->beta2 },
-        { EPSILON, &o->epsilon },    { DECAY, &o->weight_decay }, { CLIP, &o->clip_norm },
+        { EPSILON, &o->epsilon },    { DECAY, &o->weight_decay }, { CLIP, &o->clip_norm }, { SCALE, &o->loss_scale },
     };
     for (size_t i = 0; i < COUNT(numbers); i++) {
         gy_json_at at = gy_read_at(up, keys[numbers[i].key], value[numbers[i].key]);
@@ -92,7 +109,9 @@ gantry_status gy_read_train(gy_reader *r, const gy_json_at *root)
     gy_json_at loss = gy_read_at(&at, keys[LOSS], value[LOSS]);
     gy_json_at schedule = gy_read_at(&at, keys[SCHEDULE], value[SCHEDULE]);
     GY_TRY(gy_read_string(r, &loss, "the name of a buffer", &o.loss));
-    GY_TRY(read_weights(r, &at, value[WEIGHTS], &o));
+    GY_TRY(read_names(r, &at, WEIGHTS, value[WEIGHTS], &o.weights, &o.weight_count));
+    if (value[BATCH])
+        GY_TRY(read_names(r, &at, BATCH, value[BATCH], &o.batch, &o.batch_count));
     if (schedule.value)
         GY_TRY(gy_read_string(r, &schedule, "a formula over step, such as \"min(1, step / 100)\"", &o.schedule));
     GY_TRY(read_numbers(r, &at, value, &o));

@@ -136,6 +136,16 @@ static void write_option(gy_text *to, const char *key, double value)
     gy_write_number(to, value);
 }
 
+static void write_names(gy_text *to, const char *key, const char *const *names, size_t count)
+{
+    gy_write_key(to, key);
+    for (size_t i = 0; i < count; i++) {
+        gy_text_add(to, i ? ", " : "[");
+        gy_text_json(to, names[i]);
+    }
+    gy_text_add(to, "]");
+}
+
 /* The key `train` of a graph that is not trained. */
 static void write_train(gy_text *to, const gantry_graph *g)
 {
@@ -143,12 +153,7 @@ static void write_train(gy_text *to, const gantry_graph *g)
     gy_text_add(to, ",\n  \"train\": {");
     gy_write_key(to, "loss");
     gy_text_json(to, o->loss);
-    gy_write_key(to, "weights");
-    for (size_t i = 0; i < o->weight_count; i++) {
-        gy_text_add(to, i ? ", " : "[");
-        gy_text_json(to, o->weights[i]);
-    }
-    gy_text_add(to, "]");
+    write_names(to, "weights", o->weights, o->weight_count);
     gy_write_key(to, "optimizer");
     gy_text_json(to, gantry_optimizer_name(o->optimizer));
     write_option(to, "learning_rate", o->learning_rate);
@@ -162,6 +167,9 @@ static void write_train(gy_text *to, const gantry_graph *g)
     write_option(to, "epsilon", o->epsilon);
     write_option(to, "weight_decay", o->weight_decay);
     write_option(to, "clip_norm", o->clip_norm);
+    write_option(to, "loss_scale", o->loss_scale);
+    if (o->batch_count)
+        write_names(to, "batch", o->batch, o->batch_count);
     gy_text_add(to, " }");
 }
 

@@ -142,6 +142,22 @@ class Training(unittest.TestCase):
         """As near as f32 is."""
         self.check("f32", 2, 2, 1e-5)
 
+    def test_loss_scale(self):
+        """A power of two changes no bit of f64; in f16 it keeps what would be 0."""
+        x, labels, w = data()
+        given = {"x": x, "labels": labels} | w
+        for train, _ in CASES[1], CASES[5], CASES[7]:
+            seen = losses(network("f64", 2, False, **train, loss_scale=1024), 2, given)
+            np.testing.assert_allclose(seen, losses(network("f64", 2, False, **train), 2, given), rtol=1e-12, atol=0)
+        for scale, moved in ((1, 0.0), (65536, 0.25)):
+            text = {"gantry": 1, "name": "small", "train": {"loss": "loss", "weights": ["w"], "learning_rate": 2.0 ** 26, "loss_scale": scale},
+                    "buffers": {"x": {"dtype": "f16", "shape": [8], "init": 0.5}, "w": {"dtype": "f32", "shape": [1], "init": 0, "output": True},
+                                "h": {"dtype": "f16", "shape": [8]}, "loss": {"dtype": "f32", "shape": [1], "output": True}},
+                    "nodes": [{"id": "h", "map": {"h": "f16(x * f16(w))"}, "args": {"x": "x", "w": "w", "h": "h"}},
+                              {"id": "loss", "reduce": {"l": "sum(f32(h) * tiny)"}, "args": {"h": "h", "l": "loss", "tiny": 2.0 ** -30}}]}
+            out = gantry.parse(text, train=True).schedule(1, effort=0).run(backend="host")()
+            self.assertEqual(float(out["w"][0]), -moved, f"scale {scale}")
+
     def test_graph_that_was_made(self):
         """Its normal form is read again, says nothing of training, and gives the same losses."""
         x, labels, w = data()

@@ -41,9 +41,10 @@ FIELD(gantry_error, text, 272);
 
 /* ---- may grow at the end: the last field that each had in 0.1 ---- */
 
-GROWS(gantry_load_options, train, 60);
+GROWS(gantry_load_options, strategy, 64);
 GROWS(gantry_import_options, edge_cost, 40);
-GROWS(gantry_train_options, clip_norm, 96);
+GROWS(gantry_train_options, loss_scale, 120);
+GROWS(gantry_strategy, zero, 20);
 GROWS(gantry_schedule_options, unroll, 88);
 GROWS(gantry_drawing_options, schedule, 32);
 GROWS(gantry_run_options, apart, 44);

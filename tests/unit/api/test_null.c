@@ -43,6 +43,7 @@ typedef struct things {
     gantry_device_info device;
     gantry_memory_info memory;
     gantry_buffer_info info;
+    gantry_strategy strategy;
     gantry_schedule_summary summary;
     gantry_phase_info phase;
     gantry_run_info about;
@@ -155,16 +156,18 @@ static gantry_status import(things *t, double time_unit, double bandwidth)
 }
 
 /* One field of the training options is NULL, or NaN. */
-enum { LOSS, WEIGHTS, WEIGHT, SCHEDULE, RATE, MOMENTUM, BETA1, BETA2, EPSILON, DECAY, CLIP };
+enum { LOSS, WEIGHTS, WEIGHT, BATCH, BATCH_NAME, SCHEDULE, RATE, MOMENTUM, BETA1, BETA2, EPSILON, DECAY, CLIP, SCALE };
 static gantry_status train(things *t, int field)
 {
     static const char *const none[] = { NULL };
     gantry_train_options o = GANTRY_TRAIN_OPTIONS_INIT;
-    double *const numbers[] = { &o.learning_rate, &o.momentum,     &o.beta1,    &o.beta2,
-                                &o.epsilon,       &o.weight_decay, &o.clip_norm };
+    double *const numbers[] = { &o.learning_rate, &o.momentum,     &o.beta1,     &o.beta2,
+                                &o.epsilon,       &o.weight_decay, &o.clip_norm, &o.loss_scale };
     o.loss = field == LOSS ? NULL : "loss";
     o.weights = field == WEIGHTS ? NULL : field == WEIGHT ? none : t->words;
     o.weight_count = 1;
+    o.batch = field == BATCH_NAME ? none : NULL;
+    o.batch_count = field == BATCH || field == BATCH_NAME;
     if (field >= RATE)
         *numbers[field - RATE] = NAN;
     return gantry_graph_differentiate(G, &o, t->err);
@@ -315,6 +318,7 @@ static void make_things(void)
     t->device = (gantry_device_info)GANTRY_DEVICE_INFO_INIT;
     t->memory = (gantry_memory_info)GANTRY_MEMORY_INFO_INIT;
     t->info = (gantry_buffer_info)GANTRY_BUFFER_INFO_INIT;
+    t->strategy = (gantry_strategy)GANTRY_STRATEGY_INIT;
     t->summary = (gantry_schedule_summary)GANTRY_SCHEDULE_SUMMARY_INIT;
     t->phase = (gantry_phase_info)GANTRY_PHASE_INFO_INIT;
     t->about = (gantry_run_info)GANTRY_RUN_INFO_INIT;

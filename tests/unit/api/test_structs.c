@@ -259,6 +259,33 @@ static gantry_status give_train(const void *given, gantry_error *err)
     return status;
 }
 
+static const gantry_strategy strategy = GANTRY_STRATEGY_INIT;
+
+/* The weight is the batch, too: one piece of it. */
+static gantry_status give_strategy(const void *given, gantry_error *err)
+{
+    static const int64_t one = 1;
+    static const char *const batch[] = { "x" };
+    gantry_train_options o = train_options;
+    gantry_graph *g = gantry_graph_new("train");
+    gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 1, &one);
+    gantry_buffer w = gantry_graph_buffer(g, "w", GANTRY_F32, 1, &one);
+    gantry_buffer loss = gantry_graph_buffer(g, "loss", GANTRY_F32, 1, &one);
+    gantry_buffer_init_value(g, x, 1);
+    gantry_buffer_init_value(g, w, 1);
+    gantry_node node = gantry_graph_map(g, "loss", "y = x * w");
+    gantry_node_arg(g, node, "x", gantry_all(x));
+    gantry_node_arg(g, node, "w", gantry_all(w));
+    gantry_node_arg(g, node, "y", gantry_all(loss));
+    o.batch = batch;
+    o.batch_count = 1;
+    gantry_status status = gantry_graph_parallelize(g, given, &o, err);
+    status = status ? status : gantry_graph_differentiate(g, NULL, err);
+    status = status ? status : gantry_graph_check(g, err);
+    gantry_graph_free(g);
+    return status;
+}
+
 static const struct input {
     const char *type;
     const void *init;
@@ -272,6 +299,7 @@ static const struct input {
     { "gantry_import_options", &import_options, sizeof import_options, sizeof(size_t), give_import, GANTRY_OK },
     { "gantry_train_options", &train_options, sizeof train_options, offsetof(gantry_train_options, learning_rate),
       give_train, GANTRY_OK },
+    { "gantry_strategy", &strategy, sizeof strategy, sizeof(size_t), give_strategy, GANTRY_OK },
     { "gantry_schedule_options", &schedule_options, sizeof schedule_options, sizeof(size_t), give_schedule, GANTRY_OK },
     { "gantry_schedule_options", &schedule_options, sizeof schedule_options, offsetof(gantry_schedule_options, balance),
       give_rebalance, GANTRY_OK },

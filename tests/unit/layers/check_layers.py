@@ -49,7 +49,8 @@ ROOMS = {
         "check": ["fuse", "build", "flow", ""],
         "derive": ["check", "flow", ""],
         "adjoint": ["fuse", "build", ""],
-        "json": ["adjoint", "build", ""],
+        "strategy": ["adjoint", "build", ""],
+        "json": ["strategy", "adjoint", "build", ""],
     },
     "scheduler": {
         "plan": [],

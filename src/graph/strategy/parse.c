@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* "dp=2,micro=4": a strategy as text, and which ones there are for so many devices. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/versioned.h"
+#include "graph/strategy/strategy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEYS = 4, MOST = 65536 }; /* of pieces, and of devices */
+static const char *const keys[KEYS] = { "dp", "pp", "micro", "zero" };
+
+static gantry_status fail_key(const char *key, gantry_error *err)
+{
+    const char *near = gy_nearest(key, keys, KEYS);
+    return gy_fail(err, GANTRY_E_INVALID, NULL,
+                   "strategy: there is no \"%.40s\"%s%s%s; allowed are dp, pp, micro and zero, such as "
+                   "\"dp=2,micro=4\"",
+                   key, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+}
+
+static gantry_status read_one(char *item, int32_t *const *to, uint32_t *seen, gantry_error *err)
+{
+    char *value = strchr(item, '='), *end;
+    size_t key = 0;
+    if (value)
+        *value++ = '\0';
+    while (key < KEYS && strcmp(keys[key], item) != 0)
+        key++;
+    if (key == KEYS)
+        return fail_key(item, err);
+    if (*seen & 1U << key)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "strategy: \"%s\" is there twice; give it once", keys[key]);
+    *seen |= 1U << key;
+    bool has_digit = value && *value >= '0' && *value <= '9';
+    long number = has_digit ? strtol(value, &end, 10) : -1;
+    if (!has_digit || *end || number > INT32_MAX)
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "strategy: \"%s\" is \"%.40s\"; give a whole number, such as \"%s=2\"", keys[key],
+                       value ? value : "", keys[key]);
+    *to[key] = (int32_t)number;
+    return GANTRY_OK;
+}
+
+gantry_status gy_strategy_check(const gantry_strategy *s, gantry_error *err)
+{
+    const struct {
+        const char *name;
+        int32_t value, least, most;
+    } all[] = {
+        { "dp", s->dp, 1, MOST }, { "pp", s->pp, 1, MOST }, { "micro", s->micro, 1, MOST }, { "zero", s->zero, 0, 3 }
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].value < all[i].least || all[i].value > all[i].most)
+            return gy_fail(err, GANTRY_E_INVALID, NULL, "strategy: %s is %d; %d to %d are allowed", all[i].name,
+                           (int)all[i].value, (int)all[i].least, (int)all[i].most);
+    if ((int64_t)s->dp * s->pp > MOST || (int64_t)s->dp * s->micro > MOST)
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "strategy: dp=%d, pp=%d and micro=%d are more than %d devices or pieces of the batch; give "
+                       "smaller numbers",
+                       (int)s->dp, (int)s->pp, (int)s->micro, (int)MOST);
+    return GANTRY_OK;
+}
+
+gantry_status gantry_strategy_parse(gantry_strategy *strategy, const char *text, gantry_error *err)
+{
+    gantry_strategy made = GANTRY_STRATEGY_INIT;
+    int32_t *const to[KEYS] = { &made.dp, &made.pp, &made.micro, &made.zero };
+    uint32_t seen = 0;
+    GY_NEED(strategy, err);
+    GY_NEED(text, err);
+    gantry_status status = gy_struct_check(strategy, sizeof made, "gantry_strategy", err);
+    GY_TRY(status);
+    char *copy = gy_strdup(text), *rest = copy;
+    if (!copy)
+        return gy_fail_nomem(err);
+    for (char *item = rest; !status && item; item = rest) {
+        rest = strchr(item, ',');
+        if (rest)
+            *rest++ = '\0';
+        status = read_one(item, to, &seen, err);
+    }
+    gy_free(copy);
+    GY_TRY(status);
+    GY_TRY(gy_strategy_check(&made, err));
+    gy_struct_write(strategy, &made, sizeof made);
+    return GANTRY_OK;
+}
+
+size_t gantry_strategy_text(const gantry_strategy *strategy, char *to, size_t size)
+{
+    static const gantry_strategy usual = GANTRY_STRATEGY_INIT;
+    gantry_strategy s = usual;
+    char text[100] = "";
+    size_t length = 0;
+    if (!strategy || gy_struct_read(&s, sizeof s, strategy, "gantry_strategy", NULL)) {
+        if (to && size)
+            to[0] = '\0';
+        return 0;
+    }
+    const int32_t values[KEYS] = { s.dp, s.pp, s.micro, s.zero };
+    const int32_t defaults[KEYS] = { usual.dp, usual.pp, usual.micro, usual.zero };
+    for (size_t i = 0; i < KEYS; i++)
+        if (values[i] != defaults[i])
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s=%d", length ? "," : "", keys[i],
+                                       (int)values[i]);
+    return (size_t)snprintf(to, to ? size : 0, "%s", length ? text : "dp=1");
+}
+
+int gantry_strategy_candidate(size_t i, int32_t devices, gantry_strategy *strategy)
+{
+    enum { MOST_MICRO = 16 };
+    gantry_strategy s = GANTRY_STRATEGY_INIT;
+    if (!strategy || gy_struct_check(strategy, sizeof s, "gantry_strategy", NULL))
+        return 0;
+    for (s.dp = 1; s.dp <= devices; s.dp++) {
+        for (s.pp = 1; s.pp <= devices / s.dp; s.pp++) {
+            for (s.micro = 1; s.micro <= MOST_MICRO && devices % (s.dp * s.pp) == 0; s.micro *= 2) {
+                for (s.zero = 0; s.zero <= (s.dp > 1 ? 1 : 0); s.zero++) {
+                    if (i-- > 0)
+                        continue;
+                    gy_struct_write(strategy, &s, sizeof s);
+                    return 1;
+                }
+            }
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a node is cut along the batch, which is axis 0 of what it is cut along: one row a kernel, which names the
+ * arguments whose rows go with the batch and those that are summed. Formulas need none: what has the extent of their
+ * model along its first axis is cut, and a reduction along that axis is summed. Whatever a rule says holds for any
+ * number of pieces.
+ */
+#include "base/error.h"
+#include "graph/adjoint/adjoint.h"
+#include "graph/build/build_state.h"
+#include "graph/strategy/strategy.h"
+
+#include <string.h>
+
+typedef struct row {
+    const char *kernel;
+    const char *rows;   /* arguments, blanks between them */
+    const char *summed; /* the argument that is summed already; NULL: none */
+    const char *deep;   /* the argument that has to have two axes: its rows are not those of axis 0 else */
+    gy_cut_first first;
+    const char *plain; /* a number that has to be 0 */
+} row;
+
+static const row table[] = {
+    { "add", "x y z", NULL, NULL, GY_FIRST_NONE, NULL },
+    { "attention", "q k v y", NULL, "q", GY_FIRST_NONE, NULL },
+    { "bias_add", "x y", NULL, "x", GY_FIRST_NONE, NULL },
+    { "conv2d", "x y", NULL, NULL, GY_FIRST_NONE, NULL },
+    { "copy", "x y", NULL, NULL, GY_FIRST_NONE, NULL },
+    { "dot", "x y", "out", NULL, GY_FIRST_NONE, NULL },
+    { "dropout", "x y", NULL, NULL, GY_FIRST_ELEMENTS, NULL },
+    { "embedding", "ids y", NULL, NULL, GY_FIRST_NONE, NULL },
+    { "gemm", "a c", NULL, NULL, GY_FIRST_NONE, "ta" },
+    { "layernorm", "x y", NULL, "x", GY_FIRST_NONE, NULL },
+    { "mul", "x y z", NULL, NULL, GY_FIRST_NONE, NULL },
+    { "reduce_sum", "x", "out", NULL, GY_FIRST_NONE, NULL },
+    { "relu", "x y", NULL, NULL, GY_FIRST_NONE, NULL },
+    { "rmsnorm", "x y", NULL, "x", GY_FIRST_NONE, NULL },
+    { "rope", "x y", NULL, NULL, GY_FIRST_ROWS, NULL },
+    { "scale", "x y", NULL, NULL, GY_FIRST_NONE, NULL },
+    { "softmax", "x y", NULL, "x", GY_FIRST_LAST, NULL },
+    { "softmax_xent", "logits labels", "loss", "logits", GY_FIRST_NONE, NULL },
+};
+enum { ROWS = sizeof table / sizeof *table };
+
+void gy_spread_rules_text(gy_text *to)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        gy_text_printf(to, "%s%s", i ? ", " : "", table[i].kernel);
+}
+
+static const row *find(const char *kernel)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        if (strcmp(table[i].kernel, kernel) == 0)
+            return &table[i];
+    return NULL;
+}
+
+/* ---- kernels of the table ---- */
+
+static bool is_plain(const gantry_graph *g, const gy_node *n, const gantry_kernel *k, const row *r)
+{
+    for (uint32_t i = n->scalar; r->plain && i < n->scalar + n->scalars; i++) {
+        const gy_scalar *x = &g->scalar.at[i];
+        if (strcmp(k->arg[x->arg].name, r->plain) == 0 && (x->dynamic || x->expr || x->number.real != 0))
+            return false;
+    }
+    return true;
+}
+
+static void rule_of_kernel(const gantry_graph *g, const gy_node *n, gy_cut_rule *out)
+{
+    const gantry_kernel *k = g->kernels.at[n->kernel].manifest;
+    const row *r = g->kernels.at[n->kernel].code ? NULL : find(k->name);
+    out->can_cut = r && is_plain(g, n, k, r);
+    for (uint32_t i = 0; i < gy_node_regions(n) && out->can_cut; i++) {
+        const gy_access *x = &g->access.at[n->access + i];
+        const char *name = k->arg[x->arg].name;
+        out->role[i] = gy_adjoint_has_word(r->rows, name) ? GY_CUT_ROWS : GY_CUT_WHOLE;
+        if (r->summed && strcmp(r->summed, name) == 0)
+            out->role[i] = GY_CUT_SUMMED;
+        if (r->deep && strcmp(r->deep, name) == 0 && gy_access_shape(g, x).rank < 2)
+            out->can_cut = false;
+    }
+    out->first = r ? r->first : GY_FIRST_NONE;
+}
+
+/* ---- formulas ---- */
+
+typedef struct cutting {
+    gy_spreading *s;
+    uint32_t number;
+    const gy_node *node;
+    const gy_maths *maths;
+    gy_maths_shape model;
+    bool is_reduced; /* along the first axis of the model */
+} cutting;
+
+static const char *name_of(const cutting *c, const gy_access *x)
+{
+    return c->s->graph->kernels.at[c->node->kernel].manifest->arg[x->arg].name;
+}
+
+static uint32_t arg_of(const cutting *c, const gy_access *x)
+{
+    uint32_t arg = 0;
+    while (arg < c->maths->args && strcmp(c->maths->arg[arg], name_of(c, x)) != 0)
+        arg++;
+    return arg;
+}
+
+static void find_model(cutting *c)
+{
+    const gantry_graph *g = c->s->graph;
+    for (uint32_t i = 0; i < gy_node_regions(c->node); i++) {
+        const gy_access *x = &g->access.at[c->node->access + i];
+        uint32_t arg = arg_of(c, x);
+        gy_maths_shape one = gy_access_shape(g, x);
+        if (arg < c->maths->args && (!c->maths->reduces || c->maths->is_read[arg]))
+            gy_shape_join(&c->model, &one);
+    }
+    for (uint32_t i = 0; i < c->maths->results; i++) {
+        const gy_maths_result *r = &c->maths->result[i];
+        bool is_first = !r->has_axis || r->axis == 0 || r->axis == -(int32_t)c->model.rank;
+        c->is_reduced = c->is_reduced || (r->reduction && is_first);
+    }
+}
+
+static const gy_maths_result *result_of(const cutting *c, uint32_t arg)
+{
+    for (uint32_t i = 0; i < c->maths->results; i++)
+        if (c->maths->result[i].arg == arg)
+            return &c->maths->result[i];
+    return NULL;
+}
+
+/* The role of a result that is reduced along the batch. False: pieces of it cannot be put together. */
+static bool take_summed(cutting *c, const gy_access *x, const gy_maths_result *r, gy_cut_rule *out, uint32_t i)
+{
+    static const gantry_access modes[GY_MATHS_REDUCTIONS] = {
+        [GY_MATHS_TOTAL] = GANTRY_SUM, [GY_MATHS_MEAN] = GANTRY_SUM, [GY_MATHS_LEAST] = GANTRY_MIN,
+        [GY_MATHS_MOST] = GANTRY_MAX,  [GY_MATHS_ANY] = GANTRY_MAX,  [GY_MATHS_ALL] = GANTRY_MIN,
+    };
+    const gy_buffer *b = &c->s->graph->buffers.at[x->buffer];
+    gantry_access mode = modes[r->reduction];
+    bool begins = b->cls == GANTRY_TEMP && c->s->writer[x->buffer] == c->number + 1;
+    out->role[i] = GY_CUT_SUMMED;
+    bool is_same = !out->mode || out->mode == mode || x->mode == mode;
+    out->mode = x->mode == mode ? out->mode : mode;
+    return mode && is_same && (x->mode == mode || (x->mode == GANTRY_WRITE && begins));
+}
+
+/* Each mean over the batch becomes a sum over so many elements. NULL: it is the same formulas. */
+static gantry_status without_means(const cutting *c, const gy_maths **out)
+{
+    gy_arena *arena = &c->s->graph->arena;
+    bool has_mean = false;
+    for (uint32_t i = 0; i < c->maths->results; i++)
+        has_mean = has_mean || c->maths->result[i].reduction == GY_MATHS_MEAN;
+    if (!has_mean || !c->is_reduced)
+        return GANTRY_OK;
+    gy_maths *made = gy_arena_calloc(arena, 1, sizeof *made);
+    if (!made)
+        return gy_fail_nomem(c->s->err);
+    made->reduces = true;
+    for (uint32_t i = 0; i < c->maths->results; i++) {
+        const gy_maths_result *r = &c->maths->result[i];
+        int64_t count = r->has_axis ? c->model.extent[0] : gy_maths_shape_elements(&c->model);
+        const char *text = r->text, *inner;
+        if (r->reduction == GY_MATHS_MEAN) {
+            inner = gy_maths_text_of(arena, c->maths, r->root);
+            text = inner ? gy_arena_printf(arena, r->has_axis ? "sum((%s) / %lld.0, %d)" : "sum((%s) / %lld.0)", inner,
+                                           (long long)(count ? count : 1), (int)r->axis)
+                         : NULL;
+        }
+        if (!text)
+            return gy_fail_nomem(c->s->err);
+        GY_TRY(gy_maths_add(made, arena, c->maths->arg[r->arg], text, GANTRY_E_GRAPH, NULL, c->s->err));
+    }
+    *out = made;
+    return GANTRY_OK;
+}
+
+static gantry_status rule_of_formulas(cutting *c, gy_cut_rule *out)
+{
+    const gantry_graph *g = c->s->graph;
+    find_model(c);
+    out->can_cut = c->model.rank > 0;
+    for (uint32_t i = 0; i < gy_node_regions(c->node) && out->can_cut; i++) {
+        const gy_access *x = &g->access.at[c->node->access + i];
+        gy_maths_shape shape = gy_access_shape(g, x);
+        uint32_t arg = arg_of(c, x);
+        const gy_maths_result *r = arg < c->maths->args ? result_of(c, arg) : NULL;
+        bool has_rows = shape.rank == c->model.rank && shape.extent[0] == c->model.extent[0];
+        if (r && r->reduction && c->is_reduced)
+            out->can_cut = take_summed(c, x, r, out, i);
+        else
+            out->role[i] = has_rows || (r && r->reduction) ? GY_CUT_ROWS : GY_CUT_WHOLE;
+    }
+    return out->can_cut ? without_means(c, &out->mean) : GANTRY_OK;
+}
+
+/* ---- all nodes ---- */
+
+gantry_status gy_spread_rule(gy_spreading *s, uint32_t node, gy_cut_role *role, gy_cut_rule *out)
+{
+    const gantry_graph *g = s->graph;
+    const gy_node *n = &g->nodes.at[node];
+    *out = (gy_cut_rule){ .role = role };
+    for (uint32_t i = 0; i < n->accesses; i++) {
+        const gy_access *x = &g->access.at[n->access + i];
+        role[i] = GY_CUT_WHOLE;
+        if (x->before || x->after || x->is_list || g->buffers.at[x->buffer].tiles[0] ||
+            g->buffers.at[x->buffer].split_auto)
+            return GANTRY_OK;
+    }
+    if (n->loop != GY_NONE || n->has_when)
+        return GANTRY_OK;
+    if (n->kind == GY_NODE_COPY) {
+        role[0] = role[1] = GY_CUT_ROWS;
+        out->can_cut = true;
+        return GANTRY_OK;
+    }
+    if (n->kind != GY_NODE_KERNEL || n->kernel == GY_NONE)
+        return GANTRY_OK;
+    cutting c = { .s = s, .number = node, .node = n, .maths = g->kernels.at[n->kernel].maths };
+    if (c.maths)
+        return rule_of_formulas(&c, out);
+    rule_of_kernel(g, n, out);
+    return GANTRY_OK;
+}

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strategies: a model that is described once, whole, and spread over devices, against NumPy in float64, written by hand: the losses of
+100 steps. What is computed where, and what is refused."""
+import itertools
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import check_training as training
+from differences import buffer, gantry, np
+from suite import ROOT
+
+
+def whole(dtype="f64", **train):
+    """The network of check_training, not cut at all: it says only which buffers are the batch."""
+    text = training.network(dtype, 1, False, **train)
+    for one in text["buffers"].values():
+        one.pop("split", None)
+    for node in text["nodes"]:
+        node["id"] = node["id"].removesuffix("[0]")
+        node["args"] = {name: arg.removesuffix("[0]") if isinstance(arg, str) else arg for name, arg in node["args"].items()}
+        node.pop("access", None)
+    text["train"]["batch"] = ["x", "labels"]
+    return text
+
+
+def losses(text, strategy, given, devices, steps=training.STEPS, **how):
+    graph = gantry.parse(text, train=True, strategy=strategy, devices=devices)
+    run = graph.schedule(devices, **{"effort": 0, **how}).run(backend="host")
+    return np.array([float(run(**given)["loss"][0]) if t == 0 else float(run()["loss"][0]) for t in range(steps)])
+
+
+def nodes_of(text, strategy, devices=0):
+    graph = gantry.parse(text, train=True, strategy=strategy, devices=devices)
+    return {node["id"]: node for node in json.loads(graph.json())["nodes"]}
+
+
+class Strategies(unittest.TestCase):
+    CASE, HAND = training.CASES[7]
+
+    def setUp(self):
+        self.x, self.labels, self.w = training.data()
+        self.given = {"x": self.x, "labels": self.labels} | self.w
+
+    def wanted(self, case, hand, given):
+        rate = 0.02 if isinstance(case["learning_rate"], str) else case["learning_rate"]
+        return training.by_hand({name: given[name] for name in training.SHAPES}, given["x"].astype(np.float64), self.labels,
+                                case["optimizer"], rate, **hand)
+
+    def test_all(self):
+        """Every number of replicas up to 4, with micro-batches, shards and stages; fused and not is the same."""
+        wanted = self.wanted(self.CASE, self.HAND, self.given)
+        for dp, micro, zero, pp in [*itertools.product((1, 2, 3, 4), (1, 2), (0, 1), (1, 2)), (1, 24, 0, 1), (2, 4, 3, 3), (3, 4, 2, 1)]:
+            if dp * pp > 6 or (dp == 1 and zero):
+                continue
+            strategy = f"dp={dp},micro={micro},zero={zero},pp={pp}"
+            with self.subTest(strategy=strategy):
+                np.testing.assert_allclose(losses(whole(**self.CASE), strategy, self.given, dp * pp), wanted, rtol=1e-9, atol=1e-9)
+
+    def test_optimizers(self):
+        for case, hand in training.CASES:
+            with self.subTest(case=case):
+                np.testing.assert_allclose(losses(whole(**case), "zero=1,dp=2,micro=3", self.given, 2), self.wanted(case, hand, self.given),
+                                           rtol=1e-9, atol=1e-9)
+
+    def test_float32(self):
+        given = {name: value.astype(np.float32) if value.dtype == np.float64 else value for name, value in self.given.items()}
+        wanted = self.wanted(self.CASE, self.HAND, given)
+        for strategy in ("dp=2", "dp=3,micro=2,zero=1", "dp=2,pp=2,micro=4"):
+            with self.subTest(strategy=strategy):
+                np.testing.assert_allclose(losses(whole("f32", **self.CASE), strategy, given, 4), wanted, rtol=1e-5, atol=1e-5)
+
+    def test_with_search(self):
+        """Replicas of the optimiser's nodes, and collectives, are found by the search."""
+        wanted = self.wanted(self.CASE, self.HAND, self.given)
+        for strategy in ("dp=2", "dp=2,zero=1", "dp=1,pp=2,micro=4"):
+            np.testing.assert_allclose(losses(whole(**self.CASE), strategy, self.given, 2, effort=1), wanted, rtol=1e-9, atol=1e-9)
+
+    def test_models_that_are_cut(self):
+        """Parts of the model are pieces, or several a piece, or become several pieces."""
+        wanted = self.wanted(self.CASE, self.HAND, self.given)
+        for parts, strategy in ((4, "dp=2"), (2, "dp=2,micro=2"), (3, "dp=3"), (2, "dp=4,micro=3"), (6, "micro=3")):
+            with self.subTest(parts=parts, strategy=strategy):
+                text = training.network("f64", parts, False, **self.CASE)
+                text["nodes"] = [dict(node) for node in text["nodes"]]
+                np.testing.assert_allclose(losses(text, strategy, self.given, 4), wanted, rtol=1e-9, atol=1e-9)
+
+    def test_models_of_the_repository(self):
+        """Those that learn whole learn the same however they are spread."""
+        cases = {"mlp": ["dp=4", "dp=2,micro=4", "dp=2,zero=1", "pp=2,micro=4"], "cnn": ["dp=2", "dp=2,micro=2,zero=1", "pp=3,micro=2"],
+                 "gpt": ["dp=2", "dp=2,zero=1", "micro=2", "pp=2,micro=2"]}
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(ROOT / "graphs/models", folder, dirs_exist_ok=True)
+            for path in sorted(pathlib.Path(folder).rglob("*.json")):
+                path.write_text(path.read_text().replace('"f32"', '"f64"'))
+            for path in sorted(pathlib.Path(folder).glob("*.json")):
+                def run(strategy, devices):
+                    graph = gantry.load(path, {"batch": 2 if path.stem == "gpt" else 16}, devices=devices, train=True, strategy=strategy)
+                    run = graph.schedule(devices, effort=0).run(backend="host")
+                    return [float(run()["loss"][0]) for _ in range(8)]
+                wanted = run(None, 1)
+                self.assertLess(wanted[-1], wanted[0])
+                for strategy in cases[path.stem]:
+                    with self.subTest(model=path.stem, strategy=strategy):
+                        np.testing.assert_allclose(run(strategy, 4), wanted, rtol=1e-9, atol=1e-9)
+
+    def test_places(self):
+        """Piece p is on the device of its replica and stage; shards are stepped one on each."""
+        nodes = nodes_of(whole(**self.CASE), "dp=2,micro=3,zero=1")
+        for piece in range(6):
+            for name in ("fc1", "tanh"):
+                self.assertEqual(nodes[f"{name}[{piece}]"]["on"], str(piece // 3) if not isinstance(nodes[f"{name}[{piece}]"]["on"], int) else piece // 3)
+            self.assertEqual(nodes[f"fc2[{piece}]"].get("priority", 0), -(piece % 3))
+            self.assertEqual(nodes[f"fc2[{piece}].grad.b"].get("priority", 0), -(piece % 3))
+        self.assertEqual({str(nodes[f"w1.step[{i}]"]["on"]) for i in range(2)}, {"0", "1"})
+        nodes = nodes_of(whole(**self.CASE), "dp=2,pp=2")
+        self.assertEqual({str(nodes[f"fc1[{i}]"]["on"]) for i in range(2)}, {"0", "1"})
+        self.assertEqual({str(nodes[f"loss[{i}]"]["on"]) for i in range(2)}, {"2", "3"})
+        nodes = nodes_of(whole(**self.CASE), "pp=2")
+        self.assertEqual(str(nodes["w1.step"]["on"]), "0")
+        self.assertEqual(str(nodes["b2.step"]["on"]), "1")
+
+    def test_stages_of_parts(self):
+        """What does the same for several parts of a piece is of one stage."""
+        nodes = nodes_of(training.network("f64", 4, False, **self.CASE), "dp=2,pp=2")
+        for part in range(4):
+            self.assertEqual(str(nodes[f"fc1[{part}]"]["on"]), str(part // 2))
+            self.assertEqual(str(nodes[f"loss[{part}]"]["on"]), str(2 + part // 2))
+
+    def test_memory(self):
+        """Micro-batches want less memory for activations, shards less for weights: with room for them alone, the model is trained."""
+        def peak(strategy, devices, room=None, **params):
+            graph = gantry.load(ROOT / "graphs/models/mlp.json", {"parts": devices, **params}, devices=devices, train=True, strategy=strategy)
+            limit = {"max_memory": ",".join(f"mem{i}={room}" for i in range(devices))} if room else {}
+            return max(graph.schedule(devices, effort=0, **limit).report()["peak_bytes"].values())
+        self.assertLess(peak("micro=8", 1, batch=4096), 0.4 * peak("micro=1", 1, batch=4096))
+        wide = {"batch": 64, "inputs": 1024, "hidden": 1024}
+        self.assertLess(peak("dp=4,zero=1", 4, **wide), 0.7 * peak("dp=4", 4, **wide))
+        self.assertLessEqual(peak("dp=4,zero=3", 4, "9MiB", **wide), 9 << 20)
+        with self.assertRaisesRegex(gantry.Error, "w1.step"):
+            peak("dp=4", 4, "9MiB", **wide)
+
+
+class Kernels(unittest.TestCase):
+    """Each kernel that has a rule: cut into pieces, the gradients are those of the whole."""
+
+    def compare(self, buffers, nodes, weights, batch, pieces=3):
+        rng = np.random.default_rng(3)
+        text = {"gantry": 1, "name": "kernel", "buffers": buffers, "nodes": nodes,
+                "train": {"loss": "loss", "weights": weights, "optimizer": "none", "batch": batch}}
+        given = {name: rng.integers(0, 4, b["shape"]).astype(np.int32) if b["dtype"] == "i32" else rng.normal(size=b["shape"])
+                 for name, b in buffers.items() if b.get("class") == "input"}
+        out = []
+        for strategy, devices in ((None, 1), (f"micro={pieces}", 1), (f"dp={pieces}", pieces)):
+            run = gantry.parse(text, train=True, strategy=strategy, devices=devices).schedule(devices, effort=0).run(backend="host")
+            out.append({name: np.array(value) for name, value in run(**given).items()})
+        for other in out[1:]:
+            self.assertEqual(other.keys(), out[0].keys())
+            for name, value in out[0].items():
+                np.testing.assert_allclose(other[name], value, rtol=1e-10, atol=1e-10, err_msg=name)
+
+    def one(self, args, kernel, x_shape, y_shape, others=None, weights=(), **more):
+        """The weight w times x goes through the kernel; the loss weighs its result."""
+        buffers = {"x": buffer(x_shape, **{"class": "input"}), "r": buffer(y_shape, **{"class": "input"}),
+                   "w": buffer(x_shape[1:], **{"class": "input"}), "h": buffer(x_shape), "y": buffer(y_shape), "loss": buffer([1], output=True)}
+        buffers |= {name: buffer(shape, dtype, **{"class": "input"}) for name, (shape, dtype) in (others or {}).items()}
+        nodes = [{"id": "h", "map": {"h": "x * w"}, "args": {"x": "x", "w": "w", "h": "h"}},
+                 {"id": "it", "kernel": kernel, "args": args, **more},
+                 {"id": "loss", "reduce": {"l": "sum(y * r)"}, "args": {"y": "y", "r": "r", "l": "loss"}}]
+        self.compare(buffers, nodes, ["w", *weights], ["x", "r"])
+
+    def test_rows(self):
+        f = "f64"
+        xy = {"x": "h", "y": "y"}
+        self.one(xy, "relu", [6, 4], [6, 4])
+        self.one(xy, "copy", [6, 4], [6, 4])
+        self.one(xy | {"a": 0.3}, "scale", [6, 4], [6, 4])
+        self.one(xy, "softmax", [6, 4], [6, 4])
+        self.one(xy | {"p": 0.4, "seed": 5}, "dropout", [6, 4], [6, 4])
+        self.one(xy | {"p": 0.4, "seed": 5, "first": 8}, "dropout", [6, 4], [6, 4])
+        self.one(xy | {"dim": 4}, "rope", [6, 8], [6, 8])
+        self.one(xy | {"dim": 4, "first": 2, "length": 4}, "rope", [6, 8], [6, 8])
+        self.one(xy | {"b": "b"}, "bias_add", [6, 4], [6, 4], {"b": ([4], f)}, ["b"])
+        self.one(xy | {"gain": "g"}, "rmsnorm", [6, 4], [6, 4], {"g": ([4], f)}, ["g"])
+        self.one(xy | {"gain": "g", "bias": "b"}, "layernorm", [6, 4], [6, 4], {"g": ([4], f), "b": ([4], f)}, ["g", "b"])
+        self.one({"x": "h", "y": "h2", "z": "y"}, "add", [6, 4], [6, 4], {"h2": ([6, 4], f)})
+        self.one({"x": "h", "y": "h2", "z": "y"}, "mul", [6, 4], [6, 4], {"h2": ([6, 4], f)})
+        self.one({"a": "h", "b": "b", "c": "y"}, "gemm", [6, 4], [6, 5], {"b": ([4, 5], f)}, ["b"])
+        self.one({"a": "h", "b": "b", "c": "y", "tb": 1, "alpha": 0.5}, "gemm", [6, 4], [6, 5], {"b": ([5, 4], f)}, ["b"])
+        self.one(xy | {"w": "c", "pad": 1}, "conv2d", [6, 2, 5, 5], [6, 3, 5, 5], {"c": ([3, 2, 3, 3], f)}, ["c"])
+        self.one({"q": "h", "k": "k", "v": "v", "y": "y", "causal": 1}, "attention", [6, 5, 4], [6, 5, 4],
+                 {"k": ([6, 5, 4], f), "v": ([6, 5, 4], f)}, ["k", "v"])
+        self.one({"q": "h", "k": "k", "v": "v", "y": "y"}, "attention", [6, 5, 4], [6, 5, 4], {"k": ([3, 5, 4], f), "v": ([3, 5, 4], f)}, ["k", "v"])
+
+    def sums(self, node, more=None):
+        buffers = {"x": buffer([6, 4], **{"class": "input"}), "w": buffer([4], **{"class": "input"}), "h": buffer([6, 4]),
+                   "loss": buffer([1], output=True), **(more or {})}
+        nodes = [{"id": "h", "map": {"h": "x * w"}, "args": {"x": "x", "w": "w", "h": "h"}}, *node]
+        self.compare(buffers, nodes, ["w"], ["x"])
+
+    def test_sums(self):
+        self.sums([{"id": "l", "kernel": "dot", "args": {"x": "h", "y": "x", "out": "loss"}}])
+        self.sums([{"id": "l", "kernel": "reduce_sum", "args": {"x": "h", "out": "loss"}}])
+        self.sums([{"id": "l", "kernel": "softmax_xent", "args": {"logits": "h", "labels": "k", "loss": "loss", "scale": 0.1}}],
+                  {"k": buffer([6], "i32", **{"class": "input", "split": 1})})
+        for formula in ("sum(h * h)", "mean(h * h)", "max(h)", "min(h)"):
+            self.sums([{"id": "l", "reduce": {"l": formula}, "args": {"h": "h", "l": "loss"}}])
+        square = {"id": "l", "reduce": {"l": "sum(square(m))"}, "args": {"m": "m", "l": "loss"}}
+        for formula, shape in (("sum(h, 0)", [4]), ("mean(h, 0)", [4]), ("max(h, 0)", [4]), ("sum(h, 1)", [6]), ("mean(h, -1)", [6, 1])):
+            self.sums([{"id": "m", "reduce": {"m": formula}, "args": {"h": "h", "m": "m"}}, square], {"m": buffer(shape)})
+
+    def test_norm_over_the_batch(self):
+        """Statistics of the batch are those of the whole, not of a piece."""
+        self.sums([{"id": "m", "reduce": {"m": "mean(h, 0)"}, "args": {"h": "h", "m": "m"}},
+                   {"id": "v", "reduce": {"v": "mean(square(h - m), 0)"}, "args": {"h": "h", "m": "m", "v": "v"}},
+                   {"id": "n", "map": {"n": "(h - m) * rsqrt(v + 0.01)"}, "args": {"h": "h", "m": "m", "v": "v", "n": "n"}},
+                   {"id": "l", "reduce": {"l": "sum(n * n * n)"}, "args": {"n": "n", "l": "loss"}}],
+                  {"m": buffer([4]), "v": buffer([4]), "n": buffer([6, 4])})
+
+    def test_embedding(self):
+        buffers = {"ids": buffer([6], "i32", **{"class": "input"}), "t": buffer([4, 3], **{"class": "input"}), "y": buffer([6, 3]),
+                   "loss": buffer([1], output=True)}
+        self.compare(buffers, [{"id": "e", "kernel": "embedding", "args": {"table": "t", "ids": "ids", "y": "y"}},
+                               {"id": "l", "reduce": {"l": "sum(y * y * y)"}, "args": {"y": "y", "l": "loss"}}], ["t"], ["ids"])
+
+    def test_copies(self):
+        self.sums([{"id": "c", "copy": {"from": "h", "to": "c"}}, {"id": "l", "reduce": {"l": "sum(c * c)"}, "args": {"c": "c", "l": "loss"}}],
+                  {"c": buffer([12, 2])})
+
+
+@unittest.skipUnless("GANTRY" in os.environ, "no command")
+class Auto(unittest.TestCase):
+    def table(self, *words):
+        done = subprocess.run([os.environ["GANTRY"], "train", *words, "--backend", "sim", "--steps", "1", "--strategy", "auto"], text=True,
+                              capture_output=True, check=True)
+        rows = re.findall(r"^(\S+=\S+) +([\d.]+) (us|ms|s) ", done.stdout, re.M)
+        return [(text, float(time) * {"us": 1, "ms": 1e3, "s": 1e6}[unit]) for text, time, unit in rows], done.stdout
+
+    def test_best_of_all(self):
+        """What is taken is at most 5 % slower than the best of all strategies, each planned as long as by default."""
+        rows, out = self.table("mlp", "--machine", "host-2", "--param", "batch=1024")
+        machine = gantry.Machine.load(ROOT / "graphs/machines/host-2.json")
+        self.assertEqual(len(rows), 20, out)
+        best = min(gantry.load(ROOT / "graphs/models/mlp.json", {"batch": 1024}, devices=2, train=True, strategy=text).schedule(machine).makespan
+                   for text, _ in rows)
+        self.assertLessEqual(rows[0][1], 1.05 * best, out)
+        predicted = [line for line in out.splitlines() if line.strip().startswith("predicted")]
+        self.assertEqual(len(predicted), 1, out)
+
+    def test_room(self):
+        """What does not fit is said, and something that does is taken."""
+        rows, out = self.table("mlp", "--devices", "4", "--param", "batch=64", "--param", "inputs=1024", "--param", "hidden=1024",
+                               "--max-memory", ",".join(f"mem{i}=10MiB" for i in range(4)))
+        self.assertIn("does not fit the memories", out)
+        self.assertIn("zero=1", rows[0][0])
+
+
+class Refused(unittest.TestCase):
+    def check(self, strategy, *texts, text=None, devices=0):
+        with self.subTest(strategy=strategy, texts=texts):
+            with self.assertRaises(gantry.Error) as caught:
+                gantry.parse(text or whole(**training.CASES[0][0]), train=True, strategy=strategy, devices=devices)
+            for part in texts:
+                self.assertIn(part, str(caught.exception))
+            self.assertLess(len(caught.exception.text), 500, "the text was cut off")
+
+    def test_texts(self):
+        self.check("dq=2", 'there is no "dq" (did you mean "dp"?)', "dp, pp, micro and zero")
+        self.check("", 'there is no ""')
+        self.check("dp=2,", 'there is no ""')
+        self.check("dp=2,dp=2", '"dp" is there twice')
+        self.check("dp", '"dp" is ""', '"dp=2"')
+        self.check("dp=two", '"dp" is "two"')
+        self.check("dp=-1", '"dp" is "-1"')
+        self.check("dp=0", "dp is 0; 1 to 65536")
+        self.check("zero=4", "zero is 4; 0 to 3")
+        self.check("dp=60000,micro=60000", "more than 65536 devices or pieces")
+        self.check("dp=2,pp=2", "for 4 devices, and there are 2", devices=2)
+
+    def test_batches(self):
+        self.check("dp=5", "24 rows", "for 5 pieces", "dp=5, micro=1")
+        unknown = whole(**training.CASES[0][0])
+        unknown["train"].pop("batch")
+        self.check("dp=2", "nothing says which buffers are the batch", '"batch": ["x", "labels"]', text=unknown)
+        near = whole(**training.CASES[0][0])
+        near["train"]["batch"] = ["y2"]
+        self.check("dp=2", 'no buffer "y2"', "of the batch", text=near)
+        parts = training.network("f64", 4, False, **training.CASES[0][0])
+        self.check("dp=3", "is split into 4 parts", "are 3 pieces", text=parts)
+        auto = whole(**training.CASES[0][0])
+        auto["buffers"]["x"]["split"] = {"auto": 2}
+        self.check("dp=2", "has automatic parts", text=auto)
+
+    def test_nodes(self):
+        text = whole(**training.CASES[0][0])
+        text["buffers"]["t"] = buffer([6, 24])
+        text["nodes"].append({"id": "turn", "kernel": "transpose", "args": {"x": "x", "y": "t"}})
+        self.check("dp=2", 'node "turn"', "takes rows of 2 pieces", 'with "for"', text=text)
+        text["nodes"][-1]["after"] = ["fc1"]
+        self.check("dp=2", 'node "fc1"', "takes rows of 2 pieces", text=text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry_graph_parallelize and gantry_strategy_parse as calls: what they add, when they are refused, and that they
+ * survive a lack of memory. That what is computed is right is shown by tests/property/adjoint/check_strategy.py. */
+#include <gantry/gantry.h>
+
+#include "support/run_suite.h"
+#include "support/survive.h"
+#include <check.h>
+#include <string.h>
+
+#define SHAPE(...) ((const int64_t[]){ __VA_ARGS__ })
+
+static const char *const weights[] = { "w", "gain" }, *const batch[] = { "x" };
+
+static gantry_train_options adamw(void)
+{
+    gantry_train_options o = GANTRY_TRAIN_OPTIONS_INIT;
+    o.loss = "loss";
+    o.weights = weights;
+    o.weight_count = 2;
+    o.batch = batch;
+    o.batch_count = 1;
+    o.optimizer = GANTRY_OPTIMIZER_ADAMW;
+    o.schedule = "min(1, step / 10)";
+    o.clip_norm = 1;
+    return o;
+}
+
+/* h = x w, y = dropout(tanh(h) gain), loss = the mean of y^2 */
+static gantry_graph *model(void)
+{
+    gantry_graph *g = gantry_graph_new("model");
+    gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 2, SHAPE(8, 6));
+    gantry_buffer w = gantry_graph_buffer(g, "w", GANTRY_F32, 2, SHAPE(6, 6));
+    gantry_buffer gain = gantry_graph_buffer(g, "gain", GANTRY_F32, 2, SHAPE(1, 6));
+    gantry_buffer h = gantry_graph_buffer(g, "h", GANTRY_F32, 2, SHAPE(8, 6));
+    gantry_buffer t = gantry_graph_buffer(g, "t", GANTRY_F32, 2, SHAPE(8, 6));
+    gantry_buffer y = gantry_graph_buffer(g, "y", GANTRY_F32, 2, SHAPE(8, 6));
+    gantry_buffer loss = gantry_graph_buffer(g, "loss", GANTRY_F32, 1, SHAPE(1));
+    gantry_buffer_init_normal(g, x, 1, 0, 1);
+    gantry_buffer_init_normal(g, w, 2, 0, 1);
+    gantry_buffer_init_value(g, gain, 1);
+    gantry_node node = gantry_graph_kernel(g, "product", "gemm");
+    gantry_node_arg(g, node, "a", gantry_all(x));
+    gantry_node_arg(g, node, "b", gantry_all(w));
+    gantry_node_arg(g, node, "c", gantry_all(h));
+    node = gantry_graph_map(g, "tanh", "y = tanh(x) * gain");
+    gantry_node_time(g, node, NULL, 8);
+    gantry_node_arg(g, node, "y", gantry_all(t));
+    gantry_node_arg(g, node, "x", gantry_all(h));
+    gantry_node_arg(g, node, "gain", gantry_all(gain));
+    node = gantry_graph_kernel(g, "drop", "dropout");
+    gantry_node_scalar(g, node, "p", 0.5);
+    gantry_node_scalar(g, node, "seed", 3);
+    gantry_node_arg(g, node, "x", gantry_all(t));
+    gantry_node_arg(g, node, "y", gantry_all(y));
+    node = gantry_graph_reduce(g, "loss", "l = mean(square(y))");
+    gantry_node_arg(g, node, "l", gantry_all(loss));
+    gantry_node_arg(g, node, "y", gantry_all(y));
+    return g;
+}
+
+static gantry_strategy parsed(const char *text)
+{
+    gantry_error err;
+    gantry_strategy s = GANTRY_STRATEGY_INIT;
+    ck_assert_msg(gantry_strategy_parse(&s, text, &err) == GANTRY_OK, "%s", err.text);
+    return s;
+}
+
+static bool has_node(const gantry_graph *g, const char *id)
+{
+    return gantry_graph_find_node(g, id).id != GANTRY_NONE;
+}
+
+static int64_t parts_of(const gantry_graph *g, const char *name)
+{
+    gantry_error err;
+    gantry_buffer_info info = GANTRY_BUFFER_INFO_INIT;
+    ck_assert_int_eq(gantry_graph_buffer_info(g, gantry_graph_find_buffer(g, name), &info, &err), GANTRY_OK);
+    return info.parts;
+}
+
+START_TEST(texts)
+{
+    gantry_strategy s = parsed("zero=3,micro=4,pp=5,dp=2");
+    ck_assert_int_eq(s.dp, 2);
+    ck_assert_int_eq(s.pp, 5);
+    ck_assert_int_eq(s.micro, 4);
+    ck_assert_int_eq(s.zero, 3);
+    s = parsed("micro=7");
+    ck_assert_int_eq(s.dp, 1);
+    ck_assert_int_eq(s.pp, 1);
+    ck_assert_int_eq(s.zero, 0);
+}
+END_TEST
+
+/* Each candidate once, and its text is read back as it was. */
+START_TEST(candidates)
+{
+    static const struct {
+        int32_t devices;
+        size_t count;
+    } rows[] = { { 1, 5 }, { 2, 20 }, { 3, 20 }, { 6, 70 } }; /* 5 numbers of micro-batches each, twice where dp > 1 */
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        size_t i = 0;
+        gantry_strategy s = GANTRY_STRATEGY_INIT;
+        for (; gantry_strategy_candidate(i, rows[k].devices, &s); i++) {
+            char text[64];
+            ck_assert_uint_eq(gantry_strategy_text(&s, text, sizeof text), strlen(text));
+            gantry_strategy again = parsed(text);
+            ck_assert_mem_eq(&again, &s, sizeof s);
+            ck_assert_int_eq(rows[k].devices % (s.dp * s.pp), 0);
+        }
+        ck_assert_uint_eq(i, rows[k].count);
+    }
+}
+END_TEST
+
+START_TEST(pieces_and_shards)
+{
+    gantry_error err;
+    gantry_graph *g = model();
+    gantry_train_options o = adamw();
+    gantry_strategy s = parsed("dp=2,micro=2,zero=1");
+    ck_assert_msg(gantry_graph_parallelize(g, &s, &o, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_msg(gantry_graph_differentiate(g, NULL, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_msg(gantry_graph_check(g, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert(has_node(g, "product[0]") && has_node(g, "product[3]") && !has_node(g, "product") &&
+              !has_node(g, "product[4]"));
+    ck_assert(has_node(g, "drop[3].grad.x") && has_node(g, "w.step[1]") && has_node(g, "gain.step"));
+    ck_assert_int_eq(parts_of(g, "x"), 4);
+    ck_assert_int_eq(parts_of(g, "w"), 2);
+    ck_assert_int_eq(parts_of(g, "w.m"), 2);
+    ck_assert_int_eq(parts_of(g, "gain"), 0); /* its one row is no shards */
+    gantry_graph_free(g);
+}
+END_TEST
+
+static void refused(gantry_graph *g, const gantry_strategy *s, const gantry_train_options *o, gantry_status status,
+                    const char *text)
+{
+    gantry_error err = { 0 };
+    ck_assert_int_eq(gantry_graph_parallelize(g, s, o, &err), status);
+    ck_assert_msg(strstr(err.text, text), "%s", err.text);
+    gantry_graph_free(g);
+}
+
+START_TEST(calls_that_are_wrong)
+{
+    gantry_error err;
+    gantry_train_options o = adamw();
+    gantry_strategy s = parsed("dp=2");
+    gantry_graph *g = model();
+    ck_assert_int_eq(gantry_graph_check(g, &err), GANTRY_OK);
+    refused(g, &s, &o, GANTRY_E_INVALID, "call gantry_graph_parallelize before gantry_graph_check");
+    g = model();
+    ck_assert_int_eq(gantry_graph_differentiate(g, &o, &err), GANTRY_OK);
+    refused(g, &s, &o, GANTRY_E_INVALID, "was differentiated before");
+    refused(model(), &s, NULL, GANTRY_E_GRAPH, "does not say what training it means");
+    g = model();
+    (void)gantry_graph_kernel(g, "wrong", "no such kernel");
+    refused(g, &s, &o, GANTRY_E_GRAPH, "there is no kernel");
+    s.dp = 3;
+    refused(model(), &s, &o, GANTRY_E_GRAPH, "8 rows of \"x\" for 3 pieces");
+    s.dp = 0;
+    refused(model(), &s, &o, GANTRY_E_INVALID, "dp is 0; 1 to 65536 are allowed");
+    s = parsed("dp=2");
+    o.batch_count = 0;
+    refused(model(), &s, &o, GANTRY_E_GRAPH, "nothing says which buffers are the batch");
+}
+END_TEST
+
+/* ---- without memory ---- */
+
+static bool spreads(void)
+{
+    gantry_error err;
+    gantry_graph *g = model();
+    gantry_train_options o = adamw();
+    gantry_strategy s = GANTRY_STRATEGY_INIT;
+    gantry_status status = gantry_strategy_parse(&s, "dp=2,pp=2,micro=2,zero=1", &err);
+    status = status ? status : gantry_graph_parallelize(g, &s, &o, &err);
+    status = status ? status : gantry_graph_differentiate(g, NULL, &err);
+    status = status ? status : gantry_graph_check(g, &err);
+    ck_assert_msg(status == GANTRY_OK || status == GANTRY_E_NOMEM, "%s", err.text);
+    gantry_graph_free(g);
+    return status == GANTRY_OK;
+}
+
+START_TEST(memory_that_runs_out)
+{
+    assert_survives(spreads, 100);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("strategy");
+    TCase *tests = tcase_create("calls");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, texts);
+    tcase_add_test(tests, candidates);
+    tcase_add_test(tests, pieces_and_shards);
+    tcase_add_test(tests, calls_that_are_wrong);
+    tcase_add_test(tests, memory_that_runs_out);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

@@ -31,7 +31,7 @@ typedef struct options {
         spread, processes;                              /* processes: not an option, see ranks/ranks.c */
     double time_unit, bandwidth, seconds, nic, timeout; /* 0: not given */
     const char *calibrate;                              /* the machine file to write */
-    const char *write_graph;
+    const char *write_graph, *checkpoint, *resume;
     bool json, allow_code, no_fuse, check, compare, profile, optimal, ranks, quiet, verbose, help;
     char *data[2]; /* paths that names of a graph and a machine stand for */
     bool train;    /* the graph gets its backward pass and its optimiser */

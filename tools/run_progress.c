@@ -54,6 +54,7 @@ gantry_run_options run_options(session *s)
     ro.timeout_us = s->o->timeout * 1e6;
     ro.progress = tell;
     ro.user = s;
+    take_checkpoint(s->o, &ro);
     return ro;
 }
 

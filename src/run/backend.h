@@ -12,7 +12,7 @@
 #include "base/module.h"
 #include "machine/gpus.h"
 #include "machine/measured.h"
-#include "run/network.h"
+#include "run/network/network.h"
 #include "schedule/schedule.h"
 #include <stdatomic.h>
 
@@ -46,7 +46,8 @@ typedef struct gy_job {
     const atomic_bool *canceled; /* nothing is begun any more; see gy_job_canceled */
     void (*look)(void *of);      /* called every 100 ms or oftener by who waits in `finish`; NULL: nobody looks */
     void *look_of;
-    const gantry_network *network; /* carry out the part of its rank (schedule/part.h); NULL: everything */
+    gantry_run *keeper;      /* whose checkpoints are written amid starts in phases; NULL: nobody's */
+    gantry_network *network; /* carry out the part of its rank (schedule/part.h); NULL: everything */
 
     /* For schedules with phases (phases.h): `inner` is the back end that carries each phase out. In the jobs that it is
      * given, `room` has the bytes of each memory's slab, then of staging, where more than the schedule's own are

@@ -68,7 +68,7 @@ int run_steps(session *s, size_t count)
     for (size_t i = 0; !code && i < count; i++) {
         code = start_alone(s, i, &us[i]);
         if (!code && gantry_graph_loss(s->graph).id != GANTRY_NONE)
-            code = look_at_loss(s, i + 1, count, &finite);
+            code = look_at_loss(s, s->resumed + i + 1, s->starts, &finite);
     }
     s->counted = count - warm_up;
     if (!code)
@@ -93,7 +93,8 @@ const command command_train = {
     1,
     "param limits input output show machine devices backend schedule policy effort seed optimal max-memory spill "
     "balance "
-    "replay steps every write-graph check compare profile calibrate output-schedule dot svg html trace explain "
+    "replay steps every checkpoint resume write-graph check compare profile calibrate output-schedule dot svg html "
+    "trace explain "
     "allow-code no-fuse timeout quiet verbose json",
     "  gantry train mlp --devices 2\n"
     "  gantry train mlp --devices 2 --steps 300 --every 50 --output w1=w1.npy\n"

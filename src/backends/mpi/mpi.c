@@ -9,7 +9,7 @@
  * that a failure of this process ends the wait.
  */
 #include "gantry_build_id.h"
-#include "run/network.h"
+#include "run/network/network.h"
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>

@@ -47,6 +47,7 @@ GROWS(gantry_train_options, clip_norm, 96);
 GROWS(gantry_schedule_options, unroll, 88);
 GROWS(gantry_drawing_options, schedule, 32);
 GROWS(gantry_run_options, apart, 44);
+GROWS(gantry_resumed, passed_over, 32);
 GROWS(gantry_kernel, close, 96);
 GROWS(gantry_cuda_code, defaults, 112);
 GROWS(gantry_launch, handle, 96);

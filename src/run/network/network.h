@@ -41,5 +41,7 @@ struct gantry_network {
 
 /* All begin with the same: E_INVALID if their hashes differ, E_DEVICE if one of them has given up. */
 gantry_status gy_network_agree(gantry_network *network, uint64_t hash, gantry_error *err);
+/* All know that rank 0 cannot go on, which tells why: nothing has begun. NULL: there is one process. */
+void gy_network_stay_behind(gantry_network *network);
 
 #endif

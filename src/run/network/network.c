@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/network.h"
+#include "run/network/network.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -92,6 +92,14 @@ gantry_status gy_network_agree(gantry_network *n, uint64_t hash, gantry_error *e
                    "rank %u has another schedule than rank 0: give all the same graph, machine and options, and the "
                    "same version of gantry",
                    other);
+}
+
+void gy_network_stay_behind(gantry_network *n)
+{
+    if (!n)
+        return;
+    n->begun = false;
+    n->quiet = n->rank > 0;
 }
 
 int gantry_network_give_up(gantry_network *n)

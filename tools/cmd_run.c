@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run: load, schedule, run, save, report. */
 #include "run.h"
+
+#include "ranks/launch.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -331,7 +333,13 @@ static int run(const options *o)
 {
     options mine = *o;
     session s = { .o = &mine };
-    int code = join_ranks(&s.ranks, &mine);
+    int code = check_launch(o);
+    if (!code && o->ranks_wanted)
+        return launch(o);
+    if (!code)
+        code = guard_begin();
+    if (!code)
+        code = join_ranks(&s.ranks, &mine);
     if (!code)
         code = prepare(&s);
     if (!code)
@@ -359,7 +367,8 @@ const command command_run = {
     "phase max-memory "
     "spill balance "
     "replay "
-    "iterations checkpoint resume check compare profile calibrate output-schedule dot svg html trace explain "
+    "iterations checkpoint resume processes on-loss mpirun check compare profile calibrate output-schedule dot svg "
+    "html trace explain "
     "allow-code no-fuse timeout "
     "quiet "
     "verbose json",
@@ -371,6 +380,7 @@ const command command_run = {
     "  gantry run image_blur --devices 2 --iterations 10 --calibrate here.json\n"
     "  gantry run jacobi_until --devices 4 --checkpoint 1000:kept\n"
     "  gantry run jacobi_until --devices 2 --resume kept\n"
+    "  gantry run jacobi_until --devices 4 --processes 4 --on-loss replan --checkpoint 1000:kept\n"
     "  gantry run pipeline3 --devices 3 --param batches=1 --objective period --iterations 100\n",
     run
 };

@@ -60,6 +60,8 @@ typedef struct gantry_run_progress {
     uint64_t iterations, most;
     double watched; /* the element that `until` names, when it was looked at last; NaN: it was not yet, or there is none
                      */
+    const char *at; /* of a run with a network: what this process is at, such as an op and its device; until the call
+                       returns. NULL: that is not known */
 } gantry_run_progress;
 /** Called by the thread that waits for a start, ten times a second at most, and never once that has returned. It must
  *  not use the run, but for gantry_run_cancel. Not 0: the same as a call of that. */

@@ -137,7 +137,7 @@ typedef struct gy_backend {
      * since memory of the caller is as good as any other. */
     gantry_status (*locate)(void *state, uint32_t memory, const void *at, uint64_t bytes, gantry_error *err);
     /* Of `ranks`: all processes get so many bytes that rank 0 has, while no start is in flight. */
-    void (*share)(void *state, void *bytes, uint64_t count);
+    gantry_status (*share)(void *state, void *bytes, uint64_t count, gantry_error *err);
     /* Pointers or scalars of the job have changed. */
     gantry_status (*rebind)(void *state, gantry_error *err);
 

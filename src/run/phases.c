@@ -185,16 +185,18 @@ static gantry_status start_some(phased *p, size_t i, int64_t start, int64_t *don
     return status;
 }
 
-static bool flag_is_set(phased *p, size_t i)
+/* *set: the loop ends. */
+static gantry_status look_at_flag(phased *p, size_t i, bool *set, gantry_error *err)
 {
     const gy_hand_over *o = &p->over.at[i];
     uint32_t until = o->graph->phase->until;
     if (p->job->network) /* outputs are on rank 0, and all go on alike */
-        p->inner->share(p->stage[i].state, p->stage[i].output[until],
-                        gantry_dtype_size(o->graph->buffers.at[until].dtype));
+        GY_TRY(p->inner->share(p->stage[i].state, p->stage[i].output[until],
+                               gantry_dtype_size(o->graph->buffers.at[until].dtype), err));
     double flag = gy_element_load(p->stage[i].output[until], o->graph->buffers.at[until].dtype, 0);
     atomic_store_explicit(&p->watched, flag, memory_order_relaxed);
-    return flag != 0;
+    *set = flag != 0;
+    return GANTRY_OK;
 }
 
 /* Before start number `start` of the phase, if it is time. */
@@ -224,7 +226,8 @@ static gantry_status run_phase(phased *p, size_t i, int64_t first, bool *stops, 
     for (int64_t s = first, done = 1; s < phase->starts && !status && !*stops; s += done) {
         status = keep(p, i, s, err);
         status = status ? status : start_some(p, i, s, &done, err);
-        *stops = !status && gy_phase_looks_after(phase, s + done - 1) && flag_is_set(p, i);
+        if (!status && gy_phase_looks_after(phase, s + done - 1))
+            status = look_at_flag(p, i, stops, err);
     }
     status = status ? status : fetch(p, i, err);
     if (!status)

@@ -113,6 +113,8 @@ static void free_front(gantry_run *run)
     gy_free(run);
 }
 
+#define SILENCE_NS INT64_C(10000000000)
+
 /* All processes have the same schedule, and each rank of it has a process. */
 static gantry_status agree(const gantry_run *run, const gantry_run_options *options, gantry_error *err)
 {
@@ -134,7 +136,8 @@ static gantry_status agree(const gantry_run *run, const gantry_run_options *opti
     GY_TRY(gantry_schedule_json(run->schedule, &text, &length, err));
     uint64_t hash = gy_hash_bytes(text, length, 0);
     gantry_free(text);
-    return gy_network_agree(n, hash, err);
+    GY_TRY(gy_network_agree(n, hash, err));
+    return gy_network_watch(n, options->timeout_us > 0 ? timeout_of(options->timeout_us) : SILENCE_NS, err);
 }
 
 static gantry_status take_keeper(gantry_run *run, const gantry_run_options *options, gantry_error *err)

@@ -62,6 +62,10 @@ void gy_run_look(void *of)
     gantry_run_progress p = {
         .struct_size = sizeof p, .started = run->started, .completed = run->completed, .watched = (double)NAN
     };
+    char at[GY_BEAT] = "";
+    if (run->job.network)
+        gy_network_at(run->job.network, at, sizeof at);
+    p.at = *at ? at : NULL;
     if (run->schedule->phases.count)
         gy_phases_progress(run->state, &p);
     if (run->progress(run->user, &p))

@@ -93,7 +93,8 @@ const command command_train = {
     1,
     "param limits input output show machine devices backend schedule policy effort seed optimal max-memory spill "
     "balance "
-    "replay steps every checkpoint resume write-graph check compare profile calibrate output-schedule dot svg html "
+    "replay steps every checkpoint resume processes on-loss mpirun write-graph check compare profile calibrate "
+    "output-schedule dot svg html "
     "trace explain "
     "allow-code no-fuse timeout quiet verbose json",
     "  gantry train mlp --devices 2\n"

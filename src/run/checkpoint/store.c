@@ -13,11 +13,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BEGINS  "checkpoint-"
 #define WRITING "checkpoint.writing"
-enum { DIGITS = 12, NAME = 40, DECIMAL = 10 };
+enum { DIGITS = 12, NAME = 40, DECIMAL = 10, TRIES = 30 };
 
 /* ---- names ---- */
 
@@ -124,6 +125,18 @@ static gantry_status look_at(gy_store *store, uint64_t mine, gantry_error *err)
     return status;
 }
 
+/* A process that was killed may have its lock for a moment after that. False: another process has it, and keeps it. */
+static bool lock(int fd)
+{
+    const struct timespec nap = { .tv_nsec = 50000000 };
+    for (int i = 0; i < TRIES; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) /* file systems without locks do without */
+            return true;
+        nanosleep(&nap, NULL);
+    }
+    return false;
+}
+
 gantry_status gy_store_open(gy_store *store, const char *folder, uint64_t mine, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
@@ -134,7 +147,7 @@ gantry_status gy_store_open(gy_store *store, const char *folder, uint64_t mine, 
         status = gy_fail_errno(err, "make", folder);
     else if ((store->fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         status = gy_fail_errno(err, "open", folder);
-    else if (flock(store->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    else if (!lock(store->fd))
         status =
             gy_fail(err, GANTRY_E_IO, NULL,
                     "another process writes checkpoints to %s; wait until it ends, or give another folder", folder);

@@ -161,6 +161,7 @@ def at_random(losses, count, seed):
         row[0] += 1
         row[1] += lost
         row[2] += [recovery] if recovery else []
+        print(f"{name}, {ranks} ranks, {how}, {sig.name}: {'lost' if lost else 'over before'}, recovered in {recovery}", flush=True)
     print("| graph | ranks | signal | runs | lost a rank | recovery, median and longest (s) |\n|---|---|---|---|---|---|")
     for (name, ranks, sig), (runs, lost, times) in sorted(rows.items()):
         print(f"| {name} | {ranks} | {sig} | {runs} | {lost} | " + (f"{statistics.median(times):.1f}, {max(times):.1f}" if times else "-") + " |")

@@ -79,9 +79,9 @@ def check_plain(r, root):
 
 def check_resume(r, root):
     """4 ranks leave a checkpoint amid a loop, and one between starts; 2 ranks and one process go on from it to the bits of one process."""
-    until = ["run", root / "graphs/jacobi_until.json", "--devices", 4, "--param", "n=16", "--param", "steps=200", "--json"]
+    until = ["run", root / "graphs/jacobi_until.json", "--devices", 4, "--param", "n=16", "--param", "steps=60", "--param", "every=10", "--json"]
     states = ["run", root / "graphs/mlp_step.json", "--devices", 4, "--param", "batch=16", "--param", "inputs=12", "--param", "hidden=8", "--iterations", 5, "--json"]
-    for words, every in ((until, 60), (states, 2)):
+    for words, every in ((until, 20), (states, 2)):
         want, kept = r.hashes(call([r.gantry, *words])), r.folder / f"kept-{every}"
         assert r.hashes(r.mpirun(4, *words, "--checkpoint", f"{every}:{kept}")) == want
         for done in (r.mpirun(2, *words, "--resume", kept), call([r.gantry, *words, "--resume", kept])):

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run: load, schedule, run, save, report. */
 #include "run.h"
+
+#include "ranks/launch.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +16,8 @@ bool is_output(const session *s, uint32_t i, gantry_buffer_info *info)
 static int check_words(const session *s)
 {
     int code = check_explain(s->o, s->graph);
+    if (!code)
+        code = check_checkpoint(s->o);
     if (!code)
         code = check_calibrate(s->o);
     if (s->o->check && s->o->backend && strcmp(s->o->backend, "sim") == 0) {
@@ -102,7 +106,7 @@ int start_alone(session *s, size_t i, double *us)
         return interrupt_code();
     int code = start_once(s->run, us);
     if (!code)
-        progress_say("start %zu of %zu: %.1f us", i + 1, s->starts, *us);
+        progress_say("start %zu of %zu: %.1f us", s->resumed + i + 1, s->starts, *us);
     if (!code)
         code = sample_start(s);
     if (!code && i == 0 && s->o->check) {
@@ -209,9 +213,10 @@ static int run_in_turn(session *s)
 {
     enum { TIMED = 21 };
     bool looked_at = s->o->train || s->o->watched.count;
-    bool many = s->starts > 2 * TIMED && !looked_at && leaves_the_host(s);
-    int code = run_alone(s, many ? TIMED : s->starts);
-    return code || !many ? code : run_together(s, s->starts - TIMED);
+    size_t count = s->starts - s->resumed;
+    bool many = count > 2 * TIMED && !looked_at && leaves_the_host(s);
+    int code = run_alone(s, many ? TIMED : count);
+    return code || !many ? code : run_together(s, count - TIMED);
 }
 
 /* Where starts may overlap, a warm-up and those whose time is told go ahead alone. */
@@ -229,9 +234,10 @@ static int run_iterations(session *s)
         return run_guided(s, s->starts);
     if (gantry_schedule_summarize(s->schedule, &sum, &err))
         return fail(&err);
-    bool overlap = sum.in_flight > 1 && s->starts > alone + 1;
+    count = s->starts - s->resumed;
+    bool overlap = sum.in_flight > 1 && count > alone + 1;
     int code = overlap ? run_alone(s, alone) : run_in_turn(s);
-    return code || !overlap ? code : run_overlapping(s, s->starts - alone, &sum);
+    return code || !overlap ? code : run_overlapping(s, count - alone, &sum);
 }
 
 static int save_outputs(const session *s, gantry_files *files)
@@ -318,6 +324,8 @@ static int carry_out(session *s)
     if (!code)
         code = open_run(s, &s->run, s->schedule, s->o->backend, false);
     if (!code)
+        code = resume_run(s);
+    if (!code)
         code = run_and_write(s);
     if (!code && (s->o->json || !s->o->quiet))
         code = report_run(s);
@@ -330,7 +338,13 @@ static int run(const options *o)
 {
     options mine = *o;
     session s = { .o = &mine };
-    int code = join_ranks(&s.ranks, &mine);
+    int code = check_launch(o);
+    if (!code && o->ranks_wanted)
+        return launch(o);
+    if (!code)
+        code = guard_begin();
+    if (!code)
+        code = join_ranks(&s.ranks, &mine);
     if (!code)
         code = prepare(&s);
     if (!code)
@@ -361,7 +375,9 @@ const command command_run = {
     "phase max-memory "
     "spill balance "
     "replay "
-    "iterations check compare profile calibrate output-schedule dot svg html trace explain allow-code no-fuse timeout "
+    "iterations checkpoint resume processes on-loss mpirun check compare profile calibrate output-schedule dot svg "
+    "html trace explain "
+    "allow-code no-fuse timeout "
     "quiet "
     "verbose json",
     "  gantry run saxpy --devices 2\n"
@@ -371,6 +387,9 @@ const command command_run = {
     "  gantry run cholesky --devices 4 --check\n"
     "  gantry run jacobi --devices 4 --iterations 20 --compare --trace trace.json\n"
     "  gantry run image_blur --devices 2 --iterations 10 --calibrate here.json\n"
+    "  gantry run jacobi_until --devices 4 --checkpoint 1000:kept\n"
+    "  gantry run jacobi_until --devices 2 --resume kept\n"
+    "  gantry run jacobi_until --devices 4 --processes 4 --on-loss replan --checkpoint 1000:kept\n"
     "  gantry run pipeline3 --devices 3 --param batches=1 --objective period --iterations 100\n",
     run
 };

@@ -13,7 +13,8 @@ typedef enum exit_code {
     EXIT_USAGE = 2,
     EXIT_BAD_INPUT = 3,
     EXIT_CAPACITY = 4,
-    EXIT_DEVICE = 5 /* interrupted: see interrupt_code */
+    EXIT_DEVICE = 5,
+    EXIT_LOST = 6 /* interrupted: see interrupt_code */
 } exit_code;
 
 typedef struct string_list {
@@ -33,7 +34,10 @@ typedef struct options {
         spread, processes;                              /* processes: not an option, see ranks/ranks.c */
     double time_unit, bandwidth, seconds, nic, timeout; /* 0: not given */
     const char *calibrate;                              /* the machine file to write */
-    const char *write_graph, *strategy;
+    const char *write_graph, *strategy, *checkpoint, *resume, *on_loss, *mpirun;
+    int64_t ranks_wanted;
+    char *const *words; /* behind the name of the command, as they were given */
+    int word_count;
     bool json, allow_code, no_fuse, check, compare, profile, optimal, ranks, quiet, verbose, help;
     char *data[2]; /* paths that names of a graph and a machine stand for */
     bool train;    /* the graph gets its backward pass and its optimiser */

@@ -11,6 +11,7 @@ const char *const exit_meanings[EXIT_CODES] = {
     [EXIT_BAD_INPUT] = "invalid graph, machine or schedule",
     [EXIT_CAPACITY] = "does not fit in memory",
     [EXIT_DEVICE] = "device or driver error",
+    [EXIT_LOST] = "a rank was lost",
 };
 
 static void print_names(const char *title, const char *(*name)(size_t), const char *(*summary)(size_t))

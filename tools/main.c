@@ -97,6 +97,8 @@ static int run_command(const command *c, int argc, char **argv)
     options o = { 0 };
     int code = EXIT_USAGE;
     if (options_parse(&o, c, argc, argv)) {
+        o.words = argv;
+        o.word_count = argc;
         if (o.help)
             options_print(c);
         progress_begin(c, &o);

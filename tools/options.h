@@ -14,7 +14,7 @@ typedef struct option {
     int64_t fallback, low, high; /* NUMBER */
 } option;
 
-enum { EXIT_CODES = EXIT_DEVICE + 1 };
+enum { EXIT_CODES = EXIT_LOST + 1 };
 extern const char *const exit_meanings[EXIT_CODES];
 
 /* NULL behind the last. */

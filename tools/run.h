@@ -29,6 +29,7 @@ typedef struct session {
     size_t starts, counted; /* how many there were, and how many measured_us is the median of */
     double throughput_us;   /* from the end of one start to that of the next, where starts overlap; 0: none did */
     uint64_t replaced;      /* starts that runs completed which others have taken the place of */
+    size_t resumed;         /* of `starts`, those that were complete when the run began, by --resume */
     double interrupted_us;  /* when a signal was seen; 0: none was */
     size_t together;        /* starts behind those that were counted, which devices carried out without the host */
     double together_us;     /* each of them, in the mean */
@@ -70,6 +71,10 @@ int check_outputs_differ(const session *s, size_t i);
  * where it is not 0. */
 int join_ranks(ranks *r, options *o);
 int leave_ranks(ranks *r, int code);
+/* ranks/checkpoint.c: --checkpoint and --resume, before anything runs; as options of a run; and once it is open. */
+int check_checkpoint(const options *o);
+void take_checkpoint(const options *o, gantry_run_options *ro);
+int resume_run(session *s);
 /* run_outputs.c: what became of the outputs. The file of one that is to be written there, NULL: none. */
 const char *output_file(const session *s, uint32_t output);
 /* Before anything runs: that outputs can be what the ends of their files' names say, and what --show names be drawn. */

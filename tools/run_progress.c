@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run: how far it is, while it runs and when it is interrupted. */
 #include "run.h"
+
+#include "ranks/launch.h"
 #include <inttypes.h>
 #include <math.h>
 
@@ -30,6 +32,7 @@ static bool is_to_stop(session *s)
 static int tell(void *user, const gantry_run_progress *p)
 {
     session *s = user;
+    guard_note(s->replaced + p->completed, p->at);
     uint64_t done = s->replaced + p->completed;
     char loop[120] = "", watched[60] = "", left[60];
     if (s->starts == 0) /* of the runs of --check */
@@ -62,6 +65,7 @@ gantry_run_options run_options(session *s)
     ro.progress = tell;
     ro.user = s;
     ro.compiler_output = hear_compiler;
+    take_checkpoint(s->o, &ro);
     return ro;
 }
 

@@ -60,6 +60,8 @@ typedef struct gantry_run_progress {
     uint64_t iterations, most;
     double watched; /* the element that `until` names, when it was looked at last; NaN: it was not yet, or there is none
                      */
+    const char *at; /* of a run with a network: what this process is at, such as an op and its device; until the call
+                       returns. NULL: that is not known */
 } gantry_run_progress;
 /** Called by the thread that waits for a start, or in gantry_run_start for what an input is fed with, ten times a
  * second at most, and never once that has returned. It must not use the run, but for gantry_run_cancel. Not 0: the same
@@ -90,12 +92,17 @@ typedef struct gantry_run_options {
                                 gives memories: all processes make the run, of the same schedule (E_INVALID: it is not),
                                 bind and start alike. Inputs are those of rank 0, and outputs are there. A start
                                 that fails, is given up or is cancelled leaves others waiting: whoever it fails for
-                                ends all (gantry_network_abort). Back end "host" only */
+                                ends all (gantry_network_abort). A rank of which nothing was heard for `timeout_us`
+                                (0: 10 s) is lost: E_DEVICE, to one of the others */
     gantry_compiler_output_fn compiler_output; /* NULL: an error has as much as fits into its one line */
+    const char *checkpoints; /* NULL: none. Else the folder that gantry_run_checkpoint is called with, before the start
+                                behind each `checkpoint_every`-th, and, in loops that are not unrolled (phases), after
+                                that many iterations instead, as soon as the run comes between two starts of a phase */
+    uint64_t checkpoint_every; /* at least 1, with `checkpoints` */
 } gantry_run_options;
 #define GANTRY_RUN_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, NULL                                  \
+        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, NULL, NULL, 0                         \
     }
 
 /** Builds everything that starts need. The schedule must have its graph (made from one, or attached). */
@@ -235,7 +242,7 @@ typedef struct gantry_run_info {
     uint64_t iterations;       /* of loops that are not unrolled (phases): how many the last start carried out */
     int64_t formulas_compiled; /* kernels of formulas whose steps are compiled code: GANTRY_COMPILE_FORMULAS=1 */
     const char *formulas_why;  /* why others are not, although that asks for it; NULL: nothing went wrong. The run's */
-    uint64_t completed;        /* starts that ended well */
+    uint64_t completed;        /* starts that ended well, of this run */
     double fed_wait_us;        /* that starts have waited for arrays of inputs that are fed, all together */
 } gantry_run_info;
 #define GANTRY_RUN_INFO_INIT                                                                                           \
@@ -245,6 +252,41 @@ typedef struct gantry_run_info {
 GANTRY_MUST_USE gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err);
 /** The last start as a Chrome trace, next to the prediction. `*text` is yours. Needs record_trace. */
 GANTRY_MUST_USE gantry_status gantry_run_trace(const gantry_run *run, char **text, size_t *length, gantry_error *err);
+
+/* ---- checkpoints ---- */
+
+/**
+ * Writes what the next start needs of those before it into a folder of its own in `folder`, which is made if it is not
+ * there: what states hold, and how many starts were complete. It appears when all is on the disk, and then all others
+ * of this graph in `folder` but the last go. Nothing of it depends on the devices or processes that the run has.
+ * Inputs, constants, scalars and external buffers are the caller's, and not in it. With a network all processes call
+ * it, and rank 0 writes. While idle. E_IO: it cannot be written, and the one before it is still there; `folder` has
+ * checkpoints that this run has not made and was not resumed from; or another process writes to it. E_INVALID: a start
+ * has failed, so states are those of the beginning. docs/reliability.md has the format.
+ */
+GANTRY_MUST_USE gantry_status gantry_run_checkpoint(gantry_run *run, const char *folder, gantry_error *err);
+
+typedef struct gantry_resumed {
+    size_t struct_size;
+    uint64_t number;       /* of the checkpoint, from 1 */
+    uint64_t starts;       /* that were complete */
+    uint64_t iterations;   /* of loops that are not unrolled, in the start that was at work; 0: between two starts */
+    char passed_over[512]; /* the newest that is not intact, and why; "": the newest was taken */
+} gantry_resumed;
+#define GANTRY_RESUMED_INIT                                                                                            \
+    {                                                                                                                  \
+        sizeof(gantry_resumed), 0, 0, 0,                                                                               \
+        {                                                                                                              \
+            0                                                                                                          \
+        }                                                                                                              \
+    }
+/** Goes on from the newest checkpoint in `folder` that is intact, before the first start of a run of the same graph on
+ *  whatever devices and processes: states hold what they held, and the first start is the one that was next, or goes on
+ *  with the iterations that were left. Bind inputs as before. `info` may be NULL. E_IO: there is none that is intact.
+ *  E_INVALID: it is of another graph, or of other params; or was made amid iterations that this run does not begin
+ *  with (other `unroll`). */
+GANTRY_MUST_USE gantry_status gantry_run_resume(gantry_run *run, const char *folder, gantry_resumed *info,
+                                                gantry_error *err);
 
 /* ---- balance by what was measured ---- */
 

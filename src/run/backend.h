@@ -12,7 +12,7 @@
 #include "base/module.h"
 #include "machine/gpus.h"
 #include "machine/measured.h"
-#include "run/network.h"
+#include "run/network/network.h"
 #include "run/said.h"
 #include "schedule/schedule.h"
 #include <stdatomic.h>
@@ -52,7 +52,8 @@ typedef struct gy_job {
     void (*begin_work)(const struct gy_job *job, uint32_t op);
     void (*end_work)(void);
     gy_said said;                  /* who hears what compilers of users' code say */
-    const gantry_network *network; /* carry out the part of its rank (schedule/part.h); NULL: everything */
+    gantry_run *keeper;            /* whose checkpoints are written amid starts in phases; NULL: nobody's */
+    gantry_network *network;       /* carry out the part of its rank (schedule/part.h); NULL: everything */
 
     /* For schedules with phases (phases.h): `inner` is the back end that carries each phase out. In the jobs that it is
      * given, `room` has the bytes of each memory's slab, then of staging, where more than the schedule's own are
@@ -154,7 +155,7 @@ typedef struct gy_backend {
      * since memory of the caller is as good as any other. */
     gantry_status (*locate)(void *state, uint32_t memory, const void *at, uint64_t bytes, gantry_error *err);
     /* Of `ranks`: all processes get so many bytes that rank 0 has, while no start is in flight. */
-    void (*share)(void *state, void *bytes, uint64_t count);
+    gantry_status (*share)(void *state, void *bytes, uint64_t count, gantry_error *err);
     /* Pointers or scalars of the job have changed. */
     gantry_status (*rebind)(void *state, gantry_error *err);
 

@@ -40,6 +40,8 @@ typedef struct phased {
     _Atomic uint64_t iterations; /* what `progress` of a run tells: read by another thread */
     _Atomic double watched;
     int64_t began;
+    uint64_t since;        /* iterations since the last checkpoint */
+    gy_checkpoint resumed; /* what the next start goes on from; amid a start only, and then it is wanted once */
 
     bool threaded;
     pthread_t thread;
@@ -120,12 +122,23 @@ static gantry_status check_deadline(const phased *p, size_t i, int64_t *left, ga
                    (double)p->job->deadline_ns / 1e6, i);
 }
 
+/* Starts of a phase until a checkpoint is due. */
+static uint64_t until_due(const phased *p, const gy_phase *phase)
+{
+    const gantry_run *run = p->job->keeper;
+    if (!run)
+        return UINT64_MAX;
+    uint64_t each = (uint64_t)phase->iterations, every = run->keeper.every;
+    return every > p->since + each ? (every - p->since + each - 1) / each : 1;
+}
+
 /* The starts from number `start` on. */
-static gy_series series_from(const gy_hand_over *o, int64_t start)
+static gy_series series_from(const phased *p, const gy_hand_over *o, int64_t start)
 {
     const gy_phase *phase = &o->phase->phase;
     gy_series series = { .starts = (uint64_t)(phase->starts - start), .until = GY_NONE };
-    uint64_t most = gy_series_most(o->phase->schedule);
+    uint64_t most = gy_series_most(o->phase->schedule), due = until_due(p, phase);
+    most = most < due ? most : due;
     series.starts = series.starts < most ? series.starts : most;
     if (!gy_phase_looks(phase))
         return series;
@@ -140,7 +153,7 @@ static gantry_status carry_out(phased *p, size_t i, int64_t start, uint64_t *don
 {
     stage *st = &p->stage[i];
     int64_t elapsed;
-    const gy_series series = series_from(&p->over.at[i], start);
+    const gy_series series = series_from(p, &p->over.at[i], start);
     st->started++;
     if (p->inner->series && series.starts > 1)
         return p->inner->series(st->state, st->started, &series, done, &elapsed, err);
@@ -165,32 +178,56 @@ static gantry_status start_some(phased *p, size_t i, int64_t start, int64_t *don
     st->ran_in = p->begun;
     status = carry_out(p, i, start, &starts, err);
     st->carried += starts;
-    atomic_fetch_add(&p->iterations, !status && phase->loop != GY_NONE ? (uint64_t)phase->iterations * starts : 0);
+    uint64_t iterations = !status && phase->loop != GY_NONE ? (uint64_t)phase->iterations * starts : 0;
+    atomic_fetch_add(&p->iterations, iterations);
+    p->since += iterations;
     *done = (int64_t)starts;
     return status;
 }
 
-static bool flag_is_set(phased *p, size_t i)
+/* *set: the loop ends. */
+static gantry_status look_at_flag(phased *p, size_t i, bool *set, gantry_error *err)
 {
     const gy_hand_over *o = &p->over.at[i];
     uint32_t until = o->graph->phase->until;
     if (p->job->network) /* outputs are on rank 0, and all go on alike */
-        p->inner->share(p->stage[i].state, p->stage[i].output[until],
-                        gantry_dtype_size(o->graph->buffers.at[until].dtype));
+        GY_TRY(p->inner->share(p->stage[i].state, p->stage[i].output[until],
+                               gantry_dtype_size(o->graph->buffers.at[until].dtype), err));
     double flag = gy_element_load(p->stage[i].output[until], o->graph->buffers.at[until].dtype, 0);
     atomic_store_explicit(&p->watched, flag, memory_order_relaxed);
-    return flag != 0;
+    *set = flag != 0;
+    return GANTRY_OK;
 }
 
-/* *stops: the loop ends here. */
-static gantry_status run_phase(phased *p, size_t i, bool *stops, gantry_error *err)
+/* Before start number `start` of the phase, if it is time. */
+static gantry_status keep(phased *p, size_t i, int64_t start, gantry_error *err)
+{
+    const gantry_run *run = p->job->keeper;
+    if (!run || run->keeper.forgot || p->since < run->keeper.every)
+        return GANTRY_OK;
+    const gy_moment moment = { .starts = run->keeper.starts + run->completed,
+                               .inside = true,
+                               .iterations = atomic_load(&p->iterations),
+                               .phase = (uint32_t)i,
+                               .shape = p->over.at[i].phase->phase,
+                               .done = start };
+    p->since = 0;
+    return gy_hand_overs_keep(&p->over, p->stage[i].state, &moment, err);
+}
+
+/* From start number `first` on; *stops: the loop ends here. */
+static gantry_status run_phase(phased *p, size_t i, int64_t first, bool *stops, gantry_error *err)
 {
     const gy_phase *phase = &p->over.at[i].phase->phase;
     gantry_status status = bring(p, i, err);
+    if (!status && first > 0)
+        status = gy_hand_overs_put_next(&p->over, i, p->stage[i].state, &p->resumed, err);
     *stops = false;
-    for (int64_t s = 0, done = 1; s < phase->starts && !status && !*stops; s += done) {
-        status = start_some(p, i, s, &done, err);
-        *stops = !status && gy_phase_looks_after(phase, s + done - 1) && flag_is_set(p, i);
+    for (int64_t s = first, done = 1; s < phase->starts && !status && !*stops; s += done) {
+        status = keep(p, i, s, err);
+        status = status ? status : start_some(p, i, s, &done, err);
+        if (!status && gy_phase_looks_after(phase, s + done - 1))
+            status = look_at_flag(p, i, stops, err);
     }
     status = status ? status : fetch(p, i, err);
     if (!status)
@@ -214,12 +251,17 @@ static gantry_status run_all(phased *p, gantry_error *err)
     atomic_store(&p->watched, (double)NAN);
     p->began = gy_now_ns();
     gy_hand_overs_begin(&p->over);
-    for (size_t i = 0; i < p->over.count && !status; i++) {
+    const gy_moment from = p->resumed.moment;
+    if (from.inside) {
+        gy_hand_overs_restore(&p->over, &p->resumed);
+        atomic_store(&p->iterations, from.iterations);
+    }
+    for (size_t i = from.phase; i < p->over.count && !status; i++) {
         bool stops = false;
         uint32_t loop = p->over.at[i].phase->phase.loop;
         if (loop != GY_NONE && loop == over)
             continue;
-        status = run_phase(p, i, &stops, err);
+        status = run_phase(p, i, i == from.phase ? from.done : 0, &stops, err);
         status = status == GANTRY_E_CANCELED ? fail_canceled(p, i, err) : status;
         over = stops ? loop : over;
     }
@@ -227,6 +269,7 @@ static gantry_status run_all(phased *p, gantry_error *err)
         gy_hand_overs_end(&p->over);
         p->elapsed_ns = gy_now_ns() - p->began;
     }
+    gy_checkpoint_free(&p->resumed);
     return status;
 }
 
@@ -333,6 +376,7 @@ static bool phased_close(void *state)
     }
     gy_free(p->stage);
     gy_free(p->room);
+    gy_checkpoint_free(&p->resumed);
     gy_hand_overs_free(&p->over);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->moved);
@@ -385,6 +429,16 @@ static gantry_status phased_put(void *state, uint32_t buffer, const void *rows, 
     uint64_t bytes = p->job->graph->buffers.at[buffer].bytes;
     if (p->over.own[buffer] && bytes)
         memcpy(p->over.own[buffer], rows, bytes);
+    return GANTRY_OK;
+}
+
+static gantry_status phased_get(void *state, uint32_t buffer, void *rows, gantry_error *err)
+{
+    (void)err;
+    phased *p = state;
+    uint64_t bytes = p->job->graph->buffers.at[buffer].bytes;
+    if (p->over.own[buffer] && bytes)
+        memcpy(rows, p->over.own[buffer], bytes);
     return GANTRY_OK;
 }
 
@@ -481,6 +535,25 @@ uint64_t gy_phases_iterations(void *state)
     return atomic_load(&((phased *)state)->iterations);
 }
 
+bool gy_phases_is_due(void *state)
+{
+    const phased *p = state;
+    return p->job->keeper && p->since >= p->job->keeper->keeper.every;
+}
+
+void gy_phases_kept(void *state)
+{
+    ((phased *)state)->since = 0;
+}
+
+void gy_phases_resume(void *state, gy_checkpoint *from)
+{
+    phased *p = state;
+    gy_checkpoint_free(&p->resumed);
+    p->resumed = *from;
+    *from = (gy_checkpoint){ 0 };
+}
+
 void gy_phases_progress(void *state, gantry_run_progress *to)
 {
     phased *p = state;
@@ -515,6 +588,7 @@ gy_backend gy_phases_backend(const gy_backend *inner)
                          .open = phased_open,
                          .close = phased_close,
                          .put = phased_put,
+                         .get = phased_get,
                          .rebind = phased_rebind,
                          .begin = phased_begin,
                          .finish = phased_finish,

@@ -23,6 +23,12 @@ uint64_t gy_phases_iterations(void *state);
 /* Of loops, and what `until` is; by any thread. */
 void gy_phases_progress(void *state, gantry_run_progress *to);
 
+/* With a keeper: enough iterations have passed since the last checkpoint; one was written now. */
+bool gy_phases_is_due(void *state);
+void gy_phases_kept(void *state);
+/* The first start goes on from there; takes what the checkpoint has. */
+void gy_phases_resume(void *state, gy_checkpoint *from);
+
 /* Times of the last start of phase i, counted from `*offset_ns` of the whole start; NULL: not recorded, or the phase
  * did not run. */
 const gy_op_time *gy_phases_times(void *state, size_t i, int64_t *offset_ns);
@@ -61,5 +67,13 @@ void gy_hand_overs_free(gy_hand_overs *h);
 void gy_hand_overs_begin(gy_hand_overs *h);
 void gy_hand_overs_move(gy_hand_overs *h, size_t i);
 void gy_hand_overs_end(gy_hand_overs *h);
+
+/* phases_keep.c: a checkpoint amid a start; `state` is that of the back end of the phase. */
+gantry_status gy_hand_overs_keep(const gy_hand_overs *h, void *state, const gy_moment *moment, gantry_error *err);
+/* Behind gy_hand_overs_begin: names mean what they meant then. The checkpoint must live as long as the start. */
+void gy_hand_overs_restore(gy_hand_overs *h, const gy_checkpoint *c);
+/* Instances of phase i that persist hold what its next start was to find. */
+gantry_status gy_hand_overs_put_next(const gy_hand_overs *h, size_t i, void *state, const gy_checkpoint *c,
+                                     gantry_error *err);
 
 #endif

@@ -78,17 +78,15 @@ static bool make_own(gy_hand_overs *h)
     return true;
 }
 
-/* *whole: every row is in some instance that persists. */
-static bool persists_whole(const gy_hand_over *o, uint32_t buffer, bool *whole)
+bool gy_run_persists_whole(const gantry_schedule *s, uint32_t value, int64_t count, bool *whole)
 {
-    const gantry_schedule *s = o->phase->schedule;
     gy_imap rows;
-    bool fits = gy_imap_init(&rows, 0, o->graph->buffers.at[buffer].rows, 0);
+    bool fits = gy_imap_init(&rows, 0, count, 0);
     if (!fits)
         return false;
-    for (uint32_t i = 0; i < o->persists && fits; i++) {
-        const gy_instance *in = &s->instances.at[o->persist[i]];
-        fits = in->value != buffer || gy_imap_set(&rows, in->first, in->last, 1);
+    for (size_t i = 0; i < s->instances.count && fits; i++) {
+        const gy_instance *in = &s->instances.at[i];
+        fits = in->role != GY_ROLE_PERSIST || in->value != value || gy_imap_set(&rows, in->first, in->last, 1);
     }
     *whole = true;
     uint32_t k = fits && rows.count ? gy_imap_find(&rows, 0) : GY_IMAP_NONE;
@@ -112,7 +110,9 @@ static bool make_lefts(gy_hand_overs *h, gy_hand_over *o)
             continue;
         gy_left left = { .buffer = move->from, .whole = true };
         left.at = new_block(h, o->graph->buffers.at[move->from].bytes);
-        bool made = left.at && (o->phase->phase.starts == 1 || persists_whole(o, move->from, &left.whole));
+        bool made = left.at && (o->phase->phase.starts == 1 ||
+                                gy_run_persists_whole(o->phase->schedule, move->from,
+                                                      o->graph->buffers.at[move->from].rows, &left.whole));
         o->left[o->lefts++] = left;
         if (!made)
             return false;

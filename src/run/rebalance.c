@@ -107,15 +107,34 @@ static gantry_status check_pair(gantry_run *run, gantry_run *from, gantry_error 
 }
 
 /* Rows that no op of the schedule touches are what they were at the beginning. */
-static gantry_status read_state(gantry_run *from, uint32_t id, char *packed, gantry_error *err)
+static gantry_status read_first(gantry_run *from, uint32_t id, char *packed, gantry_error *err)
+{
+    const gy_buffer *b = &from->graph->buffers.at[id];
+    gy_binding *binding = &from->binding[id];
+    const void *first;
+    bool whole = false;
+    if (binding->placed && !gy_run_persists_whole(from->schedule, id, b->rows, &whole))
+        return gy_fail_nomem(err);
+    if (whole)
+        return GANTRY_OK;
+    GY_TRY(gy_run_contents(from, id, &first, err));
+    if (b->bytes)
+        memcpy(packed, first, b->bytes);
+    if (binding->placed) {
+        gy_free(binding->packed);
+        binding->packed = NULL;
+    }
+    return GANTRY_OK;
+}
+
+gantry_status gy_run_read_state(gantry_run *from, uint32_t id, char *packed, gantry_error *err)
 {
     const gy_buffer *b = &from->graph->buffers.at[id];
     const gantry_schedule *s = from->schedule;
-    const void *first;
-    gantry_status status = gy_run_contents(from, id, &first, err);
-    if (!status)
-        memcpy(packed, first, b->bytes);
-    for (uint32_t i = 0; !status && i < s->instances.count; i++) {
+    if (s->phases.count && from->binding[id].placed)
+        return from->backend->get(from->state, id, packed, err);
+    gantry_status status = read_first(from, id, packed, err);
+    for (uint32_t i = 0; !status && from->binding[id].placed && i < s->instances.count; i++) {
         const gy_instance *in = &s->instances.at[i];
         if (in->value == id && in->role == GY_ROLE_PERSIST)
             status = from->backend->get(from->state, i, packed + gy_buffer_offset(b, in->first), err);
@@ -129,7 +148,7 @@ static gantry_status take_state(gantry_run *run, gantry_run *from, uint32_t id, 
     char *packed = gy_alloc(b->bytes + 1), *array = packed;
     if (!packed)
         return gy_fail_nomem(err);
-    gantry_status status = read_state(from, id, packed, err);
+    gantry_status status = gy_run_read_state(from, id, packed, err);
     if (!status && b->tile_offset) {
         array = gy_alloc(b->bytes + 1);
         status = array ? GANTRY_OK : gy_fail_nomem(err);

@@ -114,8 +114,11 @@ static void free_front(gantry_run *run)
     gy_module_close(&run->module);
     gantry_schedule_free(run->schedule);
     gy_samples_free(run->samples);
+    gy_keeper_free(&run->keeper);
     gy_free(run);
 }
+
+#define SILENCE_NS INT64_C(10000000000)
 
 /* All processes have the same schedule, and each rank of it has a process. */
 static gantry_status agree(const gantry_run *run, const gantry_run_options *options, gantry_error *err)
@@ -138,7 +141,19 @@ static gantry_status agree(const gantry_run *run, const gantry_run_options *opti
     GY_TRY(gantry_schedule_json(run->schedule, &text, &length, err));
     uint64_t hash = gy_hash_bytes(text, length, 0);
     gantry_free(text);
-    return gy_network_agree(n, hash, err);
+    GY_TRY(gy_network_agree(n, hash, err));
+    return gy_network_watch(n, options->timeout_us > 0 ? timeout_of(options->timeout_us) : SILENCE_NS, err);
+}
+
+static gantry_status take_keeper(gantry_run *run, const gantry_run_options *options, gantry_error *err)
+{
+    if (!run->backend->executes)
+        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                       "back end \"%s\" gives times only, so there is nothing to keep; leave `checkpoints` out",
+                       run->backend->name);
+    run->keeper.every = options->checkpoint_every;
+    run->keeper.folder = gy_strdup(options->checkpoints);
+    return run->keeper.folder ? GANTRY_OK : gy_fail_nomem(err);
 }
 
 static gantry_status open_backend(gantry_run *run, const gantry_run_options *options, gantry_error *err)
@@ -152,6 +167,8 @@ static gantry_status open_backend(gantry_run *run, const gantry_run_options *opt
         run->phased = gy_phases_backend(inner);
         run->backend = &run->phased;
     }
+    if (status == GANTRY_OK && options->checkpoints)
+        status = take_keeper(run, options, err);
     if (status == GANTRY_OK && run->backend->executes) {
         status = gy_run_find_functions(run, options->allow_code != 0, err);
         status = status ? status : gy_run_mark_used(run, err);
@@ -161,12 +178,26 @@ static gantry_status open_backend(gantry_run *run, const gantry_run_options *opt
     run->job = job_of(run, options);
     run->job.look = options->progress ? gy_run_look : NULL;
     run->job.look_of = run;
+    run->job.keeper = options->checkpoints ? run : NULL;
     run->progress = options->progress;
     run->user = options->user;
     run->job.inner = inner;
     run->changed = run->unplaced = true;
     run->version = 1;
     return run->backend->open(&run->state, &run->job, err);
+}
+
+static gantry_status check_checkpoints(const gantry_run_options *o, gantry_error *err)
+{
+    if (o->checkpoints && !o->checkpoint_every)
+        return gy_fail(
+            err, GANTRY_E_INVALID, NULL,
+            "checkpoint_every of the run options is 0; give after how many starts, or iterations of loops in "
+            "phases, a checkpoint is to be written");
+    if (o->checkpoints && o->check)
+        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                       "checking mode writes no checkpoints; run without `check`, or without `checkpoints`");
+    return GANTRY_OK;
 }
 
 static gantry_status take_options(gantry_run_options *options, const gantry_run_options *given, gantry_error *err)
@@ -177,7 +208,7 @@ static gantry_status take_options(gantry_run_options *options, const gantry_run_
                        "timeout_us of the run options is %g; give the time that nothing may move, or 0 for the usual",
                        options->timeout_us);
     if (options->deadline_us >= 0)
-        return GANTRY_OK;
+        return check_checkpoints(options, err);
     return gy_fail(err, GANTRY_E_INVALID, NULL,
                    "deadline_us of the run options is %g; give the time a start may take, or 0 for none",
                    options->deadline_us);

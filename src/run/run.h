@@ -4,6 +4,7 @@
 #define GY_RUN_RUN_H
 
 #include "run/backend.h"
+#include "run/keeper.h"
 #include "run/usercode.h"
 #include <gantry/run.h>
 #include <sys/types.h>
@@ -73,6 +74,7 @@ struct gantry_run {
     uint64_t waited;            /* the start that the last gantry_run_wait was for */
     gy_failure failure;
     double last_us;
+    gy_keeper keeper;
     struct gy_samples *samples; /* times of starts, for a calibration: samples.h; NULL: none */
 
     atomic_bool canceled;            /* set by any thread, or by a signal handler */
@@ -122,6 +124,11 @@ void gy_run_feeds_free(gantry_run *run);
 
 /* inputs.c: what a buffer that persists begins with, packed. */
 gantry_status gy_run_contents(gantry_run *run, uint32_t id, const void **packed, gantry_error *err);
+
+/* rebalance.c: what a state holds between two starts, packed; of rank 0. */
+gantry_status gy_run_read_state(gantry_run *run, uint32_t id, char *packed, gantry_error *err);
+/* phases_memory.c: *whole: every row of the value is in some instance that persists. False: out of memory. */
+bool gy_run_persists_whole(const gantry_schedule *s, uint32_t value, int64_t rows, bool *whole);
 
 /* inputs.c: contents of persistent instances, while no start is in flight; pointers of the inputs of a turn. */
 gantry_status gy_run_put_states(gantry_run *run, gantry_error *err);

@@ -21,6 +21,7 @@ static gantry_status tell(gantry_run *run, gantry_error *err)
 /* States may be half updated: they begin again from what they are bound to. */
 static void forget_states(gantry_run *run)
 {
+    run->keeper.forgot = true;
     for (uint32_t b = 0; b < run->graph->buffers.count; b++) {
         if (run->graph->buffers.at[b].cls == GANTRY_STATE) {
             run->binding[b].placed = false;
@@ -61,6 +62,10 @@ void gy_run_look(void *of)
     gantry_run_progress p = {
         .struct_size = sizeof p, .started = run->started, .completed = run->completed, .watched = (double)NAN
     };
+    char at[GY_BEAT] = "";
+    if (run->job.network)
+        gy_network_at(run->job.network, at, sizeof at);
+    p.at = *at ? at : NULL;
     if (run->schedule->phases.count)
         gy_phases_progress(run->state, &p);
     if (run->progress(run->user, &p))
@@ -169,6 +174,7 @@ static gantry_status make_ready(gantry_run *run, gantry_error *err)
         return tell(run, err);
     if (run->finished == run->started && !run->backend->idle(run->state))
         return tell(run, err); /* it timed out, and what hung hangs still */
+    GY_TRY(gy_keeper_look(run, err));
     uint64_t limit = run->job.turns, finished = run->started < limit ? 0 : run->started - limit + 1;
     if (!finish_until(run, run->unplaced ? run->started : finished))
         return tell(run, err);
@@ -260,7 +266,9 @@ static bool can_be_series(const gantry_run *run)
 /* As many of the starts as the back end carries out together: *done. A start that fails is one of its own. */
 static gantry_status start_series(gantry_run *run, uint64_t starts, uint64_t *done, gantry_error *err)
 {
-    const uint64_t most = gy_series_most(run->schedule);
+    uint64_t most = gy_series_most(run->schedule);
+    if (run->keeper.folder && run->keeper.every < most)
+        most = run->keeper.every;
     const gy_series series = { .starts = starts < most ? starts : most, .until = GY_NONE };
     gantry_error error = { 0 };
     int64_t elapsed = 0;

@@ -80,7 +80,7 @@ int leave_ranks(ranks *r, int code)
         tell(r);
         dprintf(r->said ? r->errors : STDERR_FILENO, "gantry run: rank %d %s, so all processes end\n",
                 (int)gantry_network_rank(r->network), interrupt_code() ? "was interrupted" : "failed");
-        gantry_network_abort(r->network, code);
+        gantry_network_abort(r->network, code == EXIT_DEVICE ? EXIT_LOST : code);
     }
     if (code && gantry_network_give_up(r->network))
         tell(r);

@@ -95,7 +95,8 @@ const command command_train = {
     "param limits input feed output show watch machine devices backend schedule policy effort seed optimal objective "
     "in-flight max-memory spill "
     "balance "
-    "replay steps trials every strategy write-graph check compare profile calibrate output-schedule dot svg html trace "
+    "replay steps trials every strategy checkpoint resume processes on-loss mpirun write-graph check compare profile "
+    "calibrate output-schedule dot svg html trace "
     "explain "
     "allow-code no-fuse timeout quiet verbose json",
     "  gantry train mlp --devices 2\n"

@@ -70,7 +70,8 @@ typedef struct waiting {
 static bool is_to_stop(void *context)
 {
     const waiting *w = context;
-    return atomic_load(&w->h->failed) <= w->start || gy_job_canceled(w->h->job);
+    return atomic_load(&w->h->failed) <= w->start || gy_job_canceled(w->h->job) ||
+           gy_network_is_lost(w->h->job->network);
 }
 
 /* Rows of a copy are sent from its first use, and received in its second. */

@@ -141,6 +141,8 @@ static bool host_close(void *state)
     gy_host_run *h = state;
     if (!gy_host_idle(h))
         return false;
+    if (h->job->network)
+        gy_network_ask_no_more(h->job->network, h);
     stop_threads(h);
     free_arrays(h);
     gy_sync_plan_free(&h->plan);
@@ -152,25 +154,22 @@ static bool host_close(void *state)
     return true;
 }
 
-static bool never(void *context)
-{
-    (void)context;
-    return false;
-}
-
 /* From the memory of one rank to that of another: `from` and `to` are each used on their own. */
-static void move(gy_host_run *h, void *to, uint32_t to_rank, const void *from, uint32_t from_rank, size_t bytes)
+static gantry_status move(gy_host_run *h, void *to, uint32_t to_rank, const void *from, uint32_t from_rank,
+                          size_t bytes, gantry_error *err)
 {
-    const gantry_network *n = h->job->network;
+    gantry_network *n = h->job->network;
     uint32_t mine = n ? n->rank : 0;
+    bool done = true;
     if (!bytes || (mine != to_rank && mine != from_rank))
-        return;
+        return GANTRY_OK;
     if (to_rank == from_rank)
         memcpy(to, from, bytes);
     else if (mine == from_rank)
-        n->calls->send(from, bytes, to_rank, never, NULL);
+        done = n->calls->send(from, bytes, to_rank, gy_network_is_lost, n);
     else
-        n->calls->receive(to, bytes, from_rank, never, NULL);
+        done = n->calls->receive(to, bytes, from_rank, gy_network_is_lost, n);
+    return done ? GANTRY_OK : gy_network_fail(n, err);
 }
 
 static uint32_t rank_of(const gy_host_run *h, const gy_instance *i)
@@ -181,29 +180,25 @@ static uint32_t rank_of(const gy_host_run *h, const gy_instance *i)
 /* Contents are those of rank 0. */
 static gantry_status host_put(void *state, uint32_t instance, const void *rows, gantry_error *err)
 {
-    (void)err;
     gy_host_run *h = state;
     const gy_instance *i = &h->job->schedule->instances.at[instance];
     char *to = gy_host_instance_at(&h->memory, h->job, i, 0); /* what persists is there in every start */
-    move(h, to, rank_of(h, i), rows, 0, gy_instance_offset(h->job->schedule, i, i->last));
-    return GANTRY_OK;
+    return move(h, to, rank_of(h, i), rows, 0, gy_instance_offset(h->job->schedule, i, i->last), err);
 }
 
 static gantry_status host_get(void *state, uint32_t instance, void *rows, gantry_error *err)
 {
-    (void)err;
     gy_host_run *h = state;
     const gy_instance *i = &h->job->schedule->instances.at[instance];
-    move(h, rows, 0, gy_host_instance_at(&h->memory, h->job, i, 0), rank_of(h, i),
-         gy_instance_offset(h->job->schedule, i, i->last));
-    return GANTRY_OK;
+    return move(h, rows, 0, gy_host_instance_at(&h->memory, h->job, i, 0), rank_of(h, i),
+                gy_instance_offset(h->job->schedule, i, i->last), err);
 }
 
-static void host_share(void *state, void *bytes, uint64_t count)
+static gantry_status host_share(void *state, void *bytes, uint64_t count, gantry_error *err)
 {
     const gy_host_run *h = state;
-    if (h->job->network)
-        h->job->network->calls->share(bytes, count);
+    gantry_network *n = h->job->network;
+    return !n || n->calls->share(bytes, count, gy_network_is_lost, n) ? GANTRY_OK : gy_network_fail(n, err);
 }
 
 static gantry_status host_advance(void *state, int64_t first, gantry_error *err)
@@ -234,6 +229,8 @@ static gantry_status host_begin(void *state, uint64_t start, gantry_error *err)
 {
     (void)err;
     gy_host_run *h = state;
+    if (h->job->network)
+        gy_network_ask(h->job->network, gy_host_tell, h);
     pthread_mutex_lock(&h->lock);
     if (atomic_load(&h->ended) == atomic_load(&h->begun))
         begin_anew(h);

@@ -109,6 +109,8 @@ void *gy_worker_main(void *worker);
 /* watch.c: waits until `start` has ended, all of them if something failed; then the failure, if it concerns `start`. */
 gantry_status gy_host_finish(gy_host_run *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err);
 bool gy_host_idle(gy_host_run *h);
+/* Describes the op that the run is at, by any thread (gy_tell). */
+void gy_host_tell(void *run, char *text, size_t size);
 /* Of a start that was cancelled: all ops that write the output were carried out. */
 bool gy_host_wrote(const gy_host_run *h, uint64_t start, uint32_t buffer);
 

@@ -85,9 +85,42 @@ static uint64_t sum_progress(const gy_host_run *h)
     return sum;
 }
 
+void gy_host_tell(void *run, char *text, size_t size)
+{
+    gy_host_run *h = run;
+    bool busy;
+    uint64_t start = atomic_load(&h->begun);
+    const gy_worker *w = start && atomic_load(&h->ended) < start ? find_culprit(h, start, &busy) : NULL;
+    text[0] = 0;
+    if (!w)
+        return;
+    uint64_t progress = atomic_load_explicit(&w->progress, memory_order_relaxed);
+    const gy_step *step = &w->steps->at[(progress & 0xFFFFFFFFu) >> 1];
+    gy_text name = { 0 };
+    gy_op_text(&name, h->job->schedule, step->op);
+    uint32_t device = gy_op_device(h->job->schedule, &h->job->schedule->ops.at[step->op], 0);
+    device = w->device < h->job->schedule->machine->devices ? w->device : device;
+    snprintf(text, size, "op %u, \"%.100s\", on device \"%.60s\"", step->op,
+             name.failed || !name.length ? "?" : name.at, h->job->schedule->machine->device[device].id);
+    gy_text_free(&name);
+}
+
+/* The caller holds the lock. A rank is silent: nothing of this start can be waited for. */
+static bool give_up_lost(gy_host_run *h)
+{
+    if (!gy_network_is_lost(h->job->network))
+        return false;
+    uint64_t first = atomic_load(&h->ended) + 1;
+    h->failure = (gy_host_failure){ .start = first, .timeout = true, .error = h->job->network->why };
+    atomic_store(&h->failed, first);
+    return true;
+}
+
 /* The caller holds the lock. True: this start is given up. */
 static bool look(gy_host_run *h, watch *w, uint64_t start)
 {
+    if (give_up_lost(h))
+        return true;
     uint64_t sum = sum_progress(h);
     if (sum != w->seen || atomic_load_explicit(&h->in_message, memory_order_relaxed)) {
         w->seen = sum;
@@ -178,13 +211,15 @@ static gantry_status fail_canceled(const gy_host_run *h, gantry_error *err)
 
 static gantry_status failure_of(gy_host_run *h, gantry_error *err)
 {
+    if (gy_network_is_lost(h->job->network)) /* whatever ended because of it */
+        return gy_network_fail(h->job->network, err);
     if (h->failure.canceled)
         return fail_canceled(h, err);
     if (!h->failure.timeout)
         return gy_host_ops_fail(&h->ops, h->failure.op, h->failure.why, err);
     if (err)
         *err = h->failure.error;
-    return GANTRY_E_TIMEOUT;
+    return h->failure.error.status;
 }
 
 gantry_status gy_host_finish(gy_host_run *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err)

@@ -18,7 +18,7 @@ static void execute(gy_host_run *h, uint64_t start, uint32_t op)
 {
     gy_op_failure why;
     if (h->crossing && h->crossing[op]) {
-        if (!gy_host_cross(h, start, op)) /* after a failure this one is of no account */
+        if (!gy_host_cross(h, start, op)) /* after a failure this one is of no account; watch.c tells of a lost rank */
             note_failure(h, (gy_host_failure){ .start = start, .op = op, .canceled = true });
         return;
     }

@@ -9,16 +9,17 @@
  * that a failure of this process ends the wait.
  */
 #include "gantry_build_id.h"
-#include "run/network.h"
+#include "run/network/network.h"
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 #include <time.h>
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b)  JOIN_(a, b)
 
-enum { PIECE = 1 << 30, POLLS = 200, YIELDS = 2000, NAP_NS = 50000 };
+enum { PIECE = 1 << 30, POLLS = 200, YIELDS = 2000, NAP_NS = 50000, BEATS = 1 /* the tag of heartbeats */ };
 
 static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm comm; /* of this module alone: no message of the program is taken for one of ours */
@@ -41,18 +42,43 @@ static const char *network_open(uint32_t *rank, uint32_t *ranks)
     return NULL;
 }
 
+/* Of heartbeats: at most one to the next rank is under way, and one from the rank before is awaited. */
+static struct {
+    char sent[GY_BEAT], got[GY_BEAT];
+    MPI_Request to, from;
+    bool begun;
+} ring;
+
+/* The last heartbeat may find nobody who takes it: all have come here by then. */
+static void end_beats(void)
+{
+    MPI_Barrier(comm);
+    if (!ring.begun) /* it was over before the first one */
+        return;
+    MPI_Cancel(&ring.from);
+    MPI_Wait(&ring.from, MPI_STATUS_IGNORE);
+    MPI_Wait(&ring.to, MPI_STATUS_IGNORE);
+    ring.begun = false;
+}
+
 static void network_close(void)
 {
     int done = 0;
     MPI_Finalized(&done);
     if (done)
         return;
+    end_beats();
     MPI_Comm_free(&comm);
     MPI_Finalize();
 }
 
+/* Whoever makes a call may have to end first; but not if it never does. */
 static void network_end_all(int code)
 {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    (void)pthread_mutex_timedlock(&calls, &until);
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
@@ -109,19 +135,56 @@ static bool network_receive(void *to, uint64_t bytes, uint32_t peer, gy_stop sto
     return there;
 }
 
-static void network_share(void *bytes, uint64_t count)
+static bool network_share(void *bytes, uint64_t count, gy_stop stop, void *context)
 {
-    pthread_mutex_lock(&calls);
-    for (uint64_t at = 0; at < count; at += PIECE)
-        MPI_Bcast((char *)bytes + at, (int)(count - at < PIECE ? count - at : PIECE), MPI_BYTE, 0, comm);
-    pthread_mutex_unlock(&calls);
+    bool there = true;
+    for (uint64_t at = 0; at < count && there; at += PIECE) {
+        MPI_Request request;
+        pthread_mutex_lock(&calls);
+        MPI_Ibcast((char *)bytes + at, (int)(count - at < PIECE ? count - at : PIECE), MPI_BYTE, 0, comm, &request);
+        pthread_mutex_unlock(&calls);
+        there = wait_for(&request, stop, context);
+    }
+    return there;
 }
 
-static void network_gather(const void *mine, void *all, uint64_t count)
+static bool network_gather(const void *mine, void *all, uint64_t count, gy_stop stop, void *context)
 {
+    MPI_Request request;
     pthread_mutex_lock(&calls);
-    MPI_Allgather(mine, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, comm);
+    MPI_Iallgather(mine, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, comm, &request);
     pthread_mutex_unlock(&calls);
+    return wait_for(&request, stop, context);
+}
+
+static void await_beat(int rank, int ranks)
+{
+    MPI_Irecv(ring.got, GY_BEAT, MPI_BYTE, (rank + ranks - 1) % ranks, BEATS, comm, &ring.from);
+}
+
+static bool network_beat(const void *mine, void *theirs)
+{
+    int rank, ranks, gone = 0, come = 0;
+    pthread_mutex_lock(&calls);
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    if (!ring.begun) {
+        ring.to = MPI_REQUEST_NULL;
+        await_beat(rank, ranks);
+        ring.begun = true;
+    }
+    MPI_Test(&ring.to, &gone, MPI_STATUS_IGNORE);
+    if (gone && mine) {
+        memcpy(ring.sent, mine, GY_BEAT);
+        MPI_Isend(ring.sent, GY_BEAT, MPI_BYTE, (rank + 1) % ranks, BEATS, comm, &ring.to);
+    }
+    MPI_Test(&ring.from, &come, MPI_STATUS_IGNORE);
+    if (come) {
+        memcpy(theirs, ring.got, GY_BEAT);
+        await_beat(rank, ranks);
+    }
+    pthread_mutex_unlock(&calls);
+    return come;
 }
 
 GANTRY_API extern const char JOIN(GY_MPI, _build_id)[];
@@ -131,7 +194,8 @@ GANTRY_API const void *JOIN(GY_MPI, _module)(void);
 
 const void *JOIN(GY_MPI, _module)(void)
 {
-    static const gy_network_calls table = { "MPI",        network_open,    network_close, network_end_all,
-                                            network_send, network_receive, network_share, network_gather };
+    static const gy_network_calls table = { "MPI",           network_open,   network_close,
+                                            network_end_all, network_send,   network_receive,
+                                            network_share,   network_gather, network_beat };
     return &table;
 }

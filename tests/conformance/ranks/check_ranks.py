@@ -93,6 +93,19 @@ def check_plain(r, root):
     r.mpirun(3, "run", root / "graphs/saxpy.json", "--devices", 2, "--param", "n=64")  # one has nothing to do
 
 
+def check_resume(r, root):
+    """4 ranks leave a checkpoint amid a loop, and one between starts; 2 ranks and one process go on from it to the bits of one process."""
+    until = ["run", root / "graphs/jacobi_until.json", "--devices", 4, "--param", "n=16", "--param", "steps=60", "--param", "every=10", "--json"]
+    states = ["run", root / "graphs/mlp_step.json", "--devices", 4, "--param", "batch=16", "--param", "inputs=12", "--param", "hidden=8", "--iterations", 5, "--json"]
+    for words, every in ((until, 20), (states, 2)):
+        want, kept = r.hashes(call([r.gantry, *words])), r.folder / f"kept-{every}"
+        assert r.hashes(r.mpirun(4, *words, "--checkpoint", f"{every}:{kept}")) == want
+        for done in (r.mpirun(2, *words, "--resume", kept), call([r.gantry, *words, "--resume", kept])):
+            assert r.hashes(done) == want and "going on from checkpoint" in done.stderr, done.stderr
+    done = r.mpirun(2, *words, "--param", "parts=2", "--resume", kept, code=1)
+    assert done.stderr.count("give the same graph and params") == 1, done.stderr
+
+
 def check_failures(r, root):
     def fails(ranks, says, *words, others=()):
         done = r.mpirun(ranks, *words, *others, code=1)
@@ -170,7 +183,7 @@ def main(gantry, root, mpi, built, backend="host"):
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     with tempfile.TemporaryDirectory() as folder:
         r = Ranks(gantry, mpi, pathlib.Path(folder), backend)
-        for check in (check_plain, check_failures, check_interrupts, check_gallery) if backend == "host" else (check_gpus,):
+        for check in (check_plain, check_resume, check_failures, check_interrupts, check_gallery) if backend == "host" else (check_gpus,):
             check(r, pathlib.Path(root))
     return 0
 

@@ -48,6 +48,7 @@ GROWS(gantry_strategy, zero, 20);
 GROWS(gantry_schedule_options, unroll, 88);
 GROWS(gantry_drawing_options, schedule, 32);
 GROWS(gantry_run_options, apart, 44);
+GROWS(gantry_resumed, passed_over, 32);
 GROWS(gantry_kernel, close, 96);
 GROWS(gantry_cuda_code, defaults, 112);
 GROWS(gantry_launch, handle, 96);

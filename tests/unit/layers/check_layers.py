@@ -81,6 +81,7 @@ ROOMS = {
     },
     "run": {"": [], "feed": [""]},
     "export": {"": [], "page": [""], "diff": ["page", ""]},
+    "run": {"checkpoint": [], "network": [], "": ["checkpoint", "network"]},
     "schedule": {"": [], "check": [""], "counters": [""], "exchange": ["", "traffic"], "json": [""], "ranks": [""], "traffic": [""]},
 }
 FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}, "fftw3.h": {"backends"}, "turbojpeg.h": {"backends"}, "mpi.h": {"backends"}, "png.h": {"backends", "tools"}}

@@ -204,7 +204,8 @@ class RunOptions(Sized):
     _fields_ = [
         ("backend", c_char_p), ("check", c_int32), ("allow_code", c_int32), ("seed", c_uint64), ("deadline_us", c_double),
         ("record_trace", c_int32), ("apart", c_int32), ("progress", c_void_p), ("user", c_void_p),
-        ("timeout_us", c_double), ("network", c_void_p), ("compiler_output", CompilerOutput),
+        ("timeout_us", c_double), ("network", c_void_p), ("compiler_output", CompilerOutput), ("checkpoints", c_char_p),
+        ("checkpoint_every", c_uint64),
     ]
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/network.h"
+#include "run/network/network.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -26,6 +26,7 @@ gantry_status gantry_network_open(gantry_network **network, gantry_error *err)
     gantry_network *made = gy_calloc(1, sizeof *made);
     if (!made)
         return gy_fail_nomem(err);
+    pthread_mutex_init(&made->lock, NULL);
     gantry_status status = gy_module_open(&made->module, by->module, err);
     if (!status) {
         made->calls = made->module.table;
@@ -35,6 +36,7 @@ gantry_status gantry_network_open(gantry_network **network, gantry_error *err)
     }
     if (status) {
         gy_module_close(&made->module);
+        pthread_mutex_destroy(&made->lock);
         gy_free(made);
         return status;
     }
@@ -62,7 +64,7 @@ static gantry_status compare(gantry_network *n, word mine, uint32_t *other, bool
     word *all = gy_calloc(n->ranks, sizeof *all);
     if (!all)
         return gy_fail_nomem(err);
-    n->calls->gather(&mine, all, sizeof mine);
+    n->calls->gather(&mine, all, sizeof mine, gy_network_is_lost, n);
     n->agreed = true;
     *gave_up = false;
     *other = n->ranks;
@@ -94,6 +96,14 @@ gantry_status gy_network_agree(gantry_network *n, uint64_t hash, gantry_error *e
                    other);
 }
 
+void gy_network_stay_behind(gantry_network *n)
+{
+    if (!n)
+        return;
+    n->begun = false;
+    n->quiet = n->rank > 0;
+}
+
 int gantry_network_give_up(gantry_network *n)
 {
     uint32_t first;
@@ -120,7 +130,9 @@ void gantry_network_free(gantry_network *n)
 {
     if (!n)
         return;
+    gy_network_unwatch(n);
     n->calls->close();
     gy_module_close(&n->module);
+    pthread_mutex_destroy(&n->lock);
     gy_free(n);
 }

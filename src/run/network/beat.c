@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Heartbeats between ranks, by a thread of their own: whatever the others are at, they are told that this one is there.
+ */
+#include "run/network/network.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { TICK_NS = 20000000, TICKS_OF_A_BEAT = 5 };
+
+bool gy_network_is_lost(void *network)
+{
+    const gantry_network *n = network;
+    return n && atomic_load(&n->lost);
+}
+
+gantry_status gy_network_fail(const gantry_network *n, gantry_error *err)
+{
+    if (err)
+        *err = n->why;
+    return n->why.status;
+}
+
+void gy_network_ask(gantry_network *n, gy_tell tell, void *context)
+{
+    pthread_mutex_lock(&n->lock);
+    n->tell = tell;
+    n->tells = context;
+    pthread_mutex_unlock(&n->lock);
+}
+
+void gy_network_ask_no_more(gantry_network *n, const void *context)
+{
+    pthread_mutex_lock(&n->lock);
+    if (n->tells == context) {
+        n->tell = NULL;
+        n->tells = NULL;
+    }
+    pthread_mutex_unlock(&n->lock);
+}
+
+void gy_network_at(gantry_network *n, char *text, size_t size)
+{
+    text[0] = 0;
+    pthread_mutex_lock(&n->lock);
+    if (n->tell)
+        n->tell(n->tells, text, size);
+    pthread_mutex_unlock(&n->lock);
+}
+
+/* `text` is what the rank has told last. */
+static void note_lost(gantry_network *n, const gy_waited *silent, const char *text)
+{
+    uint32_t rank = (n->rank + n->ranks - 1) % n->ranks;
+    gy_fail(&n->why, GANTRY_E_DEVICE, NULL,
+            "rank %u is lost: nothing was heard of it for %.1f s, where %g s are allowed%s%.180s; look at its node, or "
+            "allow more with timeout_us of the options of the run (gantry run --timeout SECONDS)",
+            rank, (double)silent->ns / 1e9, (double)n->patience_ns / 1e9, *text ? "; it was at " : "", text);
+    atomic_store(&n->lost, true);
+}
+
+static void *beat(void *network)
+{
+    gantry_network *n = network;
+    char mine[GY_BEAT] = "", theirs[GY_BEAT] = "";
+    const struct timespec tick = { .tv_nsec = TICK_NS };
+    gy_waited silent = gy_waited_begin();
+    for (unsigned i = 0; !atomic_load(&n->ends); i++) {
+        bool speaks = i % TICKS_OF_A_BEAT == 0;
+        if (speaks)
+            gy_network_at(n, mine, sizeof mine);
+        if (n->calls->beat(speaks ? mine : NULL, theirs))
+            silent = gy_waited_begin();
+        theirs[sizeof theirs - 1] = 0;
+        if (!atomic_load(&n->lost) && gy_waited_look(&silent) > n->patience_ns)
+            note_lost(n, &silent, theirs);
+        nanosleep(&tick, NULL);
+    }
+    return NULL;
+}
+
+gantry_status gy_network_watch(gantry_network *n, int64_t patience_ns, gantry_error *err)
+{
+    if (n->beats)
+        return GANTRY_OK;
+    n->patience_ns = patience_ns;
+    int code = gy_thread_create(&n->thread, beat, n);
+    if (code)
+        return gy_fail(err, GANTRY_E_DEVICE, NULL, "cannot start the thread of heartbeats (error %d)", code);
+    n->beats = true;
+    return GANTRY_OK;
+}
+
+void gy_network_unwatch(gantry_network *n)
+{
+    if (!n->beats)
+        return;
+    atomic_store(&n->ends, true);
+    pthread_join(n->thread, NULL);
+    n->beats = false;
+}

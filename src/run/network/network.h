@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Processes that a launcher started together, and messages between them. A module, which one depends on the launcher,
+ * exports the table of calls; it has what is MPI's.
+ */
+#ifndef GY_RUN_NETWORK_H
+#define GY_RUN_NETWORK_H
+
+#include "base/module.h"
+#include <gantry/run.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Says whether a message is to be given up. */
+typedef bool (*gy_stop)(void *context);
+
+/* The table that a module exports. Any thread may call, one at a time for each two ranks. */
+typedef struct gy_network_calls {
+    const char *name;
+    /* Joins the others; once a process. NULL, or what is wrong. */
+    const char *(*open)(uint32_t *rank, uint32_t *ranks);
+    void (*close)(void);       /* all processes call it */
+    void (*end_all)(int code); /* does not return */
+    /* One message to or from `peer`, as many bytes on both sides; between two ranks they arrive in the order in which
+     * they were sent. Returns when the bytes may be changed, or are there. False: `stop` said so. */
+    bool (*send)(const void *from, uint64_t bytes, uint32_t peer, gy_stop stop, void *context);
+    bool (*receive)(void *to, uint64_t bytes, uint32_t peer, gy_stop stop, void *context);
+    /* All processes call these two: what rank 0 has gets to all; of each rank so many bytes get to all, in their order.
+     */
+    bool (*share)(void *bytes, uint64_t count, gy_stop stop, void *context);
+    bool (*gather)(const void *mine, void *all, uint64_t count, gy_stop stop, void *context);
+    /* Ranks are a ring here. Sends `mine` to the next one, if what was sent before has left, where it is not NULL.
+     * True: *theirs is what the one before has sent last, and it has come since the last call. GY_BEAT bytes each. */
+    bool (*beat)(const void *mine, void *theirs);
+} gy_network_calls;
+
+enum { GY_BEAT = 256 };
+/* Describes what this process is at in so many bytes, while somebody else works on it. */
+typedef void (*gy_tell)(void *context, char *text, size_t size);
+
+struct gantry_network {
+    gy_module module;
+    const gy_network_calls *calls;
+    uint32_t rank, ranks;
+    bool agreed; /* all have said with what they begin, or that they do not */
+    bool begun;  /* they have said the same */
+    bool quiet;  /* they do not, and another process tells why */
+
+    /* beat.c: heartbeats, once the run has begun */
+    pthread_t thread;
+    bool beats;
+    atomic_bool ends, lost; /* the thread is to end; the rank before is silent, and `why` says so */
+    int64_t patience_ns;
+    gantry_error why;
+    pthread_mutex_t lock; /* for what follows */
+    gy_tell tell;
+    void *tells;
+};
+
+/* Heartbeats: every rank tells the next one that it is there, and what it is at. A rank of which nothing comes for so
+ * long is lost: all that waits for messages ends, with gy_network_fail. */
+gantry_status gy_network_watch(gantry_network *network, int64_t patience_ns, gantry_error *err);
+void gy_network_unwatch(gantry_network *network);
+bool gy_network_is_lost(void *network); /* a gy_stop */
+gantry_status gy_network_fail(const gantry_network *network, gantry_error *err);
+/* Asks from now on there what this process is at; NULL: nobody. */
+void gy_network_ask(gantry_network *network, gy_tell tell, void *context);
+/* Says nobody again, if it is that one who is asked. */
+void gy_network_ask_no_more(gantry_network *network, const void *context);
+/* "" if nobody knows. */
+void gy_network_at(gantry_network *network, char *text, size_t size);
+
+/* All begin with the same: E_INVALID if their hashes differ, E_DEVICE if one of them has given up. */
+gantry_status gy_network_agree(gantry_network *network, uint64_t hash, gantry_error *err);
+/* All know that rank 0 cannot go on, which tells why: nothing has begun. NULL: there is one process. */
+void gy_network_stay_behind(gantry_network *network);
+
+#endif

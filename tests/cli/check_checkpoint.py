@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gantry run --checkpoint and --resume: what goes on ends with the bits of a run that was never interrupted. What is damaged, of another
+graph, full, or in use is refused with what, where and remedy; the checkpoint before the newest is taken where that is not intact.
+Expected bits are those of the command without checkpoints.
+
+check_checkpoint.py GANTRY [KILLS]
+"""
+import json
+import os
+import pathlib
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+GANTRY = sys.argv[1]
+KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 6
+STATES = ["mlp_step", "--devices", "2", "--iterations", "7", *"--param batch=16 --param inputs=12 --param hidden=8 --param classes=4 --param parts=2".split()]
+LOOP = ["jacobi_until", "--devices", "2", *"--param n=16 --param parts=2 --param steps=300 --param every=5".split()]
+
+
+def run(words, code=0, **more):
+    done = subprocess.run([GANTRY, *map(str, words)], capture_output=True, text=True, timeout=120, **more)
+    assert done.returncode == code, f"{words}: exit {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    return done
+
+
+def bits(words, **more):
+    return {name: o["xxh64"] for name, o in json.loads(run(["run", *words, "--json"], **more).stdout)["outputs"].items()}
+
+
+def says(words, code, *texts):
+    done = run(words, code)
+    for text in texts:
+        assert text in done.stderr, f"{words}: \"{text}\" is not in\n{done.stderr}"
+
+
+def numbers(folder):
+    return sorted(int(entry.name[11:]) for entry in folder.glob("checkpoint-0*"))
+
+
+def newest(folder):
+    return max(folder.glob("checkpoint-0*"))
+
+
+def check_equal(folder):
+    """Every interval, so every place; on the same devices, as sums of other numbers of devices have another order."""
+    for graph, intervals in ((STATES, (1, 2, 5)), (LOOP, (3, 7, 40))):
+        want = bits(graph)
+        for every in intervals:
+            kept = folder / f"{graph[0]}-{every}"
+            assert bits([*graph, "--checkpoint", f"{every}:{kept}"]) == want
+            assert 1 <= len(numbers(kept)) <= 2 and not list(kept.glob("*.writing")), list(kept.iterdir())
+            assert bits([*graph, "--resume", kept]) == want, f"{graph[0]}, every {every}"
+            before = numbers(kept)
+            assert bits([*graph, "--resume", kept, "--checkpoint", f"{every}:{kept}"]) == want
+            assert numbers(kept)[-1] >= before[-1]
+
+
+def check_train(folder):
+    want, kept = run(["train", "mlp", "--devices", 1, "--steps", 6, "--every", 1]).stdout, folder / "train"
+    run(["train", "mlp", "--devices", 1, "--steps", 4, "--every", 1, "--checkpoint", f"2:{kept}"])
+    again = run(["train", "mlp", "--devices", 1, "--steps", 6, "--every", 1, "--resume", kept]).stdout
+    losses = [line for line in want.splitlines() if line.startswith("step")]
+    assert [line for line in again.splitlines() if line.startswith("step")] == losses[2:], (want, again)
+
+
+def check_words(folder):
+    for text in ("", "5", "5:", "0:x", "-1:x", "x:y", ":x"):
+        says(["run", *STATES, "--checkpoint", text], 2, "must be N:FOLDER")
+    for words in (["--check"], ["--backend", "sim"], ["--balance", "guided"]):
+        says(["run", *STATES, "--checkpoint", f"1:{folder}/no", *words], 2, "does not go with " + words[0])
+        says(["run", *STATES, "--resume", f"{folder}/no", *words], 2, "does not go with " + words[0])
+    says(["run", *STATES, "--resume", folder / "none"], 2, "cannot open", "none")
+    (folder / "empty").mkdir()
+    says(["run", *STATES, "--resume", folder / "empty"], 2, "no checkpoint in", "there is none", "begin without")
+    says(["run", *STATES, "--checkpoint", f"1:{folder}/a/b"], 1, "cannot make", "a/b")
+    (folder / "file").write_text("")
+    says(["run", *STATES, "--checkpoint", f"1:{folder}/file"], 1, "file", "Not a directory")
+
+
+def check_others(folder):
+    kept = folder / "kept"
+    run(["run", *STATES, "--checkpoint", f"3:{kept}"])
+    says(["run", *STATES, "--checkpoint", f"3:{kept}"], 1, "has a checkpoint of another run, checkpoint-000000000002", "resume from it")
+    says(["run", *LOOP, "--resume", kept], 2, "is of graph \"mlp_step\"", "give the same graph and params")
+    says(["run", *STATES, "--param", "hidden=9", "--resume", kept], 2, "is of graph \"mlp_step\" with hash")
+    says(["run", *STATES, "--iterations", 6, "--resume", kept], 2, "has 6 starts complete, and 6 are asked for")
+    loop = folder / "loop"
+    run(["run", *LOOP, "--checkpoint", f"40:{loop}"])
+    says(["run", *LOOP, "--unroll", 1, "--resume", loop], 2, "with the same `unroll` as before")
+
+
+def damage(path, how):
+    data = path.read_bytes()
+    if how == "cut":
+        path.write_bytes(data[:-1])
+    elif how == "altered":
+        path.write_bytes(data[:-3] + bytes([data[-3] ^ 1]) + data[-2:])
+    elif how == "empty":
+        path.write_bytes(b"")
+    elif how == "gone":
+        path.unlink()
+
+
+def check_damage(folder):
+    want, kept = bits(STATES), folder / "whole"
+    run(["run", *STATES, "--checkpoint", f"2:{kept}"])
+    for which in ("manifest.json", "state-*.npy"):
+        for how in ("cut", "altered", "empty", "gone"):
+            copy = folder / "copy"
+            shutil.copytree(kept, copy)
+            damage(next(newest(copy).glob(which)), how)
+            words = [*STATES, "--resume", copy]
+            assert bits(words) == want, how
+            says(["run", *words], 0, "warning: ", "is passed over: checkpoint 3: ", "going on from checkpoint 2")
+            for entry in copy.glob("checkpoint-*"):
+                path = next(entry.glob(which), None)
+                if path:
+                    damage(path, how)
+            if how != "altered":  # which is as it was when it is done twice
+                says(["run", *words], 2, "no checkpoint in", "is intact, checkpoint 3: ", "begin without --resume")
+            shutil.rmtree(copy)
+    manifest = newest(kept) / "manifest.json"
+    form = json.loads(manifest.read_text())
+    form["starts"] = 1  # its hash does not fit any more
+    manifest.write_text(json.dumps(form))
+    says(["run", *STATES, "--resume", kept], 0, "its hash is not that of its contents")
+
+
+def check_full(folder):
+    """A file that may not be as large as an array: the one before stays, and is gone on with."""
+    graph = ["mlp_step", "--devices", "2", "--iterations", "7", *"--param batch=16 --param inputs=12 --param hidden=800 --param classes=4 --param parts=2".split()]
+    want, kept = bits(graph), folder / "full"
+    run(["run", *graph, "--iterations", 5, "--checkpoint", f"2:{kept}"])
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+
+    done = run(["run", *graph, "--resume", kept, "--checkpoint", f"1:{kept}"], 1, preexec_fn=limit)
+    assert "checkpoint 3 of" in done.stderr and "number 2 is still there" in done.stderr and "File too large" in done.stderr, done.stderr
+    assert numbers(kept) == [1, 2] and not list(kept.glob("*.writing"))
+    assert bits([*graph, "--resume", kept]) == want
+    done = run(["run", *graph, "--checkpoint", f"1:{folder}/first"], 1, preexec_fn=limit)
+    assert "there is none before it" in done.stderr and not list((folder / "first").iterdir()), done.stderr
+
+
+def check_in_use(folder):
+    kept = folder / "used"
+    long = subprocess.Popen([GANTRY, "run", *STATES, "--iterations", "100000000", "--checkpoint", f"20:{kept}"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        begun = time.monotonic()
+        while not (kept.exists() and numbers(kept)) and time.monotonic() < begun + 60:
+            time.sleep(0.02)
+        says(["run", *STATES, "--checkpoint", f"1:{kept}"], 1, "another process writes checkpoints to", "wait until it ends")
+    finally:
+        long.kill()
+        long.wait()
+
+
+def check_kills(folder):
+    """SIGKILL at any moment leaves a folder from which a run goes on to the same bits."""
+    draw, want = random.Random(1), bits([*STATES, "--iterations", 2000])
+    kept = folder / "killed"
+    begun = time.monotonic()
+    bits([*STATES, "--iterations", 2000, "--checkpoint", f"10:{kept}"])
+    took = time.monotonic() - begun
+    resumed = 0
+    for _ in range(KILLS):
+        shutil.rmtree(kept)
+        words = [*STATES, "--iterations", "2000", "--checkpoint", f"10:{kept}"]
+        child = subprocess.Popen([GANTRY, "run", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(draw.uniform(0.05, took))
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        if kept.exists() and numbers(kept):
+            done = run(["run", *words, "--resume", kept, "--json"])
+            assert "passed over" not in done.stderr, done.stderr
+            assert {name: o["xxh64"] for name, o in json.loads(done.stdout)["outputs"].items()} == want
+            assert not list(kept.glob("*.writing"))
+            resumed += 1
+        else:
+            kept.mkdir(exist_ok=True)
+    print(f"{KILLS} kills, {resumed} gone on from")
+    assert resumed > KILLS // 3
+
+
+# Memory in place of a disk where there is some: flushing takes most of the time.
+with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as name:
+    for number, check in enumerate((check_equal, check_train, check_words, check_others, check_damage, check_full, check_in_use, check_kills)):
+        place = pathlib.Path(name) / str(number)
+        place.mkdir()
+        start = time.monotonic()
+        check(place)
+        print(f"{check.__name__}: {time.monotonic() - start:.1f} s")

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that are lost: killed, or stopped for good. The launcher says which, begins anew from the last checkpoint on as many ranks or on one less,
+and the result has the bits of one process that nothing happened to. No process is left, nothing in shared memory.
+
+check_losses.py GANTRY ROOT mpich|openmpi 1|0 [LOSSES [SEED]]: with LOSSES, as many on random graphs at random moments, and a table.
+"""
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+LAUNCH = {"mpich": "mpirun.mpich", "openmpi": "mpirun.openmpi --oversubscribe --allow-run-as-root"}
+MLP = ["--param", "batch=16", "--param", "inputs=12", "--param", "hidden=8", "--param", "classes=4"]
+# Words of the run, and after how much of it a checkpoint is written: loops in phases, starts with states, starts that are alike.
+CASES = {
+    "jacobi_until": (["--param", "n=32"], 100),
+    "mlp_step": ([*MLP, "--iterations", "1500"], 50),
+    "pagerank": (["--param", "n=24", "--param", "most=40", "--iterations", "150"], 40),
+    "kmeans": (["--param", "n=60", "--param", "rounds=3", "--iterations", "800"], 50),
+    "jacobi": (["--param", "n=16", "--param", "steps=8", "--iterations", "800"], 50),
+}
+TIMEOUT = 3  # seconds of silence after which a rank is lost
+
+
+def hashes(text):
+    """MPICH says on standard output, too, that a process was killed, before what the last attempt prints."""
+    return {name: output["xxh64"] for name, output in json.loads(text[text.index("{"):])["outputs"].items()}
+
+
+def workers(graph):
+    """The working process of each rank: the child of its guard."""
+    found = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            env = dict(pair.split(b"=", 1) for pair in (entry / "environ").read_bytes().split(b"\0") if b"=" in pair)
+            parent = next(line for line in (entry / "status").read_text().splitlines() if line.startswith("PPid")).split()[1]
+            parents = pathlib.Path("/proc", parent, "cmdline").read_bytes().split(b"\0")
+        except (OSError, StopIteration):
+            continue
+        rank = env.get(b"OMPI_COMM_WORLD_RANK", env.get(b"PMI_RANK"))
+        if words[0].endswith(b"/gantry") and str(graph).encode() in words and parents == words and rank is not None:
+            found[int(rank)] = int(entry.name)
+    return found
+
+
+def processes(graph):
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if str(graph).encode() in (entry / "cmdline").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def shared_memory():
+    return {entry.name for entry in pathlib.Path("/dev/shm").iterdir()} if pathlib.Path("/dev/shm").exists() else set()
+
+
+class Losses:
+    def __init__(self, gantry, root, mpi, folder):
+        self.gantry, self.root, self.mpi, self.folder, self.want, self.rows = gantry, root, mpi, folder, {}, []
+
+    def words(self, name):
+        graph = self.folder / f"{name}.json"
+        shutil.copy(self.root / f"graphs/{name}.json", graph)
+        return graph, ["run", graph, "--devices", 4, *CASES[name][0], "--json"]
+
+    def expected(self, name):
+        if name not in self.want:
+            _, words = self.words(name)
+            self.want[name] = hashes(subprocess.run([self.gantry, *map(str, words)], capture_output=True, text=True, check=True).stdout)
+        return self.want[name]
+
+    def lose(self, name, ranks, how, sig, rank, delay):
+        """One rank is sent the signal, `delay` after the first checkpoint is there."""
+        want, (graph, words), kept, before = self.expected(name), self.words(name), self.folder / "kept", shared_memory()
+        shutil.rmtree(kept, ignore_errors=True)
+        words = [*words, "--processes", ranks, "--on-loss", how, "--mpirun", LAUNCH[self.mpi], "--timeout", TIMEOUT, "--checkpoint", f"{CASES[name][1]}:{kept}"]
+        child = subprocess.Popen([self.gantry, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        lines, out = [], []
+        readers = [threading.Thread(target=lambda: [lines.append((time.monotonic(), line)) for line in child.stderr]), threading.Thread(target=lambda: out.append(child.stdout.read()))]
+        for reader in readers:
+            reader.start()
+        begun = time.monotonic()
+        while child.poll() is None and not list(kept.glob("checkpoint-0*")) and time.monotonic() < begun + 100:
+            time.sleep(0.005)
+        time.sleep(delay)
+        sent, victim = None, workers(graph).get(rank)
+        if victim and child.poll() is None:
+            try:
+                os.kill(victim, sig)
+                sent = time.monotonic()
+            except ProcessLookupError:
+                pass
+        child.wait(timeout=300)
+        for reader in readers:
+            reader.join()
+        text = "".join(line for _, line in lines)
+        begun = time.monotonic()
+        while processes(graph) and time.monotonic() < begun + 20:  # who was killed may not be gone yet
+            time.sleep(0.02)
+        assert not processes(graph), f"left behind: {processes(graph)}"
+        assert shared_memory() <= before, f"left in shared memory: {shared_memory() - before}"
+        lost = "beginning anew" in text
+        if how == "stop":
+            assert not sent or child.returncode != 0, text
+        else:
+            assert child.returncode == 0 and hashes(out[0]) == want, f"{name}: exit {child.returncode}\n{text}\n{out}"
+        recovery = next((at - sent for at, line in lines if "going on from checkpoint" in line and sent and at > sent), None)
+        return bool(sent), lost, recovery, text
+
+
+def check_told(losses):
+    """Whoever is killed, or silent for as long as --timeout allows, is named with what it was at; it is told once."""
+    _, lost, _, text = losses.lose("jacobi_until", 4, "replan", signal.SIGKILL, 2, 0.3)
+    told = [line for line in text.splitlines() if "rank 2 on node" in line]
+    assert lost and len(told) == 1 and "was killed by signal 9" in told[0] and "on device \"dev" in told[0], text
+    assert "beginning anew with 3 processes, from the last checkpoint in" in text, text
+    _, lost, recovery, text = losses.lose("mlp_step", 2, "restart", signal.SIGSTOP, 1, 0.1)
+    told = [line for line in text.splitlines() if "rank 1 is lost: nothing was heard of it for" in line]
+    assert lost and len(told) == 1 and "where 3 s are allowed" in told[0], text
+    assert "beginning anew with 2 processes" in text and recovery < TIMEOUT + 30, (recovery, text)
+
+
+def check_stops(losses):
+    """Without --on-loss all ends, with the exit code of a loss or a signal."""
+    sent, lost, _, text = losses.lose("jacobi_until", 2, "stop", signal.SIGKILL, 0, 0.2)
+    assert sent and not lost and "rank 0 on node" in text, text
+
+
+def check_words(losses):
+    graph = losses.root / "graphs/saxpy.json"
+    for words, says in ((["--on-loss", "restart"], "--on-loss is for --processes N"), (["--mpirun", "x"], "--mpirun is for --processes N"),
+                        (["--processes", 2, "--on-loss", "restrat"], "takes stop, restart or replan (did you mean \"restart\"?)"),
+                        (["--processes", 2, "--mpirun", "nosuchprogram"], "cannot start nosuchprogram: No such file or directory; name it with --mpirun")):
+        done = subprocess.run([losses.gantry, "run", str(graph), *map(str, words)], capture_output=True, text=True)
+        assert done.returncode == 2 and says in done.stderr, (words, done)
+    # An error that is no loss is not tried again.
+    done = subprocess.run([losses.gantry, "run", str(losses.folder / "nosuch.json"), "--processes", "2", "--on-loss", "restart", "--mpirun", LAUNCH[losses.mpi]], capture_output=True, text=True)
+    assert done.returncode != 0 and "beginning anew" not in done.stderr and done.stderr.count("nosuch.json") == 1, done.stderr
+
+
+def at_random(losses, count, seed):
+    draw, rows = random.Random(seed), {}
+    for _ in range(count):
+        name, ranks, how = draw.choice(sorted(CASES)), draw.choice((2, 4)), draw.choice(("restart", "replan"))
+        sig = draw.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGSTOP))
+        sent, lost, recovery, _ = losses.lose(name, ranks, how, sig, draw.randrange(ranks), draw.uniform(0, 1.5))
+        row = rows.setdefault((name, ranks, sig.name), [0, 0, []])
+        row[0] += 1
+        row[1] += lost
+        row[2] += [recovery] if recovery else []
+        print(f"{name}, {ranks} ranks, {how}, {sig.name}: {'lost' if lost else 'over before'}, recovered in {recovery}", flush=True)
+    print("| graph | ranks | signal | runs | lost a rank | recovery, median and longest (s) |\n|---|---|---|---|---|---|")
+    for (name, ranks, sig), (runs, lost, times) in sorted(rows.items()):
+        print(f"| {name} | {ranks} | {sig} | {runs} | {lost} | " + (f"{statistics.median(times):.1f}, {max(times):.1f}" if times else "-") + " |")
+
+
+def main(gantry, root, mpi, built, count="0", seed="1"):
+    if built != "1" or not shutil.which(LAUNCH[mpi].split()[0]):
+        print(f"skipped: gantry-mpi-{mpi}.so was not built, or {LAUNCH[mpi].split()[0]} was not found; tools/setup test installs what they need")
+        return 77
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with tempfile.TemporaryDirectory() as folder:
+        losses = Losses(gantry, pathlib.Path(root), mpi, pathlib.Path(folder))
+        if int(count):
+            at_random(losses, int(count), int(seed))
+            return 0
+        for check in (check_words, check_told, check_stops):
+            begun = time.monotonic()
+            check(losses)
+            print(f"{check.__name__}: {time.monotonic() - begun:.1f} s")
+    return 0
+
+
+sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry run --checkpoint N:FOLDER and --resume FOLDER. */
+#include "run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "N:FOLDER"; false: it is not that. */
+static bool split(const char *text, uint64_t *every, const char **folder)
+{
+    char *end;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    *every = (uint64_t)n;
+    *folder = end + 1;
+    return !errno && end != text && *end == ':' && n >= 1 && end[1];
+}
+
+int check_checkpoint(const options *o)
+{
+    uint64_t every;
+    const char *folder, *option = o->checkpoint ? "--checkpoint" : "--resume";
+    if (!o->checkpoint && !o->resume)
+        return EXIT_FINE;
+    if (o->checkpoint && !split(o->checkpoint, &every, &folder)) {
+        complain("--checkpoint: \"%s\" must be N:FOLDER, such as 100:kept: how many starts, or iterations of a loop in "
+                 "phases, and where to write\n",
+                 o->checkpoint);
+        return EXIT_USAGE;
+    }
+    const char *word = o->check                                          ? "--check"
+                       : o->balance && strcmp(o->balance, "guided") == 0 ? "--balance guided"
+                       : o->backend && strcmp(o->backend, "sim") == 0    ? "--backend sim"
+                                                                         : NULL;
+    if (!word)
+        return EXIT_FINE;
+    complain("gantry run: %s does not go with %s; leave one of them out\n", option, word);
+    return EXIT_USAGE;
+}
+
+void take_checkpoint(const options *o, gantry_run_options *ro)
+{
+    uint64_t every;
+    const char *folder;
+    if (!o->checkpoint || !split(o->checkpoint, &every, &folder))
+        return;
+    ro->checkpoints = folder;
+    ro->checkpoint_every = every;
+}
+
+int resume_run(session *s)
+{
+    gantry_error err;
+    gantry_resumed from = GANTRY_RESUMED_INIT;
+    if (!s->o->resume)
+        return EXIT_FINE;
+    if (gantry_run_resume(s->run, s->o->resume, &from, &err))
+        return fail_reading(&err);
+    s->resumed = (size_t)from.starts;
+    s->replaced = from.starts;
+    if (*from.passed_over)
+        complain("warning: %s is passed over: %s\n", s->o->resume, from.passed_over);
+    if (from.starts >= (uint64_t)s->o->iterations) {
+        complain("--resume: checkpoint %" PRIu64 " in %s has %" PRIu64 " starts complete, and %" PRId64
+                 " are asked for; ask for more (%s)\n",
+                 from.number, s->o->resume, from.starts, s->o->iterations, s->o->train ? "--steps" : "--iterations");
+        return EXIT_USAGE;
+    }
+    if (!s->o->quiet)
+        fprintf(stderr,
+                "note: going on from checkpoint %" PRIu64 " in %s: %" PRIu64 " start%s complete, %" PRIu64
+                " iterations of the next\n",
+                from.number, s->o->resume, from.starts, from.starts == 1 ? "" : "s", from.iterations);
+    return EXIT_FINE;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * A process that watches the one which works, where gantry run --processes started it: what a rank that is killed
+ * cannot say any more, it says. Both look at a page that they share, on which the rank writes what it is at.
+ */
+#include "launch.h"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ROOM = 300 };
+
+static char *page; /* shared with the guard; NULL: there is none */
+static volatile sig_atomic_t worker, passed_on;
+
+static void pass_on(int n)
+{
+    passed_on = n;
+    if (worker)
+        kill((pid_t)worker, n);
+}
+
+void guard_note(uint64_t starts, const char *at)
+{
+    if (page && at)
+        snprintf(page, ROOM, "after %llu complete starts, %.200s", (unsigned long long)starts, at);
+}
+
+static const char *rank_text(void)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    rank = rank ? rank : getenv("PMI_RANK");
+    return rank ? rank : "0";
+}
+
+/* One write, so that lines of several ranks do not mix. */
+static void say_killed(int n)
+{
+    char line[600], node[100] = "?";
+    gethostname(node, sizeof node - 1);
+    page[ROOM - 1] = 0;
+    int length = snprintf(line, sizeof line,
+                          "gantry run: rank %s on node %s was killed by signal %d (%s)%s%s, so all processes end\n",
+                          rank_text(), node, n, strsignal(n), *page ? "; it was last seen " : "", page);
+    (void)!write(STDERR_FILENO, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
+}
+
+static void watch(void)
+{
+    int status = 0;
+    while (waitpid((pid_t)worker, &status, 0) < 0) {
+    }
+    if (WIFEXITED(status))
+        _exit(WEXITSTATUS(status));
+    if (WTERMSIG(status) == passed_on)
+        _exit(128 + passed_on);
+    say_killed(WTERMSIG(status));
+    _exit(EXIT_LOST);
+}
+
+int guard_begin(void)
+{
+    const char *wanted = getenv(GUARDED);
+    if (!wanted || strcmp(wanted, "1") != 0)
+        return EXIT_FINE;
+    setenv(GUARDED, "0", 1);
+    page = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return fail_nomem();
+    const pid_t guard = getpid(), pid = fork();
+    if (pid < 0) {
+        complain("gantry run: cannot start the process of a rank; allow more processes (ulimit -u)\n");
+        return EXIT_RUNNING;
+    }
+    if (pid > 0) {
+        worker = (sig_atomic_t)pid;
+        const struct sigaction action = { .sa_handler = pass_on };
+        sigaction(SIGINT, &action, NULL);
+        sigaction(SIGTERM, &action, NULL);
+        watch();
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != guard) /* it was gone before that */
+        _exit(EXIT_LOST);
+    return EXIT_FINE;
+}

@@ -104,6 +104,7 @@ static void free_arrays(gantry_run *run)
 static void free_front(gantry_run *run)
 {
     free_arrays(run);
+    gy_trial_free(&run->trial);
     gy_user_code_free(&run->code);
     gy_formulas_free(&run->formulas);
     gy_module_close(&run->module);
@@ -160,7 +161,9 @@ static gantry_status open_backend(gantry_run *run, const gantry_run_options *opt
     run->job.inner = inner;
     run->changed = run->unplaced = true;
     run->version = 1;
-    return run->backend->open(&run->state, &run->job, err);
+    GY_TRY(run->backend->open(&run->state, &run->job, err));
+    gy_trial_make(&run->trial, run->backend, run->state, &run->job);
+    return GANTRY_OK;
 }
 
 static gantry_status take_options(gantry_run_options *options, const gantry_run_options *given, gantry_error *err)
@@ -224,6 +227,10 @@ static gantry_status get_info(const gantry_run *run, gantry_run_info *info, gant
                              .formulas_compiled = run->formulas.compiled,
                              .formulas_why = run->formulas.why,
                              .completed = run->completed };
+    if (run->schedule->phases.count)
+        gy_phases_trial(run->state, &full);
+    else
+        gy_trial_tell(&run->trial, &full);
     gy_struct_write(info, &full, sizeof full);
     return GANTRY_OK;
 }

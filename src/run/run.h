@@ -4,6 +4,7 @@
 #define GY_RUN_RUN_H
 
 #include "run/backend.h"
+#include "run/trial/trial.h"
 #include "run/usercode.h"
 #include <gantry/run.h>
 #include <sys/types.h>
@@ -68,6 +69,7 @@ struct gantry_run {
     uint64_t waited;            /* the start that the last gantry_run_wait was for */
     gy_failure failure;
     double last_us;
+    gy_lead_trial trial;
     struct gy_samples *samples; /* times of starts, for a calibration: samples.h; NULL: none */
 
     atomic_bool canceled;            /* set by any thread, or by a signal handler */

@@ -58,6 +58,16 @@ static json_t *placement_json(const session *s)
     return placement;
 }
 
+static json_t *trial_json(const gantry_run_info *info)
+{
+    json_t *json = json_pack("{s:s}", "text", info->trial);
+    if (info->trial_host_us > 0)
+        json_object_set_new(json, "host_us", json_real(info->trial_host_us));
+    if (info->trial_device_us > 0)
+        json_object_set_new(json, "device_us", json_real(info->trial_device_us));
+    return json;
+}
+
 static int report_json(const report *r)
 {
     const session *s = r->s;
@@ -75,6 +85,8 @@ static int report_json(const report *r)
                             json_pack("{s:I, s:f}", "starts", (json_int_t)s->together, "us", s->together_us));
     add_fed_json(json, s, &r->info);
     add_trials_json(json, s);
+    if (r->info.trial)
+        json_object_set_new(json, "trial", trial_json(&r->info));
     if (s->rebalanced)
         json_object_set(json, "rebalanced", s->rebalanced);
     if (s->o->calibrate)
@@ -191,8 +203,11 @@ static int report_text(const report *r)
     if (s->throughput_us > 0)
         print_throughput(to, s);
     if (s->together > 0)
-        fprintf(to, "  %zu more starts, one behind the other without the host between them: %.1f us each\n",
-                s->together, s->together_us);
+        fprintf(to, "  %zu more starts, one behind the other%s: %.1f us %s\n", s->together,
+                strncmp(r->info.replay, "device", strlen("device")) ? "" : " without the host between them",
+                s->together_us, strncmp(r->info.replay, "device", strlen("device")) ? "the last" : "each");
+    if (r->info.trial_host_us > 0)
+        fprintf(to, "  replay: %s; trial: %s\n", r->info.replay, r->info.trial);
     if (r->info.formulas_compiled)
         fprintf(to, "  formulas compiled: %lld\n", (long long)r->info.formulas_compiled);
     if (r->info.formulas_why)

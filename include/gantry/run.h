@@ -185,7 +185,9 @@ GANTRY_MUST_USE gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, 
 
 /** So many starts, one after the other, and waits for the last: nothing is bound anew in between, and outputs are those
  *  of the last. Devices that carry starts out by themselves (replay "device") go from one to the next without the host;
- *  then last_us of the info is the mean, and a start that fails is told when all have ended. */
+ *  then last_us of the info is the mean, and a start that fails is told when all have ended. With replay "auto" some of
+ *  many starts are led by the host and some by the devices, if these can: all that follow go the faster way (`trial` of
+ *  gantry_run_info). */
 GANTRY_MUST_USE gantry_status gantry_run_repeat(gantry_run *run, uint64_t starts, gantry_error *err);
 
 /**
@@ -244,10 +246,14 @@ typedef struct gantry_run_info {
     const char *formulas_why;  /* why others are not, although that asks for it; NULL: nothing went wrong. The run's */
     uint64_t completed;        /* starts that ended well, of this run */
     double fed_wait_us;        /* that starts have waited for arrays of inputs that are fed, all together */
+    const char *trial; /* of replay "auto" where devices may carry starts out by themselves: what came of a trial
+                          (gantry_run_repeat), or why there was none; NULL: there is nothing to try. The run's */
+    double trial_host_us, trial_device_us; /* of a start, as it found them: led by the host, by the devices; 0: not
+                                              known */
 } gantry_run_info;
 #define GANTRY_RUN_INFO_INIT                                                                                           \
     {                                                                                                                  \
-        sizeof(gantry_run_info), NULL, NULL, 0, 0, 0, 0, 0, NULL, 0, 0                                                 \
+        sizeof(gantry_run_info), NULL, NULL, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, 0, 0                                     \
     }
 GANTRY_MUST_USE gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err);
 /** The last start as a Chrome trace, next to the prediction. `*text` is yours. Needs record_trace. */

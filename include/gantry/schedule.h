@@ -38,8 +38,9 @@ typedef struct gantry_schedule_options {
                                NULL: "makespan" */
     const char *max_memory; /* "gpu0=4GiB,gpu1=512MiB": less than the memory has; NULL: all of it */
     const char *replay;     /* "stream", "graph", or "auto", which is NULL: the back end goes from
-                               streams to a graph where that is faster; "device": the schedule has counters by which
-                               GPUs carry a start out without the host, where they can, else as "auto" */
+                               streams to a graph where that is faster, and of many starts tries some without the
+                               host; "device": the schedule has counters by which GPUs carry a start out without the
+                               host, where they can, else as "auto" */
     const char *
         balance; /* automatic splits: "static", "dynamic", "memory" or "guided"; NULL: what is predicted to be faster */
     const gantry_schedule

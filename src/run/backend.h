@@ -54,6 +54,7 @@ typedef struct gy_job {
     gy_said said;                  /* who hears what compilers of users' code say */
     gantry_run *keeper;            /* whose checkpoints are written amid starts in phases; NULL: nobody's */
     gantry_network *network;       /* carry out the part of its rank (schedule/part.h); NULL: everything */
+    const gy_counters *counters;   /* of a schedule that has none, for `turn_to`; NULL: the schedule's, gy_job_counters */
 
     /* For schedules with phases (phases.h): `inner` is the back end that carries each phase out. In the jobs that it is
      * given, `room` has the bytes of each memory's slab, then of staging, where more than the schedule's own are
@@ -94,6 +95,11 @@ static inline gantry_status gy_job_call(const gy_job *job, uint32_t op, gantry_k
     return status;
 }
 
+static inline const gy_counters *gy_job_counters(const gy_job *job)
+{
+    return job->counters ? job->counters : &job->schedule->counters;
+}
+
 static inline uint32_t gy_job_turn(const gy_job *job, uint64_t start)
 {
     return (uint32_t)((start - 1) % job->turns);
@@ -125,6 +131,11 @@ static inline uint64_t gy_series_most(const gantry_schedule *s)
     const double second = 1e6, us = gy_ticks_to_us(s->makespan);
     return us * 1e6 < second ? 1000000 : us > second ? 1 : (uint64_t)(second / us);
 }
+
+/* The leader of a start: the host, which gives ops or graphs of them to the devices, or the devices themselves, which
+ * wait for each other by counters. */
+typedef enum gy_lead { GY_LEAD_HOST, GY_LEAD_DEVICE, GY_LEADS } gy_lead;
+enum { GY_SETTLED = 8 }; /* after so many starts alike, a back end goes on as it has found best by itself */
 
 typedef struct gy_backend {
     const char *name, *summary;
@@ -177,6 +188,13 @@ typedef struct gy_backend {
      * Returns as `finish` does, when it has ended. NULL: it cannot carry out several by one. */
     gantry_status (*series)(void *state, uint64_t start, const gy_series *series, uint64_t *done, int64_t *elapsed_ns,
                             gantry_error *err);
+    /* Of schedules of replay "auto", which begin with the host's way; while no start is in flight, and after one: who
+     * leads those that follow. `for_good`: it stays so, and what only the other way needs is freed. An error: the
+     * devices cannot, and why; it is as before, and can go on. What comes out has the same bits either way. NULL: there
+     * is one way. With it, `series`. */
+    gantry_status (*turn_to)(void *state, gy_lead way, bool for_good, gantry_error *err);
+    /* Nanoseconds that it takes to turn to the devices' way for the first time, about. With `turn_to`. */
+    int64_t (*turn_ns)(void *state);
     /* True when every start has ended. Waits a short while for it. */
     bool (*idle)(void *state);
     /* Times per op of the last start; NULL unless recorded. */

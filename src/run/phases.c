@@ -28,6 +28,8 @@ typedef struct stage {
     uint64_t ran_in;  /* the last whole start in which it ran */
     uint64_t carried; /* starts of the phase, where one of the back end may be several */
     double flag;      /* room for what `until` is: any dtype fits */
+    gy_lead_trial trial;
+    uint64_t piece; /* at most so many starts come next, as the trial says */
 } stage;
 
 typedef struct phased {
@@ -153,7 +155,8 @@ static gantry_status carry_out(phased *p, size_t i, int64_t start, uint64_t *don
 {
     stage *st = &p->stage[i];
     int64_t elapsed;
-    const gy_series series = series_from(p, &p->over.at[i], start);
+    gy_series series = series_from(p, &p->over.at[i], start);
+    series.starts = st->piece < series.starts ? st->piece : series.starts;
     st->started++;
     if (p->inner->series && series.starts > 1)
         return p->inner->series(st->state, st->started, &series, done, &elapsed, err);
@@ -215,6 +218,24 @@ static gantry_status keep(phased *p, size_t i, int64_t start, gantry_error *err)
     return gy_hand_overs_keep(&p->over, p->stage[i].state, &moment, err);
 }
 
+/* The same with the condition behind them, and what the trial wants to know of them. *stops: the loop ends here. */
+static gantry_status start_piece(phased *p, size_t i, int64_t start, int64_t *done, bool *stops, gantry_error *err)
+{
+    stage *st = &p->stage[i];
+    const gy_phase *phase = &p->over.at[i].phase->phase;
+    st->piece = gy_trial_next(&st->trial, (uint64_t)(phase->starts - start), !gy_phase_looks(phase));
+    int64_t began = gy_now_ns();
+    gantry_status status = start_some(p, i, start, done, err);
+    *stops = false;
+    if (!status && gy_phase_looks_after(phase, start + *done - 1))
+        status = look_at_flag(p, i, stops, err);
+    if (status)
+        gy_trial_fail(&st->trial, err);
+    else
+        gy_trial_note(&st->trial, (uint64_t)*done, gy_now_ns() - began);
+    return status;
+}
+
 /* From start number `first` on; *stops: the loop ends here. */
 static gantry_status run_phase(phased *p, size_t i, int64_t first, bool *stops, gantry_error *err)
 {
@@ -225,9 +246,7 @@ static gantry_status run_phase(phased *p, size_t i, int64_t first, bool *stops, 
     *stops = false;
     for (int64_t s = first, done = 1; s < phase->starts && !status && !*stops; s += done) {
         status = keep(p, i, s, err);
-        status = status ? status : start_some(p, i, s, &done, err);
-        if (!status && gy_phase_looks_after(phase, s + done - 1))
-            status = look_at_flag(p, i, stops, err);
+        status = status ? status : start_piece(p, i, s, &done, stops, err);
     }
     status = status ? status : fetch(p, i, err);
     if (!status)
@@ -337,6 +356,8 @@ static gantry_status open_stage(phased *p, size_t i, gantry_error *err)
     st->changed = true;
     gantry_status status = p->inner->open(&st->state, &st->job, err);
     p->opened += status == GANTRY_OK;
+    if (!status)
+        gy_trial_make(&st->trial, p->inner, st->state, &st->job);
     return status;
 }
 
@@ -373,6 +394,7 @@ static bool phased_close(void *state)
         gy_free((void *)p->stage[i].input);
         gy_free((void *)p->stage[i].output);
         gy_free(p->stage[i].bound);
+        gy_trial_free(&p->stage[i].trial);
     }
     gy_free(p->stage);
     gy_free(p->room);
@@ -562,18 +584,31 @@ void gy_phases_progress(void *state, gantry_run_progress *to)
     to->watched = atomic_load(&p->watched);
 }
 
-/* Of the phase that was started most often, once nothing runs that may change it. */
-static const char *phased_replay(void *state)
+/* The phase that was started most often; NULL: something runs that may change it, or there is none. */
+static const stage *most_started(phased *p)
 {
-    phased *p = state;
     const stage *most = p->stage;
-    const char *wanted = gy_backend_replay(p->inner, p->job->schedule);
     pthread_mutex_lock(&p->lock);
     bool idle = p->ended == p->begun;
     pthread_mutex_unlock(&p->lock);
     for (size_t i = 0; i < p->opened && idle; i++)
         most = p->stage[i].carried > most->carried ? &p->stage[i] : most;
-    return idle && p->opened && p->inner->replay_of ? p->inner->replay_of(most->state) : wanted;
+    return idle && p->opened ? most : NULL;
+}
+
+static const char *phased_replay(void *state)
+{
+    phased *p = state;
+    const stage *most = most_started(p);
+    return most && p->inner->replay_of ? p->inner->replay_of(most->state)
+                                       : gy_backend_replay(p->inner, p->job->schedule);
+}
+
+void gy_phases_trial(void *state, gantry_run_info *to)
+{
+    const stage *most = most_started(state);
+    if (most)
+        gy_trial_tell(&most->trial, to);
 }
 
 gy_backend gy_phases_backend(const gy_backend *inner)

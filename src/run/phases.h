@@ -20,6 +20,8 @@ gy_backend gy_phases_backend(const gy_backend *inner);
 gantry_status gy_phases_mark_used(gantry_run *run, gantry_error *err);
 /* Iterations of loops that the last start carried out in phases. */
 uint64_t gy_phases_iterations(void *state);
+/* Results of trials in the phase that was started most often. */
+void gy_phases_trial(void *state, gantry_run_info *to);
 /* Of loops, and what `until` is; by any thread. */
 void gy_phases_progress(void *state, gantry_run_progress *to);
 

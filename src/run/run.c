@@ -109,6 +109,7 @@ static void free_front(gantry_run *run)
 {
     gy_run_feeds_free(run);
     free_arrays(run);
+    gy_trial_free(&run->trial);
     gy_user_code_free(&run->code);
     gy_formulas_free(&run->formulas);
     gy_module_close(&run->module);
@@ -184,7 +185,9 @@ static gantry_status open_backend(gantry_run *run, const gantry_run_options *opt
     run->job.inner = inner;
     run->changed = run->unplaced = true;
     run->version = 1;
-    return run->backend->open(&run->state, &run->job, err);
+    GY_TRY(run->backend->open(&run->state, &run->job, err));
+    gy_trial_make(&run->trial, run->backend, run->state, &run->job);
+    return GANTRY_OK;
 }
 
 static gantry_status check_checkpoints(const gantry_run_options *o, gantry_error *err)
@@ -263,6 +266,10 @@ static gantry_status get_info(const gantry_run *run, gantry_run_info *info, gant
                              .formulas_why = run->formulas.why,
                              .completed = run->completed,
                              .fed_wait_us = (double)run->fed_wait_ns / 1e3 };
+    if (run->schedule->phases.count)
+        gy_phases_trial(run->state, &full);
+    else
+        gy_trial_tell(&run->trial, &full);
     gy_struct_write(info, &full, sizeof full);
     return GANTRY_OK;
 }

@@ -5,6 +5,7 @@
 
 #include "run/backend.h"
 #include "run/keeper.h"
+#include "run/trial/trial.h"
 #include "run/usercode.h"
 #include <gantry/run.h>
 #include <sys/types.h>
@@ -75,6 +76,7 @@ struct gantry_run {
     gy_failure failure;
     double last_us;
     gy_keeper keeper;
+    gy_lead_trial trial;
     struct gy_samples *samples; /* times of starts, for a calibration: samples.h; NULL: none */
 
     atomic_bool canceled;            /* set by any thread, or by a signal handler */

@@ -269,15 +269,19 @@ static gantry_status start_series(gantry_run *run, uint64_t starts, uint64_t *do
     uint64_t most = gy_series_most(run->schedule);
     if (run->keeper.folder && run->keeper.every < most)
         most = run->keeper.every;
-    const gy_series series = { .starts = starts < most ? starts : most, .until = GY_NONE };
+    gy_series series = { .starts = starts < most ? starts : most, .until = GY_NONE };
     gantry_error error = { 0 };
     int64_t elapsed = 0;
     GY_TRY(make_ready(run, err));
     GY_TRY(check_canceled(run, err));
+    const uint64_t next = gy_trial_next(&run->trial, starts, true);
+    const int64_t began = gy_now_ns();
+    series.starts = next < series.starts ? next : series.starts;
     gantry_status status = run->backend->series(run->state, run->started + 1, &series, done, &elapsed, &error);
     if (status == GANTRY_E_CANCELED)
         (void)fail_canceled(run, run->started + 1, error.text, &error);
     if (status) {
+        gy_trial_fail(&run->trial, &error);
         run->started++;
         note_failure(run, &error);
         return tell(run, err);
@@ -289,6 +293,7 @@ static gantry_status start_series(gantry_run *run, uint64_t starts, uint64_t *do
     run->last_us = (double)elapsed / 1e3 / (double)*done;
     if (run->edge)
         gy_run_edge_outputs(run, 0);
+    gy_trial_note(&run->trial, *done, gy_now_ns() - began);
     return GANTRY_OK;
 }
 

@@ -18,7 +18,7 @@ enum { ROOM = 300 };
 static char *page; /* shared with the guard; NULL: there is none */
 static volatile sig_atomic_t worker, passed_on;
 
-static void pass_on(int n)
+static void hand_on(int n)
 {
     passed_on = n;
     if (worker)
@@ -79,7 +79,7 @@ int guard_begin(void)
     }
     if (pid > 0) {
         worker = (sig_atomic_t)pid;
-        const struct sigaction action = { .sa_handler = pass_on };
+        const struct sigaction action = { .sa_handler = hand_on };
         sigaction(SIGINT, &action, NULL);
         sigaction(SIGTERM, &action, NULL);
         watch();

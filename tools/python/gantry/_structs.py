@@ -214,6 +214,7 @@ class RunInfo(Sized):
         ("backend", c_char_p), ("replay", c_char_p), ("predicted_us", c_double), ("last_us", c_double), ("starts", c_uint64),
         ("iterations", c_uint64), ("formulas_compiled", c_int64), ("formulas_why", c_char_p), ("completed", c_uint64),
         ("fed_wait_us", c_double),
+        ("trial", c_char_p), ("trial_host_us", c_double), ("trial_device_us", c_double),
     ]
 
 

@@ -50,6 +50,7 @@ class RunInfo:
     iterations: int
     formulas_compiled: int  # kernels of formulas whose steps are compiled code, where GANTRY_COMPILE_FORMULAS=1 asks for it
     formulas_why: str | None  # why others are not
+    trial: str | None = None  # what came of a trial of replay "auto", or why there was none
 
 
 @dataclasses.dataclass(frozen=True)
@@ -385,7 +386,7 @@ class Run(Owned):
         figures = c.RunInfo()
         must(lib.gantry_run_get_info, self.handle, byref(figures))
         return RunInfo(word(figures.backend), word(figures.replay), figures.predicted_us, figures.last_us, figures.starts,
-                       figures.iterations, figures.formulas_compiled, word(figures.formulas_why) or None)
+                       figures.iterations, figures.formulas_compiled, word(figures.formulas_why) or None, word(figures.trial) or None)
 
     def report(self) -> dict[str, Any]:
         """The last start in figures: `info`, and what devices did, "measured" and "predicted", in us: `devices[id][kind]` with kind

@@ -92,7 +92,8 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
     for (uint32_t i = 0; i < h->job->schedule->ops.count && status == GANTRY_OK; i++)
         status = gy_fill_prepare(h, i, err);
     status = status ? status : make_clocks(h, err);
-    status = status || h->step ? status : gy_resident_make(h, err);
+    if (status == GANTRY_OK && !h->step && h->job->schedule->replay == GY_REPLAY_DEVICE)
+        status = gy_resident_make(h, err);
     gy_warm_end(warm, h->devices);
     if (status == GANTRY_OK && !h->step)
         gy_nccl_connect(h);
@@ -281,6 +282,16 @@ static gantry_status cuda_series(void *state, uint64_t start, const gy_series *s
     return status;
 }
 
+static gantry_status cuda_turn_to(void *state, gy_lead way, bool for_good, gantry_error *err)
+{
+    return gy_ways_turn_to(state, way, for_good, err);
+}
+
+static int64_t cuda_turn_ns(void *state)
+{
+    return gy_ways_turn_ns(state);
+}
+
 static bool cuda_idle(void *state)
 {
     gy_cuda *h = state;
@@ -323,6 +334,8 @@ const gy_backend gy_backend_cuda = {
     .begin_on = cuda_begin_on,
     .finish = cuda_finish,
     .series = cuda_series,
+    .turn_to = cuda_turn_to,
+    .turn_ns = cuda_turn_ns,
     .idle = cuda_idle,
     .times = cuda_times,
 };

@@ -254,9 +254,11 @@ static uint64_t bytes_of(const gy_cuda *h, uint32_t device)
     return bytes;
 }
 
-static gantry_status make_memory(gy_cuda *h, uint32_t device, gy_resident_turn *t, uint64_t bytes, gantry_error *err)
+static gantry_status make_memory(gy_cuda *h, uint32_t device, uint32_t turn, gantry_error *err)
 {
-    if (bytes <= t->room)
+    gy_resident_turn *t = &h->resident->gpu[device].turn[turn];
+    uint64_t bytes = bytes_of(h, device);
+    if (!h->resident->gpu[device].workers || bytes <= t->room)
         return GANTRY_OK;
     GY_TRY(gy_cuda_use(h, device, err));
     if (t->at)
@@ -309,8 +311,6 @@ static gantry_status write_program(gy_cuda *h, uint32_t device, uint32_t turn, g
     t->stale = false;
     if (!g->workers)
         return GANTRY_OK;
-    GY_TRY(make_memory(h, device, t, bytes, err));
-    t->stale = false;
     for (uint32_t i = 0; i < h->lanes; i++)
         if (h->resident->lane[i].resident && h->lane[i].queue.device == device)
             write_lane(h, i, t, &at, &worker);
@@ -358,6 +358,9 @@ static gantry_status build(gy_cuda *h, uint32_t turn, gy_resident_plan *p, gantr
     if (!gy_resident_find_sends(h, turn, &p->calls, p->first, p->sent))
         return gy_fail_nomem(err);
     GY_TRY(add_ops(h, p, err));
+    for (uint32_t i = 0; i < h->devices && !r->off; i++) /* all of it, before the first is on its way to a GPU */
+        if (r->gpu[i].used)
+            GY_TRY(make_memory(h, i, turn, err));
     for (uint32_t i = 0; i < h->devices && !r->off; i++)
         if (r->gpu[i].used)
             GY_TRY(write_program(h, i, turn, err));

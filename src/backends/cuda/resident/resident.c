@@ -24,7 +24,7 @@ CUdeviceptr gy_resident_counter(const gy_cuda *h, uint32_t counter)
 
 void gy_resident_stale(gy_cuda *h, uint32_t turn)
 {
-    for (uint32_t i = 0; gy_resident_on(h) && i < h->devices; i++)
+    for (uint32_t i = 0; h->resident && !h->resident->off && i < h->devices; i++)
         if (h->resident->gpu[i].used)
             h->resident->gpu[i].turn[turn].stale = true;
 }
@@ -59,7 +59,7 @@ static bool uses_nccl(const gy_cuda *h)
 /* Whoever writes a counter reaches the memory of who reads it. */
 static bool reaches_counters(gy_cuda *h)
 {
-    const gy_counters *all = &h->job->schedule->counters;
+    const gy_counters *all = gy_job_counters(h->job);
     for (size_t i = 0; i < all->at.count; i++) {
         uint32_t from = h->lane[all->at.at[i].from].queue.device, to = h->lane[all->at.at[i].to].queue.device;
         gy_cuda_peers_enable(h, from, to);
@@ -201,8 +201,6 @@ static gantry_status make_arrays(gy_cuda *h, gantry_error *err)
 
 gantry_status gy_resident_make(gy_cuda *h, gantry_error *err)
 {
-    if (h->job->schedule->replay != GY_REPLAY_DEVICE)
-        return GANTRY_OK;
     GY_TRY(make_arrays(h, err));
     const char *why = obstacle(h);
     if (why) {
@@ -275,12 +273,12 @@ static void tell_unfit(const gy_cuda *h, char *to, size_t size)
 const char *gy_resident_replay(gy_cuda *h, const char *replay)
 {
     gy_resident *r = h->resident;
-    if (!r)
+    if (!r || r->rests)
         return replay;
     if (r->off)
         snprintf(r->text, sizeof r->text, "%s; not by the device: %s", replay, r->off);
     else if (r->unfit_op == GY_NONE)
-        snprintf(r->text, sizeof r->text, "device");
+        snprintf(r->text, sizeof r->text, h->job->schedule->replay == GY_REPLAY_AUTO ? "device (auto)" : "device");
     else
         tell_unfit(h, r->text, sizeof r->text);
     gy_resident_tell_series(h, r->text, sizeof r->text);

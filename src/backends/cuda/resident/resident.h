@@ -79,6 +79,7 @@ typedef struct gy_resident_linked {
 
 typedef struct gy_resident {
     const char *off; /* starts are replayed otherwise, for this reason; NULL: they are not */
+    bool rests;      /* the next ones are, until it is turned to again (submit/ways.c) */
     gy_resident_lane *lane;
     gy_resident_gpu *gpu; /* per device of the machine */
     uint8_t *can, *has;   /* per op: workers have code for it; they carry it out */
@@ -112,7 +113,7 @@ typedef struct gy_resident {
 /* True if starts are replayed by resident kernels. */
 static inline bool gy_resident_on(const gy_cuda *h)
 {
-    return h->resident && !h->resident->off;
+    return h->resident && !h->resident->off && !h->resident->rests;
 }
 /* Workers carry the op out. */
 bool gy_resident_has(const gy_cuda *h, uint32_t op);
@@ -121,7 +122,7 @@ bool gy_resident_streams(const gy_cuda *h, uint32_t lane);
 
 /* ---- resident.c ---- */
 
-/* For schedules of the replay mode "device"; what is in the way is no error, but a reason that replay text tells. */
+/* With the counters of the job; what is in the way is no error, but a reason that replay text tells. */
 gantry_status gy_resident_make(gy_cuda *h, gantry_error *err);
 void gy_resident_free(gy_cuda *h);
 void gy_resident_stale(gy_cuda *h, uint32_t turn); /* programs of the turn have old addresses or scalars */
@@ -211,6 +212,7 @@ bool gy_resident_find_sends(const gy_cuda *h, uint32_t turn, const gy_resident_c
 /* ---- start.c ---- */
 
 gantry_status gy_resident_launch(gy_submit *x);                       /* the kernels of a start */
+gantry_status gy_resident_probe(gy_cuda *h, gantry_error *err);       /* of none: the driver loads them, and has room */
 gantry_status gy_resident_stream_await(gy_submit *x, gy_queue queue); /* for x->op, which a stream carries out */
 gantry_status gy_resident_stream_signal(gy_submit *x, gy_queue queue);
 void gy_resident_begun(gy_cuda *h); /* all of a start was given to the GPUs */

@@ -145,7 +145,7 @@ uint64_t gy_resident_series_end(gy_cuda *h)
 {
     gy_resident *r = h->resident;
     uint64_t starts = 1;
-    if (!r)
+    if (!r || r->rests)
         return starts;
     if (r->counts && r->begun) {
         starts = starts_of(r);

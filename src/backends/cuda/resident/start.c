@@ -30,6 +30,23 @@ gantry_status gy_resident_launch(gy_submit *x)
     return status;
 }
 
+gantry_status gy_resident_probe(gy_cuda *h, gantry_error *err)
+{
+    gy_resident *r = h->resident;
+    gy_submit x = { .h = h, .op = GY_NONE, .err = err };
+    gantry_status status = GANTRY_OK;
+    r->series.starts = 0;
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
+        status = r->gpu[i].workers ? launch_on(&x, i) : GANTRY_OK;
+    r->series = gy_resident_alone;
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+        CUresult code = r->gpu[i].workers ? gy_cuda_settle(h, r->gpu[i].queue) : CUDA_SUCCESS;
+        if (code != CUDA_SUCCESS)
+            status = gy_cuda_fail(h, code, i, "launching the resident kernel", err);
+    }
+    return status;
+}
+
 void gy_resident_begun(gy_cuda *h)
 {
     gy_resident *r = h->resident;

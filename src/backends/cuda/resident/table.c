@@ -18,7 +18,7 @@ typedef GY_VEC(joint) joints;
 
 static uint32_t counters_of(const gy_cuda *h)
 {
-    return (uint32_t)h->job->schedule->counters.at.count;
+    return (uint32_t)gy_job_counters(h->job)->at.count;
 }
 
 uint32_t gy_resident_counters(const gy_cuda *h)
@@ -35,7 +35,7 @@ bool gy_resident_is_near(const gy_cuda *h, uint32_t counter)
 {
     if (counter >= counters_of(h))
         return false;
-    const gy_counter *c = &h->job->schedule->counters.at.at[counter];
+    const gy_counter *c = &gy_job_counters(h->job)->at.at[counter];
     const gy_resident_lane *lane = h->resident->lane;
     return h->lane[c->from].queue.device == h->lane[c->to].queue.device && !lane[c->from].streamed &&
            !lane[c->to].streamed;
@@ -48,7 +48,7 @@ gy_resident_lanes gy_resident_lanes_of(const gy_cuda *h, uint32_t counter)
         return h->resident->pairs.at[counter - pairs];
     if (counter >= own)
         return (gy_resident_lanes){ (counter - own) / 2, (counter - own) / 2 };
-    const gy_counter *c = &h->job->schedule->counters.at.at[counter];
+    const gy_counter *c = &gy_job_counters(h->job)->at.at[counter];
     return (gy_resident_lanes){ c->from, c->to };
 }
 
@@ -151,7 +151,7 @@ static bool all_switches(gy_cuda *h, joints *all)
 /* Of the schedule, those of a counter in the order of its lanes' ops. */
 static bool all_counters(gy_cuda *h, joints *waits, joints *signals)
 {
-    const gy_counters *all = &h->job->schedule->counters;
+    const gy_counters *all = gy_job_counters(h->job);
     bool done = true;
     for (uint32_t id = 0; id < all->at.count && done; id++) {
         const gy_counter *c = &all->at.at[id];
@@ -229,8 +229,8 @@ gantry_status gy_resident_table_make(gy_cuda *h, gantry_error *err)
     uint32_t counters = gy_resident_counters(h);
     r->number = gy_arena_calloc(&h->arena, counters + 1, sizeof *r->number);
     r->signals_of = gy_arena_calloc(&h->arena, counters + 1, sizeof *r->signals_of);
-    if (!r->number || !r->signals_of || !make_edges(h, &r->waits, h->job->schedule->counters.wait.count) ||
-        !make_edges(h, &r->signals, h->job->schedule->counters.signal.count))
+    if (!r->number || !r->signals_of || !make_edges(h, &r->waits, gy_job_counters(h->job)->wait.count) ||
+        !make_edges(h, &r->signals, gy_job_counters(h->job)->signal.count))
         return gy_fail_nomem(err);
     for (uint32_t i = 0; i < counters; i++)
         r->number[i] = r->gpu[gy_resident_counter_device(h, i)].counters++;

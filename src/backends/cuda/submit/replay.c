@@ -14,6 +14,7 @@ enum {
     UNCHANGED = 3,
     TRIES = 4
 }; /* starts as streams before a graph is tried; starts as a graph before it is judged */
+_Static_assert((int)UNCHANGED + TRIES < GY_SETTLED, "a trial begins when it is clear whether there is a graph");
 
 static bool is_of_program(const gantry_graph *g, uint32_t node)
 {
@@ -65,7 +66,7 @@ void gy_replay_changed(gy_cuda *h)
 static void choose(gy_cuda *h)
 {
     gy_cuda_auto *a = &h->automatic;
-    if (!a->on)
+    if (!a->on || gy_resident_on(h))
         return;
     if (a->version != *h->job->version) {
         a->version = *h->job->version;
@@ -100,7 +101,7 @@ static int64_t least(int64_t known, int64_t ns)
 void gy_replay_record(gy_cuda *h, int64_t elapsed_ns)
 {
     gy_cuda_auto *a = &h->automatic;
-    if (!a->on)
+    if (!a->on || gy_resident_on(h))
         return;
     if (!h->graphs) {
         a->stream_ns = least(a->stream_ns, elapsed_ns);

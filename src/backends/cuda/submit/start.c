@@ -86,6 +86,12 @@ static gantry_status replay_graph(gy_cuda *h, uint64_t start, gantry_error *err)
     return code == CUDA_SUCCESS ? status : gy_cuda_fail(h, code, h->end_stream.device, "launching a graph", err);
 }
 
+/* Not beside resident kernels, while it is tried which is faster. */
+static bool as_graph(const gy_cuda *h)
+{
+    return h->graphs && !gy_resident_on(h);
+}
+
 /* Copies to or from the mirrors (`kind`) in the order of the caller's stream. */
 static gantry_status mirror_by_stream(gy_cuda *h, uint32_t turn, gy_callback_kind kind, gantry_error *err)
 {
@@ -108,7 +114,7 @@ static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, 
         gy_cuda_mirrors_in(h, turn);
     status = status ? status : mirror_by_stream(h, turn, GY_CALLBACK_MIRROR_IN, err);
     if (status == GANTRY_OK)
-        status = h->graphs ? replay_graph(h, start, err) : replay_stream(h, start, stream != NULL, err);
+        status = as_graph(h) ? replay_graph(h, start, err) : replay_stream(h, start, stream != NULL, err);
     status = status ? status : mirror_by_stream(h, turn, GY_CALLBACK_MIRROR_OUT, err);
     status = status ? status : gy_cuda_use(h, h->end_stream.device, err);
     t->apart = gy_submit_ends_apart(h, stream != NULL);
@@ -133,7 +139,7 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
     }
     status = status ? status : gy_replay_prepare(h, turn, err);
     gy_resident_series_choose(h, gy_cuda_ops_vary(h));
-    status = status || !h->graphs || t->exec ? status : gy_graph_make(h, turn, err);
+    status = status || !as_graph(h) || t->exec ? status : gy_graph_make(h, turn, err);
     status = status ? status : begin_turn(h, t, stream != NULL, err);
     if (status)
         return status;

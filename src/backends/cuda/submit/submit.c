@@ -355,6 +355,6 @@ gantry_status gy_submit_start(gy_submit *x)
     if (status == GANTRY_OK && gy_resident_on(x->h))
         status = gy_resident_launch(x);
     if (status == GANTRY_OK)
-        status = x->h->submitters && !x->capture ? gy_submitters_submit(x) : submit_all(x);
+        status = x->h->submitters && !x->capture && !gy_resident_on(x->h) ? gy_submitters_submit(x) : submit_all(x);
     return status || gy_submit_ends_apart(x->h, x->after_caller) ? status : join(x);
 }

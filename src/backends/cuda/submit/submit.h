@@ -95,6 +95,11 @@ gantry_status gy_replay_prepare(gy_cuda *h, uint32_t turn, gantry_error *err); /
 void gy_replay_record(gy_cuda *h, int64_t elapsed_ns);                         /* after each that succeeded */
 void gy_replay_changed(gy_cuda *h); /* arguments of launches have changed: graphs are dropped */
 
+/* ---- ways.c ---- */
+
+gantry_status gy_ways_turn_to(gy_cuda *h, gy_lead way, bool for_good, gantry_error *err); /* of the back end's table */
+int64_t gy_ways_turn_ns(const gy_cuda *h);
+
 /* ---- wait.c ---- */
 
 gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err);

@@ -288,9 +288,9 @@ typedef struct gantry_resumed {
     }
 /** Goes on from the newest checkpoint in `folder` that is intact, before the first start of a run of the same graph on
  *  whatever devices and processes: states hold what they held, and the first start is the one that was next, or goes on
- *  with the iterations that were left. Bind inputs as before. `info` may be NULL. E_IO: there is none that is intact.
- *  E_INVALID: it is of another graph, or of other params; or was made amid iterations that this run does not begin
- *  with (other `unroll`). */
+ *  with the iterations that were left. Bind inputs as before; one that is fed goes on with the array of that start.
+ * `info` may be NULL. E_IO: there is none that is intact. E_INVALID: it is of another graph, or of other params; or was
+ * made amid iterations that this run does not begin with (other `unroll`). */
 GANTRY_MUST_USE gantry_status gantry_run_resume(gantry_run *run, const char *folder, gantry_resumed *info,
                                                 gantry_error *err);
 

@@ -378,6 +378,7 @@ static gantry_status go_on(gantry_run *run, gy_checkpoint *c, const char *folder
     k->number = c->number;
     k->starts = k->kept = c->moment.starts;
     GY_TRY(take_states(run, c, err));
+    GY_TRY(gy_run_feeds_go_on(run, c->moment.starts, err));
     if (c->moment.inside)
         gy_phases_resume(run->state, c);
     return GANTRY_OK;

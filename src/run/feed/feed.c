@@ -145,6 +145,16 @@ void gy_run_feed_end(gantry_run *run, uint32_t buffer)
     run->binding[buffer].fed = false;
 }
 
+gantry_status gy_run_feeds_go_on(gantry_run *run, uint64_t first, gantry_error *err)
+{
+    for (size_t i = 0; i < run->feeds.count; i++) {
+        end(run->feeds.at[i]);
+        run->feeds.at[i]->first = first;
+        GY_TRY(begin(run, run->feeds.at[i], err));
+    }
+    return GANTRY_OK;
+}
+
 void gy_run_feeds_stop(gantry_run *run)
 {
     for (size_t i = 0; i < run->feeds.count; i++)

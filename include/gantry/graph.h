@@ -52,13 +52,13 @@ typedef struct gantry_load_options {
                                   shape come from the file. A constant is an input where there are several .npy arrays,
                                   see gantry_run_feed_files */
     size_t input_count;
-    int32_t allow_code; /* 1: kernels' files of code have to be there, and the graph is planned for what they have; 0:
-                           they are not touched. Whether they may run is said to the run (gantry_run_options) */
-    int32_t devices;    /* `devices` in expressions, such as that of gantry_machine_worker_count; 0: not known, and a
-                           file that wants it is E_UNSUPPORTED. In `on` it stays open until the graph is scheduled */
-    int64_t max_nodes;  /* as gantry_graph_limit */
-    int32_t fuse;       /* 1: as gantry_graph_fuse */
-    int32_t train;      /* 1: as gantry_graph_differentiate (gantry/train.h), with what the file's key `train` says */
+    int32_t allow_code;   /* 1: kernels' files of code have to be there, and the graph is planned for what they have; 0:
+                             they are not touched. Whether they may run is said to the run (gantry_run_options) */
+    int32_t devices;      /* `devices` in expressions, such as that of gantry_machine_worker_count; 0: not known, and a
+                             file that wants it is E_UNSUPPORTED. In `on` it stays open until the graph is scheduled */
+    int64_t max_nodes;    /* as gantry_graph_limit */
+    int32_t fuse;         /* 1: as gantry_graph_fuse */
+    int32_t train;        /* 1: as gantry_graph_differentiate (gantry/train.h), with what the file's key `train` says */
     const char *strategy; /* with `train`: "dp=2,micro=4", as gantry_graph_parallelize with what gantry_strategy_parse
                              reads from it; NULL: the graph as it is */
 } gantry_load_options;

@@ -51,10 +51,10 @@ typedef struct gy_job {
      * By their addresses, since a module has no other way to what is the front's. */
     void (*begin_work)(const struct gy_job *job, uint32_t op);
     void (*end_work)(void);
-    gy_said said;                  /* who hears what compilers of users' code say */
-    gantry_run *keeper;            /* whose checkpoints are written amid starts in phases; NULL: nobody's */
-    gantry_network *network;       /* carry out the part of its rank (schedule/part.h); NULL: everything */
-    const gy_counters *counters;   /* of a schedule that has none, for `turn_to`; NULL: the schedule's, gy_job_counters */
+    gy_said said;                /* who hears what compilers of users' code say */
+    gantry_run *keeper;          /* whose checkpoints are written amid starts in phases; NULL: nobody's */
+    gantry_network *network;     /* carry out the part of its rank (schedule/part.h); NULL: everything */
+    const gy_counters *counters; /* of a schedule that has none, for `turn_to`; NULL: the schedule's, gy_job_counters */
 
     /* For schedules with phases (phases.h): `inner` is the back end that carries each phase out. In the jobs that it is
      * given, `room` has the bytes of each memory's slab, then of staging, where more than the schedule's own are

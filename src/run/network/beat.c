@@ -12,19 +12,6 @@
 
 enum { TICK_NS = 20000000, TICKS_OF_A_BEAT = 5 };
 
-bool gy_network_is_lost(void *network)
-{
-    const gantry_network *n = network;
-    return n && atomic_load(&n->lost);
-}
-
-gantry_status gy_network_fail(const gantry_network *n, gantry_error *err)
-{
-    if (err)
-        *err = n->why;
-    return n->why.status;
-}
-
 void gy_network_ask(gantry_network *n, gy_tell tell, void *context)
 {
     pthread_mutex_lock(&n->lock);

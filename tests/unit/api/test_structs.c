@@ -3,6 +3,7 @@
  * given smaller, larger with and without fields in use that the library does not know, and without a size. */
 #include "support/run_suite.h"
 #include <gantry/gantry.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -476,22 +477,22 @@ static gantry_status ask_in_node(const gantry_launch *l)
 static gantry_status get_at_work(void *to, gantry_error *err)
 {
     static const int64_t one = 1;
-    gantry_machine *machine = NULL;
-    gantry_schedule *schedule = NULL;
+    gantry_machine *here = NULL;
+    gantry_schedule *planned = NULL;
     gantry_run *asking = NULL;
     gantry_graph *g = gantry_graph_new("asking");
     gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 1, &one);
     gantry_node_write(g, gantry_graph_launch(g, "asks", ask_in_node, to), gantry_all(x));
-    gantry_status status = gantry_machine_virtual(&machine, 1, err);
-    status = status ? status : gantry_schedule_new(&schedule, g, machine, NULL, err);
-    status = status ? status : gantry_run_new(&asking, schedule, NULL, err);
+    gantry_status status = gantry_machine_virtual(&here, 1, err);
+    status = status ? status : gantry_schedule_new(&planned, g, here, NULL, err);
+    status = status ? status : gantry_run_new(&asking, planned, NULL, err);
     status = status ? status : gantry_run_start(asking, NULL, err);
     status = status ? status : gantry_run_wait(asking, 1, err);
     gantry_at_work none = GANTRY_AT_WORK_INIT;
     ck_assert_int_eq(gantry_run_at_work(&none), 0);
     gantry_run_free(asking);
-    gantry_schedule_free(schedule);
-    gantry_machine_free(machine);
+    gantry_schedule_free(planned);
+    gantry_machine_free(here);
     gantry_graph_free(g);
     return status == GANTRY_E_KERNEL ? GANTRY_E_INVALID : status;
 }

@@ -207,11 +207,11 @@ static gantry_status cuda_get(void *state, uint32_t instance, void *rows, gantry
     return gy_cross_contents(state, instance, rows, false, err);
 }
 
-static void cuda_share(void *state, void *bytes, uint64_t count)
+static gantry_status cuda_share(void *state, void *bytes, uint64_t count, gantry_error *err)
 {
     const gy_cuda *h = state;
-    if (h->job->network)
-        h->job->network->calls->share(bytes, count);
+    gantry_network *n = h->job->network;
+    return !n || n->calls->share(bytes, count, gy_network_is_lost, n) ? GANTRY_OK : gy_network_fail(n, err);
 }
 
 /* Captured launches have the old arguments. */

@@ -60,10 +60,11 @@ static bool is_left_out(const gy_cuda *h, const gy_callback *callback)
 static bool is_to_stop(void *context)
 {
     gy_cuda *h = context;
-    return gy_job_canceled(h->job) || atomic_load_explicit(&h->failed.op, memory_order_relaxed) != GY_NONE;
+    return gy_job_canceled(h->job) || gy_network_is_lost(h->job->network) ||
+           atomic_load_explicit(&h->failed.op, memory_order_relaxed) != GY_NONE;
 }
 
-/* A message that is given up is a start that was cancelled. */
+/* A message that is given up is a start that was cancelled, or a rank is lost. */
 static void pass(gy_cuda *h, const gy_callback *callback)
 {
     const gy_network_calls *calls = h->job->network->calls;

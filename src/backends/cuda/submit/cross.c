@@ -227,31 +227,24 @@ gantry_status gy_cross_submit(gy_submit *x)
 
 /* ---- contents ---- */
 
-static bool never(void *context)
-{
-    (void)context;
-    return false;
-}
-
 /* This rank has the instance, and rank 0 its rows. */
 static gantry_status pass_rows(gy_cuda *h, uint32_t instance, uint64_t bytes, bool in, gantry_error *err)
 {
-    const gy_network_calls *calls = h->job->network->calls;
+    gantry_network *n = h->job->network;
     char *rows = gy_alloc(bytes);
     if (!rows)
         return gy_fail_nomem(err);
-    if (in)
-        calls->receive(rows, bytes, 0, never, NULL);
-    gantry_status status = gy_cuda_contents_move(h, instance, rows, in, err);
-    if (!in)
-        calls->send(rows, bytes, 0, never, NULL);
+    bool done = !in || n->calls->receive(rows, bytes, 0, gy_network_is_lost, n);
+    gantry_status status = done ? gy_cuda_contents_move(h, instance, rows, in, err) : GANTRY_OK;
+    if (!in && !status)
+        done = n->calls->send(rows, bytes, 0, gy_network_is_lost, n);
     gy_free(rows);
-    return status;
+    return done ? status : gy_network_fail(n, err);
 }
 
 gantry_status gy_cross_contents(gy_cuda *h, uint32_t instance, char *rows, bool in, gantry_error *err)
 {
-    const gantry_network *n = h->job->network;
+    gantry_network *n = h->job->network;
     const gy_instance *i = &h->job->schedule->instances.at[instance];
     uint32_t rank = h->job->schedule->machine->memory[i->memory].rank;
     uint64_t bytes = gy_instance_offset(h->job->schedule, i, i->last);
@@ -261,9 +254,7 @@ gantry_status gy_cross_contents(gy_cuda *h, uint32_t instance, char *rows, bool 
         return GANTRY_OK;
     if (n->rank == rank)
         return pass_rows(h, instance, bytes, in, err);
-    if (in)
-        n->calls->send(rows, bytes, rank, never, NULL);
-    else
-        n->calls->receive(rows, bytes, rank, never, NULL);
-    return GANTRY_OK;
+    bool done = in ? n->calls->send(rows, bytes, rank, gy_network_is_lost, n)
+                   : n->calls->receive(rows, bytes, rank, gy_network_is_lost, n);
+    return done ? GANTRY_OK : gy_network_fail(n, err);
 }

@@ -182,6 +182,8 @@ static uint32_t failed_word(const gy_cuda *h, uint32_t turn, int32_t *word)
 static gantry_status failure_of(gy_cuda *h, uint64_t start, gantry_error *err)
 {
     uint32_t op = atomic_load(&h->failed.op);
+    if (gy_network_is_lost(h->job->network)) /* whatever ended because of it */
+        return gy_network_fail(h->job->network, err);
     if (op != GY_NONE && h->failed.status == GANTRY_E_CANCELED)
         return gy_cuda_op_cut(h, op, err);
     if (op != GY_NONE)

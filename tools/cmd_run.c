@@ -114,7 +114,7 @@ int start_alone(session *s, size_t i, double *us)
         code = compare_outputs(s, s->run);
         s->checked = !code;
     }
-    return code ? code : look_at_start(s, i + 1);
+    return code ? code : look_at_start(s, s->resumed + i + 1);
 }
 
 /* Starts that follow each other, the first a warm-up when there are more. */
@@ -144,7 +144,7 @@ static int stop_overlapping(const session *s, uint64_t ticket, const gantry_erro
 static int end_start(session *s, uint64_t ticket)
 {
     gantry_error err;
-    return gantry_run_wait(s->run, ticket, &err) ? fail(&err) : look_at_start(s, (size_t)ticket);
+    return gantry_run_wait(s->run, ticket, &err) ? fail(&err) : look_at_start(s, s->resumed + (size_t)ticket);
 }
 
 /* Starts as close behind each other as the schedule allows. The pipeline fills while the first ones end; from then on

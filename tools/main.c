@@ -165,11 +165,12 @@ static bool keep_numbers(void)
     return true;
 }
 
-/* Also where the words after it were not understood. */
-static bool has_option(int argc, char **argv, const char *name)
+/* Also where the words after it were not understood. `valued`: "--name=value" is the option, too. */
+static bool has_option(int argc, char **argv, const char *name, bool valued)
 {
+    size_t length = strlen(name);
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strncmp(argv[i], name, strlen(name)) == 0)
+        if (strncmp(argv[i], name, length) == 0 && (!argv[i][length] || (valued && argv[i][length] == '=')))
             return true;
     return false;
 }
@@ -177,10 +178,10 @@ static bool has_option(int argc, char **argv, const char *name)
 /* As an object where all else is one; behind lines of --watch it is a line, too. */
 static void print_complaint(int argc, char **argv, int code)
 {
-    if (!has_option(argc, argv, "--json") || !has_complaint())
+    if (!has_option(argc, argv, "--json", false) || !has_complaint())
         return;
     json_t *object = json_pack("{s:o}", "error", take_complaint(code));
-    (void)(has_option(argc, argv, "--watch") ? print_json_line(object) : print_json(object));
+    (void)(has_option(argc, argv, "--watch", true) ? print_json_line(object) : print_json(object));
 }
 
 int main(int argc, char **argv)

@@ -13,7 +13,7 @@
 #include "machine/gpus.h"
 #include "machine/measured.h"
 #include "run/network/network.h"
-#include "run/said.h"
+#include "run/usercode/said.h"
 #include "schedule/schedule.h"
 #include <stdatomic.h>
 

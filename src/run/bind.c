@@ -111,14 +111,11 @@ gantry_status gy_run_set_array(gantry_run *run, uint32_t id, const void *array, 
     return GANTRY_OK;
 }
 
-static bool takes_contents(const gy_buffer *b)
-{
-    return b->cls == GANTRY_INPUT || b->cls == GANTRY_STATE || b->cls == GANTRY_CONST;
-}
-
 /* Contents that are bound are read, never written, and may be const; an output takes none. */
-static gantry_status fail_contents(const gy_buffer *b, gantry_error *err)
+gantry_status gy_run_check_contents(const gy_buffer *b, gantry_error *err)
 {
+    if (b->cls == GANTRY_INPUT || b->cls == GANTRY_STATE || b->cls == GANTRY_CONST)
+        return GANTRY_OK;
     return gy_fail(err, GANTRY_E_INVALID, NULL,
                    b->output
                        ? "buffer \"%s\" is an output and takes no contents: gantry_run_bind is for inputs, states "
@@ -142,8 +139,7 @@ static gantry_status bind(gantry_run *run, gantry_buffer buffer, const void *hos
     status = status ? status : need_idle_for(run, buffer.id, "gantry_run_bind", err);
     if (status)
         return status;
-    if (!takes_contents(b))
-        return fail_contents(b, err);
+    GY_TRY(gy_run_check_contents(b, err));
     status = check_bytes(b, host, bytes, err);
     status = status ? status : check_apart(run, buffer.id, host, false, err);
     status = status || !b->external ? status : check_outside(run, b, host, "gantry_run_bind", err);
@@ -191,7 +187,7 @@ gantry_status gy_run_bind_file(gantry_run *run, gantry_buffer buffer, const char
     status = status ? status : need_idle_for(run, buffer.id, "gantry_run_bind_file", err);
     if (status)
         return status;
-    if (!takes_contents(b)) {
+    if (gy_run_check_contents(b, NULL)) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, "buffer \"%s\" takes no input, so %s cannot be read into it",
                        b->name, path);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text that is compiled has nothing of a graph's text in it (maths/host.c), so nobody has to allow it. */
-#include "run/usercode.h"
+#include "run/usercode/usercode.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -5,8 +5,8 @@
 
 #include "run/backend.h"
 #include "run/keeper.h"
-#include "run/trial/trial.h"
-#include "run/usercode.h"
+#include "run/trial.h"
+#include "run/usercode/usercode.h"
 #include <gantry/run.h>
 #include <sys/types.h>
 
@@ -159,6 +159,8 @@ gantry_status gy_run_drain(gantry_run *run, gantry_error *err);
 void gy_run_look(void *of);
 /* E_INVALID while a start is in flight: `what` is the call, "gantry_run_bind". */
 gantry_status gy_run_need_idle(gantry_run *run, const char *what, gantry_error *err);
+/* E_INVALID: nothing can be bound to such a buffer. */
+gantry_status gy_run_check_contents(const gy_buffer *b, gantry_error *err);
 
 /* True if two ranges of bytes share any. */
 static inline bool gy_overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)

@@ -254,6 +254,7 @@ static gantry_status feed_files(gantry_run *run, gantry_buffer buffer, const cha
     const gy_buffer *b;
     gy_feed_files *files;
     GY_TRY(gy_run_buffer(run, buffer, &b, err));
+    GY_TRY(gy_run_check_contents(b, err));
     if (order < GANTRY_FEED_AUTO || order > GANTRY_FEED_ONCE)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "%d is no gantry_feed; give GANTRY_FEED_AUTO, _CYCLE or _ONCE",
                        (int)order);

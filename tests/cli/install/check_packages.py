@@ -71,7 +71,7 @@ def works(root, build):
     else:
         said = run("/usr/bin/python3", "-c", program, env=python, cwd=root)
         assert said.startswith("16.0 ") and str(root) in said, said
-    for path in root.rglob("*"):  # the library knows the build's folder, to tell whether it is there (src/run/usercode_compile.c)
+    for path in root.rglob("*"):  # the library knows the build's folder, to tell whether it is there (src/run/usercode/usercode_compile.c)
         if path.is_file() and not path.is_symlink() and not path.name.startswith("libgantry.so"):
             assert str(build).encode() not in path.read_bytes(), f"{path} names a folder of the build"
 

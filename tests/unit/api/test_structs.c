@@ -468,32 +468,38 @@ static gantry_status get_phase(void *to, gantry_error *err)
 }
 
 /* In the function of a node it is known, and nowhere else. */
+static void *asked;
 static gantry_status ask_in_node(const gantry_launch *l)
 {
+    (void)l;
     gantry_at_work at = GANTRY_AT_WORK_INIT;
-    bool known = gantry_run_at_work(&at) && gantry_run_at_work(l->user);
+    bool known = gantry_run_at_work(&at) && gantry_run_at_work(asked);
     return known && !strcmp(at.node, "asks") && !at.kernel && !strcmp(at.device, "dev0") ? GANTRY_OK : GANTRY_E_KERNEL;
 }
-static gantry_status get_at_work(void *to, gantry_error *err)
+static gantry_run *make_asking(void)
 {
     static const int64_t one = 1;
-    gantry_machine *here = NULL;
     gantry_schedule *planned = NULL;
-    gantry_run *asking = NULL;
+    gantry_run *made = NULL;
+    gantry_error err;
     gantry_graph *g = gantry_graph_new("asking");
     gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 1, &one);
-    gantry_node_write(g, gantry_graph_launch(g, "asks", ask_in_node, to), gantry_all(x));
-    gantry_status status = gantry_machine_virtual(&here, 1, err);
-    status = status ? status : gantry_schedule_new(&planned, g, here, NULL, err);
-    status = status ? status : gantry_run_new(&asking, planned, NULL, err);
-    status = status ? status : gantry_run_start(asking, NULL, err);
-    status = status ? status : gantry_run_wait(asking, 1, err);
+    gantry_node_write(g, gantry_graph_launch(g, "asks", ask_in_node, NULL), gantry_all(x));
+    must(gantry_schedule_new(&planned, g, machine, NULL, &err), &err);
+    must(gantry_run_new(&made, planned, NULL, &err), &err);
+    return made;
+}
+/* One run, since an answer has pointers to names of its graph. */
+static gantry_status get_at_work(void *to, gantry_error *err)
+{
+    static gantry_run *asking;
+    uint64_t ticket = 0;
+    asked = to;
+    asking = asking ? asking : make_asking();
+    gantry_status status = gantry_run_start(asking, &ticket, err);
+    status = status ? status : gantry_run_wait(asking, ticket, err);
     gantry_at_work none = GANTRY_AT_WORK_INIT;
     ck_assert_int_eq(gantry_run_at_work(&none), 0);
-    gantry_run_free(asking);
-    gantry_schedule_free(planned);
-    gantry_machine_free(here);
-    gantry_graph_free(g);
     return status == GANTRY_E_KERNEL ? GANTRY_E_INVALID : status;
 }
 
@@ -550,7 +556,7 @@ START_TEST(room_without_a_size_is_refused)
         memset(to, FILL, sizeof to);
         memcpy(to, &none[i], sizeof none[i]);
         ck_assert_int_eq(out->get(to, &err), GANTRY_E_INVALID);
-        ck_assert(out->get == get_phase || strstr(err.text, out->type));
+        ck_assert(out->get == get_phase || out->get == get_at_work || strstr(err.text, out->type));
         for (size_t b = sizeof(size_t); b < sizeof to; b++)
             ck_assert_int_eq(to[b], FILL);
     }

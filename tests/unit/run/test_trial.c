@@ -5,7 +5,7 @@
  */
 #include "base/error.h"
 #include "build.h"
-#include "run/trial/trial.h"
+#include "run/trial.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Compiled code that is kept: what is damaged or could be somebody else's is made again, and compilers end. The
  * compiler is a script that notes how often it made an object. */
 #include "code.h"
-#include "run/usercode.h"
+#include "run/usercode/usercode.h"
 #include "support/entries.h"
 #include "support/faults.h"
 #include <dirent.h>

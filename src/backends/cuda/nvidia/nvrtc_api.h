@@ -4,7 +4,7 @@
 #define GY_CUDA_NVIDIA_NVRTC_API_H
 
 #include "backends/cuda/nvidia/library.h"
-#include "run/said.h"
+#include "run/usercode/said.h"
 
 /* The functions of nvrtc.h that are used: results are 0 or a code, programs are opaque. */
 #define GY_NVRTC_FUNCTIONS(X)                                                                                          \

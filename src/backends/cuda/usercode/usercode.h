@@ -9,7 +9,7 @@
 
 #include "backends/cuda/nvidia/driver.h"
 #include "graph/graph.h"
-#include "run/said.h"
+#include "run/usercode/said.h"
 
 /* A kernel in the context of one device. */
 typedef struct gy_user_kernel {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/usercode.h"
+#include "run/usercode/usercode.h"
 
 #include "base/cache.h"
 #include "base/error.h"
@@ -9,7 +9,7 @@
 #include "base/module.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "run/usercode_command.h"
+#include "run/usercode/usercode_command.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

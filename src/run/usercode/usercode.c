@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/usercode.h"
+#include "run/usercode/usercode.h"
 
 #include "base/cache.h"
 #include "base/error.h"

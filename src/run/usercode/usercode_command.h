@@ -10,7 +10,7 @@
 #define GY_RUN_USERCODE_COMMAND_H
 
 #include "base/text.h"
-#include "run/said.h"
+#include "run/usercode/said.h"
 #include <sys/types.h>
 
 typedef struct gy_compilers {

@@ -11,7 +11,7 @@
 #define GY_RUN_USERCODE_H
 
 #include "graph/graph.h"
-#include "run/said.h"
+#include "run/usercode/said.h"
 
 /* Open shared objects and the functions found in them, per kernel of the graph; kernels in the same file share an
  * object, which the first of them holds. Zero-initialised is ready. */

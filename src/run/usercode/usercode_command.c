@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/usercode_command.h"
+#include "run/usercode/usercode_command.h"
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/trial/trial.h"
+#include "run/trial.h"
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -91,21 +91,21 @@ class Strategies(unittest.TestCase):
                 np.testing.assert_allclose(losses(text, strategy, self.given, 4), wanted, rtol=1e-9, atol=1e-9)
 
     def test_models_of_the_repository(self):
-        """Those that learn whole learn the same however they are spread."""
+        """Those that learn from the batch they are given learn the same however they are spread."""
         cases = {"mlp": ["dp=4", "dp=2,micro=4", "dp=2,zero=1", "pp=2,micro=4"], "cnn": ["dp=2", "dp=2,micro=2,zero=1", "pp=3,micro=2"],
                  "gpt": ["dp=2", "dp=2,zero=1", "micro=2", "pp=2,micro=2"]}
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(ROOT / "graphs/models", folder, dirs_exist_ok=True)
             for path in sorted(pathlib.Path(folder).rglob("*.json")):
                 path.write_text(path.read_text().replace('"f32"', '"f64"'))
-            for path in sorted(pathlib.Path(folder).glob("*.json")):
+            for path in [pathlib.Path(folder) / f"{name}.json" for name in cases]:
                 def run(strategy, devices):
                     graph = gantry.load(path, {"batch": 2 if path.stem == "gpt" else 16}, devices=devices, train=True, strategy=strategy)
                     run = graph.schedule(devices, effort=0).run(backend="host")
                     return [float(run()["loss"][0]) for _ in range(8)]
                 wanted = run(None, 1)
                 self.assertLess(wanted[-1], wanted[0])
-                for strategy in cases.pop(path.stem, ["dp=2"]):
+                for strategy in cases[path.stem]:
                     with self.subTest(model=path.stem, strategy=strategy):
                         np.testing.assert_allclose(run(strategy, 4), wanted, rtol=1e-9, atol=1e-9)
 

@@ -35,8 +35,11 @@ static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 
 static plan *find(cufftHandle handle)
 {
-    if (handle < 1 || handle >= PLANS || !plans[handle].used)
+    bool known = handle >= 1 && handle < PLANS && plans[handle].used;
+    if (!known) {
         columns_wrong("%d is no plan of cuFFT", handle);
+        return &plans[0];
+    }
     if (plans[handle].device != fakeCudaCurrent())
         columns_wrong("a plan of cuFFT is used on another device");
     return &plans[handle];

@@ -383,7 +383,7 @@ static int twisted;
 static void twist(const fakeCudaLaunch *l, void **p)
 {
     (void)l;
-    char *scratch = *(char **)p[8];
+    float *scratch = *(float **)p[8];
     ck_assert_int_eq(*(int8_t *)p[2], -5);
     ck_assert_int_eq(*(uint16_t *)p[3], 0x3E00); /* 1.5 */
     ck_assert_int_eq(*(uint16_t *)p[4], 0xC020); /* -2.5 */
@@ -392,7 +392,7 @@ static void twist(const fakeCudaLaunch *l, void **p)
     ck_assert_uint_eq((uintptr_t)scratch % 256, 0);
     memcpy(scratch, *(const void **)p[0], 12 * sizeof(float)); /* all that is asked for, on the device */
     for (int i = 0; i < 12; i++)
-        (*(float **)p[1])[i] = ((const float *)scratch)[11 - i] + (float)*(int32_t *)p[7];
+        (*(float **)p[1])[i] = scratch[11 - i] + (float)*(int32_t *)p[7];
     twisted++;
 }
 

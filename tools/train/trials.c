@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST = 64 };
+enum { MOST = 64, NAME = 28 }; /* NAME: room for "trial" and any number */
 
 typedef struct trial {
     char *param; /* "lr=0.1" */
@@ -223,15 +223,15 @@ static void remove_folder(trials *t)
 }
 
 /* The name of a trial, as that of its nodes and buffers begins. */
-static const char *name_of(char to[16], size_t i)
+static const char *name_of(char to[NAME], size_t i)
 {
-    snprintf(to, 16, "trial%zu", i);
+    snprintf(to, NAME, "trial%zu", i);
     return to;
 }
 
 static json_t *whole_graph(const trials *t)
 {
-    char name[16];
+    char name[NAME];
     json_t *with, *graph = shared_graph(t, &with);
     for (size_t i = 0; i < t->count; i++)
         json_array_append_new(
@@ -258,7 +258,7 @@ static int parse_whole(session *s, const trials *t)
 
 static int find_losses(const session *s, trials *t, const char *loss)
 {
-    char name[16], whole[300];
+    char name[NAME], whole[300];
     for (size_t i = 0; i < t->count; i++) {
         snprintf(whole, sizeof whole, "%s.%s", name_of(name, i), loss);
         t->at[i].loss = gantry_graph_find_buffer(s->graph, whole);
@@ -342,7 +342,7 @@ void print_trials(FILE *to, const session *s)
     if (s->trials)
         fprintf(to, "  %-*s  buffers   %14s %14s %14s  in step\n", width, "trial", "first loss", "last", "least");
     for (size_t i = 0; s->trials && i < s->trials->count; i++) {
-        char name[16], buffers[20];
+        char name[NAME], buffers[NAME + 2];
         const trial *t = &s->trials->at[i];
         snprintf(buffers, sizeof buffers, "%s.*", name_of(name, i));
         fprintf(to, "  %-*s  %-9s %14.9g %14.9g %14.9g  %zu\n", width, t->param, buffers, t->first, t->last, t->least,
@@ -359,7 +359,7 @@ void add_trials_json(json_t *report, const session *s)
 {
     json_t *all = s->trials ? json_array() : NULL;
     for (size_t i = 0; all && i < s->trials->count; i++) {
-        char name[16];
+        char name[NAME];
         const trial *t = &s->trials->at[i];
         json_array_append_new(all, json_pack("{s:s, s:s, s:o, s:o, s:o, s:I}", "param", t->param, "prefix",
                                              name_of(name, i), "first", number(t->first), "last", number(t->last),

@@ -6,7 +6,7 @@
 #include "support/faults.h"
 #include <stdio.h>
 
-#define GRAPHS 4
+#define GRAPHS 2
 
 static int fail_each(gantry_graph *g, const gantry_machine *m, const char *policy)
 {

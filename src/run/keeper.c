@@ -303,8 +303,7 @@ static gantry_status take_text(gantry_run *run, gy_checkpoint *c, const char *te
 static gantry_status share(gantry_run *run, gy_checkpoint *c, char **text, word *said, gantry_error *err)
 {
     gantry_network *n = run->job.network;
-    if (n && !n->calls->share(said, sizeof *said, gy_network_is_lost, n))
-        return gy_network_fail(n, err);
+    GY_TRY(gy_network_share(n, said, sizeof *said, err));
     if (said->status) {
         gy_network_stay_behind(n);
         if (err)
@@ -317,8 +316,7 @@ static gantry_status share(gantry_run *run, gy_checkpoint *c, char **text, word 
     *text = first ? *text : gy_alloc(said->length + 1);
     if (!*text)
         return gy_fail_nomem(err);
-    if (!n->calls->share(*text, said->length, gy_network_is_lost, n))
-        return gy_network_fail(n, err);
+    GY_TRY(gy_network_share(n, *text, said->length, err));
     return first ? GANTRY_OK : take_text(run, c, *text, said, err);
 }
 

@@ -197,8 +197,7 @@ static gantry_status host_get(void *state, uint32_t instance, void *rows, gantry
 static gantry_status host_share(void *state, void *bytes, uint64_t count, gantry_error *err)
 {
     const gy_host_run *h = state;
-    gantry_network *n = h->job->network;
-    return !n || n->calls->share(bytes, count, gy_network_is_lost, n) ? GANTRY_OK : gy_network_fail(n, err);
+    return gy_network_share(h->job->network, bytes, count, err);
 }
 
 static gantry_status host_advance(void *state, int64_t first, gantry_error *err)

@@ -14,3 +14,8 @@ gantry_status gy_network_fail(const gantry_network *n, gantry_error *err)
         *err = n->why;
     return n->why.status;
 }
+
+gantry_status gy_network_share(gantry_network *n, void *bytes, uint64_t count, gantry_error *err)
+{
+    return !n || n->calls->share(bytes, count, gy_network_is_lost, n) ? GANTRY_OK : gy_network_fail(n, err);
+}

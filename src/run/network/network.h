@@ -64,6 +64,8 @@ gantry_status gy_network_watch(gantry_network *network, int64_t patience_ns, gan
 void gy_network_unwatch(gantry_network *network);
 bool gy_network_is_lost(void *network); /* a gy_stop */
 gantry_status gy_network_fail(const gantry_network *network, gantry_error *err);
+/* All processes get what rank 0 has; with one process, NULL, nothing. E_DEVICE: a rank is lost. */
+gantry_status gy_network_share(gantry_network *network, void *bytes, uint64_t count, gantry_error *err);
 /* Asks from now on there what this process is at; NULL: nobody. */
 void gy_network_ask(gantry_network *network, gy_tell tell, void *context);
 /* Says nobody again, if it is that one who is asked. */

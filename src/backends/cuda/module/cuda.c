@@ -210,8 +210,7 @@ static gantry_status cuda_get(void *state, uint32_t instance, void *rows, gantry
 static gantry_status cuda_share(void *state, void *bytes, uint64_t count, gantry_error *err)
 {
     const gy_cuda *h = state;
-    gantry_network *n = h->job->network;
-    return !n || n->calls->share(bytes, count, gy_network_is_lost, n) ? GANTRY_OK : gy_network_fail(n, err);
+    return gy_network_share(h->job->network, bytes, count, err);
 }
 
 /* Captured launches have the old arguments. */

@@ -161,13 +161,16 @@ static gy_callback message_of(const gy_submit *x, const gy_message *m)
     return callback;
 }
 
-/* Rows of a copy are sent from its first use, and received in its second. */
-static gantry_status submit_copy(gy_submit *x, const gy_part_step *step)
+/* The messages of a copy, or of a collective that another rank combines. Rows of a copy are sent from its first use,
+ * and received in its second.
+ */
+static gantry_status submit_messages(gy_submit *x, const gy_part_step *step)
 {
+    bool copy = gy_op_is_copy(op_of(x->h, x->op));
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < step->messages && status == GANTRY_OK; i++) {
         const gy_message *m = &x->h->part.message.at[step->message + i];
-        status = m->sends ? send(x, m, message_of(x, m)) : receive(x, m->use == 0 ? 1 : m->use, message_of(x, m));
+        status = m->sends ? send(x, m, message_of(x, m)) : receive(x, m->use + (copy && m->use == 0), message_of(x, m));
     }
     return status;
 }
@@ -208,21 +211,10 @@ static gantry_status submit_here(gy_submit *x, const gy_part_step *step)
     return combined ? GANTRY_OK : combine(x);
 }
 
-static gantry_status submit_there(gy_submit *x, const gy_part_step *step)
-{
-    for (uint32_t i = 0; i < step->messages; i++) {
-        const gy_message *m = &x->h->part.message.at[step->message + i];
-        GY_TRY(m->sends ? send(x, m, message_of(x, m)) : receive(x, m->use, message_of(x, m)));
-    }
-    return GANTRY_OK;
-}
-
 gantry_status gy_cross_submit(gy_submit *x)
 {
     const gy_part_step *step = step_of(x->h, x->op);
-    return gy_op_is_copy(op_of(x->h, x->op)) ? submit_copy(x, step)
-           : step->runs                      ? submit_here(x, step)
-                                             : submit_there(x, step);
+    return step->runs && !gy_op_is_copy(op_of(x->h, x->op)) ? submit_here(x, step) : submit_messages(x, step);
 }
 
 /* ---- contents ---- */

@@ -7,15 +7,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-gantry_status gy_adjoint_fail(gy_adjoint *a, uint32_t node, const char *format, ...)
+gantry_status gy_node_fail(const gantry_graph *graph, gantry_error *err, uint32_t node, const char *format, ...)
 {
     char said[480];
     va_list args;
     va_start(args, format);
     vsnprintf(said, sizeof said, format, args);
     va_end(args);
-    const gy_node *n = &a->graph->nodes.at[node];
-    return gy_graph_fail(a->graph, n->origin, a->err, GANTRY_E_GRAPH, "node \"%.80s\" %s", n->id, said);
+    const gy_node *n = &graph->nodes.at[node];
+    return gy_graph_fail(graph, n->origin, err, GANTRY_E_GRAPH, "node \"%.80s\" %s", n->id, said);
 }
 
 gantry_status gy_adjoint_built(gy_adjoint *a)

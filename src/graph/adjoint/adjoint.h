@@ -75,9 +75,9 @@ gantry_status gy_train_find(gy_adjoint *a);
 /* path.c: finds active buffers, and refuses what reverse mode cannot go back through. */
 gantry_status gy_adjoint_find_path(gy_adjoint *a);
 
-/* The mistake of a node: "node "ID"" and the text. */
-gantry_status gy_adjoint_fail(gy_adjoint *a, uint32_t node, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* The mistake of a node, E_GRAPH: "node "ID"" and the text. */
+gantry_status gy_node_fail(const gantry_graph *graph, gantry_error *err, uint32_t node, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /* The mistake that a building call has left, as this function's status. */
 gantry_status gy_adjoint_built(gy_adjoint *a);
 

@@ -119,10 +119,10 @@ static gantry_status check_kernel_shapes(const deriving *d)
         for (uint32_t k = 0; k < rest && fits && !m->is_number; k++)
             fits = m->shape.extent[skip + k] == d->model.extent[from + k];
         if (!fits)
-            return gy_adjoint_fail(d->a, d->p->node,
-                                   "gives kernel \"%s\" regions of several shapes (argument \"%s\"), which has no "
-                                   "adjoint; give them one shape",
-                                   d->p->manifest->name, m->name);
+            return gy_node_fail(d->a->graph, d->a->err, d->p->node,
+                                "gives kernel \"%s\" regions of several shapes (argument \"%s\"), which has no "
+                                "adjoint; give them one shape",
+                                d->p->manifest->name, m->name);
     }
     return GANTRY_OK;
 }
@@ -198,11 +198,10 @@ static gantry_status seed_reduction(deriving *d, uint32_t result, const char *gr
                                         name, grad)
                       : NULL;
     } else {
-        return gy_adjoint_fail(
-            a, d->p->node,
-            "reduces to \"%s\" by what has no adjoint (formula \"%.60s\"): sum, mean, min and max have "
-            "one",
-            a->graph->buffers.at[result_access.buffer].name, r->text);
+        return gy_node_fail(a->graph, a->err, d->p->node,
+                            "reduces to \"%s\" by what has no adjoint (formula \"%.60s\"): sum, mean, min and max have "
+                            "one",
+                            a->graph->buffers.at[result_access.buffer].name, r->text);
     }
     return *text ? GANTRY_OK : nomem(d);
 }
@@ -226,10 +225,9 @@ static gantry_status seed_result(deriving *d, uint32_t result)
         return GANTRY_OK;
     gy_access access = *found;
     if (r->reduction == GY_MATHS_MEAN && is_split_by_the_scheduler(d))
-        return gy_adjoint_fail(
-            d->a, d->p->node,
-            "takes the mean of an automatic part, whose number of elements is not known yet; take the "
-            "sum, and divide in a map");
+        return gy_node_fail(d->a->graph, d->a->err, d->p->node,
+                            "takes the mean of an automatic part, whose number of elements is not known yet; take the "
+                            "sum, and divide in a map");
     const char *grad = new_name(d, "grad", name), *text = grad;
     gy_maths_shape shape = gy_adjoint_shape(d->a, &access);
     gantry_region rows = gy_adjoint_of(d->a, &access);
@@ -246,8 +244,8 @@ static gantry_status seed_result(deriving *d, uint32_t result)
 
 static gantry_status fail_long(const deriving *d, const char *arg, const char *why)
 {
-    return gy_adjoint_fail(d->a, d->p->node,
-                           "the derivative of its formulas by \"%s\" is too long (%s); make two nodes of it", arg, why);
+    return gy_node_fail(d->a->graph, d->a->err, d->p->node,
+                        "the derivative of its formulas by \"%s\" is too long (%s); make two nodes of it", arg, why);
 }
 
 static gantry_status read_formula(const deriving *d, const char *arg, const char *out, const char *text, bool reduces,

@@ -113,10 +113,10 @@ static gantry_status go_back_gemm_batched(gy_adjoint *a, const gy_primal *p)
     static const char *const factors[] = { "a", "b" };
     for (size_t i = 0; i < 2; i++)
         if (wants(a, p, factors[i]) && gy_adjoint_shape(a, gy_primal_access(a, p, factors[i])).extent[0] != stack)
-            return gy_adjoint_fail(a, p->node,
-                                   "has one matrix \"%s\" for all %lld products, which has no adjoint; use gemm, or a "
-                                   "stack of as many",
-                                   factors[i], (long long)stack);
+            return gy_node_fail(a->graph, a->err, p->node,
+                                "has one matrix \"%s\" for all %lld products, which has no adjoint; use gemm, or a "
+                                "stack of as many",
+                                factors[i], (long long)stack);
     return go_back_gemm(a, p);
 }
 

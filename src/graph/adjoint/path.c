@@ -84,19 +84,19 @@ static gantry_status check_accesses(gy_adjoint *a, uint32_t node)
         const gy_access *x = &g->access.at[n->access + i];
         const char *name = g->buffers.at[x->buffer].name;
         if (g->buffers.at[x->buffer].tiles[0])
-            return gy_adjoint_fail(a, node, "names tiles of \"%s\": what is trained has no tiles; split it instead",
-                                   name);
+            return gy_node_fail(a->graph, a->err, node,
+                                "names tiles of \"%s\": what is trained has no tiles; split it instead", name);
         if (x->before || x->after)
-            return gy_adjoint_fail(a, node, "reads \"%s\" with a halo, which has no adjoint; read the whole buffer",
-                                   name);
+            return gy_node_fail(a->graph, a->err, node,
+                                "reads \"%s\" with a halo, which has no adjoint; read the whole buffer", name);
         if (x->mode == GANTRY_READWRITE)
-            return gy_adjoint_fail(
-                a, node,
-                "changes \"%s\" in place, and the backward pass wants what it read; give the result a "
-                "buffer of its own",
-                name);
+            return gy_node_fail(a->graph, a->err, node,
+                                "changes \"%s\" in place, and the backward pass wants what it read; give the result a "
+                                "buffer of its own",
+                                name);
         if (x->mode == GANTRY_PROD)
-            return gy_adjoint_fail(a, node, "multiplies into \"%s\": access prod has no adjoint; use a map", name);
+            return gy_node_fail(a->graph, a->err, node, "multiplies into \"%s\": access prod has no adjoint; use a map",
+                                name);
     }
     return GANTRY_OK;
 }
@@ -106,18 +106,18 @@ static gantry_status check_node(gy_adjoint *a, uint32_t node)
     const gantry_graph *g = a->graph;
     const gy_node *n = &g->nodes.at[node];
     if (n->loop != GY_NONE)
-        return gy_adjoint_fail(a, node,
-                               "lies between weights and loss, in a loop (repeat), which has no adjoint; write its "
-                               "iterations with \"for\"");
+        return gy_node_fail(a->graph, a->err, node,
+                            "lies between weights and loss, in a loop (repeat), which has no adjoint; write its "
+                            "iterations with \"for\"");
     if (n->has_when)
-        return gy_adjoint_fail(a, node,
-                               "lies between weights and loss, and has a \"when\", which has no adjoint; use "
-                               "select in a map");
+        return gy_node_fail(a->graph, a->err, node,
+                            "lies between weights and loss, and has a \"when\", which has no adjoint; use "
+                            "select in a map");
     for (uint32_t i = 0; i < n->scalars; i++)
         if (g->scalar.at[n->scalar + i].dynamic)
-            return gy_adjoint_fail(a, node,
-                                   "has a dynamic scalar, and the backward pass would not see it change; give "
-                                   "it a number, or read a buffer of one element");
+            return gy_node_fail(a->graph, a->err, node,
+                                "has a dynamic scalar, and the backward pass would not see it change; give "
+                                "it a number, or read a buffer of one element");
     return check_accesses(a, node);
 }
 
@@ -151,17 +151,15 @@ static gantry_status check_pair(gy_adjoint *a, const use *first, const use *seco
     if (!writes || !first->on_path || !overlap(first->access, second->access))
         return GANTRY_OK;
     if (first->access->mode == GANTRY_READ)
-        return gy_adjoint_fail(
-            a, second->node,
-            "writes rows of \"%s\" that node \"%.80s\" read before, and the backward pass wants what "
-            "that read; give the result a buffer of its own",
-            name, g->nodes.at[first->node].id);
+        return gy_node_fail(a->graph, a->err, second->node,
+                            "writes rows of \"%s\" that node \"%.80s\" read before, and the backward pass wants what "
+                            "that read; give the result a buffer of its own",
+                            name, g->nodes.at[first->node].id);
     if (replaces && gy_adjoint_is_active(a, first->access->buffer))
-        return gy_adjoint_fail(
-            a, second->node,
-            "writes rows of \"%s\" that node \"%.80s\" wrote before, and the adjoint of both would be "
-            "one; give the result a buffer of its own",
-            name, g->nodes.at[first->node].id);
+        return gy_node_fail(a->graph, a->err, second->node,
+                            "writes rows of \"%s\" that node \"%.80s\" wrote before, and the adjoint of both would be "
+                            "one; give the result a buffer of its own",
+                            name, g->nodes.at[first->node].id);
     return GANTRY_OK;
 }
 
@@ -235,8 +233,9 @@ static gantry_status check_weights(gy_adjoint *a)
             const gy_access *x = &g->access.at[n->access + k];
             for (size_t w = 0; w < a->weight.count && x->mode != GANTRY_READ; w++)
                 if (a->weight.at[w] == x->buffer)
-                    return gy_adjoint_fail(a, i, "writes weight \"%s\"; weights are written by the optimiser alone",
-                                           g->buffers.at[x->buffer].name);
+                    return gy_node_fail(a->graph, a->err, i,
+                                        "writes weight \"%s\"; weights are written by the optimiser alone",
+                                        g->buffers.at[x->buffer].name);
         }
     }
     return GANTRY_OK;

@@ -36,11 +36,10 @@ static const char *const kinds[] = {
 
 static gantry_status fail_kind(gy_adjoint *a, uint32_t node)
 {
-    return gy_adjoint_fail(
-        a, node,
-        "lies between weights and loss and is %s, which has no adjoint; maps, reductions, copies and "
-        "kernels of the library have one",
-        kinds[a->graph->nodes.at[node].kind]);
+    return gy_node_fail(a->graph, a->err, node,
+                        "lies between weights and loss and is %s, which has no adjoint; maps, reductions, copies and "
+                        "kernels of the library have one",
+                        kinds[a->graph->nodes.at[node].kind]);
 }
 
 static gantry_status fail_kernel(gy_adjoint *a, uint32_t node, const char *kernel)
@@ -49,10 +48,10 @@ static gantry_status fail_kernel(gy_adjoint *a, uint32_t node, const char *kerne
     gy_adjoint_rules_text(&known);
     gantry_status status =
         known.failed ? gy_fail_nomem(a->err)
-                     : gy_adjoint_fail(a, node,
-                                       "lies between weights and loss, and kernel \"%s\" has no adjoint; use maps and "
-                                       "reductions, or one of %s",
-                                       kernel, known.at);
+                     : gy_node_fail(a->graph, a->err, node,
+                                    "lies between weights and loss, and kernel \"%s\" has no adjoint; use maps and "
+                                    "reductions, or one of %s",
+                                    kernel, known.at);
     gy_text_free(&known);
     return status;
 }

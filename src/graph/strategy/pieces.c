@@ -2,6 +2,7 @@
 /* Which pieces of the batch each node computes: from the rows of the batch on, node by node. A node that takes rows of
  * one piece computes that piece, whatever it does; one that takes rows of several has to have a rule. */
 #include "base/error.h"
+#include "graph/adjoint/adjoint.h"
 #include "graph/build/build.h"
 #include "graph/strategy/strategy.h"
 
@@ -182,10 +183,10 @@ static gantry_status fail_pieces(gy_spreading *s, uint32_t node, uint32_t pieces
     gy_spread_rules_text(&known);
     gantry_status status =
         known.failed ? gy_fail_nomem(s->err)
-                     : gy_spread_fail(s, node,
-                                      "takes rows of %u pieces of the batch and cannot be cut into these; write it for "
-                                      "each part of the batch, with \"for\", or use maps, reductions, copies and %s",
-                                      pieces, known.at);
+                     : gy_node_fail(s->graph, s->err, node,
+                                    "takes rows of %u pieces of the batch and cannot be cut into these; write it for "
+                                    "each part of the batch, with \"for\", or use maps, reductions, copies and %s",
+                                    pieces, known.at);
     gy_text_free(&known);
     return status;
 }
@@ -199,8 +200,8 @@ static gantry_status check_cut(gy_spreading *s, uint32_t node, const gy_cut_rule
     for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *x = &g->access.at[n->access + i];
         if (rule->role[i] == GY_CUT_ROWS && (x->last - x->first) % count)
-            return gy_spread_fail(
-                s, node,
+            return gy_node_fail(
+                s->graph, s->err, node,
                 "takes %lld rows of \"%.60s\" for %u pieces of the batch (dp=%d, micro=%d); give a batch "
                 "that %u divides, or other numbers",
                 (long long)(x->last - x->first), g->buffers.at[x->buffer].name, count, (int)s->strategy.dp,

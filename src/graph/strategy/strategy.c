@@ -6,20 +6,6 @@
 #include "graph/adjoint/adjoint.h"
 #include "graph/build/build_state.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
-gantry_status gy_spread_fail(gy_spreading *s, uint32_t node, const char *format, ...)
-{
-    char said[480];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(said, sizeof said, format, args);
-    va_end(args);
-    const gy_node *n = &s->graph->nodes.at[node];
-    return gy_graph_fail(s->graph, n->origin, s->err, GANTRY_E_GRAPH, "node \"%.80s\" %s", n->id, said);
-}
-
 static gantry_status begin(gy_spreading *s)
 {
     gantry_graph *g = s->graph;

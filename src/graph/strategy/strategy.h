@@ -40,10 +40,6 @@ typedef struct gy_spreading {
     gantry_error *err;
 } gy_spreading;
 
-/* The mistake of a node: "node "ID"" and the text. */
-gantry_status gy_spread_fail(gy_spreading *s, uint32_t node, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 /* parse.c: the numbers are in range. */
 gantry_status gy_strategy_check(const gantry_strategy *strategy, gantry_error *err);
 

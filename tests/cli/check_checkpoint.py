@@ -163,18 +163,21 @@ def check_in_use(folder):
 
 
 def check_kills(folder):
-    """SIGKILL at any moment leaves a folder from which a run goes on to the same bits."""
+    """SIGKILL at any moment leaves a folder from which a run goes on to the same bits. Every other one comes after the first checkpoint, however late that is."""
     draw, want = random.Random(1), bits([*STATES, "--iterations", 2000])
     kept = folder / "killed"
     begun = time.monotonic()
     bits([*STATES, "--iterations", 2000, "--checkpoint", f"10:{kept}"])
     took = time.monotonic() - begun
     resumed = 0
-    for _ in range(KILLS):
+    for kill in range(KILLS):
         shutil.rmtree(kept)
         words = [*STATES, "--iterations", "2000", "--checkpoint", f"10:{kept}"]
         child = subprocess.Popen([GANTRY, "run", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(draw.uniform(0.05, took))
+        begun = time.monotonic()
+        while kill % 2 and child.poll() is None and not (kept.exists() and numbers(kept)):
+            time.sleep(0.005)
+        time.sleep(draw.uniform(0.05, max(0.1, took - (time.monotonic() - begun))))
         child.send_signal(signal.SIGKILL)
         child.wait()
         if kept.exists() and numbers(kept):
@@ -186,7 +189,7 @@ def check_kills(folder):
         else:
             kept.mkdir(exist_ok=True)
     print(f"{KILLS} kills, {resumed} gone on from")
-    assert resumed > KILLS // 3
+    assert resumed >= KILLS // 2
 
 
 # Memory in place of a disk where there is some: flushing takes most of the time.

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * For graphs that do not fit the memories as others place them: lists tasks in the order of time, and of those that a
- * device could begin next takes the one that leaves least in its memory. A task that makes more than there is room for
- * waits until something has ended. In a training pipeline that is one forward, one backward ("1F1B"; D. Narayanan et
- * al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM, SC 2021): a backward pass,
- * which lets go of activations, goes before a forward pass, which makes some, and no more batches are under way than
- * fit.
+ * For graphs that do not fit the memories as others place them, and for pipelines, whose nodes have their devices:
+ * lists tasks in the order of time, and of those that a device could begin next takes the one that leaves least in its
+ * memory. A task that makes more than there is room for waits until something has ended. In a training pipeline that is
+ * one forward, one backward ("1F1B"; D. Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters
+ * Using Megatron-LM, SC 2021): a backward pass, which lets go of activations, goes before a forward pass, which makes
+ * some, and no more batches are under way than fit.
+ *
+ * A gradient of weights, which nobody waits for, frees nothing and comes when there is nothing else to do, as in
+ * zero-bubble pipelines (P. Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024). So this order is worth trying
+ * where there is room for everything, too.
  *
  * Tasks that leave more in a memory than they found have to leave room for what the others bring along, or everything
  * would wait for what nothing has room to free.

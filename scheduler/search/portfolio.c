@@ -360,11 +360,23 @@ static bool is_tight(const gy_portfolio *f)
     return false;
 }
 
-/* An entry of the report only where it fits: it is not to be tried again. */
+/* At least half of the nodes say where they run: then most of what is left to choose is the order. */
+static bool is_placed(const gantry_graph *g)
+{
+    size_t placed = 0;
+    for (uint32_t i = 0; i < g->nodes.count; i++) {
+        const gy_node_extra *x = gy_node_extra_of(g, i);
+        placed += x->on || x->on_expr;
+    }
+    return g->nodes.count && 2 * placed >= g->nodes.count;
+}
+
+/* Where memory is short; and in pipelines, of which ranks make all forwards and then all backwards. An entry of the
+ * report only where it fits: it is not to be tried again. */
 static gantry_status try_frugal(gy_portfolio *f, gantry_error *err)
 {
     gy_tried tried = { 0 };
-    if (!is_tight(f) || !fits(&gy_policy_frugal, f))
+    if (!(is_tight(f) || is_placed(f->t.graph)) || !fits(&gy_policy_frugal, f))
         return GANTRY_OK;
     gantry_status status = run_policy(f, &gy_policy_frugal, &tried, err);
     return status || tried.skipped ? status : gy_trials_note(&f->t, &tried, err);

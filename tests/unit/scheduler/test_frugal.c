@@ -93,7 +93,8 @@ START_TEST(no_more_is_under_way_than_fits)
 }
 END_TEST
 
-/* A graph that does not fit at all is refused as ever, and one that fits anyway is left to the others. */
+/* A graph that does not fit at all is refused as ever; and one that fits anyway, and leaves devices to choose, is left
+ * to the others. */
 START_TEST(it_is_for_memory_that_is_short)
 {
     gantry_machine *small = small_machine(1, 2 * UNIT), *large = small_machine(1, 100 * UNIT);
@@ -102,6 +103,10 @@ START_TEST(it_is_for_memory_that_is_short)
     gantry_error err = { 0 };
     ck_assert_int_eq(make(&s, g, small, NULL, &err), GANTRY_E_CAPACITY);
     ck_assert_ptr_null(s);
+    gantry_graph_free(g);
+    g = gantry_graph_new("anywhere");
+    for (int i = 0; i < 6; i++)
+        work(g, (const char *[]){ "a", "b", "c", "d", "e", "f" }[i], 10);
     ck_assert_msg(make(&s, g, large, NULL, &err) == GANTRY_OK, "%s", err.text);
     for (size_t i = 0; i < s->tried.count; i++)
         ck_assert_str_ne(s->tried.at[i].policy, "frugal");

@@ -34,6 +34,12 @@ bool faults_off(void)
     return happened;
 }
 
+int faults_next(int n, int turn)
+{
+    int step = n < 100 ? 1 : n / 100;
+    return n + (n == 100 ? 1 + turn % 7 : step);
+}
+
 long faults_alive(void)
 {
     return alive;

@@ -15,6 +15,9 @@ void faults_after(int n);
 void faults_from(int n);
 /* Back to normal; true if an allocation has failed: a loop over n ends when none has. */
 bool faults_off(void);
+/* The allocation to fail after the n-th: the next for the first hundred, then ever fewer, since passes that are run
+ * again and again allocate alike. Tests with different `turn` choose others. */
+int faults_next(int n, int turn);
 /* Pieces of memory that the library has allocated and not freed. */
 long faults_alive(void);
 

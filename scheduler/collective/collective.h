@@ -80,9 +80,9 @@ gy_way gy_collective_look(gy_net *net, const gy_group *g, gy_algorithm algorithm
 /* ---- collective_choose.c ---- */
 
 /* The cheapest of those that can, of equals the first of GY_ALGORITHM_MAP. Where the machine has measured times of some
- * of them (for this collective, kind of devices and number of ranks), it is the cheapest of these: models are right
- * within some 15 %, and where it is not there what they say of one algorithm is no reason against what was seen of
- * another. A node may ask for any. false: out of memory. */
+ * of them (for this collective, kind of devices and number of ranks), it is the cheapest of these, unless another's
+ * model says less than half: models are right within some 15 %, and where not there the little that they say of one
+ * algorithm is no reason against what was seen of another. A node may ask for any. false: out of memory. */
 bool gy_collective_choose(gy_net *net, const gy_group *g, gy_way *best);
 /* `name`: what a node asks for; NULL: choose. E_GRAPH, with the algorithms that can do it, if it is none of those:
  * `node` and `place` (may be NULL) are for the message. */

@@ -13,13 +13,20 @@ static gy_way within(const gy_net *net, const gy_group *g)
                      .provenance = r->given ? GY_COST_MEASURED : GY_COST_ROOFLINE };
 }
 
-/* A model never beats a measurement by being optimistic. */
+/* What an algorithm is compared by. A model never beats a measurement by being optimistic: it has to say less than half
+ * of what was measured of another. */
+static gy_ticks doubtful(const gy_way *w)
+{
+    if (w->provenance == GY_COST_MEASURED)
+        return w->time;
+    return gy_ticks_repeated(w->time, 2);
+}
+
 static bool is_better(const gy_way *c, const gy_way *best)
 {
-    bool measured = c->provenance == GY_COST_MEASURED, was = best->provenance == GY_COST_MEASURED;
     if (c->refused || best->refused)
         return !c->refused;
-    return measured != was ? measured : c->time < best->time;
+    return doubtful(c) < doubtful(best);
 }
 
 bool gy_collective_choose(gy_net *net, const gy_group *g, gy_way *best)

@@ -25,7 +25,7 @@ typedef struct string_list {
 typedef struct options {
     string_list positional, params, inputs, outputs, shows, watched;
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
-        *explain, *weak, *islands, *link, *node, *cluster, *root;
+        *explain, *weak, *islands, *link, *rank_list, *node, *cluster, *root;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
     const char *feed, *trials;
     int64_t steps; /* of gantry train */
@@ -131,6 +131,8 @@ int calibrate_machine(gantry_machine **machine, const options *o);
 int write_cluster(const options *o);
 /* join.c: one machine of the files behind the word "join". */
 int join_machines(gantry_machine **machine, const options *o);
+/* --link of the command called `word`; says what is wrong with it. The exit code. */
+int read_link(gantry_join_options *to, const char *text, const char *word);
 /* Keeps it for this user's runs and schedules, unless it goes to a file or is of some of the GPUs; says so. */
 void keep_machine(const gantry_machine *machine, const options *o);
 

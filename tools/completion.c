@@ -9,7 +9,7 @@ static void print_options(const command *c)
     const option *p;
     printf("        %s) options=\"", c->name);
     for (size_t i = 0, first = 1; (p = option_at(i)); i++)
-        if (accepts(c, p->name)) {
+        if (offers(c, p)) {
             printf("%s--%s", first ? "" : " ", p->name);
             first = 0;
         }

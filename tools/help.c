@@ -46,7 +46,7 @@ void options_print(const command *c)
     for (size_t i = 0; (p = option_at(i)); i++) {
         char left[64];
         snprintf(left, sizeof left, "--%s %s", p->name, p->value);
-        if (accepts(c, p->name))
+        if (offers(c, p))
             printf("  %-28s %s\n", left, p->summary);
     }
     if (accepts(c, "policy"))

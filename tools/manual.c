@@ -53,7 +53,7 @@ static void print_command(const command *c)
     print_text(c->summary);
     printf(".\n");
     for (size_t i = 0; (p = option_at(i)); i++)
-        if (accepts(c, p->name))
+        if (offers(c, p))
             print_option(p);
     print_example(c->examples);
 }

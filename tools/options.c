@@ -127,12 +127,17 @@ static const option table[] = {
     { "rails", "N", "of a cluster: network ports of an island, which its GPUs share (default: one for each GPU)",
       NUMBER, FIELD(rails), 0, 1, 4096 },
     { "nic", "GBS", "of a cluster: GB/s of each network port, a direction (default 50)", REAL, FIELD(nic), PLAIN },
-    { "link", "LINK", "of joined machines: the network between two, each way, such as latency_us=2,GBps=12.5", TEXT,
-      FIELD(link), PLAIN },
+    { "link", "LINK",
+      "of joined machines: the network between two, each way, such as latency_us=2,GBps=12.5, then ports=host "
+      "(default), "
+      "shared or each (default: what their files say)",
+      TEXT, FIELD(link), PLAIN },
     { "spread", "N", "deals the devices out to N processes, in order, as mpirun -n N does", NUMBER, FIELD(spread), 0, 1,
       4096 },
     { "ranks", "", "proves also that the parts of all processes fit together, and shows them", FLAG, FIELD(ranks),
       PLAIN },
+    { "ranks", "LIST", "numbers of computers like the machine, which its network joins, such as 1..8 or 1,2,4", TEXT,
+      FIELD(rank_list), PLAIN },
     { "root", "FOLDER", "looks for /sys and /proc there, for tests and for files of another computer", TEXT,
       FIELD(root), PLAIN },
     { "node-time", "NAME", "dot: the attribute of nodes that is their time", TEXT, FIELD(node_time), PLAIN },
@@ -171,10 +176,17 @@ bool accepts(const command *c, const char *name)
     return false;
 }
 
+bool offers(const command *c, const option *p)
+{
+    char word[64];
+    snprintf(word, sizeof word, "%s=%s", p->name, p->value);
+    return accepts(c, p->name) || accepts(c, word);
+}
+
 static const option *find(const command *c, const char *name, size_t length)
 {
     for (size_t i = 0; i < OPTIONS; i++)
-        if (strlen(table[i].name) == length && strncmp(table[i].name, name, length) == 0 && accepts(c, table[i].name))
+        if (strlen(table[i].name) == length && strncmp(table[i].name, name, length) == 0 && offers(c, &table[i]))
             return &table[i];
     return NULL;
 }
@@ -194,7 +206,7 @@ static bool unknown(const command *c, const char *word)
     const char *names[OPTIONS];
     size_t count = 0, dashes = strspn(word, "-"), length = strcspn(word, "=");
     for (size_t i = 0; i < OPTIONS; i++)
-        if (accepts(c, table[i].name))
+        if (offers(c, &table[i]))
             names[count++] = table[i].name;
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(length - dashes < 60 ? length - dashes : 60), word + dashes);

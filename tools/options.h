@@ -20,6 +20,8 @@ extern const char *const exit_meanings[EXIT_CODES];
 /* NULL behind the last. */
 const option *option_at(size_t i);
 bool accepts(const command *c, const char *name);
+/* It is in the list of the command, by its name, or as "name=VALUE" where two options have one name. */
+bool offers(const command *c, const option *p);
 
 /* manual.c, completion.c: of all commands, to standard output. */
 void print_manual(const command *const *commands, size_t count);

@@ -34,20 +34,33 @@ GANTRY_MUST_USE gantry_status gantry_machine_save(const gantry_machine *machine,
 GANTRY_MUST_USE gantry_status gantry_machine_select(gantry_machine **machine, const gantry_machine *from,
                                                     const char *devices, gantry_error *err);
 
-/** The network between computers that are joined: full duplex, so each computer sends and gets at this rate at once. */
+/** What a computer has to reach its network by: X(constant, name in files). */
+#define GANTRY_PORTS_MAP(X)                                                                                            \
+    X(HOST, host)     /* one port, of its host memory; what GPUs have goes through that */                             \
+    X(SHARED, shared) /* one port, which reads and writes all of its memories */                                       \
+    X(EACH, each)     /* one port for each memory */
+typedef enum gantry_ports {
+#define GANTRY_X(name, text) GANTRY_PORTS_##name,
+    GANTRY_PORTS_MAP(GANTRY_X)
+#undef GANTRY_X
+} gantry_ports;
+
+/** The network between computers that are joined: full duplex, so each port sends and gets at this rate at once. */
 typedef struct gantry_join_options {
     size_t struct_size;
-    double latency_us; /* of one message, >= 0 */
-    double gbs;        /* 10^9 bytes per second, each way; > 0 where there are several nodes */
+    double latency_us;  /* of one message, >= 0 */
+    double gbs;         /* 10^9 bytes per second of a port, each way; 0: what each machine's file says (`network`) */
+    gantry_ports ports; /* of each computer, with gbs */
 } gantry_join_options;
 #define GANTRY_JOIN_OPTIONS_INIT                                                                                       \
     {                                                                                                                  \
-        sizeof(gantry_join_options), 0, 0                                                                              \
+        sizeof(gantry_join_options), 0, 0, GANTRY_PORTS_HOST                                                           \
     }
 /** One machine of several: node i has rank i, and its ids begin with "r<i>.". Memories of two ranks reach each other
- *  over the network; those of GPUs through the host memories of both. Measured times of collectives are left out unless
- *  there is one node; of kernels, those of the first node that has such. `nodes` are yours. E_INVALID: a node is of
- *  several ranks already, the nodes differ in `contention`, or an option makes no sense. */
+ *  over the network, by the ports that both have: the larger latency counts, and the lower rate. Measured times of
+ *  collectives are left out unless there is one node; of kernels, those of the first node that has such. `nodes` are
+ *  yours. E_INVALID: a node is of several ranks already, the nodes differ in `contention`, an option makes no sense, or
+ *  of several nodes neither options nor files say what the network is. */
 GANTRY_MUST_USE gantry_status gantry_machine_join(gantry_machine **machine, const gantry_machine *const *nodes,
                                                   size_t count, const gantry_join_options *options, gantry_error *err);
 /** The same machine with its devices dealt out to so many processes, in order: the schedule stays as it is, and says

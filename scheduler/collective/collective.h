@@ -13,7 +13,8 @@
  * what its busiest resource (link, port, bus) needs for all bytes that cross it in that step. Kernels that load and
  * store peer memory take a launch, a latency for each signal between ranks, and move 4 bytes in the time that a copy
  * engine takes for 5 (measured: one_shot on 8 H200 reaches 0.80 of what its ports carry, two_shot 0.76). Where ranks
- * have no direct route, copies through a third memory take the place of kernels: at full speed, without signals.
+ * have no direct route, copies through a third memory take the place of kernels: at full speed, without signals. So do
+ * messages over a network, whose ports move the bytes and tell of their end; they go beside what kernels move.
  */
 #ifndef GY_SCHEDULER_COLLECTIVE_COLLECTIVE_H
 #define GY_SCHEDULER_COLLECTIVE_COLLECTIVE_H
@@ -24,16 +25,23 @@
 
 /* ---- collective_net.c ---- */
 
+/* The transfers of a step that go the same way. */
+typedef struct gy_net_part {
+    gy_ticks solo, latency; /* slowest transfer alone, longest latency */
+} gy_net_part;
+
 /* Room to add up steps in; one may serve many collectives of the machine. */
 typedef struct gy_net {
     const gantry_machine *m;
     int64_t *load;          /* per resource: bytes of the step at hand */
     gy_ticks *begin;        /* per resource with a load: when the first of them can come */
     GY_VEC(uint32_t) used;  /* resources with a load */
+    bool *wire;             /* per resource with a load: messages are part of it */
+    uint32_t *device;       /* per memory: gy_net_device */
     gy_ticks *engine;       /* per device: time that copies of the step keep its engines busy */
     GY_VEC(uint32_t) order; /* ranks along a ring */
     gy_islands islands;     /* of the group at hand */
-    gy_ticks solo, latency; /* of the step: slowest transfer alone, longest latency */
+    gy_net_part near, far;  /* of the step: all transfers but messages, messages */
     bool staged;            /* some transfer of the step goes through a third memory */
     bool lenient;           /* copies below the first point of their route are in nobody's way, as in the simulator */
     bool slow;              /* kernels of GPUs: see above */

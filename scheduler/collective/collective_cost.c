@@ -147,7 +147,7 @@ static const gy_collective_table *find_table(const gy_net *net, const gy_group *
     if (!net->m->tables || !gy_group_is_full(g))
         return NULL;
     for (uint32_t i = 0; i < g->ranks; i++) {
-        uint32_t d = gy_net_device(net->m, g->memory[i]);
+        uint32_t d = net->device[g->memory[i]];
         if (d == GY_MACHINE_NONE || (kind && strcmp(kind, net->m->device[d].kind) != 0))
             return NULL;
         kind = net->m->device[d].kind;

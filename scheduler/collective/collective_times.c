@@ -7,7 +7,7 @@ typedef struct clock {
     const gy_group *g;
     gy_ticks (*step)(gy_net *net);
     gy_ticks time;
-    bool copies; /* islands: of the step at hand */
+    bool kernels; /* islands: in the step at hand, some move is a kernel's */
 } clock;
 
 static void note_send(void *context, uint32_t from, uint32_t to, int64_t bytes)
@@ -69,23 +69,24 @@ enum { COPIED_FROM = 32 << 20 };
 static void note_move(void *context, const gy_step_move *move)
 {
     clock *c = context;
-    c->copies = !move->combines && move->last - move->first >= COPIED_FROM;
+    c->kernels = c->kernels || move->combines || move->last - move->first < COPIED_FROM;
     gy_net_add(c->net, c->g, move->from, move->to, move->last - move->first);
 }
 
 /* Each step begins when the one before has ended: a launch and a signal. */
-static void note_moves_end(void *context)
+static void note_moves_end(void *context, int64_t times)
 {
     clock *c = context;
-    gy_ticks time = (c->copies ? gy_net_copies : gy_net_step)(c->net);
-    c->time = gy_ticks_sum(c->time, gy_ticks_sum(c->net->launch, time));
+    gy_ticks time = (c->kernels ? gy_net_step : gy_net_copies)(c->net);
+    c->kernels = false;
+    c->time = gy_ticks_sum(c->time, gy_ticks_times(gy_ticks_sum(c->net->launch, time), times));
 }
 
 gy_ticks gy_time_islands(gy_net *net, const gy_group *g)
 {
     bool gathers = g->kind == GANTRY_ALL_GATHER;
     clock c = { .net = net, .g = g };
-    gy_move_walk walk = { note_move, note_moves_end, &c };
+    gy_move_walk walk = { note_move, note_moves_end, &c, true };
     gy_islands_moves(&net->islands, g->kind, gathers ? GY_NONE : g->root, gathers ? g->part : &g->bytes, &walk);
     return c.time;
 }

@@ -135,6 +135,22 @@ static void add_traffic(gy_text *to, const gantry_schedule *s)
     gy_free(traffic);
 }
 
+/* Only of several ranks. */
+static void add_network(gy_text *to, const gantry_schedule *s)
+{
+    gy_network_traffic n;
+    if (gy_machine_ranks(s->machine) < 2)
+        return;
+    to->failed = to->failed || !gy_network_traffic_make(&n, s);
+    if (to->failed)
+        return;
+    add_count(to, "network_bytes", n.bytes);
+    if (!n.busy)
+        return;
+    add_text(to, "network_busiest", s->machine->resource[n.busiest].id);
+    add_real(to, "network_busy_us", gy_ticks_to_us(n.busy));
+}
+
 static void add_collective(gy_text *to, const gantry_schedule *s, uint32_t index)
 {
     const gy_op *op = &s->ops.at[index];
@@ -272,6 +288,7 @@ void gy_export_report(gy_text *to, const gy_view *view)
     add_peaks(to, s);
     add_busy(to, view);
     add_traffic(to, s);
+    add_network(to, s);
     add_collectives(to, s);
     add_critical(to, view);
     if (s->tried.count)

@@ -56,6 +56,8 @@ typedef struct gy_via {
 /* Declares a direct route (from == to: within a memory) with measured points, copied. false: out of memory. */
 bool gy_machine_points(gantry_machine *m, uint32_t from, uint32_t to, const gy_point *point, uint32_t points,
                        gy_via via);
+/* Says of the route if it is a message. */
+void gy_machine_by_network(gantry_machine *m, uint32_t from, uint32_t to, bool network);
 /* Says of the route that kernels make copies of up to so many bytes. */
 void gy_machine_by_kernels(gantry_machine *m, uint32_t from, uint32_t to, int64_t bytes);
 /* The same as a latency and a rate in bytes per second. */

@@ -17,10 +17,30 @@ static gantry_status check_options(const gantry_join_options *o, size_t nodes, g
     if (!(o->latency_us >= 0 && o->latency_us <= MOST_US))
         return gy_fail(err, GANTRY_E_INVALID, NULL, "latency_us of the join options is %g; it must be 0 to %g",
                        o->latency_us, MOST_US);
-    if (nodes > 1 && !(o->gbs >= 1e-9 && o->gbs <= (double)GY_RATE_MAX / 1e9))
+    if (nodes > 1 && o->gbs != 0 && !(o->gbs >= 1e-9 && o->gbs <= (double)GY_RATE_MAX / 1e9))
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "gbs of the join options is %g; give the rate of the network, in GB/s up to %g", o->gbs,
                        (double)GY_RATE_MAX / 1e9);
+    if ((unsigned)o->ports > GANTRY_PORTS_EACH)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "ports of the join options is %d; give one of gantry_ports",
+                       (int)o->ports);
+    return GANTRY_OK;
+}
+
+/* Of each node: what the options say, else its file. */
+static gantry_status find_networks(const gantry_machine *const *node, uint32_t nodes, const gantry_join_options *o,
+                                   gy_join_place *place, gantry_error *err)
+{
+    gy_network given = { gy_ticks_from_us(o->latency_us), (int64_t)(o->gbs * 1e9 + 0.5), o->ports };
+    for (uint32_t n = 0; n < nodes && nodes > 1; n++) {
+        place[n].network = given.rate ? given : node[n]->network;
+        if (!place[n].network.rate)
+            return gy_fail(
+                err, GANTRY_E_INVALID, NULL,
+                "machine \"%s\", node %u, does not say what its network is; give gbs in the join options, or "
+                "\"network\" in its file",
+                node[n]->name, n);
+    }
     return GANTRY_OK;
 }
 
@@ -83,12 +103,35 @@ static bool add_resources(const gy_joining *j, uint32_t n)
         to[i] = node->resource[i];
         ok = (to[i].id = prefixed(j->m, n, node->resource[i].id)) != NULL;
     }
-    if (j->nodes == 1 || !ok)
-        return ok;
-    gy_resource *out = &j->m->resource[j->place[n].out], *in = &j->m->resource[j->place[n].in];
-    *out = (gy_resource){ prefixed(j->m, n, "network.out"), j->rate };
-    *in = (gy_resource){ prefixed(j->m, n, "network.in"), j->rate };
-    return out->id && in->id;
+    return ok;
+}
+
+static uint32_t count_ports(const gantry_machine *node, const gy_network *network)
+{
+    return !network->rate ? 0 : network->ports == GANTRY_PORTS_EACH ? node->memories : 1;
+}
+
+/* "r0.network.out" of the only one, "r0.gpu0.network.out" of that of a memory. */
+static const char *name_port(const gy_joining *j, uint32_t n, uint32_t port, const char *way)
+{
+    bool each = j->place[n].network.ports == GANTRY_PORTS_EACH;
+    gy_text text = { 0 };
+    gy_text_printf(&text, "%s%snetwork.%s", each ? j->node[n]->memory[port].id : "", each ? "." : "", way);
+    const char *made = text.failed ? NULL : prefixed(j->m, n, text.at);
+    gy_text_free(&text);
+    return made;
+}
+
+static bool add_ports(const gy_joining *j, uint32_t n)
+{
+    const gy_join_place *p = &j->place[n];
+    gy_resource *to = &j->m->resource[p->port];
+    bool ok = true;
+    for (uint32_t i = 0; i < 2 * count_ports(j->node[n], &p->network) && ok; i++) {
+        to[i] = (gy_resource){ name_port(j, n, i / 2, i % 2 ? "in" : "out"), p->network.rate };
+        ok = to[i].id != NULL;
+    }
+    return ok;
 }
 
 /* Those that take any node first, in the order of ranks, then those for host calls. */
@@ -181,14 +224,12 @@ static gy_machine_size find_places(const gantry_machine *const *node, uint32_t n
 {
     gy_machine_size size = { 0, 0, 0 };
     for (uint32_t n = 0; n < nodes; n++) {
-        place[n] = (gy_join_place){ .memory = size.memories, .resource = size.resources };
+        place[n].memory = size.memories;
+        place[n].resource = size.resources;
+        place[n].port = size.resources + node[n]->resources;
         size.memories += node[n]->memories;
         size.devices += node[n]->devices;
-        size.resources += node[n]->resources;
-        if (nodes > 1) {
-            place[n].out = size.resources++;
-            place[n].in = size.resources++;
-        }
+        size.resources += node[n]->resources + 2 * count_ports(node[n], &place[n].network);
     }
     return size;
 }
@@ -197,7 +238,7 @@ static bool add_all(const gy_joining *j)
 {
     bool ok = true;
     for (uint32_t n = 0; n < j->nodes && ok; n++)
-        ok = add_memories(j, n) && add_resources(j, n);
+        ok = add_memories(j, n) && add_resources(j, n) && add_ports(j, n);
     add_model(j);
     return ok && add_devices(j) && add_tables(j) && add_texts(j) && gy_join_routes(j);
 }
@@ -228,13 +269,14 @@ gantry_status gantry_machine_join(gantry_machine **machine, const gantry_machine
     gy_text name = { 0 };
     gy_join_place *place = gy_calloc(count, sizeof *place);
     gy_joining j = { .node = nodes, .place = place, .nodes = (uint32_t)count };
-    j.latency = gy_ticks_from_us(given.latency_us);
-    j.rate = (int64_t)(given.gbs * 1e9 + 0.5);
-    if (place && name_of(&name, nodes, count))
+    gantry_status status = place ? find_networks(nodes, j.nodes, &given, place, err) : gy_fail_nomem(err);
+    if (!status && name_of(&name, nodes, count))
         j.m = gy_machine_new(name.at, find_places(nodes, j.nodes, place));
     bool ok = j.m && add_all(&j);
     gy_text_free(&name);
     gy_free(place);
+    if (status)
+        return status;
     if (!ok) {
         gantry_machine_free(j.m);
         return gy_fail_nomem(err);

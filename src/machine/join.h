@@ -8,7 +8,8 @@
 /* Where the memories and resources of a node begin in the joined machine. */
 typedef struct gy_join_place {
     uint32_t memory, resource;
-    uint32_t out, in; /* resources: what the node sends to others, and gets from them; of one node alone: 0 */
+    uint32_t port;      /* the first of its ports' resources: of each what it sends, then what it gets */
+    gy_network network; /* of one node alone: zeroed */
 } gy_join_place;
 
 typedef struct gy_joining {
@@ -16,8 +17,6 @@ typedef struct gy_joining {
     const gantry_machine *const *node; /* `nodes` of them, each with its place */
     const gy_join_place *place;
     uint32_t nodes;
-    gy_ticks latency; /* of the network */
-    int64_t rate;     /* bytes per second */
 } gy_joining;
 
 /* Routes within nodes, and between them. false: out of memory. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * The routes of joined machines. Between two ranks each pair of memories has a direct route, since it is one message:
- * from a memory of CPUs to one of CPUs the network alone; the memory of a GPU is reached through the host memory of its
- * rank, so that such a route takes what these copies take, too, and uses what they use.
+ * the network alone, where ports of both reach these memories. Where the one port of a rank is in its host memory, that
+ * of a GPU is reached through it, so that such a route takes what the copies take, too, and uses what they use.
  */
 #include "base/memory.h"
 #include "base/vec.h"
@@ -63,9 +63,25 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static gy_ticks time_of(const gy_joining *j, const pair *p, int64_t bytes)
+/* A message goes from port to port: as late as the slower of both, and as fast. */
+static gy_network network_of(const end *from, const end *to)
 {
-    gy_ticks time = gy_ticks_both(j->latency, gy_ticks_of((uint64_t)bytes, j->rate));
+    gy_network a = from->place->network;
+    const gy_network *b = &to->place->network;
+    a.latency = a.latency > b->latency ? a.latency : b->latency;
+    a.rate = a.rate < b->rate ? a.rate : b->rate;
+    return a;
+}
+
+/* The resource: what the memory sends, the next: what it gets. */
+static uint32_t port_of(const end *e)
+{
+    return e->place->port + (e->place->network.ports == GANTRY_PORTS_EACH ? 2 * e->memory : 0);
+}
+
+static gy_ticks time_of(const gy_network *network, const pair *p, int64_t bytes)
+{
+    gy_ticks time = gy_ticks_both(network->latency, gy_ticks_of((uint64_t)bytes, network->rate));
     for (int i = 0; i < 2; i++)
         if (p->leg[i])
             time = gy_ticks_both(time, gy_route_time(p->of[i]->node, p->leg[i], bytes));
@@ -73,9 +89,9 @@ static gy_ticks time_of(const gy_joining *j, const pair *p, int64_t bytes)
 }
 
 /* One copy after the other: the sum of their times, which bends where one of them does. */
-static bool add_up(const gy_joining *j, pair *p)
+static bool add_up(const gy_network *network, pair *p)
 {
-    bool ok = gy_vec_push(&p->size, 0) && gy_vec_push(&p->size, j->rate);
+    bool ok = gy_vec_push(&p->size, 0) && gy_vec_push(&p->size, network->rate);
     for (int i = 0; i < 2 && ok; i++)
         ok = !p->leg[i] || add_leg(p, p->leg[i], p->of[i]->place);
     if (!ok)
@@ -83,26 +99,36 @@ static bool add_up(const gy_joining *j, pair *p)
     qsort(p->size.at, p->size.count, sizeof *p->size.at, by_size);
     for (size_t i = 0; i < p->size.count && ok; i++)
         if (!i || p->size.at[i] != p->size.at[i - 1]) {
-            gy_point point = { p->size.at[i], time_of(j, p, p->size.at[i]) };
+            gy_point point = { p->size.at[i], time_of(network, p, p->size.at[i]) };
             ok = gy_vec_push(&p->point, point);
         }
     return ok;
 }
 
+static const gy_route *leg_of(const end *e, bool out)
+{
+    if (e->place->network.ports != GANTRY_PORTS_HOST || !has_gpu(e))
+        return NULL;
+    return gy_machine_route(e->node, out ? e->memory : 0, out ? 0 : e->memory);
+}
+
 static bool add_pair(const gy_joining *j, pair *p, const end *from, const end *to)
 {
     uint32_t a = from->place->memory + from->memory, b = to->place->memory + to->memory;
+    gy_network network = network_of(from, to);
     p->size.count = p->via.count = p->point.count = 0;
     p->of[0] = from;
     p->of[1] = to;
-    p->leg[0] = has_gpu(from) ? gy_machine_route(from->node, from->memory, 0) : NULL;
-    p->leg[1] = has_gpu(to) ? gy_machine_route(to->node, 0, to->memory) : NULL;
-    if (!add_resource(p, from->place->out) || !add_resource(p, to->place->in))
+    p->leg[0] = leg_of(from, true);
+    p->leg[1] = leg_of(to, false);
+    if (!add_resource(p, port_of(from)) || !add_resource(p, port_of(to) + 1))
         return false;
-    if (!p->leg[0] && !p->leg[1])
-        return gy_machine_link(j->m, a, b, j->latency, j->rate, (gy_via){ p->via.at, (uint32_t)p->via.count });
-    return add_up(j, p) && gy_machine_points(j->m, a, b, p->point.at, (uint32_t)p->point.count,
-                                             (gy_via){ p->via.at, (uint32_t)p->via.count });
+    bool alone = !p->leg[0] && !p->leg[1], ok = alone || add_up(&network, p);
+    gy_via via = { p->via.at, (uint32_t)p->via.count };
+    ok = ok && (alone ? gy_machine_link(j->m, a, b, network.latency, network.rate, via)
+                      : gy_machine_points(j->m, a, b, p->point.at, (uint32_t)p->point.count, via));
+    gy_machine_by_network(j->m, a, b, true);
+    return ok;
 }
 
 static bool add_pairs(const gy_joining *j, pair *p, uint32_t a, uint32_t b)
@@ -128,6 +154,7 @@ static bool copy_within(const gy_joining *j, uint32_t n)
         ok =
             gy_machine_points(j->m, first + r->from, first + r->to, r->point, r->points, (gy_via){ via, r->resources });
         gy_machine_by_kernels(j->m, first + r->from, first + r->to, r->kernel_bytes);
+        gy_machine_by_network(j->m, first + r->from, first + r->to, r->network);
     }
     gy_free(via);
     return ok;

@@ -80,7 +80,8 @@ typedef struct gy_route {
     uint32_t points;
     const uint32_t *resource;
     uint32_t resources;
-    int64_t kernel_bytes;          /* copies of up to so many bytes are faster by a kernel than by copy engines */
+    int64_t kernel_bytes; /* copies of up to so many bytes are faster by a kernel than by copy engines */
+    bool network;         /* DIRECT: a message, which ports of both computers carry: no kernel moves its bytes */
     const struct gy_route *hop[2]; /* RELAY, STAGED: the DIRECT routes from -> via -> to; else NULL */
 } gy_route;
 
@@ -161,12 +162,21 @@ typedef struct gy_fact {
     const char *name, *value;
 } gy_fact;
 
+/* What one computer reaches others by, once it is joined with them. No schedule for itself depends on it. */
+typedef struct gy_network {
+    gy_ticks latency;
+    int64_t rate; /* bytes per second of a port, each way; 0: the file says nothing of a network */
+    gantry_ports ports;
+} gy_network;
+
 typedef struct gy_calibration {
     bool measured; /* the machine has figures that were measured; false: facts of a detected machine, in no file */
     const gy_fact *fact;
     uint32_t facts;
     gy_quality quality[GY_FAMILY_COUNT];
 } gy_calibration;
+
+const char *gy_ports_name(int ports); /* "host", ..., by gantry_ports */
 
 struct gantry_machine {
     atomic_uint references;
@@ -182,6 +192,7 @@ struct gantry_machine {
     const gy_kernel_table *kernel;
     uint32_t tables, kernels;
     gy_calibration calibration;
+    gy_network network;
     uint32_t notes, memories, devices, resources;
     bool contention; /* false: flows do not share and copy engines do not queue */
     bool workers;    /* GPUs carry starts out by themselves: made by gy_machine_for_workers; in no file */

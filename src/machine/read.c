@@ -337,9 +337,9 @@ static gantry_status read_model(gy_machine_reader *r, const gy_json_at *root)
 /* Heading and sizes; makes the machine. */
 static gantry_status read_frame(gy_machine_reader *r, const gy_json_at *root, gy_json_at list[3])
 {
-    static const char *const keys[] = { "gantry_machine", "name",      "source", "notes",       "memories",
-                                        "devices",        "resources", "routes", "collectives", "kernels",
-                                        "calibration",    "model",     "$schema" };
+    static const char *const keys[] = { "gantry_machine", "name",      "source",  "notes",       "memories",
+                                        "devices",        "resources", "routes",  "collectives", "kernels",
+                                        "calibration",    "model",     "network", "$schema" };
     const char *name = NULL, *schema = NULL; /* the schema is for editors: it is not read */
     int64_t version;
     gantry_status status = GANTRY_OK;
@@ -378,8 +378,8 @@ static gantry_status read_contents(gy_machine_reader *r, const gy_json_at *root,
         gy_json_at place = gy_json_item(&list[1], i);
         status = read_device(r, &place, i);
     }
-    if (status || (status = check_ranks(r, &list[0])) || (status = gy_machine_read_resources(r, &list[2])) ||
-        (status = gy_machine_read_routes(r, root)) ||
+    if (status || (status = check_ranks(r, &list[0])) || (status = gy_machine_read_network(r, root)) ||
+        (status = gy_machine_read_resources(r, &list[2])) || (status = gy_machine_read_routes(r, root)) ||
         (status = gy_machine_read_tables(r, root, "collectives", gy_machine_read_collective)) ||
         (status = gy_machine_read_tables(r, root, "kernels", gy_machine_read_kernel)))
         return status;

@@ -20,7 +20,7 @@ typedef struct route_reader {
     gy_point_list point; /* empty: latency and rate */
     gy_ticks latency;
     int64_t rate, kernel_bytes;
-    bool listed, both; /* listed: from or to is a list or a pattern */
+    bool listed, both, network; /* listed: from or to is a list or a pattern */
 } route_reader;
 
 gantry_status gy_machine_read_resources(gy_machine_reader *r, const gy_json_at *resources)
@@ -210,6 +210,7 @@ static gantry_status declare(route_reader *q, uint32_t from, uint32_t to)
     bool ok = q->point.count ? gy_machine_points(m, from, to, q->point.at, (uint32_t)q->point.count, via)
                              : gy_machine_link(m, from, to, q->latency, q->rate, via);
     gy_machine_by_kernels(m, from, to, q->kernel_bytes);
+    gy_machine_by_network(m, from, to, q->network);
     return ok ? GANTRY_OK : gy_fail_nomem(q->r->err);
 }
 
@@ -234,13 +235,14 @@ static gantry_status declare_all(route_reader *q)
 
 static gantry_status read_route(route_reader *q)
 {
-    static const char *const keys[] = { "from",          "to",  "points", "latency_us",
-                                        "bandwidth_gbs", "via", "both",   "kernel_bytes" };
+    static const char *const keys[] = { "from", "to",   "points",       "latency_us", "bandwidth_gbs",
+                                        "via",  "both", "kernel_bytes", "network" };
     gantry_error *err = q->r->err;
     gantry_status status = gy_machine_object(err, q->at, "a route", keys, GY_COUNT(keys));
     q->listed = false;
     if (status || (status = read_end(q, "from", &q->from)) || (status = read_end(q, "to", &q->to)) ||
         (status = gy_json_bool(q->at, "both", false, &q->both, GANTRY_E_MACHINE, err)) ||
+        (status = gy_json_bool(q->at, "network", false, &q->network, GANTRY_E_MACHINE, err)) ||
         (status =
              gy_json_int(q->at, "kernel_bytes", false, 0, 0, INT64_MAX, &q->kernel_bytes, GANTRY_E_MACHINE, err)) ||
         (status = read_times(q)))

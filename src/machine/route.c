@@ -137,6 +137,11 @@ void gy_machine_by_kernels(gantry_machine *m, uint32_t from, uint32_t to, int64_
     route_at(m, from, to)->kernel_bytes = bytes;
 }
 
+void gy_machine_by_network(gantry_machine *m, uint32_t from, uint32_t to, bool network)
+{
+    route_at(m, from, to)->network = network;
+}
+
 /* `rate` bytes take exactly a second: the slope is the exact fraction, whatever the rate. */
 bool gy_machine_link(gantry_machine *m, uint32_t from, uint32_t to, gy_ticks latency, int64_t rate, gy_via via)
 {

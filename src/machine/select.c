@@ -198,6 +198,7 @@ static bool copy_routes(gantry_machine *m, const selection *s)
             resource[k] = s->resource[r->resource[k]];
         ok = gy_machine_points(m, a, b, r->point, r->points, (gy_via){ resource, r->resources });
         gy_machine_by_kernels(m, a, b, r->kernel_bytes);
+        gy_machine_by_network(m, a, b, r->network);
     }
     gy_free(resource);
     return ok && gy_machine_compose(m);

@@ -134,6 +134,7 @@ static void put_route(gy_text *to, const gantry_machine *m, const gy_route *r)
     gy_text_add(to, r->resources ? "]" : "");
     if (r->kernel_bytes)
         gy_text_printf(to, ", \"kernel_bytes\": %lld", (long long)r->kernel_bytes);
+    gy_text_add(to, r->network ? ", \"network\": true" : "");
     gy_text_add(to, " }");
 }
 
@@ -307,6 +308,18 @@ static void put_calibration(gy_text *to, const gantry_machine *m, int indent)
     put_line(to, indent, "}");
 }
 
+static void put_network(gy_text *to, const gy_network *n, int indent)
+{
+    if (!n->rate)
+        return;
+    put_key(to, indent, "network");
+    gy_text_add(to, "{ \"latency_us\": ");
+    put_us(to, n->latency);
+    gy_text_add(to, ", \"bandwidth_gbs\": ");
+    put_gbs(to, n->rate);
+    gy_text_printf(to, ", \"ports\": \"%s\" }", gy_ports_name((int)n->ports));
+}
+
 void gy_machine_print(gy_text *to, const gantry_machine *m, int indent)
 {
     put_heading(to, m, indent + 2);
@@ -316,6 +329,7 @@ void gy_machine_print(gy_text *to, const gantry_machine *m, int indent)
     put_collectives(to, m, indent + 2);
     put_kernels(to, m, indent + 2);
     put_calibration(to, m, indent + 2);
+    put_network(to, &m->network, indent + 2);
     put_key(to, indent + 2, "model");
     gy_text_printf(to, "{ \"contention\": \"%s\", \"launch_us\": ", m->contention ? "on" : "off");
     put_us(to, m->launch);

@@ -5,22 +5,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int refuse_link(const char *text)
+static int refuse_link(const char *text, const char *word)
 {
     complain(
-        "gantry machine: --link \"%s\" must be latency_us=US,GBps=RATE, such as latency_us=2,GBps=12.5: how long a "
-        "message takes from node to node, and how much each node sends and gets, in 10^9 bytes a second\n",
-        text ? text : "");
+        "gantry %s: --link \"%s\" must be latency_us=US,GBps=RATE, such as latency_us=2,GBps=12.5: how long a message "
+        "takes from node to node, and how much each port of a node sends and gets, in 10^9 bytes a second; "
+        "ports=host (default), ports=shared or ports=each may follow\n",
+        word, text);
     return EXIT_USAGE;
 }
 
-static int read_link(gantry_join_options *to, const options *o)
+int read_link(gantry_join_options *to, const char *text, const char *word)
 {
-    char rest;
-    bool read = o->link && (sscanf(o->link, "latency_us=%lf,GBps=%lf%c", &to->latency_us, &to->gbs, &rest) == 2 ||
-                            sscanf(o->link, "GBps=%lf,latency_us=%lf%c", &to->gbs, &to->latency_us, &rest) == 2);
-    bool needed = o->link || o->positional.count > 2;
-    return !needed || (read && to->latency_us >= 0 && to->gbs > 0) ? EXIT_FINE : refuse_link(o->link);
+    static const char *const names[] = {
+#define GANTRY_X(name, text) #text,
+        GANTRY_PORTS_MAP(GANTRY_X)
+#undef GANTRY_X
+    };
+    int used = 0;
+    bool read = sscanf(text, "latency_us=%lf,GBps=%lf%n", &to->latency_us, &to->gbs, &used) == 2 ||
+                sscanf(text, "GBps=%lf,latency_us=%lf%n", &to->gbs, &to->latency_us, &used) == 2;
+    const char *rest = text + used, *ports = rest + strlen(",ports=");
+    if (!read || !(to->latency_us >= 0) || !(to->gbs > 0))
+        return refuse_link(text, word);
+    for (size_t i = 0; *rest && strncmp(rest, ",ports=", strlen(",ports=")) == 0 && i < sizeof names / sizeof *names;
+         i++)
+        if (strcmp(names[i], ports) == 0) {
+            to->ports = (gantry_ports)i;
+            return EXIT_FINE;
+        }
+    return *rest ? refuse_link(text, word) : EXIT_FINE;
 }
 
 static int load_nodes(gantry_machine **node, const options *o)
@@ -47,7 +61,7 @@ int join_machines(gantry_machine **machine, const options *o)
         complain("gantry machine: no files to join; usage: gantry machine join FILE FILE ... --link LINK\n");
         return EXIT_USAGE;
     }
-    int code = read_link(&with, o);
+    int code = o->link ? read_link(&with, o->link, "machine") : EXIT_FINE;
     if (code)
         return code;
     gantry_machine **node = calloc(nodes, sizeof *node);

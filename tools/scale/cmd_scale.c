@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gantry scale: one graph on more and more devices of a machine, by prediction. */
+/* gantry scale: one graph on more and more devices of a machine, or on more and more machines, by prediction. */
 #include "scale.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DEVICES = 4096, MOST_COUNTS = 64, EACH_UP_TO = 8 };
+enum { MOST_DEVICES = 4096, MOST_COUNTS = 128, EACH_UP_TO = 8 };
 
-/* Numbers of devices, rising. */
+/* Numbers of devices, or of ranks, rising. */
 typedef struct counts {
     int at[MOST_COUNTS];
     size_t count;
 } counts;
 
-/* ---- which numbers of devices ---- */
+/* ---- which numbers of devices, or of ranks ---- */
 
 static bool add_count(counts *c, long devices)
 {
@@ -64,27 +65,64 @@ static void choose_counts(counts *c, const gantry_machine *machine)
     }
 }
 
+static int read_counts(counts *c, const char *text, const char *option, const char *what)
+{
+    if (!text || parse_counts(c, text))
+        return EXIT_FINE;
+    complain("gantry scale: --%s is \"%s\"; it takes numbers of %s that rise, at most %d, as in 1..8 or 1,2,4,8\n",
+             option, text, what, MOST_COUNTS);
+    return EXIT_USAGE;
+}
+
+/* With --ranks the machine is that of one rank, and --devices says which of its devices there are. */
 static int find_counts(counts *c, gantry_machine **machine, const options *o, const gantry_graph *graph)
 {
     char most[16];
     options with = *o;
-    if (o->devices && !parse_counts(c, o->devices)) {
-        complain("gantry scale: --devices is \"%s\"; it takes numbers of devices that rise, at most %d, as in 1..8 or "
-                 "1,2,4,8\n",
-                 o->devices, MOST_COUNTS);
-        return EXIT_USAGE;
-    }
-    if (o->devices) {
+    int code = o->rank_list ? read_counts(c, o->rank_list, "ranks", "ranks")
+                            : read_counts(c, o->devices, "devices", "devices");
+    if (code)
+        return code;
+    if (o->devices && !o->rank_list) {
         snprintf(most, sizeof most, "%d", c->at[c->count - 1]);
         with.devices = most;
     }
-    int code = load_machine(machine, &with, graph, NULL);
-    if (!code && !o->devices)
+    code = load_machine(machine, &with, graph, NULL);
+    if (!code && !c->count)
         choose_counts(c, *machine);
     return code;
 }
 
+/* The machine of a row: so many ranks like `machine`, or so many of its devices. */
+static int make_machine(gantry_machine **made, const options *o, const gantry_machine *machine, int count)
+{
+    char text[16];
+    gantry_error err;
+    if (o->rank_list)
+        return scale_ranks(made, o, machine, (size_t)count);
+    snprintf(text, sizeof text, "%d", count);
+    return gantry_machine_select(made, machine, text, &err) ? fail(&err) : EXIT_FINE;
+}
+
 /* ---- what grows ---- */
+
+/* "n", or "n:3" where the work grows with the third power of it. */
+static int read_weak(scale *s, const options *o)
+{
+    size_t length = o->weak ? strcspn(o->weak, ":") : 0;
+    s->power = 1;
+    if (!o->weak)
+        return EXIT_FINE;
+    if (o->weak[length] && (o->weak[length + 1] < '1' || o->weak[length + 1] > '9' || o->weak[length + 2])) {
+        complain("gantry scale: --weak is \"%s\"; it takes the name of a param, or one with the power of it by which "
+                 "work grows, from 1 to 9, such as n:3\n",
+                 o->weak);
+        return EXIT_USAGE;
+    }
+    s->power = o->weak[length] ? o->weak[length + 1] - '0' : 1;
+    snprintf(s->weak, sizeof s->weak, "%.*s", (int)length, o->weak);
+    return EXIT_FINE;
+}
 
 /* The value of the param in the graph as it is loaded, read off a schedule of it. */
 static int base_value(int64_t *value, const char *name, const gantry_schedule *schedule)
@@ -109,27 +147,27 @@ static int base_value(int64_t *value, const char *name, const gantry_schedule *s
 }
 
 /* The params of --param, but that the one that grows has a value of its own; free ->at. */
-static string_list grown_params(const options *o, const char *own)
+static string_list grown_params(const options *o, const char *weak, const char *own)
 {
     string_list all = { .at = calloc(o->params.count + 1, sizeof *all.at) };
-    size_t length = o->weak ? strlen(o->weak) : 0;
+    size_t length = strlen(weak);
     if (!all.at)
         return all;
     for (size_t i = 0; i < o->params.count; i++)
-        if (!o->weak || strncmp(o->params.at[i], o->weak, length) != 0 || o->params.at[i][length] != '=')
+        if (!length || strncmp(o->params.at[i], weak, length) != 0 || o->params.at[i][length] != '=')
             all.at[all.count++] = o->params.at[i];
-    if (o->weak)
+    if (length)
         all.at[all.count++] = own;
     return all;
 }
 
 /* The graph for so many devices, where it asks for them, with that value of the param. */
-static int load_row(gantry_graph **graph, const options *o, int64_t value, size_t devices)
+static int load_row(gantry_graph **graph, const options *o, const char *weak, int64_t value, size_t devices)
 {
     char own[256];
     options with = *o;
-    snprintf(own, sizeof own, "%.200s=%lld", o->weak ? o->weak : "", (long long)value);
-    with.params = grown_params(o, own);
+    snprintf(own, sizeof own, "%.200s=%lld", weak, (long long)value);
+    with.params = grown_params(o, weak, own);
     if (!with.params.at) {
         complain("%s\n", gantry_status_text(GANTRY_E_NOMEM));
         return EXIT_CAPACITY;
@@ -172,75 +210,86 @@ static int fill_row(scale_row *row, const gantry_schedule *schedule)
     return scale_limit(row, schedule);
 }
 
-/* Without `graph` it is loaded anew, for these devices and with that value of the param that grows. */
-static int plan(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine,
-                int devices, int64_t value)
+/* Without `graph` it is loaded anew, for the devices of the machine and with that value of the param that grows. */
+static int plan(gantry_schedule **schedule, const options *o, gantry_graph *graph, const char *weak, int64_t value,
+                const gantry_machine *machine)
 {
-    char text[16];
-    gantry_error err;
     gantry_graph *own = NULL;
-    gantry_machine *part = NULL;
-    snprintf(text, sizeof text, "%d", devices);
-    if (gantry_machine_select(&part, machine, text, &err))
-        return fail(&err);
-    int code = graph ? EXIT_FINE : load_row(&own, o, value, gantry_machine_worker_count(part));
+    int code = graph ? EXIT_FINE : load_row(&own, o, weak, value, gantry_machine_worker_count(machine));
     if (!code)
-        code = schedule_on(schedule, o, graph ? graph : own, part);
+        code = schedule_on(schedule, o, graph ? graph : own, machine);
     gantry_graph_free(own);
-    gantry_machine_free(part);
     return code;
 }
 
-/* With --weak, the graph as it is loaded is that of one device. */
-static int find_row(scale *s, scale_row *row, const options *o, gantry_graph *graph, const gantry_machine *machine,
-                    int64_t base)
+/* With --weak, the graph as it is loaded is that of one device, or rank. */
+static int find_row(scale *s, scale_row *row, const options *o, gantry_graph *graph, const gantry_machine *machine)
 {
     gantry_schedule *schedule = NULL;
-    row->value = base * row->devices;
-    bool is_own = o->weak || s->asks;
-    int code = plan(&schedule, o, is_own ? NULL : graph, machine, row->devices, row->value);
+    gantry_machine *made = NULL;
+    int code = make_machine(&made, o, machine, row->count);
+    bool is_own = *s->weak || s->asks;
+    row->value = (int64_t)((double)s->base * pow(row->count, 1.0 / s->power) + 0.5);
+    if (!code) {
+        row->devices = (int)gantry_machine_worker_count(made);
+        row->work = s->base ? pow((double)row->value / (double)s->base, s->power) : 1;
+        code = plan(&schedule, o, is_own ? NULL : graph, s->weak, row->value, made);
+    }
     if (!code)
         code = fill_row(row, schedule);
     s->count += !code;
     gantry_schedule_free(schedule);
+    gantry_machine_free(made);
     return code;
 }
 
-static int find_base(int64_t *base, const options *o, gantry_graph *graph, const gantry_machine *machine)
+static int find_base(scale *s, const options *o, gantry_graph *graph, const gantry_machine *machine)
 {
     gantry_schedule *schedule = NULL;
+    gantry_machine *made = NULL;
     options with = *o;
     with.effort = 0;
-    int code = plan(&schedule, &with, graph, machine, 1, 0);
+    int code = make_machine(&made, o, machine, 1);
     if (!code)
-        code = base_value(base, o->weak, schedule);
+        code = plan(&schedule, &with, s->asks ? NULL : graph, "", 0, made);
+    if (!code)
+        code = base_value(&s->base, s->weak, schedule);
     gantry_schedule_free(schedule);
+    gantry_machine_free(made);
     return code;
 }
 
 static int find_rows(scale *s, const options *o, gantry_graph *graph, const gantry_machine *machine, const counts *c)
 {
-    int64_t base = 0;
-    int code = o->weak ? find_base(&base, o, graph, machine) : EXIT_FINE;
+    int code = *s->weak ? find_base(s, o, graph, machine) : EXIT_FINE;
     for (size_t i = 0; i < c->count && !code; i++) {
-        s->row[i].devices = c->at[i];
-        code = find_row(s, &s->row[i], o, graph, machine, base);
+        s->row[i].count = c->at[i];
+        code = find_row(s, &s->row[i], o, graph, machine);
     }
     return code;
 }
 
 /* ---- what is printed ---- */
 
+static void print_row(const scale *s, const scale_row *r)
+{
+    char time[UNIT_TEXT], peak[UNIT_TEXT], moved[UNIT_TEXT], network[UNIT_TEXT];
+    if (s->ranks)
+        printf("%6d  ", r->count);
+    printf("%8d %6d %14s %9.2f %10.0f%% %10s %10s", r->devices, r->used, time_text(time, r->us), r->speedup,
+           100 * r->efficiency, bytes_text(peak, (double)r->peak), bytes_text(moved, (double)r->moved));
+    if (s->ranks)
+        printf(" %10s", bytes_text(network, (double)r->network));
+    printf("  %s\n", r->limit);
+}
+
 static void print_table(const scale *s)
 {
-    printf("%s on %s\n%8s %6s %14s %9s %11s %10s %10s  %s\n", s->graph, s->machine, "devices", "used", "makespan",
-           "speed-up", "efficiency", "peak", "moved", "what limits");
-    for (size_t i = 0; i < s->count; i++) {
-        char time[UNIT_TEXT], peak[UNIT_TEXT], moved[UNIT_TEXT];
-        const scale_row *r = &s->row[i];
-        printf("%8d %6d %14s %9.2f %10.0f%% %10s %10s  %s\n", r->devices, r->used, time_text(time, r->us), r->speedup,
-               100 * r->efficiency, bytes_text(peak, (double)r->peak), bytes_text(moved, (double)r->moved), r->limit);
-    }
+    printf("%s on %s\n%s%8s %6s %14s %9s %11s %10s %10s%s  %s\n", s->graph, s->machine, s->ranks ? " ranks  " : "",
+           "devices", "used", "makespan", "speed-up", "efficiency", "peak", "moved", s->ranks ? "    network" : "",
+           "what limits");
+    for (size_t i = 0; i < s->count; i++)
+        print_row(s, &s->row[i]);
     printf("advice: %s\n", s->advice);
 }
 
@@ -249,7 +298,12 @@ static json_t *row_json(const scale *s, const scale_row *r)
     json_t *row = json_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:I, s:I, s:s}", "devices", r->devices, "used", r->used,
                             "makespan_us", r->us, "gap", r->gap, "speedup", r->speedup, "efficiency", r->efficiency,
                             "peak_bytes", (json_int_t)r->peak, "bytes_moved", (json_int_t)r->moved, "limit", r->limit);
-    if (s->weak)
+    if (s->ranks) {
+        json_object_set_new(row, "ranks", json_integer(r->count));
+        json_object_set_new(row, "network_bytes", json_integer((json_int_t)r->network));
+        json_object_set_new(row, "network_busy_us", json_real(r->network_us));
+    }
+    if (*s->weak)
         json_object_set_new(row, "value", json_integer(r->value));
     return row;
 }
@@ -261,7 +315,7 @@ static int print_scale_json(const scale *s)
         json_array_append_new(rows, row_json(s, &s->row[i]));
     json_t *root =
         json_pack("{s:s, s:s, s:o, s:s}", "graph", s->graph, "machine", s->machine, "rows", rows, "advice", s->advice);
-    if (s->weak)
+    if (*s->weak)
         json_object_set_new(root, "weak", json_string(s->weak));
     return print_json(root);
 }
@@ -282,12 +336,14 @@ static int run(const options *o)
 {
     counts c = { .count = 0 };
     scale_row rows[MOST_COUNTS] = { { 0 } };
-    scale s = { .weak = o->weak, .asks = asks_for_devices(o), .row = rows };
+    scale s = { .ranks = o->rank_list != NULL, .asks = asks_for_devices(o), .row = rows };
     gantry_graph *graph = NULL;
     gantry_machine *machine = NULL;
     options all = *o; /* --devices is a list here */
     all.devices = NULL;
-    int code = load_graph(&graph, &all, o->positional.at[0]);
+    int code = read_weak(&s, o);
+    if (!code)
+        code = load_graph(&graph, &all, o->positional.at[0]);
     if (!code)
         code = find_counts(&c, &machine, o, graph);
     if (!code)
@@ -306,14 +362,18 @@ static int run(const options *o)
 const command command_scale = {
     "scale",
     "GRAPH",
-    "predicts a graph on more and more devices (--devices 1..8, or 1,2,4), and says what limits it",
+    "predicts a graph on more and more devices (--devices 1..8, or 1,2,4), or computers (--ranks 1..8), and says what "
+    "limits it",
     1,
     1,
-    "param limits input machine devices weak policy effort seed unroll max-memory spill balance replay svg allow-code "
+    "param limits input machine devices ranks=LIST link weak policy effort seed unroll max-memory spill balance replay "
+    "svg "
+    "allow-code "
     "no-fuse "
     "json",
     "  gantry scale cholesky --machine h200-8\n"
     "  gantry scale jacobi --machine h200-8 --devices 1,2,4,8 --param n=8192\n"
-    "  gantry scale reduce_sum --machine h200-8 --weak n --svg scale.svg\n",
+    "  gantry scale reduce_sum --machine h200-8 --weak n --svg scale.svg\n"
+    "  gantry scale sharded_step --machine dgx-h100 --ranks 1,2,4,8      computers that its network joins\n",
     run
 };

@@ -5,27 +5,35 @@
 
 #include "command.h"
 
-/* One number of devices. */
+/* One number of devices, or of ranks. */
 typedef struct scale_row {
-    int devices, used; /* that there are, that do anything */
-    int64_t value;     /* of the param that grows; 0: none does */
-    double us, gap;    /* predicted; over the bound */
-    double speedup;    /* against the first row; of what grows, work for work */
-    double efficiency; /* speedup for each device more: 1 is ideal */
-    uint64_t peak;     /* bytes, of the fullest memory */
-    uint64_t moved;
-    char limit[160]; /* what holds it up, as part of a sentence */
+    int count;               /* of what is counted: devices, or ranks */
+    int devices, used;       /* that there are, that do anything */
+    int64_t value;           /* of the param that grows; 0: none does */
+    double work;             /* that it makes, over that of its own value */
+    double us, gap;          /* predicted; over the bound */
+    double speedup;          /* against the first row; of what grows, work for work */
+    double efficiency;       /* speedup for each device more: 1 is ideal */
+    double network_us;       /* what the busiest port of the network takes for what crosses it */
+    uint64_t peak;           /* bytes, of the fullest memory */
+    uint64_t moved, network; /* from memory to memory by copies; from rank to rank, by whatever */
+    char limit[160];         /* what holds it up, as part of a sentence */
 } scale_row;
 
 typedef struct scale {
     const char *graph, *machine; /* names */
-    const char *weak;            /* the param that grows; NULL: none does */
+    char weak[200];              /* the param that grows; "": none does */
+    int power;                   /* work grows as this power of it */
+    int64_t base;                /* its value for one */
+    bool ranks;                  /* rows are of ranks */
     bool asks;                   /* the graph depends on how many devices there are */
     scale_row *row;              /* rising numbers of devices */
     size_t count;
     char advice[512]; /* one sentence */
 } scale;
 
+/* scale_ranks.c: one machine of so many that are alike, of one that machine itself. The exit code. */
+int scale_ranks(gantry_machine **made, const options *o, const gantry_machine *node, size_t ranks);
 /* scale_limit.c: fills used and limit of a row. The exit code. */
 int scale_limit(scale_row *row, const gantry_schedule *schedule);
 /* Fills the speed-ups and the advice once all rows are there. */

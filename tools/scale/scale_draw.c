@@ -9,7 +9,7 @@ enum { WIDTH = 720, HEIGHT = 440, LEFT = 60, RIGHT = 24, TOP = 56, BOTTOM = 76 }
 
 static double x_of(const scale *s, double devices)
 {
-    double first = s->row[0].devices, last = s->row[s->count - 1].devices;
+    double first = s->row[0].count, last = s->row[s->count - 1].count;
     double part = last > first ? (devices - first) / (last - first) : 0.5;
     return LEFT + part * (WIDTH - LEFT - RIGHT);
 }
@@ -17,7 +17,7 @@ static double x_of(const scale *s, double devices)
 /* From 0 to what the last would be ideally. */
 static double y_of(const scale *s, double speedup)
 {
-    double most = (double)s->row[s->count - 1].devices / s->row[0].devices;
+    double most = (double)s->row[s->count - 1].count / s->row[0].count;
     for (size_t i = 0; i < s->count; i++)
         most = s->row[i].speedup > most ? s->row[i].speedup : most;
     return HEIGHT - BOTTOM - speedup / most * (HEIGHT - TOP - BOTTOM);
@@ -47,12 +47,12 @@ static void print_frame(FILE *to, const scale *s)
     fputs("<g font-size=\"15\">", to);
     print_text(to, LEFT, 24, "start", text);
     fputs("</g>\n", to);
-    print_text(to, LEFT, 44, "start", s->weak ? "speed-up, work for work (dashed: ideal)" : "speed-up (dashed: ideal)");
-    print_text(to, (double)(LEFT + WIDTH - RIGHT) / 2, floor + 38, "middle", "devices");
+    print_text(to, LEFT, 44, "start",
+               *s->weak ? "speed-up, work for work (dashed: ideal)" : "speed-up (dashed: ideal)");
+    print_text(to, (double)(LEFT + WIDTH - RIGHT) / 2, floor + 38, "middle", s->ranks ? "ranks" : "devices");
     fprintf(to, "<path d=\"M%d %dV%.1fH%d\" fill=\"none\" stroke=\"#555\"/>\n", LEFT, TOP, floor, WIDTH - RIGHT);
-    fprintf(to, "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"#888\" stroke-dasharray=\"5 4\"/>\n",
-            x_of(s, first->devices), y_of(s, 1), x_of(s, last->devices),
-            y_of(s, (double)last->devices / first->devices));
+    fprintf(to, "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"#888\" stroke-dasharray=\"5 4\"/>\n", x_of(s, first->count),
+            y_of(s, 1), x_of(s, last->count), y_of(s, (double)last->count / first->count));
 }
 
 static void print_points(FILE *to, const scale *s)
@@ -60,18 +60,18 @@ static void print_points(FILE *to, const scale *s)
     char text[80], time[UNIT_TEXT];
     fputs("<polyline fill=\"none\" stroke=\"#0b62a4\" stroke-width=\"2\" points=\"", to);
     for (size_t i = 0; i < s->count; i++)
-        fprintf(to, "%.1f,%.1f ", x_of(s, s->row[i].devices), y_of(s, s->row[i].speedup));
+        fprintf(to, "%.1f,%.1f ", x_of(s, s->row[i].count), y_of(s, s->row[i].speedup));
     fputs("\"/>\n", to);
     for (size_t i = 0; i < s->count; i++) {
         const scale_row *r = &s->row[i];
-        double x = x_of(s, r->devices), y = y_of(s, r->speedup);
+        double x = x_of(s, r->count), y = y_of(s, r->speedup);
         fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"#0b62a4\"><title>", x, y);
         fprintf(to, "%d of %d devices do something, %s; what limits is ", r->used, r->devices, time_text(time, r->us));
         print_escaped(to, r->limit);
         fputs("</title></circle>\n", to);
         snprintf(text, sizeof text, "%.2f", r->speedup);
         print_text(to, x, y - 9, "middle", text);
-        snprintf(text, sizeof text, "%d", r->devices);
+        snprintf(text, sizeof text, "%d", r->count);
         print_text(to, x, HEIGHT - BOTTOM + 18, "middle", text);
     }
 }

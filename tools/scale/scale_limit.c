@@ -61,8 +61,14 @@ static void read_report(scale_row *row, const json_t *report)
     const char *device = "", *from = "", *to = "";
     double busy = largest(json_object_get(report, "busy_us"), &device, &row->used);
     double copying = busiest_route(json_object_get(report, "routes"), &from, &to);
+    const char *port = json_string_value(json_object_get(report, "network_busiest"));
+    row->network = (uint64_t)json_integer_value(json_object_get(report, "network_bytes"));
+    row->network_us = json_number_value(json_object_get(report, "network_busy_us"));
     if (by && row->gap < CLOSE)
         snprintf(row->limit, sizeof row->limit, "%s", bound_text(by));
+    else if (port && row->network_us > BUSY * row->us)
+        snprintf(row->limit, sizeof row->limit, "the network, %.60s %.0f %% of the time", port,
+                 100 * row->network_us / row->us > 100 ? 100 : 100 * row->network_us / row->us);
     else if (busy >= copying && busy > BUSY * row->us)
         snprintf(row->limit, sizeof row->limit, "computing on %.60s, %.0f %% of the time", device,
                  100 * busy / row->us);
@@ -89,9 +95,9 @@ int scale_limit(scale_row *row, const gantry_schedule *schedule)
 
 /* ---- advice ---- */
 
-static const char *plural(int count)
+static const char *plural(const scale *s, int count)
 {
-    return count == 1 ? "device" : "devices";
+    return s->ranks ? count == 1 ? "rank" : "ranks" : count == 1 ? "device" : "devices";
 }
 
 /* Fewest devices that are nearly as fast as any number. */
@@ -111,7 +117,7 @@ static void advise(scale *s)
     const scale_row *best = fewest(s), *last = &s->row[s->count - 1];
     if (best != last)
         snprintf(s->advice, sizeof s->advice, "take %d %s: more of them gain less than 5 %%, since what limits is %s.",
-                 best->devices, plural(best->devices), best->limit);
+                 best->count, plural(s, best->count), best->limit);
     else if (s->count == 1 || best->efficiency >= FAIR)
         snprintf(s->advice, sizeof s->advice,
                  "take all %d: each does %.0f %% of what one alone does; what limits is %s.", best->devices,
@@ -119,7 +125,7 @@ static void advise(scale *s)
     else
         snprintf(s->advice, sizeof s->advice,
                  "take %d for the least time, but each does %.0f %% of what one alone does, since what limits is %s.",
-                 best->devices, 100 * best->efficiency, best->limit);
+                 best->count, 100 * best->efficiency, best->limit);
 }
 
 /* Where work grows with the devices: as many as keep their efficiency. */
@@ -133,12 +139,12 @@ static void advise_weak(scale *s)
         snprintf(s->advice, sizeof s->advice,
                  "let \"%s\" grow with up to %d %s, the most that were tried: each does %.0f %% of "
                  "what one alone does.",
-                 s->weak, best->devices, plural(best->devices), 100 * best->efficiency);
+                 s->weak, best->count, plural(s, best->count), 100 * best->efficiency);
     else
         snprintf(s->advice, sizeof s->advice,
                  "let \"%s\" grow with up to %d %s: with %d each does %.0f %% of what one alone does, since what "
                  "limits is %s.",
-                 s->weak, best->devices, plural(best->devices), next->devices, 100 * next->efficiency, next->limit);
+                 s->weak, best->count, plural(s, best->count), next->count, 100 * next->efficiency, next->limit);
 }
 
 void scale_judge(scale *s)
@@ -146,10 +152,10 @@ void scale_judge(scale *s)
     const scale_row *first = &s->row[0];
     for (size_t i = 0; i < s->count; i++) {
         scale_row *r = &s->row[i];
-        double times = (double)r->devices / first->devices;
+        double times = (double)r->count / first->count;
         double ratio = r->us > 0 ? first->us / r->us : 1;
-        r->speedup = s->weak ? ratio * times : ratio;
+        r->speedup = ratio * r->work / first->work;
         r->efficiency = r->speedup / times;
     }
-    s->weak ? advise_weak(s) : advise(s);
+    *s->weak ? advise_weak(s) : advise(s);
 }

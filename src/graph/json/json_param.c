@@ -283,7 +283,9 @@ static gantry_status read_param(gy_reader *r, const gy_json_at *at, const given 
         status = evaluate(r, at, g->text, &param);
         if (status) {
             gantry_error why = r->error;
-            return gy_read_fail(r, at, "--param %s=%s: %s", at->key, g->text, why.text);
+            gy_read_fail(r, at, "--param %s=%s: %s", at->key, g->text, why.text);
+            r->error.status = status == GANTRY_E_UNSUPPORTED ? status : r->error.status; /* `devices`: may be told */
+            return r->error.status;
         }
     } else if (g->input) {
         param.integer = g->size;

@@ -134,9 +134,10 @@ static void note_move(void *context, const gy_step_move *move)
         add_end(r, r->takes[move->to], move->first);
 }
 
-static void note_round(void *context)
+static void note_round(void *context, int64_t times)
 {
     rounds *r = context;
+    (void)times; /* all are told */
     close_piece(r);
     r->round++;
 }
@@ -176,7 +177,7 @@ static void add_pair(rounds *r, const gy_exchange_piece *piece)
 static void add_rounds(rounds *r, const gy_exchange_piece *piece)
 {
     int64_t bytes = (int64_t)piece->bytes;
-    gy_move_walk walk = { note_move, note_round, r };
+    gy_move_walk walk = { note_move, note_round, r, false };
     r->round = 0;
     if (r->g->kind == GANTRY_ALL_TO_ALL) {
         add_pair(r, piece);

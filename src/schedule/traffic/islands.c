@@ -175,8 +175,9 @@ bool gy_islands_find(gy_islands *islands, const gantry_machine *m, const gy_grou
 typedef struct moves {
     const gy_islands *at;
     const gy_move_walk *walk;
-    const int64_t *bytes;
-    uint32_t root; /* its place; GY_NONE: all are */
+    const int64_t *bytes; /* all_gather of what all have: of each rank; else of the piece at hand */
+    int64_t first;        /* where the piece begins */
+    uint32_t root;        /* its place; GY_NONE: all are */
 } moves;
 
 static uint32_t stride_of(const gy_islands *at, uint32_t level)
@@ -221,6 +222,8 @@ static void tell(const moves *w, uint32_t from, uint32_t to, gy_step_move move)
 {
     move.from = w->at->rank[from];
     move.to = w->at->rank[to];
+    move.first += w->first;
+    move.last += w->first;
     if (move.first < move.last)
         w->walk->move(w->walk->context, &move);
 }
@@ -235,7 +238,6 @@ static void add_up(const moves *w, uint32_t level)
             if (d != digit_of(w->at, to, level))
                 tell(w, peer_of(w->at, to, level, d), to, move);
     }
-    w->walk->end(w->walk->context);
 }
 
 /* Places of the root's island on this level each give their peers parts of what they have. */
@@ -249,7 +251,6 @@ static void give_parts(const moves *w, uint32_t level)
             if (to != from)
                 tell(w, from, to, move);
         }
-    w->walk->end(w->walk->context);
 }
 
 /* Every place sends its peers the part that it has; `rooted`: but not to those that parts came from. */
@@ -263,7 +264,6 @@ static void gather_parts(const moves *w, uint32_t level, bool rooted)
             if (to != from && !(rooted && is_same_from(w->at, to, w->root, level)))
                 tell(w, from, to, move);
         }
-    w->walk->end(w->walk->context);
 }
 
 /* The bytes that the place has once all outer levels were gathered: what it had, and what those had that differ from it
@@ -288,7 +288,61 @@ static void gather_blocks(const moves *w, uint32_t level)
             if (d != digit_of(w->at, from, level))
                 tell(w, from, peer_of(w->at, from, level, d), move);
     }
-    w->walk->end(w->walk->context);
+}
+
+/* ---- pieces ---- */
+
+/* A level of an island and one of the islands of it seldom use the same links. So large amounts go in pieces, each one
+ * step behind the one before: while pieces cross between islands, the next are added up within, and others gathered. A
+ * step costs a launch and a signal, which take as long as some hundred kilobytes; a rank sends an eighth of a piece or
+ * so. */
+enum { PIECE = 32 << 20, MOST_PIECES = 64 };
+
+static int64_t pieces_of(int64_t bytes)
+{
+    int64_t pieces = bytes / PIECE;
+    return pieces < 1 ? 1 : pieces > MOST_PIECES ? MOST_PIECES : pieces;
+}
+
+/* Inwards to the outermost level and back; a broadcast is scattered on the way out. */
+static void make_step(const moves *w, gantry_collective kind, uint32_t step)
+{
+    uint32_t levels = w->at->levels;
+    if (step >= levels)
+        gather_parts(w, 2 * levels - 1 - step, kind == GANTRY_BROADCAST);
+    else if (kind == GANTRY_BROADCAST)
+        give_parts(w, step);
+    else
+        add_up(w, step);
+}
+
+/* The moves of the round: of each piece that is under way, one step. Pieces have one size, but the last has what is
+ * left. */
+static void make_round(const moves *all, gantry_collective kind, int64_t round, int64_t size)
+{
+    for (int64_t step = 0; step < 2 * (int64_t)all->at->levels && step <= round; step++) {
+        moves w = *all;
+        w.first = (round - step) * size;
+        int64_t bytes = *all->bytes - w.first < size ? *all->bytes - w.first : size;
+        w.bytes = &bytes;
+        if (bytes > 0 || w.first == 0)
+            make_step(&w, kind, (uint32_t)step);
+    }
+}
+
+static void move_pieces(const moves *all, gantry_collective kind)
+{
+    int64_t bytes = *all->bytes, most = pieces_of(bytes), steps = 2 * (int64_t)all->at->levels;
+    int64_t grains = (bytes + GRAIN - 1) / GRAIN, size = (grains + most - 1) / most * GRAIN;
+    int64_t pieces = size ? (bytes + size - 1) / size : 1, round = 0;
+    pieces = pieces < 1 ? 1 : pieces;
+    while (round < pieces + steps - 1) {
+        bool full = round == steps - 1 && pieces > steps; /* all steps are under way, and will be */
+        int64_t times = full && all->walk->brief ? pieces - steps : 1;
+        make_round(all, kind, round, size);
+        all->walk->end(all->walk->context, times);
+        round += times;
+    }
 }
 
 void gy_islands_moves(const gy_islands *islands, gantry_collective kind, uint32_t root, const int64_t *bytes,
@@ -297,11 +351,12 @@ void gy_islands_moves(const gy_islands *islands, gantry_collective kind, uint32_
     moves w = { .at = islands, .walk = walk, .bytes = bytes, .root = root == GY_NONE ? GY_NONE : 0 };
     while (root != GY_NONE && islands->rank[w.root] != root)
         w.root++;
-    for (uint32_t k = 0; k < islands->levels && kind != GANTRY_ALL_GATHER; k++)
-        (kind == GANTRY_BROADCAST ? give_parts : add_up)(&w, k);
-    for (uint32_t k = islands->levels; k--;)
-        if (kind == GANTRY_ALL_GATHER)
-            gather_blocks(&w, k);
-        else
-            gather_parts(&w, k, kind == GANTRY_BROADCAST);
+    if (kind != GANTRY_ALL_GATHER) {
+        move_pieces(&w, kind);
+        return;
+    }
+    for (uint32_t k = islands->levels; k--;) {
+        gather_blocks(&w, k);
+        walk->end(walk->context, 1);
+    }
 }

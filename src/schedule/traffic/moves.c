@@ -25,7 +25,7 @@ static void tell(const moves *w, gy_step_move move)
 
 static void end_round(const moves *w)
 {
-    w->walk->end(w->walk->context);
+    w->walk->end(w->walk->context, 1);
 }
 
 static uint32_t rank_at(const moves *w, uint32_t place)

@@ -192,15 +192,15 @@ static void send_move(void *context, const gy_step_move *move)
     send(context, move->from, move->to, move->last - move->first);
 }
 
-static void end_moves(void *context)
+static void end_moves(void *context, int64_t times)
 {
-    end_step(context, 1);
+    end_step(context, times);
 }
 
 static void walk_islands(const steps *s)
 {
     steps mine = *s;
-    gy_move_walk walk = { send_move, end_moves, &mine };
+    gy_move_walk walk = { send_move, end_moves, &mine, true };
     bool gathers = s->g->kind == GANTRY_ALL_GATHER;
     gy_islands_moves(s->islands, s->g->kind, gathers ? GY_NONE : s->g->root, gathers ? s->g->part : &s->g->bytes,
                      &walk);

@@ -36,6 +36,7 @@ static void note_send(void *context, uint32_t from, uint32_t to, int64_t bytes)
     if (from == to || bytes <= 0)
         return;
     const gy_route *r = gy_machine_route(t->m, t->g->memory[from], t->g->memory[to]);
+    t->step_messages += r->network ? bytes : 0;
     if (r->kind == GY_ROUTE_DIRECT)
         add_route(t, r, bytes);
     for (int i = 0; i < 2 && r->kind != GY_ROUTE_DIRECT && r->hop[0]; i++)
@@ -45,6 +46,8 @@ static void note_send(void *context, uint32_t from, uint32_t to, int64_t bytes)
 static void note_end(void *context, int64_t times)
 {
     gy_link_traffic *t = context;
+    t->messages += t->step_messages * times;
+    t->step_messages = 0;
     for (size_t i = 0; i < t->used.count; i++) {
         uint32_t k = t->used.at[i];
         t->all[k] += t->step[k] * times;
@@ -72,6 +75,7 @@ static bool find_order(gy_link_traffic *t, const gy_group *g)
 bool gy_link_traffic_of_op(gy_link_traffic *t, const gantry_schedule *s, const gy_op *op, gy_crossings *to)
 {
     gy_group g;
+    t->messages = 0;
     if (!op->uses)
         return true;
     if (!gy_group_of_batch(&g, s, op))

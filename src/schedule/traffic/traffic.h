@@ -42,12 +42,13 @@ typedef struct gy_step_move {
  * the same bytes from one rank, too. */
 typedef struct gy_move_walk {
     void (*move)(void *context, const gy_step_move *move);
-    void (*end)(void *context);
+    void (*end)(void *context, int64_t times); /* times: steps in all, if `brief`; else 1 */
     void *context;
+    bool brief; /* steps one behind the other that differ only in which bytes they move are told once */
 } gy_move_walk;
 /* all_reduce of *bytes: each level, from the innermost, adds up a part for each rank; then the parts are gathered, from
- * the outermost. broadcast from `root`: scattered so, and gathered. all_gather: what `root` has is gathered; GY_NONE:
- * what all have, bytes[rank] of each. */
+ * the outermost. broadcast from `root`: scattered so, and gathered. Both in pieces, from 64 MiB on. all_gather: what
+ * `root` has is gathered; GY_NONE: what all have, bytes[rank] of each. */
 void gy_islands_moves(const gy_islands *islands, gantry_collective kind, uint32_t root, const int64_t *bytes,
                       const gy_move_walk *walk);
 
@@ -88,7 +89,8 @@ typedef GY_VEC(gy_crossing) gy_crossings;
 typedef struct gy_link_traffic {
     const gantry_machine *m;
     const gy_group *g;
-    int64_t *step, *all; /* per resource */
+    int64_t *step, *all;             /* per resource */
+    int64_t step_messages, messages; /* bytes of the step at hand and of the last op that are messages */
     GY_VEC(uint32_t) used, order, ranks;
     gy_islands islands;
 } gy_link_traffic;

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include <string.h>
 
-enum { MOST = 32, CELLS = 96, CELL = 256 };
+enum { MOST = 32, CELLS = 96 };
 
 /* ---- machines: rates between ranks by a function of two ranks ---- */
 
@@ -105,9 +105,10 @@ START_TEST(islands_are_read_from_the_routes)
 }
 END_TEST
 
-/* ---- moves, carried out on sets: what a rank has of a cell of 256 bytes is a set of those that gave ---- */
+/* ---- moves, carried out on sets: what a rank has of a cell is a set of those that gave ---- */
 
 typedef struct world {
+    int64_t cell; /* bytes */
     uint32_t own[MOST], has[MOST][CELLS], next[MOST][CELLS];
     bool read[MOST][CELLS], written[MOST][CELLS];
     bool in_place;
@@ -120,7 +121,7 @@ static void carry(void *context, const gy_step_move *move)
     ck_assert_int_lt(move->first, move->last);
     ck_assert_uint_ne(move->from, move->to);
     bool wrong = false;
-    for (int64_t c = move->first / CELL; c * CELL < move->last; c++) {
+    for (int64_t c = move->first / w->cell; c * w->cell < move->last; c++) {
         uint32_t sent = move->given && !w->in_place ? w->own[move->from] : w->has[move->from][c];
         uint32_t kept = w->written[move->to][c]          ? w->next[move->to][c]
                         : move->to_given && !w->in_place ? w->own[move->to]
@@ -134,9 +135,10 @@ static void carry(void *context, const gy_step_move *move)
 }
 
 /* Within a round nobody reads what another writes. */
-static void end_round(void *context)
+static void end_round(void *context, int64_t times)
 {
     world *w = context;
+    ck_assert_int_eq(times, 1);
     bool clash = false;
     for (int r = 0; r < MOST; r++)
         for (int c = 0; c < CELLS; c++)
@@ -152,6 +154,7 @@ static void end_round(void *context)
 static void begin_world(world *w, uint32_t ranks, gantry_collective kind, uint32_t root, bool in_place)
 {
     memset(w, 0, sizeof *w);
+    w->cell = 256;
     w->in_place = in_place;
     for (uint32_t r = 0; r < ranks; r++)
         w->own[r] = kind == GANTRY_ALL_REDUCE || r == root ? 1U << r : 0;
@@ -166,7 +169,7 @@ static void expect_all(world *w, uint32_t ranks, int64_t bytes, gantry_collectiv
     uint32_t want = kind == GANTRY_ALL_REDUCE ? (uint32_t)((UINT64_C(1) << ranks) - 1) : 1U << root;
     bool all = true;
     for (uint32_t r = 0; r < ranks; r++)
-        for (int64_t c = 0; c * CELL < bytes && (kind == GANTRY_ALL_REDUCE || r != root); c++)
+        for (int64_t c = 0; c * w->cell < bytes && (kind == GANTRY_ALL_REDUCE || r != root); c++)
             all = all && w->has[r][c] == want;
     ck_assert(all);
 }
@@ -174,7 +177,7 @@ static void expect_all(world *w, uint32_t ranks, int64_t bytes, gantry_collectiv
 static void try_moves(const gy_islands *at, gantry_collective kind, uint32_t root, int64_t bytes)
 {
     static world w;
-    gy_move_walk walk = { carry, end_round, &w };
+    gy_move_walk walk = { carry, end_round, &w, false };
     begin_world(&w, at->ranks, kind, root, bytes % 3 == 0);
     gy_islands_moves(at, kind, root, &bytes, &walk);
     expect_all(&w, at->ranks, bytes, kind, root);
@@ -201,6 +204,66 @@ START_TEST(every_rank_gets_all_once)
 }
 END_TEST
 
+/* From 64 MiB on, pieces of 32 MiB one step behind the other: so many rounds more as there are pieces more. */
+START_TEST(large_amounts_go_in_pieces)
+{
+    static const uint32_t sizes[][3] = { { 2, 2, 1 }, { 4, 2, 1 }, { 2, 2, 2 }, { 4, 4, 1 } };
+    static world w;
+    gy_move_walk walk = { carry, end_round, &w, false };
+    const uint32_t *size = sizes[_i];
+    uint32_t n = size[0] * size[1] * size[2], rank[MOST];
+    gy_islands at = { .levels = size[2] > 1 ? 3 : 2, .ranks = n, .rank = rank };
+    memcpy(at.size, size, 3 * sizeof *size);
+    for (uint32_t i = 0; i < n; i++)
+        rank[i] = n - 1 - i;
+    for (int64_t pieces = 1; pieces <= 3; pieces++)
+        for (int k = 0; k < 4; k++) {
+            gantry_collective kind = k / 2 ? GANTRY_BROADCAST : GANTRY_ALL_REDUCE;
+            int64_t bytes = pieces << 25;
+            begin_world(&w, n, kind, 0, k % 2);
+            w.cell = 1 << 20;
+            gy_islands_moves(&at, kind, 0, &bytes, &walk);
+            expect_all(&w, n, bytes, kind, 0);
+            ck_assert_int_eq(w.rounds, (int)(2 * at.levels + pieces - 1));
+        }
+}
+END_TEST
+
+typedef struct sums {
+    int64_t step, all, rounds;
+} sums;
+
+static void add_move(void *context, const gy_step_move *move)
+{
+    ((sums *)context)->step += move->last - move->first;
+}
+
+static void add_rounds(void *context, int64_t times)
+{
+    sums *s = context;
+    s->all += s->step * times;
+    s->rounds += times;
+    s->step = 0;
+}
+
+/* Told in brief, there are as many rounds and bytes. */
+START_TEST(brief_walks_add_up_alike)
+{
+    uint32_t rank[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    gy_islands at = { .levels = 2, .ranks = 8, .size = { 4, 2 }, .rank = rank };
+    for (int64_t bytes = 1; bytes < INT64_C(1) << 33; bytes = bytes * 3 + 77) {
+        sums whole = { 0 }, brief = { 0 };
+        gy_move_walk walk = { add_move, add_rounds, &whole, false };
+        gy_islands_moves(&at, GANTRY_ALL_REDUCE, 0, &bytes, &walk);
+        walk.context = &brief;
+        walk.brief = true;
+        gy_islands_moves(&at, GANTRY_ALL_REDUCE, 0, &bytes, &walk);
+        ck_assert(whole.all == brief.all && whole.rounds == brief.rounds);
+        ck_assert_int_eq(whole.all, 14 * bytes); /* 2 (n - 1) of all ranks together */
+    }
+}
+END_TEST
+
 /* Ring, tree and recursive, of any number of ranks, along any ring. */
 START_TEST(every_algorithm_gets_all_to_all)
 {
@@ -208,7 +271,7 @@ START_TEST(every_algorithm_gets_all_to_all)
     static const gy_algorithm algorithms[] = { GY_ALGORITHM_RING, GY_ALGORITHM_TREE, GY_ALGORITHM_RECURSIVE };
     static const int64_t bytes[] = { 1, 255, 300, 4000, 24576 };
     static world w;
-    gy_move_walk walk = { carry, end_round, &w };
+    gy_move_walk walk = { carry, end_round, &w, false };
     uint32_t n = (uint32_t)_i, order[MOST], known = 0;
     for (uint32_t i = 0; i < n; i++)
         order[i] = n % 3 ? (3 * i + 1) % n : n - 1 - i;
@@ -282,6 +345,8 @@ int main(void)
     TCase *c = tcase_create("islands");
     tcase_add_loop_test(c, islands_are_read_from_the_routes, 0, sizeof layouts / sizeof *layouts);
     tcase_add_loop_test(c, every_rank_gets_all_once, 0, 6);
+    tcase_add_loop_test(c, large_amounts_go_in_pieces, 0, 4);
+    tcase_add_test(c, brief_walks_add_up_alike);
     tcase_add_loop_test(c, every_algorithm_gets_all_to_all, 2, 18);
     tcase_add_test(c, times_by_hand);
     tcase_add_test(c, who_can_not);

@@ -9,8 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const files[] = { "hgx-h200-8", "dgx1-v100", "a100-pcie-4", "rtx-mixed-3", "sirocco",
-                                     "gpu-1",      "host-2",    "host-4",      "host-8" };
+static const char *const files[] = { "hgx-h200-8", "dgx1-v100", "a100-pcie-4", "rtx-mixed-3",
+                                     "sirocco",    "gpu-1",     "host-2",      "host-4",
+                                     "host-8",     "dgx-h100",  "dgx-h200",    "a100-pcie-4-100gbe" };
 #define FILES ((int)(sizeof files / sizeof *files))
 
 static char *json_of(const gantry_machine *m, size_t *length)

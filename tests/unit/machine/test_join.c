@@ -147,6 +147,95 @@ START_TEST(reads_back)
 }
 END_TEST
 
+/* Routes of GPUs that ports reach are the network alone, and no two of them share a port. */
+START_TEST(ports_of_gpus)
+{
+    gantry_machine *a = load_machine("dgx-h100"), *m = NULL;
+    gantry_error err = { 0 };
+    const gantry_machine *const nodes[] = { a, a };
+    ck_assert_msg(!gantry_machine_join(&m, nodes, 2, NULL, &err), "%s", err.text); /* as the file says */
+    ck_assert(a->network.ports == GANTRY_PORTS_EACH && m->network.rate == 0);
+    ck_assert_uint_eq(m->resources, 2 * (a->resources + 2 * a->memories));
+    for (int64_t bytes = 0; bytes < INT64_C(1) << 36; bytes = bytes * 5 + 47000) /* ps: 4 us, 47 GB/s */
+        ck_assert_int_eq(copy_ticks(m, "r0.gpu3", "r1.gpu5", bytes), 4000000 + (bytes * 1000 + 46) / 47);
+    const gy_route *r = route_of(m, "r0.gpu3", "r1.gpu5"), *near = route_of(m, "r0.gpu3", "r0.gpu5");
+    ck_assert(r->kind == GY_ROUTE_DIRECT && r->resources == 2 && r->network && !near->network);
+    ck_assert(uses(m, r, "r0.gpu3.network.out") && uses(m, r, "r1.gpu5.network.in"));
+    ck_assert(uses(m, route_of(m, "r1.host", "r0.gpu0"), "r1.host.network.out"));
+    gantry_machine_free(m);
+    gantry_join_options o = { sizeof o, 1, 10, GANTRY_PORTS_SHARED };
+    ck_assert(!gantry_machine_join(&m, nodes, 2, &o, &err)); /* options go before the file */
+    r = route_of(m, "r1.gpu3", "r0.host");
+    ck_assert(r->resources == 2 && uses(m, r, "r1.network.out") && uses(m, r, "r0.network.in"));
+    ck_assert_int_eq(copy_ticks(m, "r1.gpu3", "r0.host", 100), 1000000 + 10000);
+    gantry_machine_free(m);
+    gantry_machine_free(a);
+}
+END_TEST
+
+/* Each has ports of its own kind: the larger latency, the lower rate, and host memory on the side of the PCIe box. */
+START_TEST(ports_differ)
+{
+    gantry_machine *a = load_machine("dgx-h200"), *b = load_machine("a100-pcie-4-100gbe"), *m = NULL;
+    gantry_error err = { 0 };
+    const gantry_machine *const nodes[] = { a, b };
+    ck_assert(!gantry_machine_join(&m, nodes, 2, NULL, &err));
+    for (int64_t bytes = 0; bytes < INT64_C(1) << 34; bytes = bytes * 7 + 61) {
+        gy_ticks network = 10000000 + (bytes * 5000 + 60) / 61; /* 10 us, 12.2 GB/s */
+        gy_ticks sum = network + copy_ticks(b, "host", "gpu1", bytes);
+        ck_assert_int_eq(copy_ticks(m, "r0.gpu0", "r1.host", bytes), network);
+        gy_ticks got = copy_ticks(m, "r0.gpu0", "r1.gpu1", bytes);
+        ck_assert_msg(got >= sum - 3 && got <= sum + 3, "%lld: %lld", (long long)got, (long long)sum);
+    }
+    const gy_route *r = route_of(m, "r1.gpu1", "r0.gpu7");
+    ck_assert(r->network && uses(m, r, "r1.network.out") && uses(m, r, "r0.gpu7.network.in"));
+    ck_assert(uses(m, r, "r1.gpu1.out") && !uses(m, r, "r0.gpu7.in"));
+    gantry_machine_free(m);
+    gantry_machine_free(a);
+    gantry_machine_free(b);
+}
+END_TEST
+
+static void write_twice(const gantry_machine *m)
+{
+    gantry_machine *again = NULL;
+    gantry_error err = { 0 };
+    char *text, *twice;
+    size_t length, more;
+    ck_assert_int_eq(gantry_machine_json(m, &text, &length, &err), GANTRY_OK);
+    ck_assert_msg(!gantry_machine_parse(&again, text, length, "again", &err), "%s", err.text);
+    ck_assert_int_eq(gantry_machine_json(again, &twice, &more, &err), GANTRY_OK);
+    ck_assert(length == more && !memcmp(text, twice, length));
+    for (size_t i = 0; i < (size_t)m->memories * m->memories; i++)
+        ck_assert(again->route[i].network == m->route[i].network);
+    ck_assert(again->network.rate == m->network.rate && again->network.ports == m->network.ports);
+    gantry_free(text);
+    gantry_free(twice);
+    gantry_machine_free(again);
+}
+
+/* What a file says of a network stays in the file, in what is cut from it, and in joined machines routes say so. */
+START_TEST(networks_are_kept)
+{
+    gantry_machine *a = load_machine("dgx-h100"), *part = NULL, *m = NULL, *cut = NULL;
+    gantry_error err = { 0 };
+    ck_assert(!gantry_machine_select(&part, a, "2", &err));
+    ck_assert(part->network.rate == a->network.rate && part->network.latency == 4000000);
+    const gantry_machine *const nodes[] = { part, part, part };
+    ck_assert(!gantry_machine_join(&m, nodes, 3, NULL, &err));
+    ck_assert(!gantry_machine_select(&cut, m, "3", &err));
+    ck_assert(route_of(cut, "r0.gpu0", "r1.gpu0")->network && !route_of(cut, "r0.gpu0", "r0.gpu1")->network);
+    write_twice(a);
+    write_twice(part);
+    write_twice(m);
+    write_twice(cut);
+    gantry_machine_free(a);
+    gantry_machine_free(part);
+    gantry_machine_free(m);
+    gantry_machine_free(cut);
+}
+END_TEST
+
 START_TEST(fewer_devices)
 {
     gantry_machine *a = virtual_of(2), *ab = join_of(a, a, 1, 1), *m = NULL;
@@ -189,7 +278,13 @@ START_TEST(refused)
     gantry_join_options o = GANTRY_JOIN_OPTIONS_INIT;
     const gantry_machine *const same[] = { a, a }, *const ranked[] = { a, ab }, *const mixed[] = { a, off },
                                 *const none[] = { a, NULL };
-    refuse(gantry_machine_join(&m, same, 2, &o, &err), &err, "gbs of the join options is 0");
+    refuse(gantry_machine_join(&m, same, 2, &o, &err), &err, "does not say what its network is; give gbs in the join");
+    o.gbs = -1;
+    refuse(gantry_machine_join(&m, same, 2, &o, &err), &err, "gbs of the join options is -1");
+    o.ports = (gantry_ports)3;
+    o.gbs = 1;
+    refuse(gantry_machine_join(&m, same, 2, &o, &err), &err, "ports of the join options is 3");
+    o.ports = GANTRY_PORTS_EACH;
     o.gbs = 1;
     refuse(gantry_machine_join(&m, same, 0, &o, &err), &err, "count is 0");
     refuse(gantry_machine_join(&m, ranked, 2, &o, &err), &err, "has 2 ranks already");
@@ -220,6 +315,11 @@ START_TEST(bad_files)
           "no device works in a memory of rank 1" },
         { "'memories':[{'id':'a','capacity':9},{'id':'b','capacity':9},{'id':'c','capacity':9,'rank':1}]}",
           "/memories/2/rank", "no device works in a memory of rank 1" },
+        { "'memories':[{'id':'a','capacity':9},{'id':'b','capacity':9}],'network':{}}", "/network", "bandwidth_gbs" },
+        { "'memories':[{'id':'a','capacity':9},{'id':'b','capacity':9}],'network':{'bandwidth_gbs':0}}",
+          "/network/bandwidth_gbs", "0" },
+        { "'memories':[{'id':'a','capacity':9},{'id':'b','capacity':9}],'network':{'bandwidth_gbs':1,'ports':'all'}}",
+          "/network/ports", "no ports \"all\"" },
         { "'memories':[{'id':'a','capacity':9,'rank':-1},{'id':'b','capacity':9}]}", "/memories/0/rank", "rank" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -246,6 +346,9 @@ int main(void)
     tcase_add_test(tc, gpus);
     tcase_add_test(tc, one_node);
     tcase_add_test(tc, reads_back);
+    tcase_add_test(tc, ports_of_gpus);
+    tcase_add_test(tc, ports_differ);
+    tcase_add_test(tc, networks_are_kept);
     tcase_add_test(tc, fewer_devices);
     tcase_add_test(tc, refused);
     tcase_add_test(tc, bad_files);

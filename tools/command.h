@@ -94,6 +94,9 @@ void print_warnings(const gantry_graph *graph); /* on standard error */
 int load_graph(gantry_graph **graph, const options *o, const char *path);
 /* This computer, where the machine is none of a file. */
 typedef struct known_computer {
+/* How many devices the machine has that the command is for; that of --schedule is the schedule's. `graph` as in
+ * load_machine. */
+int count_devices(int32_t *count, const options *o, const gantry_graph *graph);
     gantry_machine *here; /* as it was detected; NULL: the machine is from elsewhere */
     char *text;           /* what is known of it beyond that, one line; NULL: nothing */
 } known_computer;

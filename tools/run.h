@@ -135,4 +135,9 @@ void add_trials_json(json_t *report, const session *s);
 /* run_report.c */
 int report_run(const session *s);
 
+size_t trial_count(const trials *t);
+const char *trial_param(const trials *t, size_t i); /* "lr=0.1" */
+/* The model with a value of a param, as options and --strategy have it; for as many devices as a trial has. */
+int load_with(gantry_graph **graph, const options *o, const char *param);
+json_t *number_json(double x); /* a text, where JSON has no number */
 #endif

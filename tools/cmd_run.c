@@ -286,8 +286,9 @@ static int write_results(const session *s)
 static int prepare(session *s)
 {
     options without_trace = *s->o; /* --trace is of the run here, not of the prediction */
-    without_trace.trace = NULL;
-    if (s->o->html && strcmp(s->o->html, "-") == 0)
+    if (s->o->iterations)
+        without_trace.trace = NULL;
+    if (s->o->iterations && s->o->html && strcmp(s->o->html, "-") == 0)
         without_trace.html = NULL; /* to a file it goes now, so that it cannot fail when all has been computed, and
                                       again after the run */
     int code = s->o->trials ? load_trials(s) : load_graph(&s->graph, s->o, s->o->positional.at[0]);
@@ -344,6 +345,8 @@ static int run(const options *o)
     if (!code && o->ranks_wanted)
         return launch(o);
     if (!code)
+    if (!s->o->iterations) /* of gantry train --steps 0 */
+        return tell_schedule(s->schedule, s->o, s->explanation);
         code = guard_begin();
     if (!code)
         code = join_ranks(&s.ranks, &mine);

@@ -28,7 +28,7 @@ typedef struct options {
         *explain, *weak, *islands, *link, *node, *cluster, *root;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
     const char *feed, *trials;
-    int64_t steps; /* of gantry train */
+    int64_t steps;    /* of gantry train; 0: nothing is run */
     int64_t every;
     int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, series, max_nodes,
         spread, processes;                              /* processes: not an option, see ranks/ranks.c */
@@ -111,6 +111,8 @@ int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *grap
 int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph, known_computer *k);
 /* That --explain names a node, before anything is computed. */
 int check_explain(const options *o, const gantry_graph *graph);
+/* cmd_schedule.c: the schedule as text or JSON; `explanation` (NULL: none) with it, or in its place. */
+int tell_schedule(const gantry_schedule *schedule, const options *o, const char *explanation);
 
 /* output.c */
 int write_text(const char *path, const char *text, size_t length); /* "-": standard output */

@@ -71,11 +71,43 @@ int look_at_loss(session *s, size_t step)
     return EXIT_FINE;
 }
 
+/* Of --steps 0, which is for looking at the graph and its schedule. */
+static int check_no_steps(const options *o)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } wanting[] = {
+        { "output", o->outputs.count },
+        { "show", o->shows.count },
+        { "watch", o->watched.count },
+        { "check", o->check },
+        { "compare", o->compare },
+        { "profile", o->profile },
+        { "calibrate", o->calibrate },
+        { "checkpoint", o->checkpoint },
+        { "resume", o->resume },
+        { "processes", o->ranks_wanted },
+    };
+    for (size_t i = 0; i < sizeof wanting / sizeof *wanting; i++) {
+        if (!wanting[i].given)
+            continue;
+        complain(
+            "gantry train: --steps 0 runs nothing, and --%s is told by a run; give more steps, or leave --%s out\n",
+            wanting[i].name, wanting[i].name);
+        return EXIT_USAGE;
+    }
+    return EXIT_FINE;
+}
+
 static int train(const options *o)
 {
     options all = *o;
     char chosen[STRATEGY_TEXT];
     all.train = true;
+    int unfit = o->steps ? EXIT_FINE : check_no_steps(o);
+    if (unfit)
+        return unfit;
     all.iterations = o->steps;
     if (o->strategy && strcmp(o->strategy, "auto") == 0) {
         int code = choose_strategy(&all, chosen);
@@ -105,6 +137,6 @@ const command command_train = {
     "  gantry train mlp --devices 2 --strategy dp=2,micro=4,zero=1\n"
     "  gantry train gpt --machine h200-8 --backend sim --steps 1 --strategy auto\n"
     "  gantry train mlp --devices 2 --steps 300 --every 50 --output w1=w1.npy\n"
-    "  gantry train mlp --devices 1 --steps 1 --write-graph step.json\n",
+    "  gantry train mlp --devices 1 --steps 0 --write-graph step.json\n",
     train
 };

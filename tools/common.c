@@ -56,6 +56,7 @@ gantry_load_options load_options(const options *o)
     load.fuse = !o->no_fuse;
     load.train = o->train;
     load.strategy = o->strategy;
+    load.evaluate = o->as_used;
     return load;
 }
 

@@ -12,6 +12,11 @@ bool is_output(const session *s, uint32_t i, gantry_buffer_info *info)
     return !gantry_graph_buffer_info(s->graph, (gantry_buffer){ .id = i }, info, NULL) && info->output;
 }
 
+bool is_written(const session *s, uint32_t i, gantry_buffer_info *info)
+{
+    return is_output(s, i, info) || info->cls == GANTRY_STATE;
+}
+
 /* Before anything runs, so that a misspelt name does not cost a run. */
 static int check_words(const session *s)
 {
@@ -29,7 +34,7 @@ static int check_words(const session *s)
         gantry_buffer_info info;
         const char *path;
         code = find_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
-        if (!code && !is_output(s, buffer.id, &info)) {
+        if (!code && !is_written(s, buffer.id, &info)) {
             complain("--output: buffer \"%s\" is no output; add \"output\": true to it in the graph\n", info.name);
             code = EXIT_USAGE;
         }
@@ -43,6 +48,7 @@ static int check_words(const session *s)
     code = code ? code : check_files(s->o);
     code = code ? code : check_feed(s->o);
     code = code ? code : check_watched(s);
+    code = code ? code : check_evaluated(s->o);
     return code ? code : check_shown(s);
 }
 
@@ -114,7 +120,8 @@ int start_alone(session *s, size_t i, double *us)
         code = compare_outputs(s, s->run);
         s->checked = !code;
     }
-    return code ? code : look_at_start(s, s->resumed + i + 1);
+    code = code ? code : look_at_start(s, s->resumed + i + 1);
+    return code ? code : evaluate(s, s->resumed + i + 1);
 }
 
 /* Starts that follow each other, the first a warm-up when there are more. */
@@ -180,6 +187,21 @@ static int run_overlapping(session *s, uint64_t count, const gantry_schedule_sum
     return EXIT_FINE;
 }
 
+/* The same with evaluations between starts, before which those in flight end. */
+static int run_series(session *s, size_t count, const gantry_schedule_summary *sum)
+{
+    double us = 0;
+    int code = EXIT_FINE;
+    for (size_t left = count, some; left && !code; left -= some) {
+        some = until_evaluation(s, s->starts - left, left);
+        code = run_overlapping(s, some, sum);
+        code = code ? code : evaluate(s, s->starts - left + some);
+        us += s->throughput_us * (double)some;
+    }
+    s->throughput_us = us / (double)count;
+    return code;
+}
+
 /* True if devices carry starts out by themselves, as far as is known before the first, or may come to it in so many
  * more. */
 static bool leaves_the_host(const session *s, size_t more)
@@ -239,7 +261,7 @@ static int run_iterations(session *s)
     count = s->starts - s->resumed;
     bool overlap = sum.in_flight > 1 && count > alone + 1;
     int code = overlap ? run_alone(s, alone) : run_in_turn(s);
-    return code || !overlap ? code : run_overlapping(s, count - alone, &sum);
+    return code || !overlap ? code : run_series(s, count - alone, &sum);
 }
 
 static int save_outputs(const session *s, gantry_files *files)
@@ -286,8 +308,9 @@ static int write_results(const session *s)
 static int prepare(session *s)
 {
     options without_trace = *s->o; /* --trace is of the run here, not of the prediction */
-    without_trace.trace = NULL;
-    if (s->o->html && strcmp(s->o->html, "-") == 0)
+    if (s->o->iterations)
+        without_trace.trace = NULL;
+    if (s->o->iterations && s->o->html && strcmp(s->o->html, "-") == 0)
         without_trace.html = NULL; /* to a file it goes now, so that it cannot fail when all has been computed, and
                                       again after the run */
     int code = s->o->trials ? load_trials(s) : load_graph(&s->graph, s->o, s->o->positional.at[0]);
@@ -322,11 +345,15 @@ static int run_and_write(session *s)
 
 static int carry_out(session *s)
 {
+    if (!s->o->iterations) /* of gantry train --steps 0 */
+        return tell_schedule(s->schedule, s->o, s->explanation);
     int code = s->o->check ? check_run(s) : EXIT_FINE;
     if (!code)
         code = open_run(s, &s->run, s->schedule, s->o->backend, false);
     if (!code)
         code = resume_run(s);
+    if (!code)
+        code = open_evaluation(s);
     if (!code)
         code = run_and_write(s);
     if (!code && (s->o->json || !s->o->quiet))
@@ -356,6 +383,7 @@ static int run(const options *o)
     json_decref(s.rebalanced);
     free(s.fed);
     free_trials(s.trials);
+    free_evaluation(s.evaluation);
     gantry_run_free(s.reference);
     gantry_run_free(s.run);
     gantry_schedule_free(s.single);

@@ -19,7 +19,7 @@ static int report_json(const gantry_schedule *schedule, const char *explanation)
     return print_json(report);
 }
 
-static int report(const gantry_schedule *schedule, const options *o, const char *explanation)
+int tell_schedule(const gantry_schedule *schedule, const options *o, const char *explanation)
 {
     if (o->json)
         return report_json(schedule, explanation);
@@ -46,7 +46,7 @@ static int run(const options *o)
     if (!code)
         code = explain(schedule, graph, o, &explanation);
     if (!code)
-        code = report(schedule, o, explanation);
+        code = tell_schedule(schedule, o, explanation);
     known_free(&k);
     gantry_free(explanation);
     gantry_schedule_free(schedule);

@@ -23,12 +23,13 @@ typedef struct string_list {
 } string_list;
 
 typedef struct options {
-    string_list positional, params, inputs, outputs, shows, watched;
+    string_list positional, params, inputs, outputs, shows, watched, evaluate_inputs;
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
         *explain, *weak, *islands, *link, *rank_list, *node, *cluster, *root;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
     const char *feed, *trials;
-    int64_t steps; /* of gantry train */
+    int64_t steps;    /* of gantry train; 0: nothing is run */
+    int64_t evaluate; /* every so many of them; 0: never */
     int64_t every;
     int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, series, max_nodes,
         spread, processes;                              /* processes: not an option, see ranks/ranks.c */
@@ -41,6 +42,7 @@ typedef struct options {
     bool json, allow_code, no_fuse, check, compare, profile, optimal, ranks, quiet, verbose, help;
     char *data[2]; /* paths that names of a graph and a machine stand for */
     bool train;    /* the graph gets its backward pass and its optimiser */
+    bool as_used;  /* the graph is the model as it is evaluated (gantry_load_options.evaluate) */
 } options;
 
 typedef struct command {
@@ -92,6 +94,9 @@ int fail_reading(const gantry_error *err); /* a file of the command line that ca
 gantry_load_options load_options(const options *o);
 void print_warnings(const gantry_graph *graph); /* on standard error */
 int load_graph(gantry_graph **graph, const options *o, const char *path);
+/* How many devices the machine has that the command is for; that of --schedule is the schedule's. `graph` as in
+ * load_machine. */
+int count_devices(int32_t *count, const options *o, const gantry_graph *graph);
 /* This computer, where the machine is none of a file. */
 typedef struct known_computer {
     gantry_machine *here; /* as it was detected; NULL: the machine is from elsewhere */
@@ -106,6 +111,8 @@ int select_here(gantry_machine **machine, const options *o);
 gantry_schedule_options schedule_options(const options *o);
 int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine);
 int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph, known_computer *k);
+/* cmd_schedule.c: the schedule as text or JSON; `explanation` (NULL: none) with it, or in its place. */
+int tell_schedule(const gantry_schedule *schedule, const options *o, const char *explanation);
 /* That --explain names a node, before anything is computed. */
 int check_explain(const options *o, const gantry_graph *graph);
 

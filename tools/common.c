@@ -56,6 +56,7 @@ gantry_load_options load_options(const options *o)
     load.fuse = !o->no_fuse;
     load.train = o->train;
     load.strategy = o->strategy;
+    load.evaluate = o->as_used;
     return load;
 }
 
@@ -162,8 +163,7 @@ int load_machine(gantry_machine **machine, const options *o, const gantry_graph 
     return fail(&err);
 }
 
-/* How many devices the machine has that the command is for; that of --schedule is the schedule's. */
-static int count_devices(int32_t *count, const options *o, const gantry_graph *graph)
+int count_devices(int32_t *count, const options *o, const gantry_graph *graph)
 {
     gantry_error err;
     gantry_schedule *schedule = NULL;

@@ -69,8 +69,9 @@ static const option table[] = {
       "and goes around (cycle, default) or not; given, also of JPEG and PNG files, which are one array otherwise",
       TEXT, FIELD(feed), PLAIN },
     { "output", "BUFFER=FILE",
-      "writes an output: .npy, .csv, .txt, .json, .png, or .bin or .raw as bytes; - is text on standard output; may be "
-      "repeated",
+      "writes an output, or a state such as a weight that is trained: .npy, .csv, .txt, .json, .png, or .bin or .raw "
+      "as "
+      "bytes; - is text on standard output; may be repeated",
       LIST, FIELD(outputs), PLAIN },
     { "show", "BUFFER[=FILE.png]", "draws an output, a curve or a picture, here or into a file; may be repeated", LIST,
       FIELD(shows), PLAIN },
@@ -89,8 +90,17 @@ static const option table[] = {
       TEXT, FIELD(on_loss), PLAIN },
     { "mpirun", "COMMAND", "with --processes: the program that starts ranks, and its options (default mpirun)", TEXT,
       FIELD(mpirun), PLAIN },
-    { "steps", "N", "steps of the optimiser: starts, whose loss is printed (default 100)", NUMBER, FIELD(steps), 100, 1,
-      1000000000 },
+    { "steps", "N",
+      "steps of the optimiser: starts, whose loss is printed (default 100); 0: nothing is run, the graph is written "
+      "(--write-graph), scheduled and drawn",
+      NUMBER, FIELD(steps), 100, 0, 1000000000 },
+    { "evaluate", "N",
+      "every N steps, and behind the last, prints the loss of the model on data that are held out, nothing being "
+      "dropped; and its other outputs of one element",
+      NUMBER, FIELD(evaluate), 0, 1, 1000000000 },
+    { "evaluate-input", "NAME=FILE",
+      "data for --evaluate, one array or several (as --input), of which the mean is printed; may be repeated", LIST,
+      FIELD(evaluate_inputs), PLAIN },
     { "trials", "PARAM=A,B,...", "trains once for each value of a param of the model, side by side; a table of losses",
       TEXT, FIELD(trials), PLAIN },
     { "every", "K", "prints only every K-th line, and the last (default: of --watch all, of the loss about 20)", NUMBER,
@@ -99,8 +109,9 @@ static const option table[] = {
       "replicas, stages, micro-batches and shards of a training, such as dp=2,micro=4; auto: all are compared by "
       "prediction, and the best is taken",
       TEXT, FIELD(strategy), PLAIN },
-    { "write-graph", "FILE", "writes the graph with its backward pass and optimiser; - is standard output", TEXT,
-      FIELD(write_graph), PLAIN },
+    { "write-graph", "FILE",
+      "writes the graph with its backward pass and optimiser, then trains (but with --steps 0); - is standard output",
+      TEXT, FIELD(write_graph), PLAIN },
     { "check", "",
       "checking mode: guarded memory, poison, random legal order; compares with one device. fmt: only looks", FLAG,
       FIELD(check), PLAIN },
@@ -405,4 +416,5 @@ void options_free(options *o)
     free(o->data[1]);
     free((void *)o->shows.at);
     free((void *)o->watched.at);
+    free((void *)o->evaluate_inputs.at);
 }

@@ -13,7 +13,8 @@ typedef struct ranks {
     int errors;
 } ranks;
 
-typedef struct trials trials; /* train/trials.c */
+typedef struct trials trials;         /* train/trials.c */
+typedef struct evaluation evaluation; /* train/evaluate.c */
 
 typedef struct session {
     const options *o;
@@ -36,6 +37,7 @@ typedef struct session {
     bool checked;           /* and found equal */
     uint64_t *fed;          /* per --input: arrays that starts read in turn; 0: it is bound for all starts */
     trials *trials;         /* of gantry train --trials; NULL: none */
+    evaluation *evaluation; /* of gantry train --evaluate; NULL: none */
     bool diverged;          /* gantry train: a loss was no number */
     json_t *rebalanced;     /* --balance guided: what was looked at between starts; NULL: nothing */
 } session;
@@ -49,6 +51,8 @@ int start_once(gantry_run *run, double *us);
 int start_alone(session *s, size_t i, double *us);
 /* True if buffer i is an output; fills *info in any case. */
 bool is_output(const session *s, uint32_t i, gantry_buffer_info *info);
+/* True if buffer i can be written to a file: an output or a state. */
+bool is_written(const session *s, uint32_t i, gantry_buffer_info *info);
 
 /* feed/feed.c: --feed is known; inputs bound or fed; there is an array for each start; what is told of it. */
 int check_feed(const options *o);
@@ -131,6 +135,19 @@ void free_trials(trials *t);
 int look_at_trials(session *s, size_t step, FILE *to);
 void print_trials(FILE *to, const session *s);
 void add_trials_json(json_t *report, const session *s);
+size_t trial_count(const trials *t);
+const char *trial_param(const trials *t, size_t i); /* "lr=0.1" */
+/* The model with a value of a param, as options and --strategy have it; for as many devices as a trial has. */
+int load_with(gantry_graph **graph, const options *o, const char *param);
+json_t *number_json(double x); /* a text, where JSON has no number */
+/* train/evaluate.c: what is wrong with the options; the model, once the run is open; its loss behind a step, where one
+ * is due; steps from `done` on until the next is due, `most` at most. */
+int check_evaluated(const options *o);
+int open_evaluation(session *s);
+int evaluate(session *s, size_t step);
+size_t until_evaluation(const session *s, size_t done, size_t most);
+void free_evaluation(evaluation *all);
+void add_evaluations_json(json_t *report, const session *s);
 
 /* run_report.c */
 int report_run(const session *s);

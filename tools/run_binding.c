@@ -7,13 +7,13 @@
 int no_buffer(const session *s, const char *option, const char *text, const char *sign)
 {
     size_t count = gantry_graph_buffer_count(s->graph), known = 0;
-    bool outputs = strcmp(option, "input") != 0;
+    bool outputs = strstr(option, "input") == NULL;
     const char **names = malloc((count ? count : 1) * sizeof *names);
     char near[256] = "", name[256];
     gantry_buffer_info info;
     snprintf(name, sizeof name, "%.*s", (int)(sign - text < 255 ? sign - text : 255), text);
     for (uint32_t i = 0; names && i < count; i++)
-        if (is_output(s, i, &info) || !outputs)
+        if (!outputs || is_output(s, i, &info) || (strcmp(option, "output") == 0 && info.cls == GANTRY_STATE))
             names[known++] = info.name;
     if (names)
         near_miss(near, sizeof near, name, names, known);

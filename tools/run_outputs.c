@@ -54,17 +54,37 @@ static int fail_format(const char *name, const char *path, const char *why)
     return EXIT_RUNNING;
 }
 
+/* The same of an output or a state, of which *own is a copy to be freed. */
+static int find_written(const session *s, gantry_buffer buffer, array *a, void **own)
+{
+    gantry_error err;
+    gantry_buffer_info info;
+    if (is_output(s, buffer.id, &info))
+        return find_array(s, buffer.id, a, &err) ? EXIT_FINE : fail(&err);
+    *own = malloc(info.bytes + 1);
+    if (!*own)
+        return fail_nomem();
+    *a = array_of(&info, *own);
+    if (!gantry_run_state(s->run, buffer, *own, info.bytes, &err))
+        return EXIT_FINE;
+    free(*own);
+    return fail(&err);
+}
+
 int save_output(const session *s, gantry_buffer buffer, gantry_files *files, const char *path)
 {
     gantry_error err;
     array a;
     char note[NOTE_TEXT];
     size_t length;
+    void *own = NULL;
     if (is_library_format(path))
         return gantry_run_save_with(s->run, buffer, files, path, &err) ? fail(&err) : EXIT_FINE;
-    if (!find_array(s, buffer.id, &a, &err))
-        return fail(&err);
+    int failed = find_written(s, buffer, &a, &own);
+    if (failed)
+        return failed;
     char *text = format_array(&a, path, &length, note);
+    free(own);
     if (!text)
         return fail_format(a.name, path, note);
     if (*note)
@@ -96,6 +116,8 @@ json_t *outputs_json(const session *s)
             json_object_set_new(outputs, info.name,
                                 json_pack("{s:s?, s:s?}", "file", output_file(s, i), "xxh64",
                                           hash_text(s, i, text, sizeof text) ? text : NULL));
+        else if (output_file(s, i))
+            json_object_set_new(outputs, info.name, json_pack("{s:s}", "file", output_file(s, i)));
     }
     return outputs;
 }
@@ -106,9 +128,12 @@ void print_outputs(FILE *to, const session *s)
     array a;
     for (uint32_t i = 0; i < gantry_graph_buffer_count(s->graph); i++) {
         char text[20];
-        if (!is_output(s, i, &info))
-            continue;
         const char *file = output_file(s, i);
+        if (!is_output(s, i, &info)) {
+            if (file)
+                fprintf(to, "  state %-13s %s\n", info.name, file);
+            continue;
+        }
         if (!hash_text(s, i, text, sizeof text)) {
             fprintf(to, "  output %-12s has no contents: the back end gives times only\n", info.name);
             continue;

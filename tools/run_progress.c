@@ -5,6 +5,7 @@
 #include "ranks/launch.h"
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #define SOON_US 0.4e6
 
@@ -32,10 +33,11 @@ static bool is_to_stop(session *s)
 static int tell(void *user, const gantry_run_progress *p)
 {
     session *s = user;
-    guard_note(s->replaced + p->completed, p->at);
-    uint64_t done = s->replaced + p->completed;
+    bool beside = s->starts == 0; /* a run of --check or --evaluate */
+    uint64_t done = s->replaced + (beside ? 0 : p->completed);
     char loop[120] = "", watched[60] = "", left[60];
-    if (s->starts == 0) /* of the runs of --check */
+    guard_note(done, p->at);
+    if (beside)
         return 0;
     if (p->most)
         snprintf(loop, sizeof loop, ", iteration %" PRIu64 " of %s%" PRIu64, p->iterations,
@@ -75,6 +77,19 @@ uint64_t starts_completed(const session *s)
     return s->replaced + (s->run && !gantry_run_get_info(s->run, &info, NULL) ? info.completed : 0);
 }
 
+/* A state is what the starts before have left, unless one was cut: then it is that of the beginning. */
+static bool is_complete(const session *s, gantry_buffer buffer)
+{
+    gantry_buffer_info info;
+    const void *host;
+    if (is_output(s, buffer.id, &info))
+        return !gantry_run_output(s->run, buffer, &host, NULL, NULL);
+    void *room = malloc(info.bytes + 1);
+    bool complete = room && !gantry_run_state(s->run, buffer, room, info.bytes, NULL);
+    free(room);
+    return complete;
+}
+
 /* Outputs that are complete, together; says which are not. */
 static int save_complete(const session *s)
 {
@@ -84,9 +99,8 @@ static int save_complete(const session *s)
     for (size_t i = 0; i < s->o->outputs.count && !code; i++) {
         gantry_buffer buffer;
         const char *path;
-        const void *host;
         code = find_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
-        if (code || gantry_run_output(s->run, buffer, &host, NULL, NULL)) {
+        if (code || !is_complete(s, buffer)) {
             complain("--output: \"%s\" is not written, since no start had completed it\n", s->o->outputs.at[i]);
             continue;
         }

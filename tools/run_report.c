@@ -85,6 +85,7 @@ static int report_json(const report *r)
                             json_pack("{s:I, s:f}", "starts", (json_int_t)s->together, "us", s->together_us));
     add_fed_json(json, s, &r->info);
     add_trials_json(json, s);
+    add_evaluations_json(json, s);
     if (r->info.trial)
         json_object_set_new(json, "trial", trial_json(&r->info));
     if (s->rebalanced)

@@ -59,12 +59,16 @@ typedef struct gantry_load_options {
     int64_t max_nodes;    /* as gantry_graph_limit */
     int32_t fuse;         /* 1: as gantry_graph_fuse */
     int32_t train;        /* 1: as gantry_graph_differentiate (gantry/train.h), with what the file's key `train` says */
-    const char *strategy; /* with `train`: "dp=2,micro=4", as gantry_graph_parallelize with what gantry_strategy_parse
-                             reads from it; NULL: the graph as it is */
+    const char *strategy; /* with `train` or `evaluate`: "dp=2,micro=4", as gantry_graph_parallelize with what
+                             gantry_strategy_parse reads from it; NULL: the graph as it is */
+    int32_t evaluate; /* 1: the model as it is used, to find its loss on other data between steps of a training: what
+                         `train` would have, without backward pass and optimiser. The loss is an output, and nodes of
+                         the kernel `dropout` drop nothing: their p is 0. Not with `train` (E_INVALID) */
+    int32_t reserved; /* 0 */
 } gantry_load_options;
 #define GANTRY_LOAD_OPTIONS_INIT                                                                                       \
     {                                                                                                                  \
-        sizeof(gantry_load_options), NULL, 0, NULL, 0, 0, 0, 0, 0, 0, NULL                                             \
+        sizeof(gantry_load_options), NULL, 0, NULL, 0, 0, 0, 0, 0, 0, NULL, 0, 0                                       \
     }
 
 /** Reads and checks a graph. `path` "-" is standard input. Files a graph names are looked up in the graph's folder. */

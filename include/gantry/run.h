@@ -212,12 +212,20 @@ GANTRY_API void gantry_run_cancel(gantry_run *run);
  *  Later starts may be in flight, fewer than the schedule's limit: one more has the memory. `bytes` may be NULL. */
 GANTRY_MUST_USE gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const void **host,
                                                 uint64_t *bytes, gantry_error *err);
-/** Writes an output: .npy by that ending, else raw. The file appears when it is complete. */
+/** Writes an output, or a state as gantry_run_state reads it: .npy by that ending, else raw. The file appears when it
+ * is complete. */
 GANTRY_MUST_USE gantry_status gantry_run_save(gantry_run *run, gantry_buffer buffer, const char *path,
                                               gantry_error *err);
 /** The same for outputs that appear together: the file is one more of `files`, and there when these are committed. */
 GANTRY_MUST_USE gantry_status gantry_run_save_with(gantry_run *run, gantry_buffer buffer, gantry_files *files,
                                                    const char *path, gantry_error *err);
+/** Copies what a state holds, as the starts before have left it, to `to`: `bytes` exactly the buffer's, in C order. It
+ *  is fetched for this call only, so that starts take no longer for it, and outputs are not touched. Before the first
+ *  start it is what the state begins with. While idle. With a network all processes call it, and rank 0 has it.
+ *  E_INVALID: the buffer is no state, or a start has failed, so that states are those of the beginning. E_UNSUPPORTED:
+ * a back end that executes nothing. */
+GANTRY_MUST_USE gantry_status gantry_run_state(gantry_run *run, gantry_buffer buffer, void *to, uint64_t bytes,
+                                               gantry_error *err);
 /** xxh64 (seed 0) of the C-order bytes of an output. */
 GANTRY_MUST_USE gantry_status gantry_run_hash(gantry_run *run, gantry_buffer buffer, uint64_t *hash, gantry_error *err);
 

@@ -179,12 +179,73 @@ gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const voi
     GY_USE_RUN(run, find_output(run, buffer, host, bytes, err), err);
 }
 
-static gantry_status save_with(const gantry_run *run, gantry_buffer buffer, gantry_files *files, const char *path,
+/* ---- states ---- */
+
+static gantry_status check_state(gantry_run *run, const gy_buffer *b, uint64_t bytes, gantry_error *err)
+{
+    GY_TRY(gy_run_need_idle(run, "gantry_run_state", err));
+    if (b->cls != GANTRY_STATE || b->external)
+        return gy_fail(
+            err, GANTRY_E_INVALID, NULL,
+            "buffer \"%s\" is %s: only states that the run keeps can be read; use gantry_run_output for outputs",
+            b->name, b->external ? "external" : "no state");
+    if (bytes != b->bytes)
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "state \"%s\" has %" PRIu64 " bytes, and there is room for %" PRIu64, b->name, b->bytes, bytes);
+    if (!run->backend->executes)
+        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                       "back end \"%s\" gives times only, state \"%s\" has no contents; use another",
+                       run->backend->name, b->name);
+    if (run->keeper.forgot)
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "a start has failed, and state \"%s\" is that of the beginning; start the run again", b->name);
+    return GANTRY_OK;
+}
+
+static gantry_status read_state(gantry_run *run, gantry_buffer buffer, void *to, uint64_t bytes, gantry_error *err)
+{
+    const gy_buffer *b;
+    GY_TRY(gy_run_buffer(run, buffer, &b, err));
+    GY_TRY(check_state(run, b, bytes, err));
+    if (!b->tile_offset)
+        return gy_run_read_state(run, buffer.id, to, err);
+    void *packed = gy_alloc_array(bytes);
+    gantry_status status = packed ? gy_run_read_state(run, buffer.id, packed, err) : gy_fail_nomem(err);
+    if (!status)
+        gy_tiles_unpack(to, packed, b);
+    gy_free(packed);
+    return status;
+}
+
+gantry_status gantry_run_state(gantry_run *run, gantry_buffer buffer, void *to, uint64_t bytes, gantry_error *err)
+{
+    GY_NEED(to, err);
+    GY_USE_RUN(run, read_state(run, buffer, to, bytes, err), err);
+}
+
+/* ---- files and hashes ---- */
+
+static gantry_status save_state(gantry_run *run, gantry_buffer buffer, gantry_files *files, const char *path,
+                                gantry_error *err)
+{
+    const gy_buffer *b = &run->graph->buffers.at[buffer.id];
+    void *array = gy_alloc_array(b->bytes);
+    gantry_status status = array ? read_state(run, buffer, array, b->bytes, err) : gy_fail_nomem(err);
+    status = status ? status : gy_array_add(files, array, b, path, err);
+    gy_free(array);
+    return status;
+}
+
+static gantry_status save_with(gantry_run *run, gantry_buffer buffer, gantry_files *files, const char *path,
                                gantry_error *err)
 {
+    const gy_buffer *b;
     const void *host;
+    GY_TRY(gy_run_buffer(run, buffer, &b, err));
+    if (b->cls == GANTRY_STATE && !b->output)
+        return save_state(run, buffer, files, path, err);
     GY_TRY(find_output(run, buffer, &host, NULL, err));
-    return gy_array_add(files, host, &run->graph->buffers.at[buffer.id], path, err);
+    return gy_array_add(files, host, b, path, err);
 }
 
 gantry_status gantry_run_save_with(gantry_run *run, gantry_buffer buffer, gantry_files *files, const char *path,

@@ -71,10 +71,43 @@ int look_at_loss(session *s, size_t step)
     return EXIT_FINE;
 }
 
+/* Of --steps 0, which is for looking at the graph and its schedule. */
+static int check_no_steps(const options *o)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } wanting[] = {
+        { "output", o->outputs.count },
+        { "show", o->shows.count },
+        { "watch", o->watched.count },
+        { "evaluate", o->evaluate },
+        { "check", o->check },
+        { "compare", o->compare },
+        { "profile", o->profile },
+        { "calibrate", o->calibrate },
+        { "checkpoint", o->checkpoint },
+        { "resume", o->resume },
+        { "processes", o->ranks_wanted },
+    };
+    for (size_t i = 0; i < sizeof wanting / sizeof *wanting; i++) {
+        if (!wanting[i].given)
+            continue;
+        complain(
+            "gantry train: --steps 0 runs nothing, and --%s is told by a run; give more steps, or leave --%s out\n",
+            wanting[i].name, wanting[i].name);
+        return EXIT_USAGE;
+    }
+    return EXIT_FINE;
+}
+
 static int train(const options *o)
 {
     options all = *o;
     char chosen[STRATEGY_TEXT];
+    int unfit = o->steps ? EXIT_FINE : check_no_steps(o);
+    if (unfit)
+        return unfit;
     all.train = true;
     all.iterations = o->steps;
     if (o->strategy && strcmp(o->strategy, "auto") == 0) {
@@ -95,7 +128,8 @@ const command command_train = {
     "param limits input feed output show watch machine devices backend schedule policy effort seed optimal objective "
     "in-flight max-memory spill "
     "balance "
-    "replay steps trials every strategy checkpoint resume processes on-loss mpirun write-graph check compare profile "
+    "replay steps trials every evaluate evaluate-input strategy checkpoint resume processes on-loss mpirun write-graph "
+    "check compare profile "
     "calibrate output-schedule dot svg html trace "
     "explain "
     "allow-code no-fuse timeout quiet verbose json",
@@ -105,6 +139,8 @@ const command command_train = {
     "  gantry train mlp --devices 2 --strategy dp=2,micro=4,zero=1\n"
     "  gantry train gpt --machine h200-8 --backend sim --steps 1 --strategy auto\n"
     "  gantry train mlp --devices 2 --steps 300 --every 50 --output w1=w1.npy\n"
-    "  gantry train mlp --devices 1 --steps 1 --write-graph step.json\n",
+    "  gantry train digits_mlp --devices 2 --input x=x.npy --input labels=labels.npy --evaluate 10 --evaluate-input "
+    "x=test_x.npy --evaluate-input labels=test_labels.npy\n"
+    "  gantry train mlp --devices 1 --steps 0 --write-graph step.json\n",
     train
 };

@@ -3,7 +3,8 @@
  * gantry train --trials PARAM=A,B,...: several trainings of a model, each with its own value of a param, side by side
  * in one graph. Each is a file that the graph uses (graph-format.md, `use`); data that are the same in all are there
  * once. A trial is made for one device, and its nodes stay together: so devices have nothing to tell each other, and
- * bits are those of the trial alone on one device, wherever the scheduler puts it.
+ * bits are those of the trial alone on one device, wherever the scheduler puts it. With --strategy a trial is made for
+ * as many devices as that is for, and trials take turns with groups of so many.
  */
 #include "../run.h"
 
@@ -26,7 +27,8 @@ typedef struct trial {
 struct trials {
     size_t count;
     trial at[MOST];
-    char *folder; /* temporary, of the files; NULL: gone */
+    char *folder;  /* temporary, of the files; NULL: gone */
+    int32_t width; /* devices of a trial */
 };
 
 static int fail_words(const char *text)
@@ -98,6 +100,24 @@ static void keep_together(json_t *graph)
     }
 }
 
+/* What the strategy has put on devices 0 to width - 1 goes to the group of the trial. */
+static void shift(json_t *graph, int64_t first)
+{
+    json_t *node, *place;
+    size_t i, k;
+    json_array_foreach(json_object_get(graph, "nodes"), i, node)
+    {
+        json_t *on = json_object_get(node, "on");
+        if (json_is_integer(on))
+            json_integer_set(on, json_integer_value(on) + first);
+        json_array_foreach(on, k, place)
+        {
+            if (json_is_integer(place))
+                json_integer_set(place, json_integer_value(place) + first);
+        }
+    }
+}
+
 static int take_json(trial *t, const gantry_graph *graph)
 {
     gantry_error err;
@@ -124,30 +144,67 @@ static int take_name(char **loss, const gantry_graph *graph)
     return *loss ? EXIT_FINE : fail_nomem();
 }
 
-/* The model with the trial's value, trained. */
-static int load_trial(const session *s, trial *t, char **loss)
+/* How many devices --strategy is for; without it one. */
+static int find_width(int32_t *width, const options *o)
 {
     gantry_error err;
-    gantry_graph *graph = NULL;
-    options with = *s->o;
+    gantry_strategy strategy = GANTRY_STRATEGY_INIT;
+    if (o->strategy && gantry_strategy_parse(&strategy, o->strategy, &err))
+        return fail(&err);
+    *width = strategy.dp * strategy.pp;
+    return EXIT_FINE;
+}
+
+int load_with(gantry_graph **graph, const options *o, const char *param)
+{
+    gantry_error err;
+    options with = *o;
     const char **params = malloc((with.params.count + 1) * sizeof *params);
     if (!params)
         return fail_nomem();
     for (size_t i = 0; i < with.params.count; i++)
         params[i] = with.params.at[i];
-    params[with.params.count] = t->param;
+    params[with.params.count] = param;
     with.params = (string_list){ params, with.params.count + 1 };
     gantry_load_options load = load_options(&with);
-    load.devices = 1;
-    gantry_status status = gantry_graph_load(&graph, s->o->positional.at[0], &load, &err);
+    int code = find_width(&load.devices, o);
+    if (!code && gantry_graph_load(graph, o->positional.at[0], &load, &err))
+        code = fail_reading(&err);
     free((void *)params);
-    int code = status ? fail_reading(&err) : EXIT_FINE;
+    return code;
+}
+
+/* The groups that the machine has. */
+static int count_groups(const session *s, const trials *t, const gantry_graph *graph, int64_t *groups)
+{
+    int32_t devices = 0;
+    int code = count_devices(&devices, s->o, graph);
+    *groups = devices / t->width;
+    if (code || *groups)
+        return code;
+    complain("--strategy %s is for %d devices, which each trial takes, and there are %d; give smaller numbers, or more "
+             "devices\n",
+             s->o->strategy, (int)t->width, (int)devices);
+    return EXIT_USAGE;
+}
+
+/* The model with the trial's value, trained. */
+static int load_trial(const session *s, trials *all, size_t i, char **loss)
+{
+    trial *t = &all->at[i];
+    gantry_graph *graph = NULL;
+    int64_t groups = 1;
+    int code = load_with(&graph, s->o, t->param);
+    if (!code && s->o->strategy)
+        code = count_groups(s, all, graph, &groups);
     if (!code && gantry_graph_loss(graph).id == GANTRY_NONE) {
         complain("--trials: graph \"%s\" has no loss\n", gantry_graph_name(graph));
         code = EXIT_USAGE;
     }
     if (!code)
         code = take_json(t, graph);
+    if (!code && s->o->strategy)
+        shift(t->json, (int64_t)i % groups * all->width);
     if (!code && !*loss)
         code = take_name(loss, graph);
     gantry_graph_free(graph);
@@ -272,9 +329,9 @@ static int find_losses(const session *s, trials *t, const char *loss)
 
 static int load_all(session *s, trials *t, char **loss)
 {
-    int code = EXIT_FINE;
+    int code = find_width(&t->width, s->o);
     for (size_t i = 0; i < t->count && !code; i++)
-        code = load_trial(s, &t->at[i], loss);
+        code = load_trial(s, t, i, loss);
     if (!code)
         code = make_folder(t);
     for (size_t i = 0; i < t->count && !code; i++)
@@ -298,6 +355,16 @@ int load_trials(session *s)
     remove_folder(t);
     free(loss);
     return code;
+}
+
+size_t trial_count(const trials *t)
+{
+    return t->count;
+}
+
+const char *trial_param(const trials *t, size_t i)
+{
+    return t->at[i].param;
 }
 
 void free_trials(trials *t)
@@ -350,7 +417,7 @@ void print_trials(FILE *to, const session *s)
     }
 }
 
-static json_t *number(double x)
+json_t *number_json(double x)
 {
     return isfinite(x) ? json_real(x) : json_string(isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
 }
@@ -361,9 +428,10 @@ void add_trials_json(json_t *report, const session *s)
     for (size_t i = 0; all && i < s->trials->count; i++) {
         char name[NAME];
         const trial *t = &s->trials->at[i];
-        json_array_append_new(all, json_pack("{s:s, s:s, s:o, s:o, s:o, s:I}", "param", t->param, "prefix",
-                                             name_of(name, i), "first", number(t->first), "last", number(t->last),
-                                             "least", number(t->least), "least_step", (json_int_t)t->least_at));
+        json_array_append_new(all,
+                              json_pack("{s:s, s:s, s:o, s:o, s:o, s:I}", "param", t->param, "prefix", name_of(name, i),
+                                        "first", number_json(t->first), "last", number_json(t->last), "least",
+                                        number_json(t->least), "least_step", (json_int_t)t->least_at));
     }
     if (all)
         json_object_set_new(report, "trials", all);

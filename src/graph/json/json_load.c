@@ -108,9 +108,12 @@ static gantry_status spread(gy_reader *r)
 /* Mistakes that only the whole shows have the pointer of the node or buffer they belong to. */
 static gantry_status check(gy_reader *r)
 {
-    gantry_status status = r->options->train && r->options->strategy ? spread(r) : GANTRY_OK;
+    bool is_model = r->options->train || r->options->evaluate;
+    gantry_status status = is_model && r->options->strategy ? spread(r) : GANTRY_OK;
     if (!status && r->options->train)
         status = gantry_graph_differentiate(r->graph, NULL, &r->error);
+    if (!status && r->options->evaluate)
+        status = gy_read_evaluated(r);
     status = status ? status : gantry_graph_check(r->graph, &r->error);
     return status ? gy_read_placed(r) : GANTRY_OK;
 }
@@ -207,6 +210,12 @@ static gantry_status take_options(gantry_load_options *all, const gantry_load_op
     GY_TRY(gy_struct_read(all, sizeof *all, given, "gantry_load_options", err));
     GY_TRY(check_list(all->params, all->param_count, "param", err));
     GY_TRY(check_list(all->inputs, all->input_count, "input", err));
+    GY_TRY(gy_struct_reserved(all->reserved, "gantry_load_options", err));
+    if (all->train && all->evaluate)
+        return gy_fail(
+            err, GANTRY_E_INVALID, NULL,
+            "`train` and `evaluate` of the load options are both 1: a model is trained, or evaluated with the "
+            "weights of a training; load it twice");
     if (all->devices >= 0)
         return check_strategy(all, err);
     return gy_fail(err, GANTRY_E_INVALID, NULL,

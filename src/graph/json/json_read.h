@@ -311,6 +311,8 @@ gantry_status gy_read_node_when(gy_reader *r, const gy_json_at *at, const json_t
 /* ---- json_train.c ---- */
 
 gantry_status gy_read_train(gy_reader *r, const gy_json_at *root);
+/* The graph, all of it read and spread, becomes the model as it is used without being trained. */
+gantry_status gy_read_evaluated(gy_reader *r);
 
 /* ---- json_id.c ---- */
 

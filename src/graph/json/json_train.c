@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "graph/adjoint/adjoint.h"
+#include "graph/build/build_state.h"
+#include <string.h>
 
 typedef enum key {
     LOSS,
@@ -118,4 +120,36 @@ gantry_status gy_read_train(gy_reader *r, const gy_json_at *root)
     gy_read_origin(r, &at);
     gantry_status status = gy_train_note(r->graph, &o, &r->error);
     return status ? gy_read_placed(r) : GANTRY_OK;
+}
+
+/* ---- the model without its training ---- */
+
+/* Numbers that are other ones where a model is used than where it is trained. */
+static const struct {
+    const char *kernel, *arg;
+    double value;
+} used[] = { { "dropout", "p", 0 } };
+
+static void use(gantry_graph *g, const gy_node *n)
+{
+    const gantry_kernel *k = n->kernel == GY_NONE ? NULL : g->kernels.at[n->kernel].manifest;
+    for (size_t i = 0; k && i < COUNT(used); i++)
+        for (uint32_t s = 0; s < n->scalars && strcmp(k->name, used[i].kernel) == 0; s++) {
+            gy_scalar *scalar = &g->scalar.at[n->scalar + s];
+            if (strcmp(k->arg[scalar->arg].name, used[i].arg) == 0)
+                *scalar = (gy_scalar){ .arg = scalar->arg, .number = { .real = used[i].value } };
+        }
+}
+
+gantry_status gy_read_evaluated(gy_reader *r)
+{
+    gantry_graph *g = r->graph;
+    GY_TRY(gy_train_check(g, NULL, "gantry_graph_load", &r->error));
+    if (!gy_build_merge(g))
+        return gy_read_nomem(r);
+    for (size_t i = 0; i < g->nodes.count; i++)
+        use(g, &g->nodes.at[i]);
+    gantry_buffer_output(g, gantry_graph_loss(g));
+    r->error = g->error;
+    return r->error.status;
 }

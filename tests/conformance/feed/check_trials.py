@@ -7,6 +7,7 @@ check_trials.py GANTRY
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -89,6 +90,27 @@ def check_numpy(here):
     expect([fed["arrays"] for fed in report["fed"]] == [batches] * 2, f"inputs are there once: {report.get('fed')}")
 
 
+def check_strategies(here):
+    """Losses are those of the training alone with that strategy, up to rounding; devices are those of the trial's group, which all have work."""
+    rates = ["0.05", "0.01", "0.002"]
+    small = ["mlp", "--param", "batch=32", "--param", "hidden=16"]
+    for strategy, each, devices in ("dp=2", 2, 2), ("dp=2,zero=1", 2, 5), ("dp=2,pp=2,micro=2", 4, 8), ("micro=4", 1, 2), ("auto", 2, 2):
+        found, report = lines(train(here, *small, "--devices", str(devices), "--steps", "5", "--trials", "lr=" + ",".join(rates), "--strategy", strategy, "--json", "--watch",
+                                    "trial0.loss", "--watch", "trial1.loss", "--watch", "trial2.loss"))
+        places = {}
+        for node, device in report["placement"].items():
+            if not re.search(r"\.train\.|\.step", node):  # where weights are stepped is the scheduler's
+                places.setdefault(node.split(".")[0], set()).add(int(device.removeprefix("dev")))
+        for i, rate in enumerate(rates):
+            alone = [line["loss"] for line in lines(train(here, *small, "--devices", str(each), "--steps", "5", "--param", f"lr={rate}", "--strategy", strategy, "--watch", "loss", "--json"))[0]]
+            expect(np.allclose([line[f"trial{i}.loss"] for line in found], alone, rtol=1e-5), f"{strategy}, lr={rate}: {found}, not {alone}")
+            first = i % (devices // each) * each
+            expect(strategy == "auto" or places[f"trial{i}"] == set(range(first, first + each)), f"{strategy} on {devices}: trial {i} is on {places[f'trial{i}']}")
+    done = train(here, "mlp", "--devices", "3", "--trials", "lr=0.1,0.2", "--strategy", "dp=2,pp=2")
+    expect(done.returncode == 2 and "--strategy dp=2,pp=2 is for 4 devices, which each trial takes, and there are 3; give smaller numbers, or more devices" in done.stderr,
+           f"too few devices: exit {done.returncode}, {done.stderr}")
+
+
 def check_text(here):
     done = train(here, "least.json", "--devices", "2", "--steps", "4", "--trials", "lr=0.1,0.2", "--every", "2")
     shown = [line for line in done.stdout.splitlines() if line.startswith("step ")]
@@ -123,6 +145,7 @@ def main():
         model = least(here)
         check_bits(here)
         check_numpy(here)
+        check_strategies(here)
         check_text(here)
         check_refusals(here, model)
     print(f"{len(wrong)} wrong")

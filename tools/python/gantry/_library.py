@@ -137,6 +137,7 @@ PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gantry_run_start_on": (c_int, [_run, c_void_p, POINTER(c_uint64), _err]),
     "gantry_run_wait": (c_int, [_run, c_uint64, _err]),
     "gantry_run_output": (c_int, [_run, Buffer, POINTER(c_void_p), POINTER(c_uint64), _err]),
+    "gantry_run_state": (c_int, [_run, Buffer, c_void_p, c_uint64, _err]),
     "gantry_run_get_info": (c_int, [_run, POINTER(RunInfo), _err]),
     "gantry_run_trace": (c_int, [_run, _text, _size, _err]),
     "gantry_run_repeat": (c_int, [_run, c_uint64, _err]),

@@ -135,7 +135,7 @@ class LoadOptions(Sized):
     _fields_ = [
         ("params", POINTER(c_char_p)), ("param_count", c_size_t), ("inputs", POINTER(c_char_p)), ("input_count", c_size_t),
         ("allow_code", c_int32), ("devices", c_int32), ("max_nodes", c_int64), ("fuse", c_int32), ("train", c_int32),
-        ("strategy", c_char_p),
+        ("strategy", c_char_p), ("evaluate", c_int32), ("reserved", c_int32),
     ]
 
 

@@ -565,12 +565,12 @@ class Graph(Owned):
 
 
 def _load_options(params: Mapping[str, Any] | None, inputs: Mapping[str, FilePath] | None, allow_code: bool,
-                  devices: int | Machine, max_nodes: int, fuse: bool, train: bool, strategy: str | None) -> c.LoadOptions:
+                  devices: int | Machine, max_nodes: int, fuse: bool, train: bool, strategy: str | None, evaluate: bool) -> c.LoadOptions:
     given = [f"{name}={value}" for name, value in (params or {}).items()]
     files = [f"{name}={os.fspath(path)}" for name, path in (inputs or {}).items()]
     return c.LoadOptions(params=strings(given), param_count=len(given), inputs=strings(files), input_count=len(files),
                          allow_code=allow_code, max_nodes=max_nodes, fuse=fuse, train=train, strategy=encoded(strategy),
-                         devices=devices if isinstance(devices, int) else devices.workers)
+                         devices=devices if isinstance(devices, int) else devices.workers, evaluate=evaluate)
 
 
 def _loaded(handle: int) -> Graph:
@@ -582,19 +582,19 @@ def _loaded(handle: int) -> Graph:
 
 def load(path: FilePath, params: Mapping[str, Any] | None = None, *, inputs: Mapping[str, FilePath] | None = None,
          allow_code: bool = False, devices: int | Machine = 0, max_nodes: int = 0, fuse: bool = True,
-         train: bool = False, strategy: str | None = None) -> Graph:
+         train: bool = False, strategy: str | None = None, evaluate: bool = False) -> Graph:
     """Reads a graph file, or one that comes with Gantry by its name, such as "saxpy". `params` override those of the file; sizes of params that the file leaves open come from `inputs`, .npy files by
     buffer; `devices` is the number that expressions call so; `allow_code`: kernels that name code to compile or load are accepted;
     `train`: the model gets the backward pass and the optimiser that its key "train" asks for,
-    spread over devices as `strategy` says: "dp=2,micro=4"."""
-    options = _load_options(params, inputs, allow_code, devices, max_nodes, fuse, train, strategy)
+    spread over devices as `strategy` says: "dp=2,micro=4"; `evaluate`: without both, for its loss on other data, and nothing is dropped."""
+    options = _load_options(params, inputs, allow_code, devices, max_nodes, fuse, train, strategy, evaluate)
     return _loaded(made(lib.gantry_graph_load, encoded(_data.find("graphs", path)), byref(options)))
 
 
 def parse(graph: str | Mapping[str, Any], params: Mapping[str, Any] | None = None, *, name: str | None = None,
           folder: FilePath | None = None, allow_code: bool = False, devices: int | Machine = 0, max_nodes: int = 0,
-          fuse: bool = True, train: bool = False, strategy: str | None = None) -> Graph:
+          fuse: bool = True, train: bool = False, strategy: str | None = None, evaluate: bool = False) -> Graph:
     """The same from JSON, or from what json.loads makes of it. Files that it names are refused unless `folder` says where they are."""
     data = (graph if isinstance(graph, str) else json.dumps(graph)).encode()
-    options = _load_options(params, None, allow_code, devices, max_nodes, fuse, train, strategy)
+    options = _load_options(params, None, allow_code, devices, max_nodes, fuse, train, strategy, evaluate)
     return _loaded(made(lib.gantry_graph_parse, data, len(data), encoded(name), encoded(folder), byref(options)))

@@ -372,6 +372,15 @@ class Run(Owned):
             self._must(lib.gantry_run_repeat(handle, starts, self._record_ref))
             return {info.name: self._output(info, self._targets) for info in self._fetched}
 
+    def state(self, name: str) -> Any:
+        """What a state holds, as the starts before have left it: a copy. The weights of a training are states."""
+        info = self.schedule.graph.info(name)
+        room = ctypes.create_string_buffer(info.nbytes or 1)
+        with self._alone() as handle:
+            self._finish_all()
+            self._must(lib.gantry_run_state(handle, info.buffer, ctypes.addressof(room), info.nbytes, self._record_ref))
+        return view_of(ctypes.addressof(room), info.shape, info.dtype, True).copy()
+
     # ---- stopping ----
 
     def cancel(self) -> None:

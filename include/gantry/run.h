@@ -47,7 +47,11 @@ GANTRY_API int gantry_network_has_begun(const gantry_network *network);
 /** This process will make no run, since something failed. All processes come to know it, and none makes one. 1: this
  *  is the process that should say what failed; 0: another one does. */
 GANTRY_API int gantry_network_give_up(gantry_network *network);
-/** Ends all processes at once, this one too, unless `network` is NULL. */
+/** Waits until the launcher has read what this process has written to standard output and standard error, for 5 s at
+ *  most: MPICH's throws away what it has not read when a process ends all, and with it the reason. What stdio keeps is
+ *  not written by this call (fflush). Where they are no pipes it does nothing. */
+GANTRY_API void gantry_network_flush(void);
+/** Ends all processes, this one too, unless `network` is NULL; after a gantry_network_flush. */
 GANTRY_API void gantry_network_abort(gantry_network *network, int code);
 /** Leaves. All processes call it, when their runs are freed. */
 GANTRY_API void gantry_network_free(gantry_network *network);

@@ -122,8 +122,10 @@ int gantry_network_has_begun(const gantry_network *n)
 
 void gantry_network_abort(gantry_network *n, int code)
 {
-    if (n)
-        n->calls->end_all(code);
+    if (!n)
+        return;
+    gantry_network_flush();
+    n->calls->end_all(code);
 }
 
 void gantry_network_free(gantry_network *n)

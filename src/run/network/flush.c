@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process says before it ends all others is to get to the launcher: from the pipe it goes the same way as the
- * word that ends all, so it is enough that it is read from there first. */
+/* A word that ends all processes follows the text before it from the pipe on, so it is enough that the launcher has read
+ * that from the pipe first. */
 #include "run/network/network.h"
 
 #include "base/clock.h"

@@ -73,16 +73,23 @@ static void tell(ranks *r)
         dprintf(STDERR_FILENO, "rank %d: %s", (int)gantry_network_rank(r->network), line);
 }
 
+static void end_all(ranks *r, int code)
+{
+    tell(r);
+    dprintf(STDERR_FILENO, "gantry run: rank %d %s, so all processes end\n", (int)gantry_network_rank(r->network),
+            interrupt_code() ? "was interrupted" : "failed");
+    gantry_network_abort(r->network, code == EXIT_DEVICE ? EXIT_LOST : code);
+}
+
 int leave_ranks(ranks *r, int code)
 {
+    gantry_error err;
     if (!r->network)
         return code;
-    if (code && gantry_network_has_begun(r->network)) {
-        tell(r);
-        dprintf(STDERR_FILENO, "gantry run: rank %d %s, so all processes end\n", (int)gantry_network_rank(r->network),
-                interrupt_code() ? "was interrupted" : "failed");
-        gantry_network_abort(r->network, code == EXIT_DEVICE ? EXIT_LOST : code);
-    }
+    if (!code && gantry_network_leave(r->network, &err))
+        code = fail(&err);
+    if (code && gantry_network_has_begun(r->network))
+        end_all(r, code);
     if (code && gantry_network_give_up(r->network))
         tell(r);
     gantry_network_free(r->network);

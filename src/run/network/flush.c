@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A word that ends all processes follows the text before it from the pipe on, so it is enough that the launcher has read
- * that from the pipe first. */
+/* A word that ends all processes follows the text before it from the pipe on, so it is enough that the launcher has
+ * read that from the pipe first. */
 #include "run/network/network.h"
 
 #include "base/clock.h"

@@ -149,18 +149,26 @@ def processes_of(text):
     return sorted(found)
 
 
+def shared_memory():
+    return {entry.name for entry in pathlib.Path("/dev/shm").iterdir()} if pathlib.Path("/dev/shm").exists() else set()
+
+
 class Long:
     """A run of 2 ranks that takes longer than anybody waits; `pids` of the ranks, and of the launcher's process that reads what they say. Whatever comes, it is ended."""
 
-    def __init__(self, r, root, *more):
-        self.graph = r.folder / "long.json"
+    def __init__(self, r, root, *more, own=False):
+        """`own`: started by gantry run --processes, so that each rank has a guard."""
+        self.graph, self.scratch, self.expected, self.shared = r.folder / "long.json", r.folder / "scratch", 5 if own else 2, shared_memory()
+        self.scratch.mkdir(exist_ok=True)
         shutil.copy(root / "graphs/jacobi.json", self.graph)
-        self.words = [*r.launch, "-n", 2, r.gantry, "run", self.graph, "--devices", 2, "--param", "n=16", "--param", "steps=20", "--iterations", 100000000, *more]
+        run = [r.gantry, "run", self.graph, "--devices", 2, "--param", "n=16", "--param", "steps=20", "--iterations", 100000000, *more]
+        self.words = [*run, "--processes", 2, "--on-loss", "restart", "--mpirun", " ".join(r.launch)] if own else [*r.launch, "-n", 2, *run]
 
     def __enter__(self):
-        self.child = subprocess.Popen([*map(str, self.words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        env = {**os.environ, "TMPDIR": str(self.scratch)}
+        self.child = subprocess.Popen([*map(str, self.words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
         begun = time.monotonic()
-        while len(processes_of(str(self.graph))) < 2 and time.monotonic() < begun + 60:
+        while len(processes_of(str(self.graph))) < self.expected and time.monotonic() < begun + 60:
             time.sleep(0.05)
         time.sleep(2)  # they run by then; if they do not, the message differs
         self.pids = processes_of(str(self.graph))
@@ -175,6 +183,7 @@ class Long:
         while processes_of(str(self.graph)) and time.monotonic() < begun + 20:  # who was killed may not be gone yet
             time.sleep(0.05)
         assert self.child.returncode != 0 and not processes_of(str(self.graph)), f"exit {self.child.returncode}:\n{errors}"
+        assert shared_memory() <= self.shared and not list(self.scratch.iterdir()), f"left: {shared_memory() - self.shared}, {list(self.scratch.iterdir())}"
         return errors
 
     def __exit__(self, *_):
@@ -195,6 +204,20 @@ def check_interrupts(r, root):
             os.kill(run.pids[rank], signal.SIGINT)
             errors = run.end()
         assert re.findall(SAYS, errors), errors
+        assert not (r.folder / "cut.npy").exists()
+
+
+def check_launchers(r, root):
+    """A signal to the launcher, mpirun or our own, and to no rank: all say that they were interrupted, all end, nothing is begun anew, and no file is left."""
+    cases = [(own, sig) for own in (False, True) for sig in (signal.SIGINT, signal.SIGTERM)]
+    for own, sig in cases if os.environ.get("GANTRY_RANKS_ALL") else (cases[0], cases[3]):
+        with Long(r, root, "--output", f"u={r.folder}/cut.npy", own=own) as run:
+            os.kill(run.child.pid, sig)
+            begun = time.monotonic()
+            errors = run.end()
+        print(f"{'gantry run --processes' if own else r.launch[0]}, {sig.name}: exit {run.child.returncode}, all over after {time.monotonic() - begun:.2f} s", flush=True)
+        assert re.findall(SAYS, errors) and "beginning anew" not in errors, errors
+        assert not own or run.child.returncode == 128 + sig, f"exit {run.child.returncode}:\n{errors}"
         assert not (r.folder / "cut.npy").exists()
 
 
@@ -223,7 +246,7 @@ def main(gantry, root, mpi, built, backend="host"):
         for options in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             os.environ[options] = f"{os.environ.get(options, '')}:log_path={folder}/sanitizer".lstrip(":")
         r = Ranks(gantry, mpi, pathlib.Path(folder), backend)
-        for check in (check_plain, check_resume, check_failures, check_interrupts, check_heard, check_gallery) if backend == "host" else (check_gpus,):
+        for check in (check_plain, check_resume, check_failures, check_interrupts, check_launchers, check_heard, check_gallery) if backend == "host" else (check_gpus,):
             check(r, pathlib.Path(root))
     return 0
 

@@ -39,6 +39,21 @@ typedef struct gantry_network gantry_network;
  *  or it is alone. E_DEVICE: there is no module for the launcher's MPI (gantry-mpi-mpich.so, gantry-mpi-openmpi.so).
  *  E_UNSUPPORTED: the program has begun MPI by itself, for one thread. */
 GANTRY_MUST_USE gantry_status gantry_network_open(gantry_network **network, gantry_error *err);
+/** The same for a program that has begun MPI by itself and goes on with messages of its own: its processes in a
+ *  communicator of it become the network, rank r of it rank r. `comm` is the address of an MPI_Comm, as that is an int
+ * in MPICH and a pointer in Open MPI, and an address in both:
+ *
+ *      MPI_Comm half;
+ *      MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
+ *      gantry_network_from_mpi(&network, &half, &err);
+ *
+ *  All processes of the communicator make this call, and no other. It is duplicated: no message of the program meets
+ * one of the network, and the program may free its own at once. gantry_network_free leaves MPI as it is; it comes
+ * before MPI_Finalize. A process is in one network at a time. `*network` is NULL, and that is no error, where the
+ * process is alone in it. E_INVALID: MPI was not begun, or is over; `*comm` is MPI_COMM_NULL; the process is in a
+ * network. E_UNSUPPORTED: MPI was begun for less than MPI_THREAD_MULTIPLE, so that messages of both would meet, or is
+ * neither MPICH nor Open MPI. E_DEVICE: there is no module for it. */
+GANTRY_MUST_USE gantry_status gantry_network_from_mpi(gantry_network **network, const void *comm, gantry_error *err);
 /** Of NULL: rank 0 of 1. */
 GANTRY_API int32_t gantry_network_rank(const gantry_network *network);
 GANTRY_API int32_t gantry_network_ranks(const gantry_network *network);
@@ -47,8 +62,16 @@ GANTRY_API int gantry_network_has_begun(const gantry_network *network);
 /** This process will make no run, since something failed. All processes come to know it, and none makes one. 1: this
  *  is the process that should say what failed; 0: another one does. */
 GANTRY_API int gantry_network_give_up(gantry_network *network);
-/** Ends all processes at once, this one too, unless `network` is NULL. */
+/** Waits until the launcher has read what this process has written to standard output and standard error, for 5 s at
+ *  most: MPICH's throws away what it has not read when a process ends all, and with it the reason. What stdio keeps is
+ *  not written by this call (fflush). Where they are no pipes it does nothing. */
+GANTRY_API void gantry_network_flush(void);
+/** Ends all processes, this one too, unless `network` is NULL; after a gantry_network_flush. */
 GANTRY_API void gantry_network_abort(gantry_network *network, int code);
+/** This process has done all that others may wait for, with its runs still there or not: returns when all have.
+ * E_DEVICE: a rank is lost before that; end all (gantry_network_abort). Without this call a process that is stopped for
+ * good at the very end keeps the others in gantry_network_free. NULL, or before a run is made: nothing to wait for. */
+GANTRY_MUST_USE gantry_status gantry_network_leave(gantry_network *network, gantry_error *err);
 /** Leaves. All processes call it, when their runs are freed. */
 GANTRY_API void gantry_network_free(gantry_network *network);
 /** The progress of a run, for gantry_run_options.progress. */

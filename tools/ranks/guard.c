@@ -60,6 +60,7 @@ static void watch(void)
     if (WTERMSIG(status) == passed_on)
         _exit(128 + passed_on);
     say_killed(WTERMSIG(status));
+    gantry_network_flush();
     _exit(EXIT_LOST);
 }
 

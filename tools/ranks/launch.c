@@ -13,9 +13,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { MOST_WORDS = 64, STUCK = 3 }; /* of --mpirun; losses at one place after which it is no use */
+/* Of --mpirun; losses at one place after which it is no use; seconds for ranks to end after mpirun. */
+enum { MOST_WORDS = 64, STUCK = 3, PATIENCE = 10 };
 
 typedef struct attempt {
     const options *o;
@@ -142,17 +144,40 @@ static void become(const attempt *a, pid_t launcher)
     _exit(EXIT_USAGE);
 }
 
-/* Waits for mpirun, which a first signal to this process is passed on to. */
+static void nap(void)
+{
+    const struct timespec nap = { .tv_nsec = 5000000 };
+    nanosleep(&nap, NULL);
+}
+
+/* Waits for mpirun, which a first signal to this process is passed on to. It is asked for again and
+ * again, as handlers of signals here let calls go on. */
 static int wait_for(pid_t child)
 {
     int status = 0;
     bool passed = false;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-        if (interrupt_code() && !passed)
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        if (interrupt_code() && !passed) {
             kill(child, interrupt_code() - 128);
-        passed = passed || interrupt_code();
+            passed = true;
+        }
+        nap();
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* mpirun may end before the ranks do, and theirs is the folder of checkpoints until then. Who has lost the parent is a
+ * child of this process (launch). What an mpirun leaves for good, such as connections that ssh keeps, is not
+ * waited for any longer than that. */
+static void wait_for_rest(void)
+{
+    const double until = now_us() + 1e6 * PATIENCE;
+    pid_t ended = 1;
+    while (ended >= 0 && now_us() < until) {
+        ended = waitpid(-1, NULL, WNOHANG);
+        if (ended == 0)
+            nap();
+    }
 }
 
 static int try_once(attempt *a, const char *from)
@@ -171,6 +196,8 @@ static int try_once(attempt *a, const char *from)
             complain("gantry run: cannot start mpirun: %s\n", strerror(errno));
         else
             code = wait_for(child);
+        if (code)
+            wait_for_rest();
     }
     free(launcher);
     return code;
@@ -189,6 +216,7 @@ int launch(const options *o)
     int code = EXIT_FINE, stuck = 0;
     long long at = newest(folder);
     interrupt_note(true);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* for wait_for_rest */
     for (bool again = true; again;) {
         double begun = now_us();
         code = try_once(&a, from);

@@ -60,28 +60,36 @@ int join_ranks(ranks *r, options *o)
     return code;
 }
 
-/* Prints what was kept, with the rank before each line. */
+/* Prints what was kept, with the rank before each line; standard error is what it was. */
 static void tell(ranks *r)
 {
     char line[1024];
     fflush(stderr);
     if (!r->said)
         return;
+    dup2(r->errors, STDERR_FILENO);
     rewind(r->said);
     while (fgets(line, sizeof line, r->said))
-        dprintf(r->errors, "rank %d: %s", (int)gantry_network_rank(r->network), line);
+        dprintf(STDERR_FILENO, "rank %d: %s", (int)gantry_network_rank(r->network), line);
+}
+
+static void end_all(ranks *r, int code)
+{
+    tell(r);
+    dprintf(STDERR_FILENO, "gantry run: rank %d %s, so all processes end\n", (int)gantry_network_rank(r->network),
+            interrupt_code() ? "was interrupted" : "failed");
+    gantry_network_abort(r->network, code == EXIT_DEVICE ? EXIT_LOST : code);
 }
 
 int leave_ranks(ranks *r, int code)
 {
+    gantry_error err;
     if (!r->network)
         return code;
-    if (code && gantry_network_has_begun(r->network)) {
-        tell(r);
-        dprintf(r->said ? r->errors : STDERR_FILENO, "gantry run: rank %d %s, so all processes end\n",
-                (int)gantry_network_rank(r->network), interrupt_code() ? "was interrupted" : "failed");
-        gantry_network_abort(r->network, code == EXIT_DEVICE ? EXIT_LOST : code);
-    }
+    if (!code && gantry_network_leave(r->network, &err))
+        code = fail(&err);
+    if (code && gantry_network_has_begun(r->network))
+        end_all(r, code);
     if (code && gantry_network_give_up(r->network))
         tell(r);
     gantry_network_free(r->network);

@@ -5,8 +5,8 @@
  * them is to be kept here.
  *
  * Threads of a run send and receive, one at a time, and the thread that starts it shares what rank 0 has; a lock keeps
- * their calls apart, so that MPI_THREAD_SERIALIZED will do. A message is begun, then asked for until it has ended, so
- * that a failure of this process ends the wait.
+ * their calls apart, so that MPI_THREAD_SERIALIZED will do, unless the program has messages of its own. A message is
+ * begun, then asked for until it has ended, so that a failure of this process ends the wait.
  */
 #include "gantry_build_id.h"
 #include "run/network/network.h"
@@ -24,22 +24,56 @@ enum { PIECE = 1 << 30, POLLS = 200, YIELDS = 2000, NAP_NS = 50000, BEATS = 1 /*
 static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm comm; /* of this module alone: no message of the program is taken for one of ours */
 
-static const char *network_open(uint32_t *rank, uint32_t *ranks)
+static struct {
+    bool open, begun_here; /* there is a network; MPI was begun for it, and ends with it */
+} now;
+
+static int begin(void)
 {
-    int there = 0, given = 0, mine = 0, all = 0;
+    int given = 0;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given);
+    now.begun_here = true;
+    return given;
+}
+
+static gantry_status refuse(const void *from, int there, int over, const char **wrong)
+{
+    *wrong = now.open         ? "this process is in a network already; free that one first (gantry_network_free)"
+             : over           ? "MPI is over (MPI_Finalize); the network is to be made before that"
+             : from && !there ? "MPI was not begun; begin it by MPI_Init_thread, for MPI_THREAD_MULTIPLE"
+             : from && *(const MPI_Comm *)from == MPI_COMM_NULL
+                 ? "the communicator is MPI_COMM_NULL; give one that this process is in"
+                 : NULL;
+    return *wrong ? GANTRY_E_INVALID : GANTRY_OK;
+}
+
+static gantry_status network_open(const void *from, uint32_t *rank, uint32_t *ranks, const char **wrong)
+{
+    int there = 0, over = 0, given = 0, mine = 0, all = 0;
     MPI_Initialized(&there);
+    MPI_Finalized(&over);
+    gantry_status status = refuse(from, there, over, wrong);
+    if (status)
+        return status;
     if (there)
         MPI_Query_thread(&given);
     else
-        MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given);
-    if (given < MPI_THREAD_SERIALIZED)
-        return "MPI was begun for one thread only; it must be begun with MPI_Init_thread for MPI_THREAD_SERIALIZED";
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        given = begin();
+    *wrong = given < MPI_THREAD_SERIALIZED
+                 ? "MPI was begun for one thread only; it must be begun with MPI_Init_thread for MPI_THREAD_SERIALIZED"
+             : from && given < MPI_THREAD_MULTIPLE
+                 ? "MPI was not begun for MPI_THREAD_MULTIPLE, and messages of the program and of runs go on at the "
+                   "same time; begin it by MPI_Init_thread with that"
+                 : NULL;
+    if (*wrong)
+        return GANTRY_E_UNSUPPORTED;
+    MPI_Comm_dup(from ? *(const MPI_Comm *)from : MPI_COMM_WORLD, &comm);
     MPI_Comm_rank(comm, &mine);
     MPI_Comm_size(comm, &all);
     *rank = (uint32_t)mine;
     *ranks = (uint32_t)all;
-    return NULL;
+    now.open = true;
+    return GANTRY_OK;
 }
 
 /* Of heartbeats: at most one to the next rank is under way, and one from the rank before is awaited. */
@@ -69,7 +103,9 @@ static void network_close(void)
         return;
     end_beats();
     MPI_Comm_free(&comm);
-    MPI_Finalize();
+    now.open = false;
+    if (now.begun_here)
+        MPI_Finalize();
 }
 
 /* Whoever makes a call may have to end first; but not if it never does. */
@@ -79,7 +115,7 @@ static void network_end_all(int code)
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec++;
     (void)pthread_mutex_timedlock(&calls, &until);
-    MPI_Abort(MPI_COMM_WORLD, code);
+    MPI_Abort(now.begun_here ? MPI_COMM_WORLD : comm, code); /* of other communicators MPICH says that it is called */
 }
 
 /* Messages come within microseconds or take long. */

@@ -3,45 +3,85 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Launchers tell processes how many they are, each in its way: MPICH's and others by PMI, Open MPI's by its own. */
-static const struct launcher {
-    const char *variable, *module;
-} launchers[] = { { "OMPI_COMM_WORLD_SIZE", "gantry-mpi-openmpi" }, { "PMI_SIZE", "gantry-mpi-mpich" } };
-enum { LAUNCHERS = sizeof launchers / sizeof *launchers };
+/* Both MPIs that there are modules for. Launchers tell processes how many they are, each in its way: MPICH's and others
+ * by PMI, Open MPI's by its own; libraries say their names. */
+static const struct mpi {
+    const char *variable, *name, *module;
+} mpis[] = { { "OMPI_COMM_WORLD_SIZE", "Open MPI", "gantry-mpi-openmpi" },
+             { "PMI_SIZE", "MPICH", "gantry-mpi-mpich" } };
+enum { MPIS = sizeof mpis / sizeof *mpis, NAME_ROOM = 8192 /* MPI_MAX_LIBRARY_VERSION_STRING, of both at most */ };
+
+static gantry_status join(gantry_network *n, const char *module, const void *comm, gantry_error *err)
+{
+    const char *wrong = NULL;
+    GY_TRY(gy_module_open(&n->module, module, err));
+    n->calls = n->module.table;
+    gantry_status status = n->calls->open(comm, &n->rank, &n->ranks, &wrong);
+    return status ? gy_fail(err, status, NULL, "%s: %s", module, wrong) : GANTRY_OK;
+}
+
+static gantry_status make(gantry_network **network, const char *module, const void *comm, gantry_error *err)
+{
+    gantry_network *made = gy_calloc(1, sizeof *made);
+    if (!made)
+        return gy_fail_nomem(err);
+    pthread_mutex_init(&made->lock, NULL);
+    gantry_status status = join(made, module, comm, err);
+    if (!status && made->ranks > 1) {
+        *network = made;
+        return GANTRY_OK;
+    }
+    if (!status)
+        made->calls->close();
+    gy_module_close(&made->module);
+    pthread_mutex_destroy(&made->lock);
+    gy_free(made);
+    return status;
+}
 
 gantry_status gantry_network_open(gantry_network **network, gantry_error *err)
 {
     GY_NEED(network, err);
     *network = NULL;
-    const struct launcher *by = NULL;
-    for (size_t i = 0; i < LAUNCHERS && !by; i++) {
-        const char *size = secure_getenv(launchers[i].variable);
-        by = size && strtol(size, NULL, 10) > 1 ? &launchers[i] : NULL;
+    const struct mpi *by = NULL;
+    for (size_t i = 0; i < MPIS && !by; i++) {
+        const char *size = secure_getenv(mpis[i].variable);
+        by = size && strtol(size, NULL, 10) > 1 ? &mpis[i] : NULL;
     }
-    if (!by)
-        return GANTRY_OK;
-    gantry_network *made = gy_calloc(1, sizeof *made);
-    if (!made)
-        return gy_fail_nomem(err);
-    pthread_mutex_init(&made->lock, NULL);
-    gantry_status status = gy_module_open(&made->module, by->module, err);
-    if (!status) {
-        made->calls = made->module.table;
-        const char *wrong = made->calls->open(&made->rank, &made->ranks);
-        if (wrong)
-            status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "%s: %s", by->module, wrong);
-    }
-    if (status) {
-        gy_module_close(&made->module);
-        pthread_mutex_destroy(&made->lock);
-        gy_free(made);
-        return status;
-    }
-    *network = made;
-    return GANTRY_OK;
+    return by ? make(network, by->module, NULL, err) : GANTRY_OK;
+}
+
+/* The name that the MPI of the program gives itself. It may be asked before MPI is begun. */
+static bool ask_name(char name[NAME_ROOM])
+{
+    int (*ask)(char *, int *) = NULL;
+    int length = 0;
+    void *found = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
+    if (!found)
+        return false;
+    /* dlsym gives an object pointer; POSIX promises that its bits are those of the function pointer. */
+    memcpy(&ask, &found, sizeof ask);
+    return ask(name, &length) == 0;
+}
+
+gantry_status gantry_network_from_mpi(gantry_network **network, const void *comm, gantry_error *err)
+{
+    char name[NAME_ROOM] = "none";
+    GY_NEED(network, err);
+    GY_NEED(comm, err);
+    *network = NULL;
+    bool there = ask_name(name);
+    for (size_t i = 0; i < MPIS && there; i++)
+        if (strncmp(name, mpis[i].name, strlen(mpis[i].name)) == 0)
+            return make(network, mpis[i].module, comm, err);
+    return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                   "the MPI that this program has loaded is %.*s; MPICH and Open MPI are supported",
+                   (int)strcspn(name, ",\n"), name);
 }
 
 int32_t gantry_network_rank(const gantry_network *network)
@@ -122,8 +162,22 @@ int gantry_network_has_begun(const gantry_network *n)
 
 void gantry_network_abort(gantry_network *n, int code)
 {
-    if (n)
-        n->calls->end_all(code);
+    if (!n)
+        return;
+    gantry_network_flush();
+    n->calls->end_all(code);
+}
+
+gantry_status gantry_network_leave(gantry_network *n, gantry_error *err)
+{
+    if (!n || !n->beats)
+        return GANTRY_OK;
+    char here = 0, *all = gy_calloc(n->ranks, 1);
+    if (!all)
+        return gy_fail_nomem(err);
+    bool there = n->calls->gather(&here, all, sizeof here, gy_network_is_lost, n);
+    gy_free(all);
+    return there ? GANTRY_OK : gy_network_fail(n, err);
 }
 
 void gantry_network_free(gantry_network *n)

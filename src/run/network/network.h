@@ -18,8 +18,9 @@ typedef bool (*gy_stop)(void *context);
 /* The table that a module exports. Any thread may call, one at a time for each two ranks. */
 typedef struct gy_network_calls {
     const char *name;
-    /* Joins the others; once a process. NULL, or what is wrong. */
-    const char *(*open)(uint32_t *rank, uint32_t *ranks);
+    /* Joins the others: of the MPI_Comm at that address, or, where it is NULL, those of the launcher. One at a time.
+     * GANTRY_OK, or else *wrong is what is wrong. */
+    gantry_status (*open)(const void *comm, uint32_t *rank, uint32_t *ranks, const char **wrong);
     void (*close)(void);       /* all processes call it */
     void (*end_all)(int code); /* does not return */
     /* One message to or from `peer`, as many bytes on both sides; between two ranks they arrive in the order in which

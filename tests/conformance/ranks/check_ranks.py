@@ -35,6 +35,10 @@ class Ranks:
         self.gantry, self.folder, self.backend = gantry, folder, backend
         self.launch = [shutil.which(LAUNCH[mpi][0]), *LAUNCH[mpi][1:]]
 
+    def reports(self):
+        """Of sanitizers: what they say goes to files, since standard error of ranks above 0 is told in the end, which they do not come to then."""
+        return "".join(file.read_text() for file in self.folder.glob("sanitizer.*"))
+
     def mpirun(self, ranks, *words, code=0):
         return call([*self.launch, "-n", ranks, self.gantry, *words], code)
 
@@ -110,7 +114,7 @@ def check_failures(r, root):
     def fails(ranks, says, *words, others=()):
         done = r.mpirun(ranks, *words, *others, code=1)
         told = [line for line in done.stderr.splitlines() if says in line]
-        assert len(told) == 1, f"{words}: \"{says}\" is told {len(told)} times:\n{done.stderr}"
+        assert len(told) == 1, f"{words}: \"{says}\" is told {len(told)} times:\n{done.stderr}\nexit {done.returncode}\n{done.stdout}{r.reports()}"
 
     saxpy = root / "graphs/saxpy.json"
     fails(3, "nosuch.json", "run", r.folder / "nosuch.json", "--devices", 3)
@@ -145,32 +149,89 @@ def processes_of(text):
     return sorted(found)
 
 
+def shared_memory():
+    return {entry.name for entry in pathlib.Path("/dev/shm").iterdir()} if pathlib.Path("/dev/shm").exists() else set()
+
+
+class Long:
+    """A run of 2 ranks that takes longer than anybody waits; `pids` of the ranks, and of the launcher's process that reads what they say. Whatever comes, it is ended."""
+
+    def __init__(self, r, root, *more, own=False):
+        """`own`: started by gantry run --processes, so that each rank has a guard."""
+        self.graph, self.scratch, self.expected, self.shared = r.folder / "long.json", r.folder / "scratch", 5 if own else 2, shared_memory()
+        self.scratch.mkdir(exist_ok=True)
+        shutil.copy(root / "graphs/jacobi.json", self.graph)
+        run = [r.gantry, "run", self.graph, "--devices", 2, "--param", "n=16", "--param", "steps=20", "--iterations", 100000000, *more]
+        self.words = [*run, "--processes", 2, "--on-loss", "restart", "--mpirun", " ".join(r.launch)] if own else [*r.launch, "-n", 2, *run]
+
+    def __enter__(self):
+        env = {**os.environ, "TMPDIR": str(self.scratch)}
+        self.child = subprocess.Popen([*map(str, self.words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+        begun = time.monotonic()
+        while len(processes_of(str(self.graph))) < self.expected and time.monotonic() < begun + 60:
+            time.sleep(0.05)
+        time.sleep(2)  # they run by then; if they do not, the message differs
+        self.pids = processes_of(str(self.graph))
+        status = pathlib.Path(f"/proc/{self.pids[0]}/status").read_text()
+        self.reader = int(re.search(r"^PPid:\s*(\d+)", status, flags=re.M).group(1))
+        return self
+
+    def end(self):
+        """What was said, once all is over."""
+        _, errors = self.child.communicate(timeout=60)
+        begun = time.monotonic()
+        while processes_of(str(self.graph)) and time.monotonic() < begun + 20:  # who was killed may not be gone yet
+            time.sleep(0.05)
+        assert self.child.returncode != 0 and not processes_of(str(self.graph)), f"exit {self.child.returncode}:\n{errors}"
+        assert shared_memory() <= self.shared and not list(self.scratch.iterdir()), f"left: {shared_memory() - self.shared}, {list(self.scratch.iterdir())}"
+        return errors
+
+    def __exit__(self, *_):
+        self.child.kill()
+
+
+SAYS = r"gantry run: rank \d was interrupted, so all processes end"
+
+
 def check_interrupts(r, root):
     """A signal to one rank ends all, and nothing is written: while the other computes, and while it is stopped, so that messages do not end. Who was interrupted says so;
     so may others, since Open MPI ends them by a signal, too."""
-    graph = r.folder / "long.json"
-    shutil.copy(root / "graphs/jacobi.json", graph)
-    words = ["run", graph, "--devices", 2, "--param", "n=16", "--param", "steps=20", "--iterations", 100000000, "--output", f"u={r.folder}/cut.npy"]
     for stopped, rank in ((None, 0), (0, 1)):
-        child = subprocess.Popen([*map(str, [*r.launch, "-n", 2, r.gantry, *words])], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        try:
-            begun = time.monotonic()
-            while len(processes_of(str(graph))) < 2 and time.monotonic() < begun + 60:
-                time.sleep(0.05)
-            time.sleep(2)  # they run by then; if they do not, the message differs
+        with Long(r, root, "--output", f"u={r.folder}/cut.npy") as run:
             if stopped is not None:
-                os.kill(processes_of(str(graph))[stopped], signal.SIGSTOP)
+                os.kill(run.pids[stopped], signal.SIGSTOP)
                 time.sleep(0.5)
-            os.kill(processes_of(str(graph))[rank], signal.SIGINT)
-            _, errors = child.communicate(timeout=60)
+            os.kill(run.pids[rank], signal.SIGINT)
+            errors = run.end()
+        assert re.findall(SAYS, errors), errors
+        assert not (r.folder / "cut.npy").exists()
+
+
+def check_launchers(r, root):
+    """A signal to the launcher, mpirun or our own, and to no rank: all say that they were interrupted, all end, nothing is begun anew, and no file is left."""
+    cases = [(own, sig) for own in (False, True) for sig in (signal.SIGINT, signal.SIGTERM)]
+    for own, sig in cases if os.environ.get("GANTRY_RANKS_ALL") else (cases[0], cases[3]):
+        with Long(r, root, "--output", f"u={r.folder}/cut.npy", own=own) as run:
+            os.kill(run.child.pid, sig)
+            begun = time.monotonic()
+            errors = run.end()
+        print(f"{'gantry run --processes' if own else r.launch[0]}, {sig.name}: exit {run.child.returncode}, all over after {time.monotonic() - begun:.2f} s", flush=True)
+        assert re.findall(SAYS, errors) and "beginning anew" not in errors, errors
+        assert not own or run.child.returncode == 128 + sig, f"exit {run.child.returncode}:\n{errors}"
+        assert not (r.folder / "cut.npy").exists()
+
+
+def check_heard(r, root):
+    """The launcher does not come to read what a rank says before all end: MPICH's throws away what it has not read by the time that it is told to end them."""
+    with Long(r, root) as run:
+        os.kill(run.reader, signal.SIGSTOP)
+        try:
+            os.kill(run.pids[1], signal.SIGINT)
+            time.sleep(1.5)
         finally:
-            child.kill()
-        told = re.findall(r"gantry run: rank \d was interrupted, so all processes end", errors)
-        assert child.returncode != 0 and told, f"exit {child.returncode}:\n{errors}"
-        begun = time.monotonic()
-        while processes_of(str(graph)) and time.monotonic() < begun + 20:  # who was killed may not be gone yet
-            time.sleep(0.05)
-        assert not processes_of(str(graph)) and not (r.folder / "cut.npy").exists()
+            os.kill(run.reader, signal.SIGCONT)
+        errors = run.end()
+    assert re.findall(SAYS, errors), f"what the rank said is lost:\n{errors}"
 
 
 def main(gantry, root, mpi, built, backend="host"):
@@ -182,8 +243,10 @@ def main(gantry, root, mpi, built, backend="host"):
         return 77
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     with tempfile.TemporaryDirectory() as folder:
+        for options in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+            os.environ[options] = f"{os.environ.get(options, '')}:log_path={folder}/sanitizer".lstrip(":")
         r = Ranks(gantry, mpi, pathlib.Path(folder), backend)
-        for check in (check_plain, check_resume, check_failures, check_interrupts, check_gallery) if backend == "host" else (check_gpus,):
+        for check in (check_plain, check_resume, check_failures, check_interrupts, check_launchers, check_heard, check_gallery) if backend == "host" else (check_gpus,):
             check(r, pathlib.Path(root))
     return 0
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry diff: what differs between two schedules. */
-#include "command.h"
+#include "view/view.h"
 
 static int load(gantry_schedule **schedule, const gantry_schedule **shown, const char *path, const options *o)
 {
@@ -11,15 +11,20 @@ static int load(gantry_schedule **schedule, const gantry_schedule **shown, const
     return *shown ? EXIT_FINE : EXIT_USAGE;
 }
 
-static int write_diff(const gantry_schedule *first, const gantry_schedule *second, gantry_format format,
-                      const char *path)
+int make_diff(char **text, size_t *length, const gantry_schedule *first, const gantry_schedule *second,
+              gantry_format format)
 {
     gantry_error err;
+    return gantry_schedule_diff(first, second, format, text, length, &err) ? fail(&err) : EXIT_FINE;
+}
+
+int write_diff(const gantry_schedule *first, const gantry_schedule *second, gantry_format format, const char *path)
+{
     char *text = NULL;
     size_t length = 0;
-    if (gantry_schedule_diff(first, second, format, &text, &length, &err))
-        return fail(&err);
-    int code = write_text(path, text, length);
+    int code = make_diff(&text, &length, first, second, format);
+    if (!code)
+        code = write_text(path, text, length);
     gantry_free(text);
     return code;
 }

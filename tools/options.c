@@ -58,6 +58,8 @@ static const option table[] = {
       LIST, FIELD(routes), PLAIN },
     { "resource", "NAME=GBps", "what if what copies share had that rate; may be repeated", LIST, FIELD(resources),
       PLAIN },
+    { "measured", "TRACE", "twice: times of a run (its --trace) of the first schedule, then of the second", LIST,
+      FIELD(measured), PLAIN },
     { "port", "N", "listens there, on the loopback address (default 0: any that is free)", NUMBER, FIELD(port), 0, 0,
       65535 },
     { "out", "FILE", "(-o) writes here; - is standard output", TEXT, FIELD(out), PLAIN },
@@ -405,4 +407,5 @@ void options_free(options *o)
     free((void *)o->moves.at);
     free((void *)o->routes.at);
     free((void *)o->resources.at);
+    free((void *)o->measured.at);
 }

@@ -211,6 +211,25 @@ GANTRY_MUST_USE gantry_status gantry_schedule_page(const gantry_schedule *schedu
 GANTRY_MUST_USE gantry_status gantry_schedule_diff(const gantry_schedule *first, const gantry_schedule *second,
                                                    gantry_format format, char **text, size_t *length,
                                                    gantry_error *err);
+/** A schedule with times to look at: those that are predicted, or, with the text of gantry_run_trace, those of a run.
+ */
+typedef struct gantry_timeline {
+    size_t struct_size;
+    const gantry_schedule *schedule;
+    size_t phase;      /* which, of a schedule in phases; else 0 */
+    const char *trace; /* of the last start of a run of the schedule; NULL: as predicted */
+    size_t length;     /* of `trace` */
+} gantry_timeline;
+#define GANTRY_TIMELINE_INIT                                                                                           \
+    {                                                                                                                  \
+        sizeof(gantry_timeline), NULL, 0, NULL, 0                                                                      \
+    }
+/** gantry_schedule_diff for two timelines, such as two runs of one schedule: pairs of ops that took longer, or shorter,
+ *  are named as well, the largest change first. E_INVALID: there is no such phase, or a trace lacks times of ops or has
+ *  those of others. */
+GANTRY_MUST_USE gantry_status gantry_timeline_diff(const gantry_timeline *first, const gantry_timeline *second,
+                                                   gantry_format format, char **text, size_t *length,
+                                                   gantry_error *err);
 /** Why a node is where it is: each candidate device with ready time, transfers, compute and finish. Text; yours. */
 GANTRY_MUST_USE gantry_status gantry_schedule_explain(const gantry_schedule *schedule, gantry_node node, char **text,
                                                       size_t *length, gantry_error *err);

@@ -51,7 +51,10 @@ class Viewer {
   modes() {
     const modes = ['kernel', 'critical path'];
     if (this.parts.some(part => part.predicted)) modes.push('prediction error');
-    if (this.parts.some(part => part.match)) modes.unshift('difference');
+    if (this.parts.some(part => part.match)) {
+      modes.unshift('difference');
+      modes.push('time against the first');
+    }
     return modes;
   }
   setMode(mode) {

@@ -23,13 +23,14 @@ typedef struct string_list {
 } string_list;
 
 typedef struct options {
-    string_list positional, params, inputs, outputs, shows, watched, evaluate_inputs;
+    string_list positional, params, inputs, outputs, shows, watched, evaluate_inputs, moves, routes, resources, measured;
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
         *explain, *weak, *islands, *link, *rank_list, *node, *cluster, *root;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
     const char *feed, *trials;
     int64_t steps;    /* of gantry train; 0: nothing is run */
     int64_t evaluate; /* every so many of them; 0: never */
+    int64_t port;     /* of gantry serve */
     int64_t every;
     int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, series, max_nodes,
         spread, processes;                              /* processes: not an option, see ranks/ranks.c */
@@ -55,7 +56,7 @@ typedef struct command {
 
 extern const command command_run, command_train, command_schedule, command_dot, command_check, command_compare,
     command_scale, command_machine, command_kernels, command_import, command_bench, command_fmt, command_doctor,
-    command_diff;
+    command_diff, command_what_if, command_serve;
 
 /* options.c. Parses argv (after the sub-command) into *o; prints what is wrong and returns false. */
 bool options_parse(options *o, const command *c, int argc, char **argv);

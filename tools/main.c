@@ -10,8 +10,8 @@
 
 static const command *const commands[] = { &command_run,     &command_train,   &command_schedule, &command_dot,
                                            &command_check,   &command_compare, &command_scale,    &command_machine,
-                                           &command_kernels, &command_diff,    &command_import,   &command_fmt,
-                                           &command_bench,   &command_doctor };
+                                           &command_kernels, &command_diff,    &command_what_if,  &command_serve,
+                                           &command_import,  &command_fmt,     &command_bench,    &command_doctor };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const command *find(const char *name)

@@ -51,6 +51,17 @@ static const option table[] = {
     { "cluster", "HOW", "frames around what is on a device, or a family of nodes: device or family", TEXT,
       FIELD(cluster), PLAIN },
     { "explain", "NODE", "why the node is where it is", TEXT, FIELD(explain), PLAIN },
+    { "move", "NODE=DEVICE", "what if the node were there; nodes that it is `with` go too; may be repeated", LIST,
+      FIELD(moves), PLAIN },
+    { "route", "FROM:TO=GBps=RATE,latency_us=US",
+      "what if copies between these memories, such as gpu*:gpu*, had that rate, that latency, or both; may be repeated",
+      LIST, FIELD(routes), PLAIN },
+    { "resource", "NAME=GBps", "what if what copies share had that rate; may be repeated", LIST, FIELD(resources),
+      PLAIN },
+    { "measured", "TRACE", "twice: times of a run (its --trace) of the first schedule, then of the second", LIST,
+      FIELD(measured), PLAIN },
+    { "port", "N", "listens there, on the loopback address (default 0: any that is free)", NUMBER, FIELD(port), 0, 0,
+      65535 },
     { "out", "FILE", "(-o) writes here; - is standard output", TEXT, FIELD(out), PLAIN },
     { "output-schedule", "FILE", "(-o) writes the schedule as JSON; - is standard output", TEXT, FIELD(out), PLAIN },
     { "dot", "FILE", "draws for Graphviz; - is standard output", TEXT, FIELD(dot), PLAIN },
@@ -417,4 +428,8 @@ void options_free(options *o)
     free((void *)o->shows.at);
     free((void *)o->watched.at);
     free((void *)o->evaluate_inputs.at);
+    free((void *)o->moves.at);
+    free((void *)o->routes.at);
+    free((void *)o->resources.at);
+    free((void *)o->measured.at);
 }

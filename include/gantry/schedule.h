@@ -211,9 +211,48 @@ GANTRY_MUST_USE gantry_status gantry_schedule_page(const gantry_schedule *schedu
 GANTRY_MUST_USE gantry_status gantry_schedule_diff(const gantry_schedule *first, const gantry_schedule *second,
                                                    gantry_format format, char **text, size_t *length,
                                                    gantry_error *err);
+/** A schedule with times to look at: those that are predicted, or, with the text of gantry_run_trace, those of a run.
+ */
+typedef struct gantry_timeline {
+    size_t struct_size;
+    const gantry_schedule *schedule;
+    size_t phase;      /* which, of a schedule in phases; else 0 */
+    const char *trace; /* of the last start of a run of the schedule; NULL: as predicted */
+    size_t length;     /* of `trace` */
+} gantry_timeline;
+#define GANTRY_TIMELINE_INIT                                                                                           \
+    {                                                                                                                  \
+        sizeof(gantry_timeline), NULL, 0, NULL, 0                                                                      \
+    }
+/** gantry_schedule_diff for two timelines, such as two runs of one schedule: pairs of ops that took longer, or shorter,
+ *  are named as well, the largest change first. E_INVALID: there is no such phase, or a trace lacks times of ops or has
+ *  those of others. */
+GANTRY_MUST_USE gantry_status gantry_timeline_diff(const gantry_timeline *first, const gantry_timeline *second,
+                                                   gantry_format format, char **text, size_t *length,
+                                                   gantry_error *err);
 /** Why a node is where it is: each candidate device with ready time, transfers, compute and finish. Text; yours. */
 GANTRY_MUST_USE gantry_status gantry_schedule_explain(const gantry_schedule *schedule, gantry_node node, char **text,
                                                       size_t *length, gantry_error *err);
+
+/* ---- what if ---- */
+
+/** A node that goes to another device: an index of the machine. Nodes that it is `with` go there too. */
+typedef struct gantry_move {
+    gantry_node node;
+    uint32_t device;
+} gantry_move;
+/** The schedule with some nodes elsewhere, or on another machine. All other nodes stay on the devices, and in the
+ *  order, that they have in `from`; copies, collectives, batches and addresses are planned anew for that, and the same
+ *  simulator predicts the times. Nothing is searched, so it takes as long as one plan, and without a change it may end
+ *  a little later than `from`, or sooner. The schedule is checked, and may be run, like any other.
+ *  `machine` NULL: that of `from`; else one with the same devices and memories by name, in their order, such as that
+ *  one with other rates. `move` may be NULL with `moves` 0; a later one of a node wins. E_INVALID: there is no such
+ *  node or device, the node may not be there, or it is a collective, whose ranks are where their rows are; or the
+ *  machines differ. E_UNSUPPORTED: `from` has no graph (gantry_schedule_attach), or is in phases (ask for one of them),
+ *  or its objective is not "makespan". E_CAPACITY: memories are too small for it, even with spilling. */
+GANTRY_MUST_USE gantry_status gantry_schedule_what_if(gantry_schedule **schedule, const gantry_schedule *from,
+                                                      const gantry_machine *machine, const gantry_move *move,
+                                                      size_t moves, gantry_error *err);
 
 #ifdef __cplusplus
 }

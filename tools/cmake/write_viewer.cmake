@@ -4,7 +4,7 @@
 file(READ ${FROM}/viewer.html page)
 file(READ ${FROM}/viewer.css css)
 set(js "")
-foreach(part data model draw viewer)
+foreach(part data model ask draw viewer)
   file(READ ${FROM}/${part}.js one)
   string(APPEND js "${one}")
 endforeach()

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gantry diff: what differs between two schedules. */
-#include "command.h"
+/* gantry diff: differences between two schedules, or two runs. */
+#include "view/view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 static int load(gantry_schedule **schedule, const gantry_schedule **shown, const char *path, const options *o)
 {
@@ -11,13 +15,72 @@ static int load(gantry_schedule **schedule, const gantry_schedule **shown, const
     return *shown ? EXIT_FINE : EXIT_USAGE;
 }
 
-static int write_diff(const gantry_schedule *first, const gantry_schedule *second, gantry_format format,
-                      const char *path)
+int make_diff(char **text, size_t *length, const gantry_schedule *first, const gantry_schedule *second,
+              gantry_format format)
+{
+    gantry_error err;
+    return gantry_schedule_diff(first, second, format, text, length, &err) ? fail(&err) : EXIT_FINE;
+}
+
+int write_diff(const gantry_schedule *first, const gantry_schedule *second, gantry_format format, const char *path)
+{
+    char *text = NULL;
+    size_t length = 0;
+    int code = make_diff(&text, &length, first, second, format);
+    if (!code)
+        code = write_text(path, text, length);
+    gantry_free(text);
+    return code;
+}
+
+/* The run of a schedule, where --measured names its trace: a text that is to be freed. */
+static int read_trace(char **trace, size_t *length, const options *o, size_t i)
+{
+    if (!o->measured.count)
+        return EXIT_FINE;
+    *trace = read_all(o->measured.at[i], length);
+    if (*trace)
+        return EXIT_FINE;
+    complain("--measured: cannot read %s: %s\n", o->measured.at[i], strerror(errno));
+    return EXIT_USAGE;
+}
+
+static int check_measured(const options *o)
+{
+    if (o->measured.count == 0 || o->measured.count == 2)
+        return EXIT_FINE;
+    complain("gantry diff: --measured is there %zu times; give it twice, the trace of a run of the first schedule and "
+             "one of the second, or not at all\n",
+             o->measured.count);
+    return EXIT_USAGE;
+}
+
+typedef struct side {
+    gantry_schedule *schedule;
+    const gantry_schedule *shown; /* it, or the phase of it that --phase names */
+    char *trace;
+    size_t length;
+} side;
+
+static gantry_timeline line_of(const side *s, const options *o)
+{
+    gantry_timeline line = GANTRY_TIMELINE_INIT;
+    line.schedule = s->schedule; /* a trace counts its phases */
+    line.phase = o->phase > 0 ? (size_t)o->phase : 0;
+    line.trace = s->trace;
+    line.length = s->length;
+    return line;
+}
+
+static int write_sides(const side *first, const side *second, const options *o, gantry_format format, const char *path)
 {
     gantry_error err;
     char *text = NULL;
     size_t length = 0;
-    if (gantry_schedule_diff(first, second, format, &text, &length, &err))
+    if (!o->measured.count)
+        return write_diff(first->shown, second->shown, format, path);
+    gantry_timeline one = line_of(first, o), other = line_of(second, o);
+    if (gantry_timeline_diff(&one, &other, format, &text, &length, &err))
         return fail(&err);
     int code = write_text(path, text, length);
     gantry_free(text);
@@ -26,27 +89,36 @@ static int write_diff(const gantry_schedule *first, const gantry_schedule *secon
 
 static int run(const options *o)
 {
-    gantry_schedule *first = NULL, *second = NULL;
-    const gantry_schedule *one, *other;
-    int code = load(&first, &one, o->positional.at[0], o);
-    if (!code)
-        code = load(&second, &other, o->positional.at[1], o);
+    side s[2] = { { 0 } };
+    int code = check_measured(o);
+    for (size_t i = 0; i < 2 && !code; i++) {
+        code = load(&s[i].schedule, &s[i].shown, o->positional.at[i], o);
+        if (!code)
+            code = read_trace(&s[i].trace, &s[i].length, o, i);
+    }
     if (!code && o->html)
-        code = write_diff(one, other, GANTRY_HTML, o->html);
+        code = write_sides(&s[0], &s[1], o, GANTRY_HTML, o->html);
     if (!code && !uses_stdout(o))
-        code = write_diff(one, other, o->json ? GANTRY_REPORT : GANTRY_TEXT, "-");
-    gantry_schedule_free(first);
-    gantry_schedule_free(second);
+        code = write_sides(&s[0], &s[1], o, o->json ? GANTRY_REPORT : GANTRY_TEXT, "-");
+    for (size_t i = 0; i < 2; i++) {
+        gantry_schedule_free(s[i].schedule);
+        free(s[i].trace);
+    }
     return code;
 }
 
-const command command_diff = { "diff",
-                               "SCHEDULE SCHEDULE",
-                               "compares two schedules: what moved, what is copied, how busy devices are",
-                               2,
-                               2,
-                               "phase html json",
-                               "  gantry schedule cholesky --devices 2 --policy heft -o a.json\n"
-                               "  gantry schedule cholesky --devices 4 -o b.json\n"
-                               "  gantry diff a.json b.json --html diff.html\n",
-                               run };
+const command command_diff = {
+    "diff",
+    "SCHEDULE SCHEDULE",
+    "compares two schedules or runs: what moved, is copied, takes longer; how busy devices are",
+    2,
+    2,
+    "measured phase html json",
+    "  gantry schedule cholesky --devices 2 --policy heft -o a.json\n"
+    "  gantry schedule cholesky --devices 4 -o b.json\n"
+    "  gantry diff a.json b.json --html diff.html\n"
+    "  gantry run cholesky --schedule a.json --trace one.json\n"
+    "  gantry run cholesky --schedule a.json --trace two.json\n"
+    "  gantry diff a.json a.json --measured one.json --measured two.json\n",
+    run
+};

@@ -3,6 +3,8 @@
 #include "export/diff/diff.h"
 
 #include "base/error.h"
+#include "base/sort.h"
+#include "base/versioned.h"
 #include "export/page/page.h"
 #include <string.h>
 
@@ -32,6 +34,16 @@ bool gy_diff_is_moved(const gy_diff *diff, uint32_t i)
     const gy_op *op = &diff->b.s->ops.at[i];
     return op->node != GY_NONE && diff->match[i] != GY_NONE &&
            strcmp(gy_diff_device(diff->a.s, &diff->a.s->ops.at[diff->match[i]]), gy_diff_device(diff->b.s, op)) != 0;
+}
+
+gy_ticks gy_diff_took(const gantry_schedule *s, uint32_t op)
+{
+    return s->ops.at[op].end - s->ops.at[op].start;
+}
+
+gy_ticks gy_diff_change(const gy_diff *diff, uint32_t i)
+{
+    return gy_diff_took(diff->b.s, i) - gy_diff_took(diff->a.s, diff->match[i]);
 }
 
 /* The deed of an op as text; with `places` its memories or device too. */
@@ -116,6 +128,21 @@ static void count(gy_diff *diff)
     }
 }
 
+static bool list_changed(gy_diff *diff)
+{
+    size_t ops = diff->b.s->ops.count;
+    int64_t *key = gy_calloc(ops, sizeof *key);
+    bool done = key != NULL;
+    for (uint32_t i = 0; done && i < ops; i++) {
+        gy_ticks change = diff->match[i] == GY_NONE ? 0 : gy_diff_change(diff, i);
+        key[i] = change > 0 ? -change : change;
+        done = !change || gy_vec_push(&diff->changed, i);
+    }
+    done = done && gy_sort_by_key(diff->changed.at, key, diff->changed.count);
+    gy_free(key);
+    return done;
+}
+
 gantry_status gy_diff_make(gy_diff *diff, const gantry_schedule *a, const gantry_schedule *b, gantry_error *err)
 {
     *diff = (gy_diff){ 0 };
@@ -131,7 +158,7 @@ gantry_status gy_diff_make(gy_diff *diff, const gantry_schedule *a, const gantry
     diff->matched = gy_calloc(a->ops.count, sizeof *diff->matched);
     for (size_t i = 0; diff->match && i < b->ops.count; i++)
         diff->match[i] = GY_NONE;
-    if (diff->match && diff->matched && pair(diff, true) && pair(diff, false)) {
+    if (diff->match && diff->matched && pair(diff, true) && pair(diff, false) && list_changed(diff)) {
         count(diff);
         return GANTRY_OK;
     }
@@ -145,6 +172,7 @@ void gy_diff_free(gy_diff *diff)
     gy_view_free(&diff->b);
     gy_free(diff->match);
     gy_free(diff->matched);
+    gy_vec_free(&diff->changed);
 }
 
 /* ---- the public function ---- */
@@ -164,26 +192,22 @@ static gantry_status check_whole(const gantry_schedule *s, const char *which, ga
     return GANTRY_OK;
 }
 
-gantry_status gantry_schedule_diff(const gantry_schedule *first, const gantry_schedule *second, gantry_format format,
-                                   char **text, size_t *length, gantry_error *err)
+static gantry_status check_format(gantry_format format, gantry_error *err)
 {
-    GY_NEED(first, err);
-    GY_NEED(second, err);
-    GY_NEED(text, err);
-    if (format != GANTRY_TEXT && format != GANTRY_REPORT && format != GANTRY_HTML)
-        return gy_fail(
-            err, GANTRY_E_INVALID, NULL,
-            "a difference can be written as GANTRY_TEXT (%d), GANTRY_REPORT (%d) or GANTRY_HTML (%d), not as format %d",
-            (int)GANTRY_TEXT, (int)GANTRY_REPORT, (int)GANTRY_HTML, (int)format);
+    if (format == GANTRY_TEXT || format == GANTRY_REPORT || format == GANTRY_HTML)
+        return GANTRY_OK;
+    return gy_fail(
+        err, GANTRY_E_INVALID, NULL,
+        "a difference can be written as GANTRY_TEXT (%d), GANTRY_REPORT (%d) or GANTRY_HTML (%d), not as format %d",
+        (int)GANTRY_TEXT, (int)GANTRY_REPORT, (int)GANTRY_HTML, (int)format);
+}
+
+static gantry_status write_diff(const gantry_schedule *first, const gantry_schedule *second, gantry_format format,
+                                char **text, size_t *length, gantry_error *err)
+{
     gy_diff diff;
-    gantry_status status = check_whole(first, "first", err);
-    if (!status)
-        status = check_whole(second, "second", err);
-    if (!status)
-        status = gy_diff_make(&diff, first, second, err);
-    if (status)
-        return status;
     gy_text made = { 0 };
+    GY_TRY(gy_diff_make(&diff, first, second, err));
     if (format == GANTRY_HTML)
         write_page(&made, &diff);
     else if (format == GANTRY_TEXT)
@@ -192,4 +216,89 @@ gantry_status gantry_schedule_diff(const gantry_schedule *first, const gantry_sc
         gy_diff_report(&made, &diff);
     gy_diff_free(&diff);
     return gy_export_hand_over(&made, text, length, err);
+}
+
+gantry_status gantry_schedule_diff(const gantry_schedule *first, const gantry_schedule *second, gantry_format format,
+                                   char **text, size_t *length, gantry_error *err)
+{
+    GY_NEED(first, err);
+    GY_NEED(second, err);
+    GY_NEED(text, err);
+    GY_TRY(check_format(format, err));
+    GY_TRY(check_whole(first, "first", err));
+    GY_TRY(check_whole(second, "second", err));
+    return write_diff(first, second, format, text, length, err);
+}
+
+/* ---- runs ---- */
+
+/* A schedule whose ops have the times of a run. All but `ops` is the schedule's own. */
+typedef struct timed {
+    gantry_schedule s;
+    gy_op *op;
+    gy_page_time *time;
+    gy_text policy;
+} timed;
+
+/* Times count from the start of the first op, as in a prediction. No bound: it is of predictions. */
+static void take_times(timed *t)
+{
+    int64_t first = INT64_MAX, last = 0;
+    for (size_t i = 0; i < t->s.ops.count; i++)
+        first = t->time[i].start < first ? t->time[i].start : first;
+    for (size_t i = 0; i < t->s.ops.count; i++) {
+        t->op[i].start = (t->time[i].start - first) * 1000;
+        t->op[i].end = (t->time[i].end - first) * 1000;
+        last = t->op[i].end > last ? t->op[i].end : last;
+    }
+    t->s.ops.at = t->op;
+    t->s.makespan = last;
+    t->s.bound = 0;
+}
+
+static gantry_status time_schedule(timed *t, const gantry_timeline *given, gantry_error *err)
+{
+    const gantry_schedule *s;
+    gantry_timeline line = GANTRY_TIMELINE_INIT;
+    GY_TRY(gy_struct_read(&line, sizeof line, given, "gantry_timeline", err));
+    GY_TRY(gy_need(line.schedule, "schedule", "gantry_timeline_diff", err));
+    GY_TRY(gy_page_phase(&s, line.schedule, line.phase, err));
+    t->s = *s;
+    if (!line.trace)
+        return GANTRY_OK;
+    t->op = gy_calloc(s->ops.count, sizeof *t->op);
+    t->time = gy_calloc(s->ops.count, sizeof *t->time);
+    if (!t->op || !t->time)
+        return gy_fail_nomem(err);
+    memcpy(t->op, s->ops.at, s->ops.count * sizeof *t->op);
+    GY_TRY(gy_page_times(t->time, s, line.phase, line.trace, line.length, err));
+    take_times(t);
+    gy_text_printf(&t->policy, "%s, measured", s->policy ? s->policy : "");
+    t->s.policy = t->policy.at;
+    return t->policy.failed ? gy_fail_nomem(err) : GANTRY_OK;
+}
+
+static void free_timed(timed *t)
+{
+    gy_free(t->op);
+    gy_free(t->time);
+    gy_text_free(&t->policy);
+}
+
+gantry_status gantry_timeline_diff(const gantry_timeline *first, const gantry_timeline *second, gantry_format format,
+                                   char **text, size_t *length, gantry_error *err)
+{
+    timed a = { 0 }, b = { 0 };
+    GY_NEED(first, err);
+    GY_NEED(second, err);
+    GY_NEED(text, err);
+    GY_TRY(check_format(format, err));
+    gantry_status status = time_schedule(&a, first, err);
+    if (!status)
+        status = time_schedule(&b, second, err);
+    if (!status)
+        status = write_diff(&a.s, &b.s, format, text, length, err);
+    free_timed(&a);
+    free_timed(&b);
+    return status;
 }

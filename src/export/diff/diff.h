@@ -19,6 +19,7 @@ typedef struct gy_diff {
     uint8_t *matched;             /* per op of a */
     uint64_t pairs, moved;        /* moved: of a node, and on another device */
     gy_diff_count added, removed; /* without a partner */
+    GY_VEC(uint32_t) changed;     /* ops of b that take another time than their partner, the largest change first */
 } gy_diff;
 
 gantry_status gy_diff_make(gy_diff *diff, const gantry_schedule *a, const gantry_schedule *b, gantry_error *err);
@@ -28,6 +29,9 @@ void gy_diff_free(gy_diff *diff);
 const char *gy_diff_device(const gantry_schedule *s, const gy_op *op);
 /* Op i of b does what its partner does, somewhere else. */
 bool gy_diff_is_moved(const gy_diff *diff, uint32_t i);
+/* How long an op takes, and how much longer than its partner op i of b does. */
+gy_ticks gy_diff_took(const gantry_schedule *s, uint32_t op);
+gy_ticks gy_diff_change(const gy_diff *diff, uint32_t i);
 /* Index of the device of that name; GY_NONE. */
 uint32_t gy_diff_find_device(const gantry_machine *machine, const char *id);
 

@@ -16,6 +16,16 @@ static void add_signed_percent(gy_text *to, gy_ticks a, gy_ticks b)
     gy_text_add(to, " %");
 }
 
+/* The same in a column. */
+static void add_change(gy_text *to, gy_ticks a, gy_ticks b)
+{
+    gy_text change = { 0 };
+    add_signed_percent(&change, a, b);
+    gy_text_printf(to, "%10s", change.at ? change.at : "");
+    to->failed = to->failed || change.failed;
+    gy_text_free(&change);
+}
+
 static void add_head(gy_text *to, const char *which, const gy_view *view)
 {
     gy_text_printf(to, "%s ", which);
@@ -80,6 +90,27 @@ static void add_lone(gy_text *to, const gy_diff *diff, bool added)
     add_more(to, listed, count->ops);
 }
 
+static void add_changed(gy_text *to, const gy_diff *diff)
+{
+    char number[2][GY_EXPORT_SHORT], all[GY_EXPORT_SHORT], of[GY_EXPORT_SHORT];
+    uint64_t listed = 0;
+    if (!diff->changed.count)
+        return;
+    gy_text_printf(to, "\n%s of %s pairs of ops take another time, the largest change first\n",
+                   gy_export_count(all, diff->changed.count), gy_export_count(of, diff->pairs));
+    for (; listed < diff->changed.count && listed < LISTED; listed++) {
+        uint32_t i = diff->changed.at[listed];
+        gy_ticks took = gy_diff_took(diff->a.s, diff->match[i]), then = gy_diff_took(diff->b.s, i);
+        gy_text_printf(to, "  %10s %10s ", gy_export_time(number[0], took, 4, "us"),
+                       gy_export_time(number[1], then, 4, "us"));
+        add_change(to, took, then);
+        gy_text_add(to, "   ");
+        gy_op_text(to, diff->b.s, i);
+        gy_text_add(to, "\n");
+    }
+    add_more(to, listed, diff->changed.count);
+}
+
 static gy_ticks busy_of(const gy_view *view, uint32_t device)
 {
     return device == GY_NONE ? 0 : view->busy[device];
@@ -96,13 +127,9 @@ static void add_device(gy_text *to, const gy_diff *diff, const char *id, uint32_
     gy_ticks busy = busy_of(&diff->a, a), then = busy_of(&diff->b, b);
     gy_text_printf(to, "  %-12s %10s %10s ", id, gy_export_time(number[0], busy, 4, "us"),
                    gy_export_time(number[1], then, 4, "us"));
-    gy_text change = { 0 };
-    add_signed_percent(&change, busy, then);
-    gy_text_printf(to, "%10s   %10s %10s\n", change.at ? change.at : "",
-                   gy_export_time(number[2], idle_of(&diff->a, a), 4, "us"),
+    add_change(to, busy, then);
+    gy_text_printf(to, "   %10s %10s\n", gy_export_time(number[2], idle_of(&diff->a, a), 4, "us"),
                    gy_export_time(number[3], idle_of(&diff->b, b), 4, "us"));
-    to->failed = to->failed || change.failed;
-    gy_text_free(&change);
 }
 
 /* Devices of the first by their names, then those that only the second has. */
@@ -129,6 +156,7 @@ void gy_diff_text(gy_text *to, const gy_diff *diff)
     add_moved(to, diff);
     add_lone(to, diff, true);
     add_lone(to, diff, false);
+    add_changed(to, diff);
     gy_text_printf(to, "\n  %-12s %10s %10s %10s   %10s %10s\n", "device", "busy", "then", "change", "idle", "then");
     each_device(to, diff, add_device);
 }
@@ -211,6 +239,19 @@ static void add_device_json(gy_text *to, const gy_diff *diff, const char *id, ui
     gy_text_add(to, "}");
 }
 
+static void add_changed_json(gy_text *to, const gy_diff *diff)
+{
+    gy_text_add(to, "  \"changed\": [");
+    for (size_t k = 0; k < diff->changed.count; k++) {
+        uint32_t i = diff->changed.at[k];
+        add_op_json(to, diff->b.s, i, k > 0);
+        gy_text_add(to, ", ");
+        add_pair_us(to, "took_us", gy_diff_took(diff->a.s, diff->match[i]), gy_diff_took(diff->b.s, i));
+        gy_text_add(to, "}");
+    }
+    gy_text_add(to, "],\n");
+}
+
 void gy_diff_report(gy_text *to, const gy_diff *diff)
 {
     gy_text_add(to, "{\n");
@@ -220,6 +261,7 @@ void gy_diff_report(gy_text *to, const gy_diff *diff)
     add_moved_json(to, diff);
     add_lone_json(to, diff, true);
     add_lone_json(to, diff, false);
+    add_changed_json(to, diff);
     gy_text_add(to, "  \"devices\": {");
     if (!to->failed)
         each_device(to, diff, add_device_json);

@@ -56,13 +56,29 @@ static gantry_status read_times(reader *r, const char *trace, size_t length, gan
                    r->found, r->s->ops.count);
 }
 
-static gantry_status draw(gy_text *to, const reader *r, gantry_error *err)
+gantry_status gy_page_times(gy_page_time *time, const gantry_schedule *s, size_t phase, const char *trace,
+                            size_t length, gantry_error *err)
+{
+    reader r = { s, 2 * (json_int_t)phase, time, 0 };
+    return read_times(&r, trace, length, err);
+}
+
+gantry_status gy_page_phase(const gantry_schedule **s, const gantry_schedule *schedule, size_t phase, gantry_error *err)
+{
+    size_t phases = schedule->phases.count;
+    if (phase >= (phases ? phases : 1))
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "there is no phase %zu; the schedule has %zu", phase, phases);
+    *s = phases ? schedule->phases.at[phase].schedule : schedule;
+    return GANTRY_OK;
+}
+
+static gantry_status draw(gy_text *to, const gantry_schedule *s, const gy_page_time *time, gantry_error *err)
 {
     gy_view view;
-    gantry_status status = gy_view_make(&view, r->s, err);
+    gantry_status status = gy_view_make(&view, s, err);
     if (status)
         return status;
-    const gy_page_part part[] = { { "predicted", &view, NULL, NULL }, { "measured", &view, r->time, NULL } };
+    const gy_page_part part[] = { { "predicted", &view, NULL, NULL }, { "measured", &view, time, NULL } };
     gy_export_page(to, part, 2);
     gy_view_free(&view);
     return GANTRY_OK;
@@ -71,21 +87,19 @@ static gantry_status draw(gy_text *to, const reader *r, gantry_error *err)
 gantry_status gantry_schedule_page(const gantry_schedule *schedule, size_t phase, const char *trace, size_t length,
                                    char **text, size_t *text_length, gantry_error *err)
 {
+    const gantry_schedule *s;
     GY_NEED(schedule, err);
     GY_NEED(trace, err);
     GY_NEED(text, err);
-    size_t phases = schedule->phases.count;
-    if (phase >= (phases ? phases : 1))
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "there is no phase %zu; the schedule has %zu", phase, phases);
-    const gantry_schedule *s = phases ? schedule->phases.at[phase].schedule : schedule;
-    reader r = { s, 2 * (json_int_t)phase, gy_calloc(s->ops.count, sizeof *r.time), 0 };
+    GY_TRY(gy_page_phase(&s, schedule, phase, err));
+    gy_page_time *time = gy_calloc(s->ops.count, sizeof *time);
     gy_text made = { 0 };
-    gantry_status status = r.time ? read_times(&r, trace, length, err) : gy_fail_nomem(err);
+    gantry_status status = time ? gy_page_times(time, s, phase, trace, length, err) : gy_fail_nomem(err);
     if (!status)
-        status = draw(&made, &r, err);
+        status = draw(&made, s, time, err);
     if (!status)
         status = gy_export_hand_over(&made, text, text_length, err);
     gy_text_free(&made);
-    gy_free(r.time);
+    gy_free(time);
     return status;
 }

@@ -285,9 +285,9 @@ const grey = { fill: '#e3e6ea', line: '#9aa3ad' }, hot = { fill: '#f7b9a3', line
 
 function classesOf(parts, mode) {
   if (mode === 'critical path') return [{ label: 'on the critical path', ...hot }, { label: 'elsewhere', ...grey }];
-  if (mode === 'prediction error')
+  if (mode === 'prediction error' || mode === 'time against the first')
     return ERROR_COLOURS.map((colour, i) => ({
-      label: i === 0 ? 'half as long or less' : i < 4 ? 'down to \u00d7' + ERRORS[i - 1].toFixed(2) : i === 4 ? 'as predicted (3 %)' :
+      label: i === 0 ? 'half as long or less' : i < 4 ? 'down to \u00d7' + ERRORS[i - 1].toFixed(2) : i === 4 ? (mode === 'prediction error' ? 'as predicted (3 %)' : 'as in the first (3 %), or only in one') :
         i < 8 ? 'up to \u00d7' + ERRORS[i].toFixed(2) : 'twice as long or more', fill: colour, line: i < 3 || i > 6 ? colour : '#8a929b',
     }));
   if (mode === 'difference')
@@ -298,13 +298,23 @@ function classesOf(parts, mode) {
 function classColumn(part, parts, mode) {
   if (mode === 'critical path') return part.critical.map(critical => critical ? 0 : 1);
   if (mode === 'difference') return differences(part, parts);
-  if (mode !== 'prediction error') return part.group;
-  const measured = part.predicted ? part : parts.find(other => other.predicted === part), column = new Uint8Array(part.count).fill(4);
-  for (let i = 0; measured && i < part.count; i++) {
-    const ratio = errorOf(measured, i);
-    for (column[i] = 0; column[i] < ERRORS.length && ratio >= ERRORS[column[i]]; ) column[i]++;
-  }
-  return column;
+  if (mode !== 'prediction error' && mode !== 'time against the first') return part.group;
+  const measured = part.predicted ? part : parts.find(other => other.predicted === part), ratioOf = mode === 'prediction error' ? op => measured ? errorOf(measured, op) : 1 : op => againstFirst(part, parts, op);
+  return Uint8Array.from({ length: part.count }, (_, op) => errorClass(ratioOf(op)));
+}
+
+function errorClass(ratio) {
+  let at = 0;
+  while (at < ERRORS.length && ratio >= ERRORS[at]) at++;
+  return at;
+}
+
+// How many times as long as in the first timeline an op, or the partner of one of the first, takes in the other.
+function againstFirst(part, parts, op) {
+  const partner = partnerOf(part, parts, op), took = (of, i) => of.end[i] - of.start[i];
+  if (!partner) return 1;
+  const [first, other] = part === parts[0] ? [took(part, op), took(partner.part, partner.op)] : [took(partner.part, partner.op), took(part, op)];
+  return first > 0 ? other / first : 1;
 }
 
 // How many times as long as predicted an op took.

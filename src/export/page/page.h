@@ -73,6 +73,13 @@ typedef struct gy_page_time {
     int64_t start, end;
 } gy_page_time;
 
+/* Reads the times of all ops from the text of gantry_run_trace; `time` has room for them. E_INVALID. */
+gantry_status gy_page_times(gy_page_time *time, const gantry_schedule *s, size_t phase, const char *trace,
+                            size_t length, gantry_error *err);
+/* The schedule of a phase, or the schedule itself where it is not in phases. E_INVALID: there is no such phase. */
+gantry_status gy_page_phase(const gantry_schedule **s, const gantry_schedule *schedule, size_t phase,
+                            gantry_error *err);
+
 /* One of the timelines of a page, from top to bottom. */
 typedef struct gy_page_part {
     const char *title;

@@ -18,6 +18,16 @@ const namesOf = (parts, namesIn) => [...new Set(parts.flatMap(namesIn))];
 
 class Viewer {
   constructor(parts) {
+    this.options = { links: true, memories: true, beside: true };
+    this.canvas = new Canvas($('view'));
+    this.map = new Canvas($('map'));
+    this.frames = [];
+    this.changes = noChanges(); // what the server is asked for
+    this.told = ''; // and what it refused
+    this.take(parts);
+  }
+  // Shows these timelines in place of others.
+  take(parts) {
     this.parts = parts;
     this.whole = Math.max(1, ...parts.map(part => part.makespan));
     this.from = 0;
@@ -27,11 +37,13 @@ class Viewer {
     this.chain = { back: [], forward: [], count: 0 };
     this.hits = [];
     this.hit = -1;
-    this.options = { links: true, memories: true, beside: parts.length > 1 };
-    this.canvas = new Canvas($('view'));
-    this.map = new Canvas($('map'));
-    this.frames = [];
+    $('hits').textContent = '';
+    $('mode').replaceChildren(...this.modes().map(name => element('option', { textContent: name, value: name })));
+    $('beside-label').hidden = parts.length === 1;
+    $('show-beside').checked = this.options.beside;
+    $('headline').textContent = parts.map(part => (parts.length > 1 ? part.title + ' ' : 'makespan ') + timeText(part.makespan)).join(' \u00b7 ') + ' \u00b7 ' + countText(parts[0].count) + ' ops \u00b7 ' + parts[0].machine;
     this.setMode(this.modes()[0]);
+    this.prepare();
   }
 
   // ---- what is shown ----
@@ -39,7 +51,10 @@ class Viewer {
   modes() {
     const modes = ['kernel', 'critical path'];
     if (this.parts.some(part => part.predicted)) modes.push('prediction error');
-    if (this.parts.some(part => part.match)) modes.unshift('difference');
+    if (this.parts.some(part => part.match)) {
+      modes.unshift('difference');
+      modes.push('time against the first');
+    }
     return modes;
   }
   setMode(mode) {
@@ -477,7 +492,7 @@ class Viewer {
         ['graph', part.graph], ['machine', part.machine], ['policy', part.policy], ['ops', countText(part.count)]]),
       this.heading('devices: busy, and idle why'),
       ...part.devices.flatMap((device, d) => part.idle[d].ops ? this.deviceBar(part, device, d) : []),
-    ]).concat(this.idleLegend(), this.legend());
+    ]).concat(this.changes.move.size + this.changes.route.size ? [this.heading('what if'), ...this.changeList()] : [], this.idleLegend(), this.legend());
   }
   deviceBar(part, device, d) {
     const at = part.idle[d], bar = element('div', { className: 'bar' });
@@ -534,12 +549,73 @@ class Viewer {
         part.predicted ? ['error', '\u00d7' + errorOf(part, op).toFixed(3) + ' of what was predicted'] : null, part.critical[op] ? ['', 'on the critical path'] : null, ...uses]),
       this.heading('why here and not earlier'),
       element('p', { textContent: this.whyText(part, op) }),
+      ...this.askWhy(part, op),
       ...(waits.length > 1 ? [element('p', { className: 'weak', textContent: 'All it waits for, the last to end first:' }), ...this.opList(part, waits.map(wait => wait.op), (_, i) => WHY_TEXT[waits[i].why], 12)] : []),
+      ...this.askWhatIf(part, op),
       this.heading('causes, back to the start: ' + countText(this.chain.back.length)),
       ...this.opList(part, this.chain.back, cause => timeText(part.end[cause] - part.start[cause], 3)),
       this.heading('holds up: ' + countText(held.length) + ' directly, ' + countText(this.chain.count) + ' in all'),
       ...this.opList(part, held, next => timeText(part.start[next], 4), 20),
     ];
+  }
+
+  // ---- asking the server ----
+
+  // A button for why the node is on its device: what --explain says.
+  askWhy(part, op) {
+    if (!isServed() || part !== this.parts[0] || part.node[op] < 0) return [];
+    const text = element('pre', { hidden: true }), show = told => {
+      text.textContent = told;
+      text.hidden = false;
+    };
+    const ask = () => askServer('why', { node: part.nodes[part.node[op]] }).then(show, error => show(error.message));
+    return [element('button', { textContent: 'why on this device', onclick: ask }), text];
+  }
+  // Another device for a node; other figures for the link of a copy.
+  askWhatIf(part, op) {
+    const pair = pairOf(part, op), node = part.node[op] < 0 ? null : part.nodes[part.node[op]];
+    if (!isServed() || (node === null && pair === null)) return [];
+    return [this.heading('what if'), ...(node !== null ? this.moveForm(part, op, node) : []), ...(pair !== null ? this.routeForm(pair) : []), ...this.changeList()];
+  }
+  moveForm(part, op, node) {
+    const devices = element('select', {}, ...part.devices.map(device => element('option', { textContent: device.id, value: device.id })));
+    devices.value = this.changes.move.get(node) || placeText(part, op);
+    return [element('div', {}, 'it were on ', devices, ' ', element('button', { textContent: 'move', onclick: () => this.change('move', node, devices.value) }))];
+  }
+  routeForm(pair) {
+    const gbs = element('input', { size: 7 }), latency = element('input', { size: 7 });
+    const change = () => {
+      const { rate, wrong } = readRate(gbs.value, latency.value);
+      if (rate) return this.change('route', pair, rate);
+      this.told = wrong;
+      return this.showPanel();
+    };
+    return [element('div', {}, pair.replace(':', ' \u2192 ') + ' had ', gbs, ' GB/s, latency ', latency, ' us ', element('button', { textContent: 'change', onclick: change }))];
+  }
+  // What has been changed, each with a way back, and what was refused.
+  changeList() {
+    const words = changeWords(this.changes), keys = kind => [...this.changes[kind].keys()];
+    const item = (kind, i) => element('li', {}, element('span', { className: 'text', textContent: kind + ' ' + words[kind][i] }), element('button', { textContent: 'undo', onclick: () => this.change(kind, keys(kind)[i], null) }));
+    const items = ['move', 'route'].flatMap(kind => keys(kind).map((_, i) => item(kind, i)));
+    return [...(this.told ? [element('p', { className: 'wrong', textContent: this.told })] : []), ...(items.length ? [element('ol', { className: 'changes' }, ...items)] : [])];
+  }
+  // Asks for all changes so far and this one; one that is refused is forgotten. `value` null: as it was.
+  async change(kind, key, value) {
+    const wanted = { move: new Map(this.changes.move), route: new Map(this.changes.route) };
+    if (value === null) wanted[kind].delete(key);
+    else wanted[kind].set(key, value);
+    try {
+      const any = wanted.move.size + wanted.route.size > 0;
+      const page = any ? await askServer('what-if', changeWords(wanted)) : await (await fetch('.')).text();
+      const { selected } = this, first = selected && selected.part === this.parts[0], parts = makeModel(readPage(bytesOfBase64(dataOf(page))));
+      this.changes = wanted;
+      this.told = '';
+      this.take(parts);
+      this.select(first ? { ...selected, part: parts[0] } : null);
+    } catch (error) {
+      this.told = error.message;
+      this.showPanel();
+    }
   }
   boxDetails(part, box) {
     const at = part.instances, lives = part.lives, users = [];
@@ -567,7 +643,7 @@ function listenToKeys(viewer) {
   };
   addEventListener('keydown', event => {
     const typing = event.target === $('search');
-    if (event.ctrlKey || event.metaKey || event.altKey || $('keys').open) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || $('keys').open || event.target.closest?.('#panel input, #panel select')) return;
     if (typing && event.key === 'Enter') viewer.nextHit(event.shiftKey ? -1 : 1);
     if (typing && event.key === 'Escape') $('search').blur();
     if ((typing && event.key !== 'Escape') || !keys[event.key]) return;
@@ -637,7 +713,6 @@ function listenToMap(viewer) {
 function listenToTools(viewer) {
   const search = $('search'), mode = $('mode');
   search.addEventListener('input', () => viewer.search(search.value.trim()));
-  for (const name of viewer.modes()) mode.append(element('option', { textContent: name, value: name }));
   mode.addEventListener('change', () => {
     viewer.setMode(mode.value);
     viewer.showPanel();
@@ -656,12 +731,8 @@ function listenToTools(viewer) {
 function begin() {
   const parts = makeModel(readPage(bytesOfBase64($('data').textContent)));
   $('data').remove();
-  const viewer = window.viewer = new Viewer(parts), first = parts[0];
-  $('beside-label').hidden = parts.length === 1;
-  $('show-beside').checked = viewer.options.beside;
-  $('name').textContent = first.graph;
-  $('headline').textContent = parts.map(part => (parts.length > 1 ? part.title + ' ' : 'makespan ') + timeText(part.makespan)).join(' \u00b7 ') + ' \u00b7 ' + countText(first.count) + ' ops \u00b7 ' + first.machine;
-  viewer.prepare();
+  const viewer = window.viewer = new Viewer(parts);
+  $('name').textContent = parts[0].graph;
   listenToKeys(viewer);
   listenToMouse(viewer);
   listenToMap(viewer);

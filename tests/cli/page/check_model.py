@@ -132,6 +132,12 @@ def check_pairs(c):
         c.run("schedule", "cholesky.json", "--machine", "machines/dgx1-v100.json", "--policy", policy, "-o", c.folder / f"{i}.json")
     c.run("diff", c.folder / "0.json", c.folder / "1.json", "--html", c.folder / "d.html")
     one, other = c.model("d.html")
+    edges = [0.5, 0.7, 0.87, 1 / 1.03, 1.03, 1.15, 1.4, 2]
+    for b, a in enumerate(other["partner"]):
+        ratio = other["took"][b] / one["took"][a] if a >= 0 and one["took"][a] > 0 else 1
+        c.equal(f"diff: class of {ratio}", other["against"][b], sum(ratio >= edge for edge in edges))
+        c.equal("diff: partners have one class", a < 0 or one["against"][a] == other["against"][b], True)
+    c.expect("diff: some op takes another time", len(set(other["against"])) > 1)
     c.equal("diff: partners", sorted((a, b) for a, b in enumerate(one["partner"]) if b >= 0), sorted((a, b) for b, a in enumerate(other["partner"]) if a >= 0))
 
 

@@ -82,10 +82,12 @@ def compare_schedule(c, name, part, s):
 
 def check_text(c, name, text):
     """The page is one file: no address in it, nothing that would load something, and it says so to the browser."""
-    if found := re.search(r"https?://|\bsrc=|@import|url\(|<link|import\(|fetch\(|XMLHttpRequest", text):
+    if found := re.search(r"https?://(?!')|\bsrc=|@import|url\(|<link|import\(|XMLHttpRequest", text):
         c.wrong.append(f"{name}: has {found.group()!r}")
+    c.equal(f"{name}: asks only whoever sent it (gantry serve)", set(re.findall(r"fetch\([^,)]*", text)), {"fetch(path", "fetch('.'"})
     c.equal(f"{name}: ASCII, so that any server and disk may have it", text.isascii() or "<title>" in text, True)
-    c.equal(f"{name}: policy of the page", "default-src 'none'" in text, True)
+    c.equal(f"{name}: policy of the page", re.findall(r'Policy" content="([^"]*)"', text),
+            ["default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"])
 
 
 def check_schedules(c):
@@ -147,7 +149,7 @@ def compare_diff(c, name, a, b, said, parts):
             busy, idle = (said["devices"][d["id"]][key][k] for key in ("busy_us", "idle_us"))
             c.equal(f"{name}: busy {d['id']}", [round(busy, 6), round(idle, 6)], [round(busy_of(s, d["id"]), 6), round(s["makespan_ps"] / 1e6 - busy_of(s, d["id"]), 6)])
     # Nodes with one op in each: which moved follows from the files alone.
-    single = {key: [next(op for op in s["ops"] if key_of(s, op) == key) for s in (a, b)] for key in counts[0] & counts[1] if key[0] == "launch" and counts[0][key] == counts[1][key] == 1}
+    single = {key: [next(op for op in s["ops"] if key_of(s, op) == key) for s in (a, b)] for key in counts[0] & counts[1] if key[0] == "launch" and key[2] == 0 and counts[0][key] == counts[1][key] == 1}
     moved = {key[1] for key, (one, other) in single.items() if device_of(a, one) != device_of(b, other)}
     c.equal(f"{name}: moved", {m["op"] for m in said["moved"]} & {key[1] for key in single}, moved)
     match = parts[1]["match"]
@@ -155,6 +157,39 @@ def compare_diff(c, name, a, b, said, parts):
     c.equal(f"{name}: no op is in two pairs", len({m for m, _ in pairs}), len(pairs))
     c.equal(f"{name}: pairs do the same", [key_of(a, a["ops"][m]) for m, _ in pairs], [key_of(b, b["ops"][i]) for _, i in pairs])
     c.equal(f"{name}: pairs of the page", len(pairs), said["pairs"])
+    took = {i: [(op["ps"][2] - op["ps"][1]) / 1e6 for op in (a["ops"][m], b["ops"][i])] for m, i in pairs}
+    changes = {i: us for i, us in took.items() if us[0] != us[1]}
+    c.equal(f"{name}: changed", {op["position"]: [round(us, 6) for us in op["took_us"]] for op in said["changed"]}, {i: [round(x, 6) for x in us] for i, us in changes.items()})
+    sizes = [abs(op["took_us"][1] - op["took_us"][0]) for op in said["changed"]]
+    c.equal(f"{name}: the largest change first", all(x >= y - 1e-6 for x, y in zip(sizes, sizes[1:])), True)
+
+
+def with_times(s, trace, process):
+    """The schedule with the times that a trace has measured, in ps; the first start is 0."""
+    spans = {e["args"]["op"]: (round(e["ts"] * 1e3), round(e["dur"] * 1e3)) for e in trace["traceEvents"] if e["ph"] == "X" and e["pid"] == process}
+    first = min(start for start, _ in spans.values())
+    ops = [op | {"ps": [op["ps"][0], 1000 * (spans[i][0] - first), 1000 * (spans[i][0] - first + spans[i][1])]} for i, op in enumerate(s["ops"])]
+    return s | {"ops": ops, "makespan_ps": max(op["ps"][2] for op in ops)}
+
+
+def check_runs(c):
+    """Two runs of one schedule, and of two; a phase."""
+    for graph, phase, part, words in (("jacobi.json", [], lambda s: s, [(2, "heft"), (2, "heft"), (3, "heft")]), ("pagerank.json", ["--phase", 1], lambda s: s["phases"][1]["schedule"], [(2, "heft")] * 2)):
+        runs = []
+        for i, (devices, policy) in enumerate(words):
+            s, t = c.folder / f"s{i}.json", c.folder / f"t{i}.json"
+            c.run("schedule", graph, "--devices", devices, "--policy", policy, "-o", s)
+            c.run("run", graph, "--backend", "host", "--schedule", s, "--trace", t)
+            runs.append((s, t, with_times(part(json.loads(s.read_text())), json.loads(t.read_text()), 2 if phase else 0)))
+        for one, other in zip(runs, runs[1:]):
+            name, words = f"runs of {graph}", [one[0], other[0], "--measured", one[1], "--measured", other[1], *phase]
+            said = json.loads(c.run("diff", *words, "--json", "--html", c.folder / "d.html"))
+            parts, text = page.read(c.folder / "d.html")
+            check_text(c, name, text)
+            compare_diff(c, name, one[2], other[2], said, parts)
+            for of, s, side in zip(parts, (one[2], other[2]), ("first", "second")):
+                c.equal(f"{name}: times", of["ps"], [op["ps"] for op in s["ops"]])
+                c.equal(f"{name}: {side}", [said[side]["policy"], said[side]["makespan_us"]], ["heft, measured", s["makespan_ps"] / 1e6])
 
 
 def check_diff(c):
@@ -190,7 +225,7 @@ def check_size(c):
 def main(gantry, source):
     with tempfile.TemporaryDirectory(prefix="gantry-page-") as folder:
         c = Check(gantry, pathlib.Path(source), pathlib.Path(folder))
-        for check in (check_schedules, check_run, check_diff, check_size):
+        for check in (check_schedules, check_run, check_diff, check_runs, check_size):
             check(c)
     print("\n".join(c.wrong) or "pages hold what schedules, traces and comparisons do")
     return 1 if c.wrong else 0

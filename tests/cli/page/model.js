@@ -12,8 +12,9 @@ const numbers = column => Array.from(column);
 makeModel(readPage(bytesOfBase64(data))).map((part, _, parts) => {
   let last = 0;
   for (let i = 0; i < part.count; i++) if (part.end[i] > part.end[last]) last = i;
-  for (const mode of ['kernel', 'critical path', 'prediction error', 'difference']) {
+  for (const mode of ['kernel', 'critical path', 'prediction error', 'time against the first', 'difference']) {
     if (mode === 'prediction error' && !parts.some(one => one.predicted)) continue;
+    if (mode === 'time against the first' && !parts.some(one => one.match)) continue;
     part.column = classColumn(part, parts, mode);
     for (const row of part.rows.lanes) makeLevels(row, part.column);
   }
@@ -28,6 +29,7 @@ makeModel(readPage(bytesOfBase64(data))).map((part, _, parts) => {
     rows: part.rows.lanes.map(row => ({ lane: row.lane, ops: numbers(row.ops), start: numbers(row.start), reach: numbers(row.reach), busy: numbers(row.busy) })),
     links: part.rows.links.map(row => ({ label: row.label, ops: row.ops.length })), longest: lane.lane, classes: numbers(part.column), ranges: ranges,
     lives: { from: numbers(part.lives.from), to: numbers(part.lives.to) }, hits: findOps(part, 'GEMM'),
+    against: parts.some(one => one.match) ? numbers(classColumn(part, parts, 'time against the first')) : [], took: numbers(part.start).map((start, i) => part.end[i] - start),
     partner: numbers(part.start).map((_, i) => { const p = partnerOf(part, parts, i); return p ? p.op : -1; }),
   };
 });`, { data: data, atob: atob, TextDecoder: TextDecoder });

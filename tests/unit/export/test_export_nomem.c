@@ -63,6 +63,15 @@ static gantry_status make_difference(const things *from, char **text, size_t *le
     return gantry_schedule_diff(from->s, from->s, from->format, text, length, err);
 }
 
+static gantry_status make_runs(const things *from, char **text, size_t *length, gantry_error *err)
+{
+    gantry_timeline line = GANTRY_TIMELINE_INIT;
+    line.schedule = from->s;
+    line.trace = from->trace;
+    line.length = strlen(from->trace);
+    return gantry_timeline_diff(&line, &line, from->format, text, length, err);
+}
+
 static gantry_status make_page(const things *from, char **text, size_t *length, gantry_error *err)
 {
     return gantry_schedule_page(from->s, 0, from->trace, strlen(from->trace), text, length, err);
@@ -92,6 +101,8 @@ START_TEST(pages)
     gantry_schedule *s = example_new(1, "");
     char *trace = example_trace(s->ops.count);
     fail_each(make_page, &(things){ .s = s, .format = GANTRY_HTML, .trace = trace });
+    fail_each(make_runs, &(things){ .s = s, .format = GANTRY_HTML, .trace = trace });
+    fail_each(make_runs, &(things){ .s = s, .format = GANTRY_TEXT, .trace = trace });
     gantry_free(trace);
     gantry_schedule_free(s);
 }

@@ -67,6 +67,43 @@ START_TEST(refused_differences)
 }
 END_TEST
 
+static void refused_timelines(const gantry_schedule *s, size_t phase, const char *trace, const char *text)
+{
+    gantry_timeline fine = GANTRY_TIMELINE_INIT, wrong = GANTRY_TIMELINE_INIT;
+    gantry_error err = { 0 };
+    char *made = NULL;
+    fine.schedule = wrong.schedule = s;
+    wrong.phase = phase;
+    wrong.trace = trace;
+    wrong.length = trace ? strlen(trace) : 0;
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(gantry_timeline_diff(i ? &wrong : &fine, i ? &fine : &wrong, GANTRY_TEXT, &made, NULL, &err),
+                         GANTRY_E_INVALID);
+        ck_assert_msg(strstr(err.text, text), "%s", err.text);
+        ck_assert_ptr_null(made);
+    }
+}
+
+START_TEST(refused_runs)
+{
+    gantry_schedule *s = example_new(1, "");
+    gantry_timeline line = GANTRY_TIMELINE_INIT;
+    gantry_error err = { 0 };
+    char *text = NULL;
+    line.schedule = s;
+    refused_timelines(s, 1, NULL, "there is no phase 1; the schedule has 0");
+    refused_timelines(s, 0, "{}", "the trace has times of 0 of the schedule's");
+    refused_timelines(s, 0, "nothing", "the trace has times of 0 of the schedule's");
+    refused_timelines(s, 0, "{\"traceEvents\":[{\"ph\":\"X\",\"pid\":0,\"ts\":0,\"dur\":-1,\"args\":{\"op\":0}}]}",
+                      "the trace has times of 0 of the schedule's");
+    ck_assert_int_eq(gantry_timeline_diff(&line, &line, GANTRY_SVG, &text, NULL, &err), GANTRY_E_INVALID);
+    line.struct_size = 0;
+    ck_assert_int_eq(gantry_timeline_diff(&line, &line, GANTRY_TEXT, &text, NULL, &err), GANTRY_E_INVALID);
+    ck_assert_ptr_null(text);
+    gantry_schedule_free(s);
+}
+END_TEST
+
 /* Whatever a name is, it is in the title, escaped, and in base64: between the marks is nothing else. */
 START_TEST(hostile_names)
 {
@@ -92,6 +129,7 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, traces);
     tcase_add_test(t, refused_differences);
+    tcase_add_test(t, refused_runs);
     tcase_add_test(t, hostile_names);
     suite_add_tcase(suite, t);
     return run_suite(suite);

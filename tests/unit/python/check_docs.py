@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every block of Python in docs/python.md, README.md, docs/cookbook.md, docs/tutorials/torch.md and docs/tutorial_python.md, run in order: asserts hold, and what comments behind a print say is printed."""
+"""Every block of Python in docs/python.md, README.md, docs/cookbook.md, docs/tutorials/torch.md and docs/tutorials/python.md, run in order: asserts hold, and what comments behind a print say is printed."""
 import contextlib
 import io
 import os
@@ -44,7 +44,7 @@ os.chdir(ROOT)
 wrong = check("docs/python.md", 12) + check("README.md", 1) + check("docs/cookbook.md", 1) + check("docs/tutorials/torch.md", 1)
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)  # what the tutorial writes goes with it
-    wrong += check("docs/tutorial_python.md", 9)
+    wrong += check("docs/tutorials/python.md", 9)
     written = {path: os.path.getsize(path) for path in sorted(os.listdir("."))}
     os.chdir(ROOT)
 assert set(written) == {"measured.html", "plan.html", "plan.svg"} and min(written.values()) > 1000, written

@@ -30,10 +30,10 @@ static __device__ inline void gy_load_factor(Wide (&tile)[GY_PRODUCT_DEPTH][GY_P
     }
 }
 
-/* c = alpha a b^T + beta c from (row, column) on; beta 0 does not read c. With `lower`, only where row >= column. */
-template <typename Wide, typename T>
-static __device__ inline void gy_product(const gy_factor<T> &a, const gy_factor<T> &b, Wide alpha, Wide beta, T *c,
-                                         int64_t ld, int64_t row, int64_t column, bool lower)
+/* store(r, q, sum) for each element of a b^T from (row, column) on. */
+template <typename Wide, typename T, typename F>
+static __device__ inline void gy_product_with(const gy_factor<T> &a, const gy_factor<T> &b, int64_t row, int64_t column,
+                                              const F &store)
 {
     enum { SIDE = GY_PRODUCT_SIDE, DEPTH = GY_PRODUCT_DEPTH, EACH = GY_PRODUCT_EACH, LINE = SIDE / EACH };
     __shared__ Wide left[DEPTH][SIDE + 1], right[DEPTH][SIDE + 1];
@@ -59,12 +59,23 @@ static __device__ inline void gy_product(const gy_factor<T> &a, const gy_factor<
 #pragma unroll
         for (int j = 0; j < EACH; j++) {
             int64_t r = row + y + i * LINE, q = column + x + j * LINE;
-            if (r < a.rows && q < b.rows && (!lower || q <= r)) {
-                T *to = c + r * ld + q;
-                Wide old = beta != 0 ? beta * gy_element<Wide>::load(*to) : (Wide)0;
-                *to = gy_element<Wide>::template store<T>(alpha * sum[i][j] + old);
-            }
+            if (r < a.rows && q < b.rows)
+                store(r, q, sum[i][j]);
         }
+}
+
+/* c = alpha a b^T + beta c from (row, column) on; beta 0 does not read c. With `lower`, only where row >= column. */
+template <typename Wide, typename T>
+static __device__ inline void gy_product(const gy_factor<T> &a, const gy_factor<T> &b, Wide alpha, Wide beta, T *c,
+                                         int64_t ld, int64_t row, int64_t column, bool lower)
+{
+    gy_product_with<Wide>(a, b, row, column, [&](int64_t r, int64_t q, Wide sum) {
+        if (lower && q > r)
+            return;
+        T *to = c + r * ld + q;
+        Wide old = beta != 0 ? beta * gy_element<Wide>::load(*to) : (Wide)0;
+        *to = gy_element<Wide>::template store<T>(alpha * sum + old);
+    });
 }
 
 #endif

@@ -38,6 +38,7 @@ static __device__ inline void gy_begin(void) {}
 #include "kernels/chunk.cuh"
 #include "kernels/combine/combine.cuh"
 #include "kernels/element.cuh"
+#include "kernels/philox4.h"
 #include "kernels/reduce.cuh"
 #include "kernels/status.cuh"
 
@@ -60,6 +61,12 @@ namespace of_copy {
 namespace of_dot {
 #include "kernels/dot/dot.cu"
 #undef KERNEL
+}
+namespace of_fill {
+#include "kernels/fill/fill.cu"
+#undef KERNEL
+#undef BOX
+#undef BOXED
 }
 namespace of_mul {
 #include "kernels/mul/mul.cu"
@@ -232,6 +239,7 @@ using namespace of_busy;
 using namespace of_copy;
 using namespace of_dot;
 using namespace of_jacobi2d;
+using namespace of_fill;
 using namespace of_mul;
 using namespace of_reduce_max;
 using namespace of_reduce_sum;

@@ -4,11 +4,12 @@
  * what the machine says was measured of the node's kernel with its very arguments; the machine's measured table of the
  * kernel, by its flops or bytes; else the roofline, max(flops / peak, bytes / bandwidth). The device's launch cost is
  * added to a given time and to the roofline; in what was measured it is contained. A copy node takes the local route of
- * the device's memory.
+ * the device's memory. A fill of a GPU that the host makes takes the route from there.
  */
 #include "scheduler/cost/cost.h"
 
 #include "base/error.h"
+#include "graph/contents.h"
 #include "scheduler/cost/tables.h"
 #include <string.h>
 
@@ -57,12 +58,32 @@ static int64_t node_bytes(const gy_plan *p, const gy_node *n, uint32_t k)
     return gy_buffer_span(&p->graph->buffers.at[a->buffer], a->first, a->last);
 }
 
+/* The memory of CPUs of a rank; memory 0 where it has none. */
+static uint32_t host_memory_of(const gantry_machine *m, uint32_t rank)
+{
+    for (uint32_t i = 0; i < m->devices && rank; i++)
+        if (!m->device[i].gpu && gy_device_rank(m, i) == rank)
+            return m->device[i].memory;
+    return 0;
+}
+
+const gy_route *gy_plan_upload(const gy_plan *p, uint32_t node, uint32_t device)
+{
+    const gy_device *d = &p->machine->device[device];
+    if (p->graph->nodes.at[node].kind != GY_NODE_FILL || !d->gpu ||
+        gy_init_is_for_gpus(&gy_node_extra_of(p->graph, node)->fill))
+        return NULL;
+    uint32_t host = host_memory_of(p->machine, gy_device_rank(p->machine, device));
+    return host == d->memory ? NULL : gy_machine_route(p->machine, host, d->memory);
+}
+
 static void cost_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint32_t device)
 {
     const gy_node *n = &p->graph->nodes.at[node];
     const gy_device *d = &p->machine->device[device];
     size_t at = (size_t)node * p->devices + device;
     const gy_kernel_table *t = gy_tables_find(tables, n, device);
+    const gy_route *upload = gy_plan_upload(p, node, device);
     double us = 0;
     if (n->kind == GY_NODE_COLLECTIVE) {
         p->cost.time[at] = 0; /* depends on all ranks: see place.c */
@@ -77,6 +98,9 @@ static void cost_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint32
     } else if (t) {
         p->cost.time[at] = t->arguments ? t->point[0].time : gy_kernel_time(t, gy_plan_work(n, t), d->launch);
         p->cost.provenance[at] = GY_COST_MEASURED;
+    } else if (upload) {
+        p->cost.time[at] = gy_route_time(p->machine, upload, node_bytes(p, n, 0)) + d->launch;
+        p->cost.provenance[at] = upload->given ? GY_COST_MEASURED : GY_COST_ROOFLINE;
     } else {
         p->cost.time[at] = roofline(p->graph, n, d) + d->launch;
         p->cost.provenance[at] = GY_COST_ROOFLINE;

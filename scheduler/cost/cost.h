@@ -23,6 +23,9 @@ gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err);
 /* Does it make a difference to spare memory? */
 bool gy_plan_can_spare(const gantry_graph *graph, const gantry_machine *machine);
 
+/* The route of what a fill node writes on a GPU, where the host makes it once and it is uploaded at each start; else
+ * NULL. */
+const gy_route *gy_plan_upload(const gy_plan *p, uint32_t node, uint32_t device);
 /* The peak that the roofline of the node takes, GFLOP/s; 0: the machine gives none. */
 double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device);
 /* The measured table that says something of the node: the time of its kernel with its very arguments,

@@ -50,9 +50,13 @@ static void add_measured(gy_text *to, const gy_plan *p, uint32_t node, uint32_t 
     const gy_node *n = &p->graph->nodes.at[node];
     const gy_device *d = &p->machine->device[device];
     const gy_kernel_table *t = gy_plan_table(p, node, device);
-    if (n->kind == GY_NODE_COPY)
+    bool paced = p->machine->pace && node < p->machine->paces;
+    if (gy_plan_upload(p, node, device) && !paced && !t)
+        gy_text_printf(to, "made by the host once, and uploaded at each start: the machine's table for copies to %s",
+                       p->machine->memory[d->memory].id);
+    else if (n->kind == GY_NODE_COPY)
         gy_text_printf(to, "measured: the machine's table for copies within %s", p->machine->memory[d->memory].id);
-    else if (p->machine->pace && node < p->machine->paces)
+    else if (paced)
         gy_text_printf(to, "measured: %.3g times what the model says, in the starts before",
                        p->machine->pace[(size_t)node * p->devices + device]);
     else if (t)
@@ -76,7 +80,10 @@ static void add_provenance(gy_text *to, const gy_plan *p, uint32_t node, uint32_
     case GY_COST_ROOFLINE:
         break;
     }
-    if (n->kind == GY_NODE_COPY)
+    if (gy_plan_upload(p, node, device))
+        gy_text_printf(
+            to, "made by the host once, and uploaded at each start: the machine has no table for copies to %s", memory);
+    else if (n->kind == GY_NODE_COPY)
         gy_text_printf(to, "roofline: the machine has no table for copies within %s", memory);
     else
         add_roofline(to, p, node, device);

@@ -157,6 +157,9 @@ typedef struct gy_backend {
 
     /* Contents of a PERSIST instance: its rows, packed. */
     gantry_status (*put)(void *state, uint32_t instance, const void *rows, gantry_error *err);
+    /* The same contents, as the init of the buffer says, made where they lie, with the bits of gy_fill_rows. *made
+     * false: it cannot, and they are put. NULL: it never can. */
+    gantry_status (*make)(void *state, uint32_t instance, bool *made, gantry_error *err);
     /* The opposite: the rows of a PERSIST instance, packed. With `advance`, NULL: cannot carry out phases. */
     gantry_status (*get)(void *state, uint32_t instance, void *rows, gantry_error *err);
     /* Iteration 0 of a task means this one from now on: also in scalars that depend on it. While no start is in flight.

@@ -104,21 +104,34 @@ gantry_status gy_run_contents(gantry_run *run, uint32_t id, const void **packed,
     return contents_of(run, id, &run->binding[id].packed, packed, err);
 }
 
+/* *packed: contents of the whole buffer; NULL while nobody needed them. */
+static gantry_status place_instance(gantry_run *run, uint32_t i, const void **packed, gantry_error *err)
+{
+    const gy_instance *instance = &run->schedule->instances.at[i];
+    uint32_t id = instance->value;
+    bool made = false;
+    if (!run->binding[id].array && run->backend->make)
+        GY_TRY(run->backend->make(run->state, i, &made, err));
+    if (made)
+        return GANTRY_OK;
+    if (!*packed)
+        GY_TRY(gy_run_contents(run, id, packed, err));
+    int64_t offset = gy_buffer_offset(&run->graph->buffers.at[id], instance->first);
+    return run->backend->put(run->state, i, (const char *)*packed + offset, err);
+}
+
 static gantry_status place(gantry_run *run, uint32_t id, gantry_error *err)
 {
     const gantry_schedule *s = run->schedule;
-    const gy_buffer *b = &run->graph->buffers.at[id];
-    const void *packed;
-    gantry_status status = contents_of(run, id, &run->binding[id].packed, &packed, err);
-    if (status == GANTRY_OK && s->phases.count)
+    const void *packed = NULL;
+    gantry_status status = GANTRY_OK;
+    if (s->phases.count) {
+        GY_TRY(gy_run_contents(run, id, &packed, err));
         status = run->backend->put(run->state, id, packed, err);
-    for (uint32_t i = 0; status == GANTRY_OK && i < s->instances.count; i++) {
-        const gy_instance *instance = &s->instances.at[i];
-        if (instance->value == id && instance->role == GY_ROLE_PERSIST) {
-            const char *rows = (const char *)packed + gy_buffer_offset(b, instance->first);
-            status = run->backend->put(run->state, i, rows, err);
-        }
     }
+    for (uint32_t i = 0; status == GANTRY_OK && i < s->instances.count; i++)
+        if (s->instances.at[i].value == id && s->instances.at[i].role == GY_ROLE_PERSIST)
+            status = place_instance(run, i, &packed, err);
     if (status == GANTRY_OK) {
         gy_free(run->binding[id].packed); /* it lives in the back end's memory now */
         run->binding[id].packed = NULL;

@@ -471,7 +471,7 @@ def kernels_json(gantry):
                                "flops": text_or_null, "bytes": text_or_null, "scratch": text_or_null, "variadic": bool}]})
     names = [kernel["name"] for kernel in found["kernels"]]
     wanted = """copy scale axpby saxpy add mul relu relu_grad gaussian_blur sobel filter2d resize histogram jacobi2d reduce_sum reduce_max dot
-        scan sort argsort sort_pairs top_k transpose gemm gemm_batched bias_add layernorm layernorm_grad rmsnorm rmsnorm_grad softmax softmax_grad attention attention_cached attention_grad conv2d conv2d_grad_x conv2d_grad_w rope embedding embedding_grad adamw dropout softmax_xent softmax_xent_grad sgd_update potrf trsm syrk getrf getrs qr spmv_csr spmm_csr fft busy fail"""
+        scan sort argsort sort_pairs top_k transpose gemm gemm_batched gemm_bias bias_add layernorm layernorm_grad rmsnorm rmsnorm_grad softmax softmax_grad attention attention_cached attention_grad conv2d conv2d_grad_x conv2d_grad_w rope embedding embedding_grad adamw dropout softmax_xent softmax_xent_grad sgd_update potrf trsm syrk getrf getrs qr spmv_csr spmm_csr fft busy fail"""
     assert set(wanted.split()) <= set(names), set(wanted.split()) - set(names)
     assert names == sorted(names)
     gemm, = gantry.json("kernels", "gemm")["kernels"]

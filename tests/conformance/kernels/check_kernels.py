@@ -231,6 +231,12 @@ def algebra():
         yield Case("gemm", {**args, "c": ("out", dtype, c)}, {"c": (0.5 * product, rtol)}, {"c": "write"})
         yield Case("gemm", {**args, "beta": -2, "c": ("inout", dtype, c)}, {"c": (0.5 * product - 2 * C, rtol)}, {"c": "readwrite"})
         yield Case("gemm", {**args, "c": ("inout", dtype, c)}, {"c": (0.5 * product + C, rtol)}, {"c": "sum"})
+        bias = values(dtype, (n,), -1, 1)
+        shifted = product + wide(dtype, bias)
+        for activation, want in enumerate((shifted, np.maximum(shifted, 0), shifted / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (shifted + 0.044715 * shifted**3))))):
+            args = {"ta": ta, "tb": tb, "activation": activation, "a": ("in", dtype, a), "b": ("in", dtype, b), "bias": ("in", dtype, bias)}
+            near = rtol * float(np.max(np.abs(product)))  # the product is rounded before the bias is added, and may cancel
+            yield Case("gemm_bias", {**args, "c": ("out", dtype, c)}, {"c": (want, rtol, near)})
     for dtype, ta, tb, (count, left, right) in itertools.product(FLOATS, [0, 1], [0, 1], [(5, 5, 5), (3, 1, 3), (4, 4, 1), (1, 1, 1)]):
         m, n, k = 7, 70, 19
         a, b = values(dtype, (left, k, m) if ta else (left, m, k), -1, 1), values(dtype, (right, n, k) if tb else (right, k, n), -1, 1)

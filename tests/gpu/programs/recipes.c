@@ -396,6 +396,28 @@ static bool product(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+/* The same, then the bias in the type, then an activation of slope 1.13 at most. */
+static bool product_with_bias(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 1 },   { 17, 23, 31 },  { 32, 32, 32 }, { 33, 65, 129 },
+                                    { 64, 1, 70 }, { 1, 100, 300 }, { 0, 0, 0 } };
+    extents e; /* c is a x b, c terms */
+    int ta = i % 2, tb = i / 2 % 2;
+    if (!pick(list, i / 12, &e))
+        return false;
+    begin(p, type, 1);
+    matrix(&p->operand[0], ta ? e.c : e.a, ta ? e.a : e.c);
+    matrix(&p->operand[1], tb ? e.b : e.c, tb ? e.c : e.b);
+    p->operand[2].shape[0] = e.b;
+    matrix(&p->operand[3], e.a, e.b);
+    number(p, "ta", ta);
+    number(p, "tb", tb);
+    number(p, "activation", i / 4 % 3);
+    double u = type == GANTRY_F64 ? U : 0x1p-24, most = (double)e.c * B * B + B;
+    p->bound = (bound){ 4 * unit_of(type), 1.13 * 2 * (double)(e.c + 8) * u * most + 1.13 * 2 * unit_of(type) * most };
+    return true;
+}
+
 static void stack(operand *o, int64_t count, int64_t rows, int64_t columns)
 {
     *o = (operand){
@@ -967,6 +989,7 @@ static const recipe recipes[] = {
     { "gaussian_blur", NULL, blurred },
     { "gemm", NULL, product },
     { "gemm_batched", NULL, products },
+    { "gemm_bias", NULL, product_with_bias },
     { "getrf", NULL, factor_pivoted },
     { "getrs", NULL, solve_pivoted },
     { "histogram", "out", counts },

@@ -151,6 +151,21 @@ START_TEST(data)
         "\"on\":\"gpu0\"},"
         "{\"id\":\"b\",\"kernel\":\"scale\",\"args\":{\"a\":3,\"x\":\"x\",\"y\":\"z\"},\"on\":\"gpu1\"},"
         "{\"id\":\"d\",\"collective\":\"all_reduce\",\"op\":\"sum\",\"in\":[\"y\",\"z\"],\"out\":[\"t\",\"u\"]}]}",
+        "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"f64\",\"shape\":[3000001],\"split\":3,\"output\":true},"
+        "\"b\":{\"dtype\":\"f32\",\"shape\":[1000003],\"split\":2,\"output\":true},"
+        "\"c\":{\"dtype\":\"bf16\",\"shape\":[70001],\"split\":2,\"output\":true},"
+        "\"d\":{\"dtype\":\"f16\",\"shape\":[70001],\"output\":true},"
+        "\"e\":{\"dtype\":\"i8\",\"shape\":[70001],\"split\":2,\"output\":true},"
+        "\"f\":{\"dtype\":\"u64\",\"shape\":[33,31,17],\"tiles\":[2,3,2],\"output\":true},"
+        "\"g\":{\"dtype\":\"f64\",\"shape\":[301,301],\"tiles\":[2,2],\"class\":\"state\",\"init\":{\"spd\":{"
+        "\"seed\":3}},\"output\":true}},\"nodes\":["
+        "{\"id\":\"a[i]\",\"for\":{\"i\":3},\"fill\":{\"to\":\"a[i]\",\"random\":{\"seed\":1}}},"
+        "{\"id\":\"b[i]\",\"for\":{\"i\":2},\"fill\":{\"to\":\"b[i]\",\"random\":{\"low\":-7.3,\"high\":11}}},"
+        "{\"id\":\"c[i]\",\"for\":{\"i\":2},\"fill\":{\"to\":\"c[i]\",\"random\":{\"low\":-1e-39,\"high\":1}}},"
+        "{\"id\":\"d\",\"fill\":{\"to\":\"d\",\"random\":{\"low\":-2e-6,\"high\":3e-5}}},"
+        "{\"id\":\"e[i]\",\"for\":{\"i\":2},\"fill\":{\"to\":\"e[i]\",\"random\":{\"low\":-128,\"high\":128}}},"
+        "{\"id\":\"f\",\"fill\":{\"to\":\"f\",\"random\":{\"low\":0,\"high\":9007199254740992}}},"
+        "{\"id\":\"g\",\"kernel\":\"transpose\",\"args\":{\"x\":\"g[0][1]\",\"y\":\"g[1][0]\"}}]}",
     };
     int here = count_gpus();
     gantry_machine *m = shared_machine(2, here < 2 ? 1 : 2);
@@ -169,7 +184,7 @@ END_TEST
 /* ---- flags ---- */
 
 /* A product (of whole numbers, so that its bits are any library's), kernels, a copy, a fill of one value and one that
- * is uploaded, by a flag of which the last two are made of. */
+ * counts, by a flag of which the last two are made of. */
 static const char flagged[] =
     "{\"gantry\":1,\"params\":{\"p\":4},\"buffers\":{\"flag\":{\"dtype\":\"%s\",\"shape\":[1],\"class\":\"input\"},"
     "\"made\":{\"dtype\":\"%s\",\"shape\":[1]},"

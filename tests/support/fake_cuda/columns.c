@@ -95,6 +95,16 @@ static void store(element type, columns m, int i, int j, double x)
 
 /* ---- what the functions mean ---- */
 
+static double finish(const job *p, int row, double x)
+{
+    if (!p->bias)
+        return x;
+    x += columns_load(p->type, p->bias, row);
+    if (p->activation == RELU)
+        return x < 0 ? 0 : x;
+    return p->activation == GELU ? x / 2 * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x))) : x;
+}
+
 /* m x n = alpha op(a) op(b) + beta c, with a sum of k. What beta 0 forgets is not read. */
 static void gemm(const job *p)
 {
@@ -106,7 +116,8 @@ static void gemm(const job *p)
                 double b = p->transpose_b ? load(p->type, p->b, j, l) : load(p->type, p->b, l, j);
                 sum += a * b;
             }
-            store(p->type, p->c, i, j, p->alpha * sum + (p->beta != 0 ? p->beta * load(p->type, p->c, i, j) : 0));
+            double old = p->beta != 0 ? p->beta * load(p->type, p->c, i, j) : 0;
+            store(p->type, p->c, i, j, finish(p, i, p->alpha * sum + old));
         }
     }
 }

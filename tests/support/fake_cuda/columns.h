@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 typedef enum element { F16, BF16, F32, F64 } element;
+typedef enum activation { NO_ACTIVATION, RELU, GELU } activation;
 typedef enum job_kind { GEMM, TRSM, SYRK, POTRF, GETRF, GEQRF, ORGQR } job_kind;
 
 /* Element (i, j) is at i + j * ld. */
@@ -29,6 +30,8 @@ typedef struct job {
     int64_t step_a, step_b, step_c;
     const void *const *list_a, *const *list_b; /* where there are lists in device memory, the i-th of each */
     void *const *list_c;
+    const void *bias; /* gemm: one element for each row of c, then an activation; NULL: neither */
+    activation activation;
     int *info, *pivots;
     void *workspace;
     size_t workspace_bytes;

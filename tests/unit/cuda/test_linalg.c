@@ -452,13 +452,33 @@ static const char systems[] =
     "\"init\":\"iota\",\"output\":true},\"x\":{\"dtype\":\"%s\",\"shape\":[3,10,2],\"init\":{\"random\":{\"seed\":1}}},"
     "\"m\":{\"dtype\":\"%s\",\"shape\":[7,4],\"init\":{\"random\":{\"seed\":1}}},\"q\":{\"dtype\":\"%s\","
     "\"shape\":[7,4],\"output\":true},\"r\":{\"dtype\":\"%s\",\"shape\":[4,4],\"output\":true},"
-    "\"y\":{\"dtype\":\"%s\",\"shape\":[3,10,2],\"output\":true}},\"nodes\":["
+    "\"y\":{\"dtype\":\"%s\",\"shape\":[3,10,2],\"output\":true},\"w\":{\"dtype\":\"%s\",\"shape\":[4],\"init\":1},"
+    "\"h\":{\"dtype\":\"%s\",\"shape\":[7,4],\"output\":true}},\"nodes\":["
+    "{\"id\":\"w\",\"kernel\":\"gemm_bias\",\"args\":{\"tb\":1,\"activation\":2,\"a\":\"m\",\"b\":\"m{0:4}\",\"bias\":"
+    "\"w\",\"c\":\"h\"}},"
     "{\"id\":\"l\",\"kernel\":\"getrf\",\"args\":{\"a\":\"a\",\"pivots\":\"p\"}},"
     "{\"id\":\"v\",\"kernel\":\"getrs\",\"args\":{\"a\":\"a\",\"pivots\":\"p\",\"b\":\"b\"}},"
     "{\"id\":\"q\",\"kernel\":\"qr\",\"args\":{\"a\":\"m\",\"q\":\"q\",\"r\":\"r\"}},"
     "{\"id\":\"f\",\"kernel\":\"fft\",\"args\":{\"inverse\":1,\"x\":\"x\",\"y\":\"y\"}}]}";
 
+#define LT(name, status, text)                                                                                         \
+    {                                                                                                                  \
+        "f32", #name ":" #status, #name " of libcublasLt.so.13 returned CUBLAS_STATUS_" text " (" #status ")",         \
+            "node \"w\" failed"                                                                                        \
+    }
 static const struct call bad_systems[] = {
+    { "f32", "cublasLtCreate:3",
+      "cublasLtCreate of libcublasLt.so.13 returned CUBLAS_STATUS_ALLOC_FAILED (3); the driver is for CUDA 13.0, and",
+      " could not be opened on device \"gpu0\": " },
+    LT(cublasLtMatmulDescCreate, 3, "ALLOC_FAILED"),
+    LT(cublasLtMatmulDescSetAttribute, 7, "INVALID_VALUE"),
+    LT(cublasLtMatrixLayoutCreate, 3, "ALLOC_FAILED"),
+    LT(cublasLtMatmulPreferenceCreate, 3, "ALLOC_FAILED"),
+    LT(cublasLtMatmulPreferenceSetAttribute, 7, "INVALID_VALUE"),
+    LT(cublasLtMatmulAlgoGetHeuristic, 14, "INTERNAL_ERROR"),
+    LT(cublasLtMatmul, 13, "EXECUTION_FAILED"),
+    { "f64", "cublasGemmEx:13", "cublasGemmEx of libcublas.so.13 returned CUBLAS_STATUS_EXECUTION_FAILED (13)",
+      "node \"w\" failed" },
     { "f32", "cusolverDnSgetrf_bufferSize:3",
       "cusolverDnSgetrf_bufferSize of libcusolver.so.12 returned CUSOLVER_STATUS_INVALID_VALUE (3)", "node \"l\"" },
     { "f64", "cusolverDnDgetrf_bufferSize:7",
@@ -509,7 +529,8 @@ START_TEST(calls_for_systems_fail)
         const struct call *c = &bad_systems[i];
         gantry_error err = { 0 };
         char text[sizeof systems + 40];
-        snprintf(text, sizeof text, systems, c->dtype, c->dtype, c->dtype, c->dtype, c->dtype, c->dtype, c->dtype);
+        snprintf(text, sizeof text, systems, c->dtype, c->dtype, c->dtype, c->dtype, c->dtype, c->dtype, c->dtype,
+                 c->dtype, c->dtype);
         world w = make_world(text, 1, replays[_i]);
         setenv("FAKE_LINALG_FAIL", c->spec, 1);
         gantry_status status = attempt(&w, &err);
@@ -793,7 +814,8 @@ START_TEST(no_library)
     }
     setenv("FAKE_CUDA_VERSION", "11040", 1);
     expect_line("\ncuBLAS: libcublas.so.11 was not found (libcublas.so.11: cannot open shared object file");
-    expect_line("); name its folder in GANTRY_CUDA_LIBRARIES if it is somewhere else; gemm, gemm_batched, getrs, syrk "
+    expect_line("); name its folder in GANTRY_CUDA_LIBRARIES if it is somewhere else; gemm, gemm_batched, gemm_bias, "
+                "getrs, syrk "
                 "and trsm run as plain "
                 "kernels, which are slower\n");
     expect_line("\ncuSOLVER: libcusolver.so.11 was not found ");
@@ -844,8 +866,6 @@ int main(void)
     tcase_add_loop_test(tests, same_bits, 0, 2);
     tcase_add_loop_test(tests, not_positive_definite, 0, 2);
     tcase_add_test(tests, not_positive_definite_in_flight);
-    tcase_add_loop_test(tests, calls_fail, 0, 2);
-    tcase_add_loop_test(tests, calls_for_systems_fail, 0, 2);
     if (getenv("FAKE_CUDA_KERNELS"))
         tcase_add_loop_test(tests, systems_without_solution, 0, 4);
     tcase_add_loop_test(tests, driver_fails, 0, 2);
@@ -863,6 +883,11 @@ int main(void)
     tcase_add_test(tests, no_functions);
     tcase_add_test(tests, real_libraries);
     suite_add_tcase(suite, tests);
+    TCase *calls = tcase_create("calls");
+    tcase_set_timeout(calls, 60);
+    tcase_add_loop_test(calls, calls_fail, 0, 2);
+    tcase_add_loop_test(calls, calls_for_systems_fail, 0, 2);
+    suite_add_tcase(suite, calls);
     TCase *batched = tcase_create("batches");
     tcase_set_timeout(batched, 60);
     tcase_add_loop_test(batched, batches, 0, 2);

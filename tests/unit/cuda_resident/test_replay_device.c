@@ -390,6 +390,36 @@ START_TEST(nothing_for_streams)
 }
 END_TEST
 
+/* Numbers that are drawn and that count are the workers', in parts and tiles, too; normal ones are uploaded by a stream
+ * beside them. */
+START_TEST(drawn)
+{
+    static const char *const dtypes[] = { "f32", "f64", "bf16", "f16", "u8", "i64" };
+    static const char format[] =
+        "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"%s\",\"shape\":[20011],\"split\":4},"
+        "\"b\":{\"dtype\":\"%s\",\"shape\":[20011],\"split\":4,\"output\":true},"
+        "\"t\":{\"dtype\":\"%s\",\"shape\":[33,21],\"tiles\":[2,2],\"output\":true},"
+        "\"z\":{\"dtype\":\"f32\",\"shape\":[501],\"output\":true}},\"nodes\":["
+        "{\"for\":{\"i\":4},\"nodes\":[{\"id\":\"d[i]\",\"fill\":{\"to\":\"a[i]\",\"random\":{\"seed\":4,\"low\":1,"
+        "\"high\":90}}},{\"id\":\"e[i]\",\"fill\":{\"to\":\"b[i]\",\"iota\":{\"start\":3,\"step\":2}}},"
+        "{\"id\":\"k[i]\",\"kernel\":\"axpby\",\"args\":{\"a\":1,\"b\":1,\"x\":\"a[i]\",\"y\":\"b[i]\"}}]},"
+        "{\"id\":\"t\",\"fill\":{\"to\":\"t\",\"random\":{\"seed\":2,\"low\":0,\"high\":100}}},"
+        "{\"id\":\"z\",\"fill\":{\"to\":\"z\",\"%s\":{\"seed\":5}}}]}";
+    char text[1600], replay[512];
+    const char *dtype = dtypes[_i % 6];
+    bool is_normal = _i >= 6;
+    fakeCudaDevices(2, "all", 0);
+    fakeCudaSeed((uint64_t)_i + 1);
+    snprintf(text, sizeof text, format, dtype, dtype, dtype, is_normal ? "normal" : "random");
+    world w = make(parse(text), ring_machine(2, 2));
+    int launches = fakeCudaCalls("cuLaunchKernel");
+    compare_with_host(w.g, w.s, 3, replay, sizeof replay);
+    ck_assert_msg(begins(replay, "device"), "%s", replay);
+    ck_assert_int_eq(fakeCudaCalls("cuLaunchKernel"), launches);
+    drop(&w);
+}
+END_TEST
+
 static void check_refused(gantry_graph *g, gantry_machine *m, const char *why)
 {
     char replay[512];
@@ -456,6 +486,10 @@ int main(void)
     tcase_add_test(c, two_devices_of_one);
     tcase_add_test(c, no_lane);
     Suite *s = suite_create("resident replay");
+    TCase *fills = tcase_create("fills");
+    tcase_set_timeout(fills, 60);
+    tcase_add_loop_test(fills, drawn, 0, 8);
+    suite_add_tcase(s, fills);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

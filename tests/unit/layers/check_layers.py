@@ -34,7 +34,7 @@ ROOMS = {
         "state": ["nvidia"],
         "times": ["state", "nvidia"],
         "memory": ["state", "nvidia"],
-        "stream": ["times", "memory", "state", "nvidia"],
+        "stream": ["times", "memory", "state", "kernels", "nvidia"],
         "collective": ["stream", "times", "memory", "state", "kernels", "nvidia"],
         "resident": ["collective", "stream", "memory", "state", "usercode", "kernels", "nvidia"],
         "submit": ["resident", "collective", "stream", "times", "memory", "state", "usercode", "kernels", "nvidia"],

@@ -77,6 +77,39 @@ START_TEST(which_time)
 }
 END_TEST
 
+/* A GPU draws uniform numbers where they lie, at its bandwidth; normal ones come from the host at each start, 10 GB/s
+ * and 3 us, to CPUs from nowhere. */
+START_TEST(fills_by_the_host)
+{
+    static const char machine[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"near\",\"capacity\":"
+        "\"1GiB\"}],"
+        "\"devices\":[{\"id\":\"p\",\"memory\":\"near\",\"launch_us\":2,\"bandwidth_gbs\":1000,"
+        "\"type\":\"gpu\"},{\"id\":\"c\",\"type\":\"cpu\",\"memory\":\"host\",\"launch_us\":1,\"bandwidth_gbs\":100}],"
+        "\"routes\":[{\"from\":\"host\",\"to\":\"near\",\"latency_us\":3,\"bandwidth_gbs\":10,\"both\":true}]}";
+    static const char text[] =
+        "{\"gantry\":1,\"name\":\"f\",\"buffers\":{\"x\":{\"dtype\":\"f64\",\"shape\":[1000000]}},\"nodes\":["
+        "{\"id\":\"one\",\"fill\":{\"to\":\"x\",\"value\":1}},{\"id\":\"drawn\",\"fill\":{\"to\":\"x\",\"random\":{}}},"
+        "{\"id\":\"counted\",\"fill\":{\"to\":\"x\",\"iota\":{}}},{\"id\":\"normal\",\"fill\":{\"to\":\"x\",\"normal\":"
+        "{}}},"
+        "{\"id\":\"said\",\"fill\":{\"to\":\"x\",\"normal\":{}},\"cost\":{\"time_us\":7}}]}";
+    gantry_graph *g = NULL;
+    gantry_error err = { 0 };
+    ck_assert_msg(!gantry_graph_parse(&g, text, strlen(text), "f", NULL, NULL, &err), "%s", err.text);
+    gantry_machine *m = parse_machine(machine);
+    gantry_schedule *s = schedule(g, m, "heft");
+    check_cost(s, g, "one", "\n  p  10.000 us  roofline: ");
+    check_cost(s, g, "drawn", "\n  p  10.000 us  roofline: ");
+    check_cost(s, g, "counted", "\n  p  10.000 us  roofline: ");
+    check_cost(s, g, "normal", "\n  p  805.000 us  made by the host once, and uploaded at each start: ");
+    check_cost(s, g, "normal", "\n  c   81.000 us  roofline: ");
+    check_cost(s, g, "said", "\n  p  9.000 us  given with the node, and 2.000 us launch\n");
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* Nodes of these very arguments; `double` has other ones, or another element type, or runs elsewhere. */
 #define EXACT(dtype, kind, text, us)                                                                                   \
     "{\"kernel\":\"saxpy\",\"dtype\":\"" dtype "\",\"kind\":\"" kind "\",\"case\":\"" text                             \
@@ -164,6 +197,7 @@ int main(void)
     Suite *s = suite_create("scheduler: measured kernels");
     TCase *c = tcase_create("measured");
     tcase_add_test(c, which_time);
+    tcase_add_test(c, fills_by_the_host);
     tcase_add_test(c, exact_arguments);
     tcase_add_test(c, same_work_other_shape);
     tcase_add_test(c, what_the_schedule_has);

@@ -32,6 +32,21 @@ static inline gantry_arg gy_combine_arg(gantry_access access, gantry_dtype dtype
  * flag, one element, and the handle of the condition, a number. */
 #define GY_CUDA_WHEN "(when)"
 
+/* The kernel of fills is in the table by such a name, too (kernels/fill). Its one argument is the elements; `user` of
+ * its launches is a gy_cuda_fill. They get what gy_fill_rows gives them (run/fill.h), to the bit, of what
+ * gy_init_is_for_gpus (graph/contents.h) but a value, which is a memset. */
+#define GY_CUDA_FILL "(fill)"
+/* Where elements that follow each other in memory are in the whole array: element 0 is number `first`. Lines of
+ * extent[2] elements begin step[2] apart there, groups of extent[1] lines step[1], of extent[0] such groups step[0]. */
+typedef struct gy_fill_lines {
+    int64_t first, extent[3], step[3];
+} gy_fill_lines;
+typedef struct gy_cuda_fill {
+    const struct gy_init *what;
+    gy_fill_lines at;
+    uint64_t order; /* of a matrix: its columns */
+} gy_cuda_fill;
+
 /* The code of resident kernels (kernels/resident) is in the table by such a name, too. Its `data` and its handle: */
 #define GY_CUDA_RESIDENT "(resident)"
 typedef struct gy_resident_image {

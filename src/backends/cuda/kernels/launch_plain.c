@@ -3,6 +3,8 @@
  * triangle.cuh. */
 #include "backends/cuda/kernels/plain.h"
 
+#include "kernels/gemm_bias/gemm_bias.h"
+
 enum { TILE = 64, SQUARE = 32, LINES = 8 };
 
 static int64_t tiles(int64_t count, int64_t of)
@@ -31,6 +33,35 @@ gantry_status gy_plain_gemm_launch(const gantry_launch *l)
     return gy_cuda_image_launch(
         l, 0, c->dtype, grid,
         (void *[]){ &ta, &tb, &alpha, &x, &lda, &y, &ldb, &beta, &z, &rows, &columns, &terms, &across });
+}
+
+enum { PRODUCT, FINISH }; /* variants of gemm_bias */
+
+gantry_status gy_plain_gemm_bias_launch(const gantry_launch *l)
+{
+    const gantry_arg *a = &l->arg[GY_GEMM_BIAS_A], *b = &l->arg[GY_GEMM_BIAS_B], *c = &l->arg[GY_GEMM_BIAS_C];
+    int32_t ta = l->arg[GY_GEMM_BIAS_TA].number != 0, tb = l->arg[GY_GEMM_BIAS_TB].number != 0,
+            activation = (int32_t)l->arg[GY_GEMM_BIAS_ACTIVATION].integer;
+    const void *x = a->data, *y = b->data, *bias = l->arg[GY_GEMM_BIAS_BIAS].data;
+    void *z = c->data;
+    int64_t lda = gy_arg_width(a), ldb = gy_arg_width(b), rows = c->rows, columns = gy_arg_width(c),
+            terms = ta ? a->rows : lda;
+    uint32_t across = (uint32_t)tiles(columns, TILE);
+    gy_grid grid = { (unsigned)(across * tiles(rows, TILE)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
+    return gy_cuda_image_launch(
+        l, PRODUCT, c->dtype, grid,
+        (void *[]){ &ta, &tb, &activation, &x, &lda, &y, &ldb, &bias, &z, &rows, &columns, &terms, &across });
+}
+
+gantry_status gy_plain_finish_gemm_bias(const gantry_launch *l)
+{
+    const gantry_arg *c = &l->arg[GY_GEMM_BIAS_C];
+    int32_t activation = (int32_t)l->arg[GY_GEMM_BIAS_ACTIVATION].integer;
+    const void *bias = l->arg[GY_GEMM_BIAS_BIAS].data;
+    void *z = c->data;
+    int64_t rows = c->rows, columns = gy_arg_width(c);
+    gy_grid grid = gy_cuda_image_grid(l, FINISH, c->dtype, tiles(rows * columns, GY_IMAGE_THREADS));
+    return gy_cuda_image_launch(l, FINISH, c->dtype, grid, (void *[]){ &activation, &bias, &z, &rows, &columns });
 }
 
 /* The first argument of the function; gemm_batched.cu has the same. */
@@ -120,6 +151,7 @@ gantry_status gy_plain_potrf_launch(const gantry_launch *l)
 }
 
 GY_PLAIN_KERNEL(gemm, NULL, GY_FLOAT_DTYPES, "")
+GY_PLAIN_KERNEL(gemm_bias, NULL, GY_FLOAT_DTYPES, [PRODUCT] = "", [FINISH] = "_finish")
 GY_PLAIN_KERNEL(gemm_batched, NULL, GY_FLOAT_DTYPES, "")
 GY_PLAIN_KERNEL(potrf, gy_plain_keeps_word, GY_WIDE_DTYPES, "_diagonal", "_below", "_rest", "_turn")
 GY_PLAIN_KERNEL(syrk, NULL, GY_WIDE_DTYPES, "")

@@ -45,6 +45,10 @@ gantry_status gy_plain_turn(const gantry_launch *l);
 /* Exchanges the rows of getrs(a, pivots, b). The launch's handle is that of gy_plain_getrs. */
 gantry_status gy_plain_exchange_rows(const gantry_launch *l);
 
+/* Adds the bias to the result of gemm_bias, which has the product, and activates it. The launch's handle is that of
+ * gy_plain_gemm_bias. */
+gantry_status gy_plain_finish_gemm_bias(const gantry_launch *l);
+
 /* Multiplies the result of an fft by its scale. The launch's handle is that of gy_plain_fft. */
 gantry_status gy_plain_scale_complex(const gantry_launch *l);
 

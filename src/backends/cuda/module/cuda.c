@@ -81,6 +81,7 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
     status = status || h->step ? status : gy_carry_make(h, err);
     status = status ? status : gy_combine_make(h, err);
     status = status ? status : gy_when_make(h, err);
+    status = status ? status : gy_fill_open(h, err);
     status = status || h->step ? status : gy_nccl_open(h, err);
     status = status ? status : gy_cuda_mirrors_make(h, err);
     if (status == GANTRY_OK) {
@@ -133,6 +134,7 @@ static void free_all(gy_cuda *h)
         free_clocks(h);
         gy_when_free(h);
         gy_combine_free(h);
+        gy_fill_close(h);
         gy_nccl_free(h);
         gy_cupti_close(h);
         gy_resident_free(h);
@@ -200,6 +202,11 @@ static bool cuda_close(void *state)
 static gantry_status cuda_put(void *state, uint32_t instance, const void *rows, gantry_error *err)
 {
     return gy_cross_contents(state, instance, (char *)(uintptr_t)rows, true, err); /* reads them */
+}
+
+static gantry_status cuda_make(void *state, uint32_t instance, bool *made, gantry_error *err)
+{
+    return gy_cuda_contents_make(state, instance, made, err);
 }
 
 static gantry_status cuda_get(void *state, uint32_t instance, void *rows, gantry_error *err)
@@ -324,6 +331,7 @@ const gy_backend gy_backend_cuda = {
     .open = cuda_open,
     .close = cuda_close,
     .put = cuda_put,
+    .make = cuda_make,
     .get = cuda_get,
     .advance = cuda_advance,
     .share = cuda_share,

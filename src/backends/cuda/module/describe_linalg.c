@@ -10,9 +10,10 @@ static void describe_blas(gy_text *to, int driver)
     gantry_error why = { 0 };
     int major = 0, minor = 0, patch = 0;
     if (gy_blas_open(&blas, driver, &why)) {
-        gy_text_printf(to,
-                       "cuBLAS: %s; gemm, gemm_batched, getrs, syrk and trsm run as plain kernels, which are slower\n",
-                       why.text);
+        gy_text_printf(
+            to,
+            "cuBLAS: %s; gemm, gemm_batched, gemm_bias, getrs, syrk and trsm run as plain kernels, which are slower\n",
+            why.text);
         return;
     }
     blas.cublasGetProperty(MAJOR_VERSION, &major);

@@ -4,8 +4,7 @@
 void gy_linalg_describe(gy_text *to, int driver)
 {
     (void)driver;
-    gy_text_add(
-        to,
-        "cuBLAS, cuSOLVER, cuFFT: this module was built without their headers; fft, gemm, gemm_batched, getrf, getrs, "
-        "potrf, qr, syrk and trsm run as plain kernels, which are slower\n");
+    gy_text_add(to, "cuBLAS, cuSOLVER, cuFFT: this module was built without their headers; fft, gemm, gemm_batched, "
+                    "gemm_bias, getrf, getrs, "
+                    "potrf, qr, syrk and trsm run as plain kernels, which are slower\n");
 }

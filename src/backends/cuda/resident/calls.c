@@ -178,22 +178,40 @@ static gantry_status copy(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_ca
     return GANTRY_OK;
 }
 
+/* *why: no function of workers makes it. */
+static gantry_status record_fill(gy_cuda *h, const gy_fill_target *target, gy_resident_calls *to, const char **why,
+                                 gantry_error *err)
+{
+    recorder r = { .base = { add_call }, .to = to };
+    GY_TRY(gy_cuda_use(h, target->to.device, err));
+    gy_fill_record(h, target, &r.base);
+    gantry_status status = gy_fill_launch(h, target, NULL);
+    gy_fill_record(h, target, NULL);
+    if (r.nomem)
+        return gy_fail_nomem(err);
+    if (status)
+        *why = r.why ? r.why : "its launch cannot be written down";
+    return GANTRY_OK;
+}
+
 static gantry_status fill(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
                           gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
-    for (uint32_t k = 0; k < op->uses; k++) {
+    const gy_init *what = op->node == GY_NONE ? NULL : &gy_node_extra_of(h->job->graph, op->node)->fill;
+    for (uint32_t k = 0; k < op->uses && !*why; k++) {
         const gy_use *use = &s->use.at[op->use + k];
-        gy_location at = gy_cuda_location(h, use, turn);
-        uint64_t bits = 0, bytes = gy_use_bytes(s, use);
-        uint32_t buffer = s->values.at[s->instances.at[use->instance].value].buffer;
-        if (!reaches(h, id, at) || !gy_fill_pattern(h, id, k, &bits)) {
-            *why = "workers fill memory of GPUs only, and with one value";
-            return GANTRY_OK;
-        }
-        uint64_t size = gantry_dtype_size(h->job->graph->buffers.at[buffer].dtype);
-        GY_TRY(push(to, GY_RESIDENT_resident_fill, bytes, (uint64_t[]){ at.at, bits, size, bytes }, 4, err));
+        gy_fill_target target = gy_fill_target_of(h, use, what, turn);
+        uint64_t bits = 0, bytes = gy_use_bytes(s, use), size = gantry_dtype_size(target.buffer->dtype);
+        if (!reaches(h, id, target.to))
+            *why = "workers fill memory of GPUs only";
+        else if (gy_fill_pattern(h, id, k, &bits))
+            GY_TRY(push(to, GY_RESIDENT_resident_fill, bytes, (uint64_t[]){ target.to.at, bits, size, bytes }, 4, err));
+        else if (gy_fill_by_kernel(h, &target))
+            GY_TRY(record_fill(h, &target, to, why, err));
+        else
+            *why = "the host makes what it fills in";
     }
     return GANTRY_OK;
 }

@@ -99,8 +99,8 @@ typedef struct gy_cuda_op {
     struct gy_exchange *joint;    /* pieces of the whole batch that it begins; NULL: it is carried out alone */
     struct gy_share *share;       /* shares of the collective: which GPU carries out which bytes */
     uint32_t shares;              /* number of shares */
-    char **image;                 /* per use of a fill without a pattern: the bytes to upload; else NULL */
-    uint32_t wait, waits;         /* range of gy_cuda.wait */
+    char **image; /* per use of a fill that neither a memset nor a kernel makes: the bytes to upload; else NULL */
+    uint32_t wait, waits;    /* range of gy_cuda.wait */
     uint32_t event;          /* index of gy_cuda.event, which is recorded after the op; GY_NONE: no op waits for it */
     uint32_t word;           /* its status word on its device */
     bool nccl;               /* NCCL carries it out */
@@ -192,6 +192,7 @@ typedef struct gy_cuda {
     uint8_t *peer;        /* devices x devices: access is enabled both ways */
     void **when;          /* per device: handle of the kernel that asks flags; NULL: there is none */
     gy_queue *when_queue; /* per device, two: where graphs of ops with a flag are captured */
+    void **fill;          /* per device: handle of the kernel of fills; NULL: there is none */
     void **combine; /* per device: handle of the kernel that combines for collectives there; NULL: there is none */
     GY_VEC(gy_cuda_lock) locks;
     GY_VEC(gy_cuda_dynamic) dynamic;

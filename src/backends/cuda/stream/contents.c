@@ -3,6 +3,7 @@
 #include "backends/cuda/stream/stream.h"
 
 #include "base/error.h"
+#include "run/fill.h"
 #include <string.h>
 
 #define LEAST_CHUNK (UINT64_C(64) << 10)
@@ -69,6 +70,44 @@ gantry_status gy_cuda_contents_move(gy_cuda *h, uint32_t instance, char *rows, b
     }
     gy_cuda_enter(h);
     gantry_status status = move_rows(h, place, rows, bytes, in, err);
+    gy_cuda_leave(h);
+    return status;
+}
+
+static gantry_status make_rows(gy_cuda *h, const gy_fill_target *t, gantry_error *err)
+{
+    const gy_buffer *b = t->buffer;
+    gy_queue queue = h->device[t->to.device].auxiliary;
+    uint64_t bits = 0, bytes = (uint64_t)gy_buffer_span(b, t->first, t->last);
+    size_t size = gantry_dtype_size(b->dtype);
+    CUresult code = CUDA_SUCCESS;
+    GY_TRY(gy_cuda_use(h, queue.device, err));
+    if (t->what->kind == GY_INIT_VALUE) {
+        gy_fill_elements(&bits, b->dtype, t->what, 0, 1);
+        code = gy_fill_set(&h->d, t->to.at, bits, size, bytes / size, queue.stream);
+    } else if (gy_fill_launch(h, t, queue.stream)) {
+        return gy_fail(err, GANTRY_E_DEVICE, NULL,
+                       "what buffer \"%s\" begins with could not be made on device \"%s\": %s", b->name,
+                       h->job->schedule->machine->device[queue.device].id, gy_fill_why(h, t));
+    }
+    code = code == CUDA_SUCCESS ? gy_cuda_settle(h, queue) : code;
+    return code == CUDA_SUCCESS
+               ? GANTRY_OK
+               : gy_cuda_fail(h, code, queue.device, "making what a state or constant begins with", err);
+}
+
+gantry_status gy_cuda_contents_make(gy_cuda *h, uint32_t instance, bool *made, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    const gy_instance *i = &s->instances.at[instance];
+    gy_use whole = { .instance = instance, .first = i->first, .last = i->last };
+    gy_fill_target target = gy_fill_target_of(h, &whole, &h->job->graph->buffers.at[i->value].init, 0);
+    bool by_memset = target.to.device != GY_NONE && target.what->kind == GY_INIT_VALUE;
+    *made = !h->job->network && !h->broken.status && (by_memset || gy_fill_by_kernel(h, &target));
+    if (!*made || gy_use_bytes(s, &whole) == 0)
+        return GANTRY_OK;
+    gy_cuda_enter(h);
+    gantry_status status = make_rows(h, &target, err);
     gy_cuda_leave(h);
     return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fills. One value again and again is a memset; anything else is made by the host once, when the run is built, and
- * uploaded. Host memory is filled by a host function. */
+/* Fills. One value again and again is a memset; what else a kernel makes with the host's bits, it makes
+ * (fill_kernel.c). The rest is made by the host once, when the run is built, and uploaded. Host memory is filled by a
+ * host function. */
 #include "backends/cuda/stream/stream.h"
 
 #include "base/error.h"
@@ -47,7 +48,8 @@ gantry_status gy_fill_prepare(gy_cuda *h, uint32_t id, gantry_error *err)
     for (uint32_t k = 0; k < op->uses - gy_op_has_flag(op) && status == GANTRY_OK; k++) {
         const gy_use *use = &s->use.at[op->use + k];
         uint64_t bits;
-        if (gy_cuda_location(h, use, 0).device == GY_NONE || pattern_of(h, op, use, &bits))
+        gy_fill_target target = gy_fill_target_of(h, use, init_of(h, op), 0);
+        if (target.to.device == GY_NONE || pattern_of(h, op, use, &bits) || gy_fill_by_kernel(h, &target))
             continue;
         status = gy_cuda_pinned(h, (void **)&h->op[id].image[k], gy_use_bytes(s, use), err);
         if (status == GANTRY_OK)
@@ -70,7 +72,7 @@ void gy_fill_free(gy_cuda *h, uint32_t id)
             h->d.cuMemFreeHost(h->op[id].image[k]);
 }
 
-static CUresult set(const gy_driver *d, CUdeviceptr at, uint64_t bits, size_t size, uint64_t count, CUstream stream)
+CUresult gy_fill_set(const gy_driver *d, CUdeviceptr at, uint64_t bits, size_t size, uint64_t count, CUstream stream)
 {
     uint32_t low = (uint32_t)bits, high = (uint32_t)(bits >> 32);
     switch (size) {
@@ -90,6 +92,14 @@ static CUresult set(const gy_driver *d, CUdeviceptr at, uint64_t bits, size_t si
     return code == CUDA_SUCCESS ? d->cuMemsetD2D32Async(at + 4, 8, high, 1, count, stream) : code;
 }
 
+static gantry_status launch(gy_submit *x, const gy_fill_target *target, gy_queue queue)
+{
+    gantry_status status = gy_fill_launch(x->h, target, queue.stream);
+    return status ? gy_fail(x->err, GANTRY_E_DEVICE, NULL, "op %u: memory of device \"%s\" could not be filled: %s",
+                            x->op, x->h->job->schedule->machine->device[queue.device].id, gy_fill_why(x->h, target))
+                  : GANTRY_OK;
+}
+
 static gantry_status fill_gpu(gy_submit *x, const gy_use *use, gy_location to, const char *image)
 {
     gy_cuda *h = x->h;
@@ -104,9 +114,13 @@ static gantry_status fill_gpu(gy_submit *x, const gy_use *use, gy_location to, c
     status = status ? status : gy_cuda_use(h, queue.device, x->err);
     if (status)
         return status;
+    gy_fill_target target = gy_fill_target_of(h, use, init_of(h, &s->ops.at[x->op]), x->turn);
+    if (gy_fill_by_kernel(h, &target))
+        return launch(x, &target, queue);
     size_t size = gantry_dtype_size(buffer_of(h, use)->dtype);
     pattern_of(h, &s->ops.at[x->op], use, &bits);
-    return gy_submit_check(x, set(&h->d, to.at, bits, size, bytes / size, queue.stream), queue, "setting memory");
+    return gy_submit_check(x, gy_fill_set(&h->d, to.at, bits, size, bytes / size, queue.stream), queue,
+                           "setting memory");
 }
 
 gantry_status gy_submit_fill(gy_submit *x)

@@ -3,6 +3,7 @@
 #ifndef GY_CUDA_STREAM_STREAM_H
 #define GY_CUDA_STREAM_STREAM_H
 
+#include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/memory/memory.h"
 
 /* ---- submission.c ---- */
@@ -67,11 +68,38 @@ gantry_status gy_submit_fill(gy_submit *x);
 /* The bytes of one element of use number `use` of the op, if all are alike. */
 bool gy_fill_pattern(const gy_cuda *h, uint32_t op, uint32_t use, uint64_t *bits);
 void gy_fill_free(gy_cuda *h, uint32_t op);
+/* Elements of `size` bytes, all with these. */
+CUresult gy_fill_set(const gy_driver *d, CUdeviceptr at, uint64_t bits, size_t size, uint64_t count, CUstream stream);
+
+/* ---- fill_kernel.c ---- */
+
+/* Rows [first, last) of a buffer, packed, in memory of a GPU. */
+typedef struct gy_fill_target {
+    const gy_buffer *buffer;
+    const gy_init *what;
+    int64_t first, last;
+    gy_location to;
+} gy_fill_target;
+
+/* Opens the kernel of fills where an op or the contents of an instance want it. Ahead of gy_fill_prepare. */
+gantry_status gy_fill_open(gy_cuda *h, gantry_error *err);
+void gy_fill_close(gy_cuda *h);
+/* The target of a use; `what` is NULL where the op of the use is no fill node. */
+gy_fill_target gy_fill_target_of(const gy_cuda *h, const gy_use *use, const gy_init *what, uint32_t turn);
+/* Does the kernel make that? Else it is a pattern, or the host does. */
+bool gy_fill_by_kernel(const gy_cuda *h, const gy_fill_target *target);
+/* Returns as the launcher does, which has the words for it. The context of the GPU is current. */
+gantry_status gy_fill_launch(gy_cuda *h, const gy_fill_target *target, CUstream stream);
+const char *gy_fill_why(const gy_cuda *h, const gy_fill_target *target);
+/* Launches are written down instead, until the recorder is NULL again. */
+void gy_fill_record(gy_cuda *h, const gy_fill_target *target, gy_cuda_recorder *to);
 
 /* ---- contents.c: contents of instances, while no start is in flight ---- */
 
 /* Copies the rows of an instance, packed, to it (`in`) or from it. */
 gantry_status gy_cuda_contents_move(gy_cuda *h, uint32_t instance, char *rows, bool in, gantry_error *err);
+/* Has the GPU make what the init of its buffer says, if it can: *made. */
+gantry_status gy_cuda_contents_make(gy_cuda *h, uint32_t instance, bool *made, gantry_error *err);
 
 /* ---- graph.c ---- */
 

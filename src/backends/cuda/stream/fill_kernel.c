@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fills and first contents that a kernel makes where they lie, with the host's bits (kernels/fill): random numbers,
+ * numbers that count, matrices to factor. */
+#include "backends/cuda/stream/stream.h"
+
+#include "base/error.h"
+#include "graph/contents.h"
+#include "run/edge.h"
+
+/* ---- opened with the run ---- */
+
+/* Opens the kernel unless that was done, and has the driver load its functions for elements of that type. */
+static gantry_status open_kernel(gy_cuda *h, uint32_t device, gantry_dtype dtype, gantry_error *why)
+{
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_FILL);
+    gantry_arg arg = { .dtype = dtype, .access = GANTRY_WRITE };
+    uint64_t scratch = 0;
+    gantry_status status = h->fill[device] ? GANTRY_OK : kernel->open(&h->fill[device], kernel, &h->d, why);
+    if (status) {
+        h->fill[device] = NULL;
+        return status;
+    }
+    return kernel->prepare(
+        &(gantry_launch){ .handle = h->fill[device], .args = 1, .arg = &arg, .arg_size = sizeof arg }, &scratch, why);
+}
+
+static gantry_status open_on(gy_cuda *h, uint32_t device, gantry_dtype dtype, gantry_error *err)
+{
+    gantry_error why = { 0 };
+    if (!gy_cuda_kernel_find(GY_CUDA_FILL))
+        return GANTRY_OK;
+    GY_TRY(gy_cuda_use(h, device, err));
+    gantry_status status = open_kernel(h, device, dtype, &why);
+    if (status == GANTRY_OK || why.native == CUDA_ERROR_NO_BINARY_FOR_GPU) /* then the host does it */
+        return GANTRY_OK;
+    gy_fail(err, status, NULL, "what fills memory could not be opened on device \"%s\": %s",
+            h->job->schedule->machine->device[device].id, why.text);
+    if (err) {
+        err->native = why.native;
+        err->device = (int32_t)device;
+    }
+    return status;
+}
+
+static bool is_for_kernel(const gy_init *what)
+{
+    return gy_init_is_for_gpus(what) && what->kind != GY_INIT_VALUE; /* one value is a memset */
+}
+
+static const gy_buffer *buffer_of(const gy_cuda *h, uint32_t instance)
+{
+    const gantry_schedule *s = h->job->schedule;
+    return &h->job->graph->buffers.at[s->values.at[s->instances.at[instance].value].buffer];
+}
+
+static gantry_status open_for_op(gy_cuda *h, uint32_t id, gantry_error *err)
+{
+    const gy_op *op = &h->job->schedule->ops.at[id];
+    gantry_status status = GANTRY_OK;
+    if (op->kind != GY_OP_FILL || op->node == GY_NONE || !gy_cuda_here(h, id) ||
+        !is_for_kernel(&gy_node_extra_of(h->job->graph, op->node)->fill))
+        return GANTRY_OK;
+    for (uint32_t k = 0; k < op->uses - gy_op_has_flag(op) && status == GANTRY_OK; k++) {
+        const gy_use *use = &h->job->schedule->use.at[op->use + k];
+        uint32_t device = gy_cuda_location(h, use, 0).device;
+        status = device == GY_NONE ? GANTRY_OK : open_on(h, device, buffer_of(h, use->instance)->dtype, err);
+    }
+    return status;
+}
+
+gantry_status gy_fill_open(gy_cuda *h, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    gantry_status status = GANTRY_OK;
+    h->fill = gy_arena_calloc(&h->arena, h->devices, sizeof *h->fill);
+    if (!h->fill)
+        return gy_fail_nomem(err);
+    for (uint32_t i = 0; i < s->ops.count && status == GANTRY_OK; i++)
+        status = open_for_op(h, i, err);
+    for (uint32_t i = 0; i < s->instances.count && status == GANTRY_OK; i++) {
+        uint32_t device = h->memory[s->instances.at[i].memory].device;
+        const gy_buffer *b = buffer_of(h, i);
+        bool begins = s->instances.at[i].role == GY_ROLE_PERSIST && is_for_kernel(&b->init) && !h->job->network;
+        status = begins && device != GY_NONE ? open_on(h, device, b->dtype, err) : GANTRY_OK;
+    }
+    return status;
+}
+
+void gy_fill_close(gy_cuda *h)
+{
+    for (uint32_t i = 0; h->fill && i < h->devices; i++) {
+        if (!h->fill[i])
+            continue;
+        gy_cuda_use(h, i, NULL); /* where that fails a part of it is still the host's */
+        gy_cuda_kernel_find(GY_CUDA_FILL)->close(h->fill[i]);
+    }
+}
+
+/* ---- launched ---- */
+
+static gy_fill_lines lines_of_rows(const gy_buffer *b, int64_t row, int64_t elements)
+{
+    return (gy_fill_lines){ .first = row * (b->row_bytes / (int64_t)gantry_dtype_size(b->dtype)),
+                            .extent = { 1, 1, elements } };
+}
+
+/* Axes are aligned to the right. */
+static gy_fill_lines lines_of_tile(const gy_buffer *b, int64_t tile)
+{
+    const int64_t *shape = gy_tile_shape(b, tile);
+    gy_fill_lines at = { .first = gy_tile_line_of(b, tile, 0).first, .extent = { 1, 1, shape[b->rank - 1] } };
+    int64_t apart = 1;
+    for (int k = 2; k >= 0 && b->rank + k - 3 > 0; k--) {
+        apart *= b->shape[b->rank + k - 3];
+        at.step[k] = apart;
+        if (k > 0)
+            at.extent[k - 1] = shape[b->rank + k - 4];
+    }
+    return at;
+}
+
+gy_fill_target gy_fill_target_of(const gy_cuda *h, const gy_use *use, const gy_init *what, uint32_t turn)
+{
+    return (gy_fill_target){ buffer_of(h, use->instance), what, use->first, use->last, gy_cuda_location(h, use, turn) };
+}
+
+bool gy_fill_by_kernel(const gy_cuda *h, const gy_fill_target *t)
+{
+    return t->what && is_for_kernel(t->what) && t->to.device != GY_NONE && h->fill[t->to.device];
+}
+
+static gantry_status launch(const gy_cuda *h, const gy_fill_target *t, gy_fill_lines at, gy_location to,
+                            int64_t elements, CUstream stream)
+{
+    int64_t size = (int64_t)gantry_dtype_size(t->buffer->dtype);
+    gy_cuda_fill fill = { t->what, at, (uint64_t)t->buffer->shape[t->buffer->rank - 1] };
+    gantry_arg arg = { .name = "",
+                       .dtype = t->buffer->dtype,
+                       .access = GANTRY_WRITE,
+                       .rows = elements,
+                       .row_bytes = size,
+                       .data = gy_location_pointer(to) };
+    gantry_launch l = { .struct_size = sizeof l,
+                        .stream = stream,
+                        .args = 1,
+                        .arg = &arg,
+                        .arg_size = sizeof arg,
+                        .user = &fill,
+                        .handle = h->fill[to.device] };
+    return gy_cuda_kernel_find(GY_CUDA_FILL)->launch(&l);
+}
+
+gantry_status gy_fill_launch(gy_cuda *h, const gy_fill_target *t, CUstream stream)
+{
+    const gy_buffer *b = t->buffer;
+    gantry_status status = GANTRY_OK;
+    for (int64_t row = t->first, next; row < t->last && status == GANTRY_OK; row = next) {
+        next = b->tile_offset ? row + 1 : t->last;
+        int64_t elements = gy_buffer_span(b, row, next) / (int64_t)gantry_dtype_size(b->dtype);
+        gy_location to = gy_location_at(t->to, (uint64_t)gy_buffer_span(b, t->first, row));
+        if (elements)
+            status = launch(h, t, b->tile_offset ? lines_of_tile(b, row) : lines_of_rows(b, row, elements), to,
+                            elements, stream);
+    }
+    return status;
+}
+
+const char *gy_fill_why(const gy_cuda *h, const gy_fill_target *t)
+{
+    const char *why = gy_cuda_kernel_find(GY_CUDA_FILL)->why(h->fill[t->to.device]);
+    return why ? why : "its kernel cannot be launched";
+}
+
+void gy_fill_record(gy_cuda *h, const gy_fill_target *t, gy_cuda_recorder *to)
+{
+    gy_cuda_kernel_find(GY_CUDA_FILL)->record(h->fill[t->to.device], to);
+}

@@ -3,8 +3,10 @@
 against those of the uncut model, what is cut and what is moved, that files hold whole weights, and what is refused. The GPT by hand is in
 check_gpt.py."""
 import json
+import os
 import pathlib
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -111,6 +113,17 @@ class Networks(unittest.TestCase):
         self.assertGreaterEqual(moved, 2 * result) # half of it from each device to the other, twice
         self.assertLess(moved, 3 * result) # b2, numbers, and what a collective is counted as
         self.assertGreater(plan("dp=2").report()["bytes_moved"], 512 * hidden * 4)
+
+    @unittest.skipUnless("GANTRY" in os.environ, "no command")
+    def test_checked(self):
+        """The checker finds nothing wrong with schedules, nor does checking mode, which runs them in other orders."""
+        with tempfile.TemporaryDirectory() as folder:
+            for strategy in ("tp=4", "dp=2,tp=2,zero=1", "tp=2,pp=2,micro=2"):
+                step, plan = f"{folder}/step.json", f"{folder}/plan.json"
+                train = ["train", "gpt", "--devices", "4", "--steps", "1", "--strategy", strategy]
+                for words in ([*train, "--check"], [*train, "--write-graph", step], ["schedule", step, "--devices", "4", "--effort", "0", "-o", plan],
+                              ["check", step, plan, "--devices", "4"]):
+                    subprocess.run([os.environ["GANTRY"], *words], check=True, capture_output=True)
 
     def test_memory(self):
         """Each device has its slices alone."""

@@ -145,11 +145,18 @@ static bool find_norm(const slicing *c)
     return has_whole && find_same(c) && axis_of(c, "x") == 0 && !is_last(c, "x");
 }
 
-/* With a mask, the number of a row counts. */
+/* With a mask the number of a row counts, as a remainder by the number of columns: slices have whole masks. */
 static bool find_softmax(const slicing *c)
 {
     double causal;
-    return number(c, "causal", 0, &causal) && causal == 0 && find_same(c) && !is_last(c, "x");
+    int64_t rows = 1;
+    if (!number(c, "causal", 0, &causal) || !find_same(c) || is_last(c, "x"))
+        return false;
+    gy_maths_shape x = shape_of(c, "x");
+    for (uint32_t k = (uint32_t)axis_of(c, "x") + 1; k + 1 < x.rank; k++)
+        rows *= x.extent[k];
+    int64_t columns = x.extent[x.rank - 1];
+    return causal == 0 || (columns > 0 && rows % columns == 0);
 }
 
 /* One number for each element of a row. */

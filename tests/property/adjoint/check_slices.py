@@ -195,9 +195,10 @@ class Kernels(unittest.TestCase):
         self.heads([{"id": "it", "kernel": "softmax", "args": {"x": "q", "y": "p"}}], {})
         self.heads([{"id": "it", "kernel": "rmsnorm", "args": {"x": "q", "gain": "g", "y": "p"}}], {"g": [2]}, weights=["g"])
         self.heads([{"id": "it", "kernel": "layernorm", "args": {"x": "q", "gain": "g", "bias": "h", "y": "p"}}], {"g": [2], "h": [2]}, weights=["g", "h"])
-        self.heads([{"id": "it", "kernel": "gemm_batched", "args": {"tb": 1, "a": "q", "b": "q", "c": "s"}},
-                    {"id": "soft", "kernel": "softmax", "args": {"x": "s", "y": "t"}},
-                    {"id": "mix", "kernel": "gemm_batched", "args": {"a": "t", "b": "q", "c": "p"}}], {"s": [4, 8, 8], "t": [4, 8, 8]})
+        for causal in (0, 1):
+            self.heads([{"id": "it", "kernel": "gemm_batched", "args": {"tb": 1, "a": "q", "b": "q", "c": "s"}},
+                        {"id": "soft", "kernel": "softmax", "args": {"causal": causal, "x": "s", "y": "t"}},
+                        {"id": "mix", "kernel": "gemm_batched", "args": {"a": "t", "b": "q", "c": "p"}}], {"s": [4, 8, 8], "t": [4, 8, 8]})
         self.compare({}, [{"id": "it", "kernel": "rope", "args": {"dim": 2, "x": "a", "y": "b"}}], ("tp=2", "tp=4"), rows=8)
 
     def test_transposed_weights(self):

@@ -266,6 +266,21 @@ class Refused(unittest.TestCase):
         self.check("dp=3,tp=8,micro=2", whole(**training.CASES[0][0]), "rows of", "dp=3, micro=2, tp=8")
         self.check("dp=2,tp=2", training.network("f64", 3, False, **training.CASES[0][0]), "is split into 3 parts", "tp=2 are 4 pieces")
 
+    def test_kernels(self):
+        """A kernel without a rule keeps a pair whole, and has none for pieces of the batch either."""
+        text = whole(**training.CASES[0][0])
+        text["train"]["weights"].remove("b1")
+        text["nodes"][1] = {"id": "odd", "kernel": "scan", "args": {"x": "z", "y": "h"}}
+        self.check("tp=2", text, "tp=2 finds no weights that it can cut")
+        text["buffers"] |= {"w3": buffer([8, 6]), "w4": buffer([6, 8]), "h3": buffer([24, 6]), "h4": buffer([24, 8])}
+        for weight in ("w3", "w4"):
+            text["buffers"][weight]["init"] = 1
+            text["train"]["weights"].append(weight)
+        text["nodes"][2:2] = [{"id": "in", "kernel": "gemm", "args": {"a": "h", "b": "w3", "c": "h3"}},
+                              {"id": "out", "kernel": "gemm", "args": {"a": "h3", "b": "w4", "c": "h4"}}]
+        text["nodes"][4]["args"]["a"] = "h4"
+        self.check("tp=2", text, 'node "odd" takes rows of 2 pieces of the batch', "or use maps, reductions, copies and add, attention")
+
     def test_nothing_to_cut(self):
         text = whole(**training.CASES[0][0])
         text["nodes"][1]["after"] = ["fc1"]

@@ -68,40 +68,46 @@ typedef struct gantry_train_options {
  */
 GANTRY_MUST_USE gantry_status gantry_graph_differentiate(gantry_graph *graph, const gantry_train_options *options,
                                                          gantry_error *err);
-/** How a training is spread over devices: dp x pp of them, numbers 0 to dp x pp - 1 of those whose use is any. Stage s
- *  of replica r is on device s x dp + r. docs/train.md has what becomes of a model. */
+/** How a training is spread over devices: dp x tp x pp of them, numbers from 0 on of those whose use is any. Slice t of
+ *  stage s of replica r is on device (s x dp + r) x tp + t. docs/train.md has what becomes of a model. */
 typedef struct gantry_strategy {
     size_t struct_size;
     int32_t dp;    /* replicas: the batch is cut into so many, each on a device of its own; 1: one */
     int32_t pp;    /* stages that a replica's nodes are cut into, by the operations they take; 1: one */
     int32_t micro; /* micro-batches that each replica's batch is cut into, one after the other; 1: one */
-    int32_t zero;  /* 1 to 3: weights, gradients and what the optimiser keeps are in dp shards; 0: they are whole */
+    int32_t zero;  /* 1 to 3: weights, gradients and what the optimiser keeps are in shards, one on each device that
+                      reads the same; 0: they are whole */
+    int32_t tp;    /* slices that weights, and what is computed from them, are cut into, each on a device; 1: one */
+    int32_t reserved;
 } gantry_strategy;
 #define GANTRY_STRATEGY_INIT                                                                                           \
     {                                                                                                                  \
-        sizeof(gantry_strategy), 1, 1, 1, 0                                                                            \
+        sizeof(gantry_strategy), 1, 1, 1, 0, 1, 0                                                                      \
     }
 
-/** Reads "dp=2,pp=2,micro=4,zero=1", in any order, into *strategy, whose struct_size is set; what is not named is as
- *  in GANTRY_STRATEGY_INIT. E_INVALID: a name that is none, one that is there twice, a number out of range. */
+/** Reads "dp=2,tp=2,pp=2,micro=4,zero=1", in any order, into *strategy, whose struct_size is set; what is not named is
+ * as in GANTRY_STRATEGY_INIT. E_INVALID: a name that is none, one that is there twice, a number out of range. */
 GANTRY_MUST_USE gantry_status gantry_strategy_parse(gantry_strategy *strategy, const char *text, gantry_error *err);
 
 /** Writes "dp=2,micro=4" of a strategy, what is as in GANTRY_STRATEGY_INIT left out ("dp=1" if all is), and a 0 behind
  *  it, as snprintf does: `size` bytes at most, and what it returns is how many it would be without the 0. */
 GANTRY_API size_t gantry_strategy_text(const gantry_strategy *strategy, char *to, size_t size);
-/** The i-th of the strategies that are worth a look on so many devices: every dp x pp that divides their number, with
- * 1, 2, 4, 8 and 16 micro-batches, with shards where there are replicas. 1 if there is one, which *strategy becomes
- * (its struct_size is set); 0 past the last. Which is best is known when each was scheduled. */
+/** The i-th of the strategies that are worth a look on so many devices: every dp x tp x pp that divides their number,
+ * with 1, 2, 4, 8 and 16 micro-batches, with shards where there are replicas. 1 if there is one, which *strategy
+ * becomes (its struct_size is set); 0 past the last. Which is best is known when each was scheduled. */
 GANTRY_API int gantry_strategy_candidate(size_t i, int32_t devices, gantry_strategy *strategy);
 
 /**
- * Cuts a model into dp x micro pieces of its batch, and says which device computes each. The graph is built, and
+ * Cuts a model into dp x micro x tp pieces of its batch, and says which device computes each. The graph is built, and
  * neither differentiated nor checked yet. Nodes that take rows of several pieces become one node a piece, "ID[3]", by a
  * rule for each kernel; reductions over the batch become contributions to one sum, so that losses and gradients are
- * those of the whole batch up to rounding. All nodes get `on`, and a `priority` by which micro-batches follow each
+ * those of the whole batch up to rounding. With tp, pairs of products with weights, and what lies between them, become
+ * one node a slice of the weights; buffers in between and weights are cut into tiles or parts, and files hold them
+ * whole. All nodes get `on`, and a `priority` by which micro-batches follow each
  * other. `options` as in gantry_graph_differentiate, which is called afterwards, with options NULL. E_GRAPH, with the
- * node or the buffer: rows that cannot be cut so, or nothing says which buffers are the batch. E_INVALID: the graph was
- * checked or differentiated before, numbers that are out of range. After an error the graph is of no more use.
+ * node or the buffer: rows or weights that cannot be cut so, or nothing says which buffers are the batch. E_INVALID:
+ * the graph was checked or differentiated before, numbers that are out of range. After an error the graph is of no more
+ * use.
  */
 GANTRY_MUST_USE gantry_status gantry_graph_parallelize(gantry_graph *graph, const gantry_strategy *strategy,
                                                        const gantry_train_options *options, gantry_error *err);

@@ -161,10 +161,10 @@ static void print_row(FILE *to, const candidate *c)
 {
     char time[UNIT_TEXT], peak[UNIT_TEXT], moved[UNIT_TEXT];
     if (c->us > 0)
-        fprintf(to, "%-24s %12s %12s %12s  %s\n", c->text, time_text(time, c->us), bytes_text(peak, (double)c->peak),
+        fprintf(to, "%-32s %12s %12s %12s  %s\n", c->text, time_text(time, c->us), bytes_text(peak, (double)c->peak),
                 bytes_text(moved, (double)c->moved), c->limit);
     else
-        fprintf(to, "%-24s does not fit the memories\n", c->text);
+        fprintf(to, "%-32s does not fit the memories\n", c->text);
 }
 
 static void print_table(const candidates *all)
@@ -172,7 +172,7 @@ static void print_table(const candidates *all)
     FILE *to = all->o->json || uses_stdout(all->o) ? stderr : stdout;
     if (all->o->quiet)
         return;
-    fprintf(to, "%-24s %12s %12s %12s  %s\n", "strategy", "a step", "peak", "moved", "busiest");
+    fprintf(to, "%-32s %12s %12s %12s  %s\n", "strategy", "a step", "peak", "moved", "busiest");
     for (size_t i = 0; i < all->count; i++)
         print_row(to, &all->at[i]);
     if (all->refused)

@@ -87,8 +87,19 @@ gantry_status gy_adjoint_built(gy_adjoint *a);
 const gy_access *gy_primal_access(const gy_adjoint *a, const gy_primal *p, const char *arg);
 /* The same of a scalar; NULL: the node was not given it. */
 const gy_scalar *gy_primal_scalar(const gy_adjoint *a, const gy_primal *p, const char *name);
-/* Rows of an access, of the buffer itself or of one that is cut like it. */
-gantry_region gy_adjoint_rows(const gy_access *access, gantry_buffer buffer);
+/* Rows of an access, or its tile, of the buffer itself or of one that is cut like it. */
+gantry_region gy_adjoint_rows(const gy_adjoint *a, const gy_access *access, gantry_buffer buffer);
+/* Part or tile i of a buffer that is cut into any; else all of it. */
+gantry_region gy_adjoint_part(const gantry_graph *graph, gantry_buffer buffer, int64_t i);
+/* How many of them there are; 1 where it is not cut. */
+static inline int64_t gy_adjoint_parts(const gy_buffer *b)
+{
+    return b->tiles[0] ? b->rows : b->parts ? b->parts : 1;
+}
+static inline bool gy_adjoint_is_cut(const gy_buffer *b)
+{
+    return b->tiles[0] || b->parts;
+}
 gantry_region gy_adjoint_primal_rows(const gy_adjoint *a, const gy_access *access);
 gy_maths_shape gy_access_shape(const gantry_graph *graph, const gy_access *access);
 static inline gy_maths_shape gy_adjoint_shape(const gy_adjoint *a, const gy_access *access)
@@ -97,7 +108,8 @@ static inline gy_maths_shape gy_adjoint_shape(const gy_adjoint *a, const gy_acce
 }
 /* The shape that both have together, as NumPy broadcasts them; they are known to fit. */
 void gy_shape_join(gy_maths_shape *all, const gy_maths_shape *one);
-/* A buffer of class temp that is cut like another: NAME.suffix, with '_' behind it where that is taken. */
+/* A buffer of class temp that is cut like another, of its shape or with axes of extent 1 beside: NAME.suffix, with '_'
+ * behind it where that is taken. */
 gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
                                gantry_dtype dtype);
 /* The same with its dtype and shape. */

@@ -156,6 +156,8 @@ static gantry_region kept_rows(deriving *d, const gy_access *access, gantry_regi
     gantry_buffer made = gy_adjoint_named(d->a, access->buffer, what, (int)rank, extent, b->dtype);
     gantry_region to = rows;
     to.buffer = made;
+    if (b->tiles[0])
+        to = gy_adjoint_rows(d->a, access, made);
     gantry_node node = gantry_graph_copy(g, gy_adjoint_id(d->a, d->p, what), rows, to);
     gy_adjoint_place(d->a, node, d->p->node);
     extent[0] = shape->extent[0];

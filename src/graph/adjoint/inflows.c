@@ -9,8 +9,24 @@
 
 /* ---- regions ---- */
 
-gantry_region gy_adjoint_rows(const gy_access *access, gantry_buffer buffer)
+gantry_region gy_adjoint_part(const gantry_graph *graph, gantry_buffer buffer, int64_t i)
 {
+    int64_t first[GANTRY_TILE_AXES], last[GANTRY_TILE_AXES];
+    if (buffer.id >= graph->buffers.count) /* the graph has a mistake */
+        return gantry_all(buffer);
+    const gy_buffer *b = &graph->buffers.at[buffer.id];
+    if (!b->tiles[0])
+        return b->parts ? gantry_part(buffer, i) : gantry_all(buffer);
+    gy_tile_index(b, i, first);
+    for (int k = 0; k < GANTRY_TILE_AXES; k++)
+        last[k] = first[k] + 1;
+    return gantry_tiles_by_axis(buffer, b->rank, first, last);
+}
+
+gantry_region gy_adjoint_rows(const gy_adjoint *a, const gy_access *access, gantry_buffer buffer)
+{
+    if (buffer.id < a->graph->buffers.count && a->graph->buffers.at[buffer.id].tiles[0])
+        return gy_adjoint_part(a->graph, buffer, access->first);
     return access->part >= 0 ? gantry_parts(buffer, access->part, access->part_last)
                              : gantry_rows(buffer, access->first, access->last);
 }
@@ -18,7 +34,7 @@ gantry_region gy_adjoint_rows(const gy_access *access, gantry_buffer buffer)
 static gantry_region rows_in(const gy_adjoint *a, const gy_access *access, gantry_buffer buffer)
 {
     bool is_all = access->part < 0 && access->first == 0 && access->last == a->graph->buffers.at[access->buffer].rows;
-    return is_all ? gantry_all(buffer) : gy_adjoint_rows(access, buffer);
+    return is_all ? gantry_all(buffer) : gy_adjoint_rows(a, access, buffer);
 }
 
 gantry_region gy_adjoint_primal_rows(const gy_adjoint *a, const gy_access *access)
@@ -33,6 +49,16 @@ gy_maths_shape gy_access_shape(const gantry_graph *graph, const gy_access *acces
     return gy_maths_shape_of(&region);
 }
 
+/* Tiles of an array of that shape: it has the axes of `like`, and others of extent 1. */
+static void cut_into_tiles(gantry_graph *g, uint32_t like, gantry_buffer made, int rank, const int64_t *shape)
+{
+    int64_t tiles[GANTRY_TILE_AXES] = { 0 };
+    const gy_buffer *b = &g->buffers.at[like];
+    for (int k = 0, axis = 0; k < rank && k < GANTRY_TILE_AXES; k++)
+        tiles[k] = axis < b->rank && shape[k] == b->shape[axis] ? b->tiles[axis++] : 1;
+    gantry_buffer_tiles_by_axis(g, made, rank, tiles);
+}
+
 gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
                                gantry_dtype dtype)
 {
@@ -40,7 +66,7 @@ gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix,
     gy_text name = { 0 };
     const gy_buffer *b = &g->buffers.at[like];
     int64_t parts = b->parts;
-    bool is_auto = b->split_auto;
+    bool is_auto = b->split_auto, is_tiled = b->tiles[0] != 0;
     gy_text_printf(&name, "%s.%s", b->name, suffix);
     while (!name.failed && gy_names_find(&g->buffer_names, name.at) != GY_NO_NAME)
         gy_text_add(&name, "_");
@@ -48,7 +74,9 @@ gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix,
         gy_build_nomem(g);
     gantry_buffer made = gantry_graph_buffer(g, name.failed ? "" : name.at, dtype, rank, shape);
     gy_text_free(&name);
-    if (parts && is_auto)
+    if (is_tiled)
+        cut_into_tiles(g, like, made, rank, shape);
+    else if (parts && is_auto)
         gantry_buffer_split_auto(g, made, parts);
     else if (parts)
         gantry_buffer_split(g, made, parts);

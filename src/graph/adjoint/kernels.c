@@ -58,7 +58,7 @@ static void take_sum(gy_adjoint *a, const gy_primal *p, gantry_node node, const 
 {
     gy_access x = access_of(a, p, arg);
     if (!gy_adjoint_is_active(a, x.buffer)) {
-        gantry_node_arg_as(a->graph, node, as, gy_adjoint_rows(&x, gy_adjoint_clone(a, x.buffer, "unused")),
+        gantry_node_arg_as(a->graph, node, as, gy_adjoint_rows(a, &x, gy_adjoint_clone(a, x.buffer, "unused")),
                            GANTRY_SUM);
         return;
     }
@@ -74,7 +74,7 @@ static void take_rows(gy_adjoint *a, const gy_primal *p, gantry_node node, const
     gy_access x = access_of(a, p, arg);
     *target = (gy_destination){ .adds = false };
     *from = gy_adjoint_is_active(a, x.buffer) ? gy_adjoint_written(a, &x, target)
-                                              : gy_adjoint_rows(&x, gy_adjoint_clone(a, x.buffer, "unused"));
+                                              : gy_adjoint_rows(a, &x, gy_adjoint_clone(a, x.buffer, "unused"));
     gantry_node_arg(a->graph, node, as, *from);
 }
 
@@ -186,7 +186,7 @@ static gantry_status go_back_xent(gy_adjoint *a, const gy_primal *p)
     gy_destination target;
     gantry_region to = gy_adjoint_written(a, &x, &target);
     bool is_loss = loss.buffer == a->loss && !target.adds && a->options->loss_scale == 1;
-    gantry_region from = is_loss || target.adds ? to : gy_adjoint_rows(&x, gy_adjoint_clone(a, x.buffer, "inflow"));
+    gantry_region from = is_loss || target.adds ? to : gy_adjoint_rows(a, &x, gy_adjoint_clone(a, x.buffer, "inflow"));
     gantry_node node = begin(a, p, "softmax_xent_grad", "logits");
     copy_scalar(a, p, node, "scale");
     give(a, p, node, "logits", "logits");

@@ -35,27 +35,22 @@ static gantry_buffer gradient_of(gy_adjoint *a, uint32_t weight)
 
 static int64_t parts_of(const gantry_graph *g, uint32_t buffer)
 {
-    return g->buffers.at[buffer].parts ? g->buffers.at[buffer].parts : 1;
+    return gy_adjoint_parts(&g->buffers.at[buffer]);
 }
 
-/* Part i of what is cut like a weight, all of it where that is not cut. */
-static gantry_region part_of(const gantry_graph *g, uint32_t weight, gantry_buffer buffer, int64_t i)
-{
-    return g->buffers.at[weight].parts ? gantry_part(buffer, i) : gantry_all(buffer);
-}
-
-/* "w.step", or "w.step[2]" of part 2. */
+/* "w.step", or "w.step[2]" of part, or tile, 2. */
 static const char *id_of(const optimiser *s, uint32_t weight, const char *name, int64_t part)
 {
     const gy_buffer *b = &s->graph->buffers.at[weight];
-    const char *id = b->parts ? gy_arena_printf(&s->a->scratch, "%s.%s[%lld]", b->name, name, (long long)part)
-                              : gy_arena_printf(&s->a->scratch, "%s.%s", b->name, name);
+    const char *id = gy_adjoint_is_cut(b)
+                         ? gy_arena_printf(&s->a->scratch, "%s.%s[%lld]", b->name, name, (long long)part)
+                         : gy_arena_printf(&s->a->scratch, "%s.%s", b->name, name);
     if (!id)
         gy_build_nomem(s->graph);
     return id ? id : "";
 }
 
-static void give(const optimiser *s, gantry_node node, const named *all, size_t count, uint32_t weight, int64_t part)
+static void give(const optimiser *s, gantry_node node, const named *all, size_t count, int64_t part)
 {
     gantry_graph *g = s->graph;
     if (g->error.status)
@@ -70,7 +65,7 @@ static void give(const optimiser *s, gantry_node node, const named *all, size_t 
                 gantry_node_scalar(g, node, n->name, n->number);
             else
                 gantry_node_arg(g, node, n->name,
-                                n->sort == CUT ? part_of(g, weight, n->buffer, part) : gantry_all(n->buffer));
+                                n->sort == CUT ? gy_adjoint_part(g, n->buffer, part) : gantry_all(n->buffer));
         }
     }
 }
@@ -116,7 +111,7 @@ static void give_params(const optimiser *s, gantry_node node)
         const gy_param *p = &s->graph->params.at[i];
         const named param = { p->name, NUMBER, { GANTRY_NONE, 0 }, p->is_real ? p->real : (double)p->integer };
         if (strcmp(p->name, "step") != 0)
-            give(s, node, &param, 1, 0, 0);
+            give(s, node, &param, 1, 0);
     }
 }
 
@@ -132,7 +127,7 @@ static void make_rate(optimiser *s)
     s->rate = make_number(s, "train.rate");
     gantry_node node = gantry_graph_map(g, "train.rate", formula);
     const named own[] = { { name, ONE, s->rate, 0 }, { "step", ONE, s->step, 0 } };
-    give(s, node, own, 2, 0, 0);
+    give(s, node, own, 2, 0);
     give_params(s, node);
 }
 
@@ -148,7 +143,7 @@ static void make_unbias(optimiser *s)
                           { "step", ONE, s->step, 0 },
                           { "beta1", NUMBER, { GANTRY_NONE, 0 }, s->o->beta1 },
                           { "beta2", NUMBER, { GANTRY_NONE, 0 }, s->o->beta2 } };
-    give(s, node, all, sizeof all / sizeof *all, 0, 0);
+    give(s, node, all, sizeof all / sizeof *all, 0);
 }
 
 static void add_to_norm(const optimiser *s, uint32_t weight, int64_t part)
@@ -157,7 +152,7 @@ static void add_to_norm(const optimiser *s, uint32_t weight, int64_t part)
     const char *formula =
         g->buffers.at[weight].dtype == GANTRY_F64 ? "norm = sum(square(g))" : "norm = sum(square(f64(g)))";
     gantry_node node = gantry_graph_reduce(g, id_of(s, weight, "norm", part), formula);
-    gantry_node_arg(g, node, "g", part_of(g, weight, gradient_of(s->a, weight), part));
+    gantry_node_arg(g, node, "g", gy_adjoint_part(g, gradient_of(s->a, weight), part));
     gantry_node_arg_as(g, node, "norm", gantry_all(s->norm), GANTRY_SUM);
     gy_adjoint_own(s->a, node, weight, part);
 }
@@ -173,7 +168,7 @@ static void make_clip(optimiser *s)
     const named all[] = { { "clip", ONE, s->clip, 0 },
                           { "norm", ONE, s->norm, 0 },
                           { "most", NUMBER, { GANTRY_NONE, 0 }, s->o->clip_norm * s->o->loss_scale } };
-    give(s, node, all, sizeof all / sizeof *all, 0, 0);
+    give(s, node, all, sizeof all / sizeof *all, 0);
 }
 
 /* ---- steps ---- */
@@ -256,10 +251,10 @@ static void step(const optimiser *s, uint32_t weight)
     };
     for (int64_t i = 0; i < parts_of(g, weight); i++) {
         gantry_node node = gantry_graph_map(g, id_of(s, weight, "step", i), formulas);
-        give(s, node, all, sizeof all / sizeof *all, weight, i);
+        give(s, node, all, sizeof all / sizeof *all, i);
         gy_adjoint_own(s->a, node, weight, i);
     }
-    s->a->turn += !g->buffers.at[weight].parts;
+    s->a->turn += !gy_adjoint_is_cut(&g->buffers.at[weight]);
 }
 
 gantry_status gy_adjoint_optimise(gy_adjoint *a)

@@ -138,10 +138,9 @@ static gantry_status take_weight(const gantry_graph *g, uint32_t buffer, const c
                                  gantry_error *err)
 {
     const gy_buffer *b = &g->buffers.at[buffer];
-    if (!gy_dtype_is_float(b->dtype) || b->tiles[0])
-        return fail_option(g, inside, err,
-                           "weight \"%s\" is %s; weights are arrays of f16, bf16, f32 or f64, and have no tiles",
-                           b->name, b->tiles[0] ? "tiled" : gantry_dtype_name(b->dtype));
+    if (!gy_dtype_is_float(b->dtype))
+        return fail_option(g, inside, err, "weight \"%s\" is %s; weights are arrays of f16, bf16, f32 or f64", b->name,
+                           gantry_dtype_name(b->dtype));
     for (size_t i = 0; a && i < a->weight.count; i++)
         if (a->weight.at[i] == buffer)
             return GANTRY_OK;

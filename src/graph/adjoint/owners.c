@@ -49,9 +49,11 @@ void gy_adjoint_own(gy_adjoint *a, gantry_node node, uint32_t weight, int64_t pa
 {
     const gy_buffer *b = &a->graph->buffers.at[weight];
     int64_t first = b->parts ? b->part_first[part] : 0, last = b->parts ? b->part_first[part + 1] : b->rows;
+    if (b->tiles[0])
+        last = (first = part) + 1;
     if (!find_places(a, weight, first, last))
         return;
-    size_t count = a->owner.count, turn = b->parts ? (size_t)part : a->turn;
+    size_t count = a->owner.count, turn = gy_adjoint_is_cut(b) ? (size_t)part : a->turn;
     if (count == 1 || a->graph->shards)
         gy_adjoint_place(a, node, a->owner.at[turn % count]);
 }

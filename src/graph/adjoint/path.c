@@ -83,9 +83,9 @@ static gantry_status check_accesses(gy_adjoint *a, uint32_t node)
     for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *x = &g->access.at[n->access + i];
         const char *name = g->buffers.at[x->buffer].name;
-        if (g->buffers.at[x->buffer].tiles[0])
+        if (x->is_list || (g->buffers.at[x->buffer].tiles[0] && x->last - x->first != 1))
             return gy_node_fail(a->graph, a->err, node,
-                                "names tiles of \"%s\": what is trained has no tiles; split it instead", name);
+                                "names several tiles of \"%s\", which have no adjoint; name one tile", name);
         if (x->before || x->after)
             return gy_node_fail(a->graph, a->err, node,
                                 "reads \"%s\" with a halo, which has no adjoint; read the whole buffer", name);

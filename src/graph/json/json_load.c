@@ -196,7 +196,7 @@ static gantry_status check_strategy(const gantry_load_options *o, gantry_error *
     if (!o->strategy)
         return GANTRY_OK;
     GY_TRY(gantry_strategy_parse(&strategy, o->strategy, err));
-    int64_t wanted = (int64_t)strategy.dp * strategy.pp;
+    int64_t wanted = (int64_t)strategy.dp * strategy.tp * strategy.pp;
     if (!o->devices || wanted <= o->devices)
         return GANTRY_OK;
     return gy_fail(err, GANTRY_E_INVALID, NULL,

@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEYS = 4, MOST = 65536 }; /* of pieces, and of devices */
-static const char *const keys[KEYS] = { "dp", "pp", "micro", "zero" };
+enum { KEYS = 5, MOST = 65536 }; /* of pieces, and of devices */
+static const char *const keys[KEYS] = { "dp", "tp", "pp", "micro", "zero" };
 
 static gantry_status fail_key(const char *key, gantry_error *err)
 {
     const char *near = gy_nearest(key, keys, KEYS);
     return gy_fail(err, GANTRY_E_INVALID, NULL,
-                   "strategy: there is no \"%.40s\"%s%s%s; allowed are dp, pp, micro and zero, such as "
-                   "\"dp=2,micro=4\"",
+                   "strategy: there is no \"%.40s\"%s%s%s; allowed are dp, tp, pp, micro and zero, such "
+                   "as \"dp=2,micro=4\"",
                    key, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
 }
 
@@ -51,24 +51,26 @@ gantry_status gy_strategy_check(const gantry_strategy *s, gantry_error *err)
         const char *name;
         int32_t value, least, most;
     } all[] = {
-        { "dp", s->dp, 1, MOST }, { "pp", s->pp, 1, MOST }, { "micro", s->micro, 1, MOST }, { "zero", s->zero, 0, 3 }
+        { "dp", s->dp, 1, MOST },       { "tp", s->tp, 1, MOST },  { "pp", s->pp, 1, MOST },
+        { "micro", s->micro, 1, MOST }, { "zero", s->zero, 0, 3 },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].value < all[i].least || all[i].value > all[i].most)
             return gy_fail(err, GANTRY_E_INVALID, NULL, "strategy: %s is %d; %d to %d are allowed", all[i].name,
                            (int)all[i].value, (int)all[i].least, (int)all[i].most);
-    if ((int64_t)s->dp * s->pp > MOST || (int64_t)s->dp * s->micro > MOST)
+    int64_t together = (int64_t)s->dp * s->tp;
+    if (together * s->pp > MOST || together * s->micro > MOST)
         return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "strategy: dp=%d, pp=%d and micro=%d are more than %d devices or pieces of the batch; give "
-                       "smaller numbers",
-                       (int)s->dp, (int)s->pp, (int)s->micro, (int)MOST);
+                       "strategy: dp=%d, tp=%d, pp=%d and micro=%d are more than %d devices or pieces of the batch; "
+                       "give smaller numbers",
+                       (int)s->dp, (int)s->tp, (int)s->pp, (int)s->micro, (int)MOST);
     return GANTRY_OK;
 }
 
 gantry_status gantry_strategy_parse(gantry_strategy *strategy, const char *text, gantry_error *err)
 {
     gantry_strategy made = GANTRY_STRATEGY_INIT;
-    int32_t *const to[KEYS] = { &made.dp, &made.pp, &made.micro, &made.zero };
+    int32_t *const to[KEYS] = { &made.dp, &made.tp, &made.pp, &made.micro, &made.zero };
     uint32_t seen = 0;
     GY_NEED(strategy, err);
     GY_NEED(text, err);
@@ -101,8 +103,8 @@ size_t gantry_strategy_text(const gantry_strategy *strategy, char *to, size_t si
             to[0] = '\0';
         return 0;
     }
-    const int32_t values[KEYS] = { s.dp, s.pp, s.micro, s.zero };
-    const int32_t defaults[KEYS] = { usual.dp, usual.pp, usual.micro, usual.zero };
+    const int32_t values[KEYS] = { s.dp, s.tp, s.pp, s.micro, s.zero };
+    const int32_t defaults[KEYS] = { usual.dp, usual.tp, usual.pp, usual.micro, usual.zero };
     for (size_t i = 0; i < KEYS; i++)
         if (values[i] != defaults[i])
             length += (size_t)snprintf(text + length, sizeof text - length, "%s%s=%d", length ? "," : "", keys[i],
@@ -110,21 +112,29 @@ size_t gantry_strategy_text(const gantry_strategy *strategy, char *to, size_t si
     return (size_t)snprintf(to, to ? size : 0, "%s", length ? text : "dp=1");
 }
 
-int gantry_strategy_candidate(size_t i, int32_t devices, gantry_strategy *strategy)
+/* The i-th with the dp, tp and pp of *s: micro-batches, and shards. *i: how many more are to come. */
+static bool candidate_within(gantry_strategy *s, size_t *i)
 {
     enum { MOST_MICRO = 16 };
+    for (s->micro = 1; s->micro <= MOST_MICRO; s->micro *= 2)
+        for (s->zero = 0; s->zero <= (s->dp > 1 ? 1 : 0); s->zero++)
+            if ((*i)-- == 0)
+                return true;
+    return false;
+}
+
+int gantry_strategy_candidate(size_t i, int32_t devices, gantry_strategy *strategy)
+{
     gantry_strategy s = GANTRY_STRATEGY_INIT;
     if (!strategy || gy_struct_check(strategy, sizeof s, "gantry_strategy", NULL))
         return 0;
     for (s.dp = 1; s.dp <= devices; s.dp++) {
-        for (s.pp = 1; s.pp <= devices / s.dp; s.pp++) {
-            for (s.micro = 1; s.micro <= MOST_MICRO && devices % (s.dp * s.pp) == 0; s.micro *= 2) {
-                for (s.zero = 0; s.zero <= (s.dp > 1 ? 1 : 0); s.zero++) {
-                    if (i-- > 0)
-                        continue;
-                    gy_struct_write(strategy, &s, sizeof s);
-                    return 1;
-                }
+        for (s.tp = 1; s.tp <= devices / s.dp; s.tp++) {
+            for (s.pp = 1; s.pp <= devices / s.dp / s.tp; s.pp++) {
+                if (devices % (s.dp * s.tp * s.pp) || !candidate_within(&s, &i))
+                    continue;
+                gy_struct_write(strategy, &s, sizeof s);
+                return 1;
             }
         }
     }

@@ -92,15 +92,16 @@ static gantry_status fail_parts(gy_spreading *s, uint32_t buffer)
     const gy_buffer *b = &s->graph->buffers.at[buffer];
     return gy_graph_fail(
         s->graph, b->origin, s->err, GANTRY_E_GRAPH,
-        "buffer \"%.80s\" of the batch is split into %lld parts, and dp=%d, micro=%d are %u pieces: one "
-        "has to be a multiple of the other; give a split of %u, by --param where the file has one",
-        b->name, (long long)b->parts, (int)s->strategy.dp, (int)s->strategy.micro, s->pieces, s->pieces);
+        "buffer \"%.80s\" of the batch is split into %lld parts, and dp=%d, micro=%d, tp=%d are %u pieces: one "
+        "has to be a multiple of the other, and of dp x micro; give a split of %u, by --param where the file has one",
+        b->name, (long long)b->parts, (int)s->strategy.dp, (int)s->strategy.micro, (int)s->strategy.tp, s->pieces,
+        s->pieces);
 }
 
 static gantry_status note_batch(gy_spreading *s, uint32_t buffer)
 {
     const gy_buffer *b = &s->graph->buffers.at[buffer];
-    int64_t parts = b->parts ? b->parts : 1, pieces = s->pieces;
+    int64_t parts = b->parts ? b->parts : 1, pieces = s->pieces, micro = pieces / s->strategy.tp;
     bool ok = true;
     if (b->split_auto || b->tiles[0])
         return gy_graph_fail(
@@ -108,7 +109,7 @@ static gantry_status note_batch(gy_spreading *s, uint32_t buffer)
             "buffer \"%.80s\" of the batch has %s; a strategy cuts it itself: give it a fixed split, or "
             "none",
             b->name, b->tiles[0] ? "tiles" : "automatic parts");
-    if (parts % pieces && pieces % parts)
+    if ((parts % pieces && pieces % parts) || (parts % micro && micro % parts))
         return fail_parts(s, buffer);
     for (int64_t i = 0; i < parts && ok; i++) {
         int64_t first = b->parts ? b->part_first[i] : 0, last = b->parts ? b->part_first[i + 1] : b->rows;
@@ -148,35 +149,6 @@ static gantry_status find_batch(gy_spreading *s)
 
 /* ---- nodes ---- */
 
-static void note_names(gy_spreading *s, const uint32_t *at, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        s->is_named[at[i]] = 1;
-}
-
-static void find_writers(gy_spreading *s)
-{
-    const gantry_graph *g = s->graph;
-    for (uint32_t i = (uint32_t)g->nodes.count; i-- > 0;) {
-        const gy_node *n = &g->nodes.at[i];
-        for (uint32_t k = n->access; k < n->access + n->accesses; k++)
-            if (g->access.at[k].mode != GANTRY_READ)
-                s->writer[g->access.at[k].buffer] = i + 1;
-    }
-}
-
-static void find_named(gy_spreading *s)
-{
-    const gantry_graph *g = s->graph;
-    note_names(s, g->after.at, g->after.count);
-    for (size_t i = 0; i < g->nodes.count; i++) {
-        const gy_node_extra *x = gy_node_extra_of(g, (uint32_t)i);
-        s->is_named[i] = s->is_named[i] || g->nodes.at[i].afters || x->with.count || x->apart.count;
-        note_names(s, x->with.at, x->with.count);
-        note_names(s, x->apart.at, x->apart.count);
-    }
-}
-
 static gantry_status fail_pieces(gy_spreading *s, uint32_t node, uint32_t pieces)
 {
     gy_text known = { 0 };
@@ -192,20 +164,20 @@ static gantry_status fail_pieces(gy_spreading *s, uint32_t node, uint32_t pieces
 }
 
 /* Arguments that are cut are cut alike, and evenly. */
-static gantry_status check_cut(gy_spreading *s, uint32_t node, const gy_cut_rule *rule, gy_piece_range pieces)
+static gantry_status check_cut(gy_spreading *s, uint32_t node, const gy_cut_rule *rule)
 {
     const gantry_graph *g = s->graph;
     const gy_node *n = &g->nodes.at[node];
-    uint32_t count = pieces.to - pieces.from;
+    uint32_t count = gy_spread_count(s, node);
     for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *x = &g->access.at[n->access + i];
         if (rule->role[i] == GY_CUT_ROWS && (x->last - x->first) % count)
             return gy_node_fail(
                 s->graph, s->err, node,
-                "takes %lld rows of \"%.60s\" for %u pieces of the batch (dp=%d, micro=%d); give a batch "
+                "takes %lld rows of \"%.60s\" for %u pieces of the batch (dp=%d, micro=%d, tp=%d); give a batch "
                 "that %u divides, or other numbers",
                 (long long)(x->last - x->first), g->buffers.at[x->buffer].name, count, (int)s->strategy.dp,
-                (int)s->strategy.micro, s->pieces);
+                (int)s->strategy.micro, (int)s->strategy.tp, s->pieces);
     }
     return GANTRY_OK;
 }
@@ -232,6 +204,17 @@ static gy_piece_range pieces_read(const gy_spreading *s, uint32_t node, const gy
     return all;
 }
 
+/* Rows that go with the batch are not in slices; pieces of a node in slices are those of whole micro-batches. */
+static bool can_be_both(const gy_spreading *s, uint32_t node, const gy_cut_rule *rule)
+{
+    const gy_node *n = &s->graph->nodes.at[node];
+    uint32_t slices = (uint32_t)s->strategy.tp;
+    for (uint32_t i = 0; i < gy_node_regions(n); i++)
+        if (rule->role[i] == GY_CUT_ROWS && s->slice[s->graph->access.at[n->access + i].buffer] == 0)
+            return false;
+    return !s->is_sliced[node] || (s->of[node].from % slices == 0 && s->of[node].to % slices == 0);
+}
+
 static gantry_status look(gy_spreading *s, uint32_t node, gy_cut_role *role)
 {
     const gantry_graph *g = s->graph;
@@ -240,12 +223,12 @@ static gantry_status look(gy_spreading *s, uint32_t node, gy_cut_role *role)
     bool fits, ok = true;
     GY_TRY(gy_spread_rule(s, node, role, &rule));
     gy_piece_range pieces = pieces_read(s, node, &rule, &fits);
-    bool is_cut = pieces.to - pieces.from > 1;
-    if (is_cut && !fits)
+    s->of[node] = pieces;
+    bool is_cut = gy_spread_count(s, node) > 1;
+    if (is_cut && !(fits && can_be_both(s, node, &rule)))
         return fail_pieces(s, node, pieces.to - pieces.from);
     if (is_cut)
-        GY_TRY(check_cut(s, node, &rule, pieces));
-    s->of[node] = pieces;
+        GY_TRY(check_cut(s, node, &rule));
     for (uint32_t i = 0; i < gy_node_regions(n) && ok; i++) {
         const gy_access *x = &g->access.at[n->access + i];
         if (x->mode == GANTRY_READ)
@@ -262,10 +245,7 @@ gantry_status gy_spread_pieces(gy_spreading *s)
     for (size_t i = 0; i < s->graph->nodes.count; i++)
         most = s->graph->nodes.at[i].accesses > most ? s->graph->nodes.at[i].accesses : most;
     gy_cut_role *role = gy_calloc(most + 1, sizeof *role);
-    find_writers(s);
     gantry_status status = role ? find_batch(s) : gy_fail_nomem(s->err);
-    if (!status)
-        find_named(s);
     for (uint32_t i = 0; i < s->graph->nodes.count && !status; i++)
         status = look(s, i, role);
     gy_free(role);

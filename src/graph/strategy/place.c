@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which device computes which node of the model: piece p of replica p / micro, stage by stage. The nodes of a piece, in
- * the order in which they could begin, are cut into stages where their operations are shared out evenly. */
+/* Which device computes which node of the model: a replica's own, stage by stage. The nodes of a micro-batch, in the
+ * order in which they could begin, are cut into stages where their operations are shared out evenly. */
 #include "base/error.h"
 #include "graph/build/build_state.h"
 #include "graph/strategy/strategy.h"
@@ -34,9 +34,9 @@ typedef struct made_rows {
     double end;
 } made_rows;
 
-/* A node of a piece; by piece, then by begin, nodes that do the same for other parts of the piece come together. */
+/* A node of a micro-batch; by that, then by begin, nodes that do the same for other parts of it come together. */
 typedef struct step {
-    uint32_t piece, node;
+    uint32_t micro, node;
     double begin, cost;
 } step;
 
@@ -49,11 +49,17 @@ typedef struct stager {
 static int compare_steps(const void *one, const void *other)
 {
     const step *a = one, *b = other;
-    if (a->piece != b->piece)
-        return a->piece < b->piece ? -1 : 1;
+    if (a->micro != b->micro)
+        return a->micro < b->micro ? -1 : 1;
     if (a->begin != b->begin)
         return a->begin < b->begin ? -1 : 1;
     return (a->node > b->node) - (a->node < b->node);
+}
+
+/* Micro-batches of all replicas have one row of numbers. */
+static uint32_t micro_of(const gy_spreading *s, uint32_t node)
+{
+    return s->of[node].from / (uint32_t)s->strategy.tp;
 }
 
 static double begin_of(const stager *t, const gy_node *n)
@@ -73,7 +79,7 @@ static double begin_of(const stager *t, const gy_node *n)
 static gantry_status add_step(stager *t, uint32_t node, gantry_arg *args)
 {
     const gy_node *n = &t->s->graph->nodes.at[node];
-    step made = { .piece = t->s->of[node].from, .node = node, .begin = begin_of(t, n) };
+    step made = { .micro = micro_of(t->s, node), .node = node, .begin = begin_of(t, n) };
     GY_TRY(cost_of(t->s, node, args, &made.cost));
     bool ok = gy_vec_push(&t->steps, made);
     for (uint32_t i = n->access; i < n->access + n->accesses && ok; i++) {
@@ -102,7 +108,7 @@ static gantry_status find_steps(stager *t)
     return status;
 }
 
-/* The steps of one piece, in their order, are shared out by cost. */
+/* The steps of one micro-batch, in their order, are shared out by cost. */
 static void share_out(const step *at, size_t count, uint32_t stages, uint32_t *stage)
 {
     double all = 0, before = 0;
@@ -122,10 +128,13 @@ static gantry_status find_stages(gy_spreading *s, uint32_t *stage)
     if (!status && t.steps.count)
         qsort(t.steps.at, t.steps.count, sizeof *t.steps.at, compare_steps);
     for (size_t i = 0, k = 0; !status && i < t.steps.count; i = k) {
-        while (k < t.steps.count && t.steps.at[k].piece == t.steps.at[i].piece)
+        while (k < t.steps.count && t.steps.at[k].micro == t.steps.at[i].micro)
             k++;
         share_out(&t.steps.at[i], k - i, (uint32_t)s->strategy.pp, stage);
     }
+    for (uint32_t i = 1; !status && i < s->graph->nodes.count; i++) /* what was one node is of one stage */
+        if (s->from[i].node == s->from[i - 1].node && micro_of(s, i) == micro_of(s, i - 1))
+            stage[i] = stage[i - 1];
     for (size_t i = 0; t.made && i < s->graph->buffers.count; i++)
         gy_vec_free(&t.made[i]);
     gy_free(t.made);
@@ -155,23 +164,23 @@ static gantry_status make_places(gy_spreading *s, const gy_expr **place, uint32_
 static gantry_status place_nodes(gy_spreading *s, const gy_expr *const *place, const uint32_t *stage)
 {
     gantry_graph *g = s->graph;
-    uint32_t dp = (uint32_t)s->strategy.dp, micro = (uint32_t)s->strategy.micro;
+    uint32_t dp = (uint32_t)s->strategy.dp, micro = (uint32_t)s->strategy.micro, tp = (uint32_t)s->strategy.tp;
     for (uint32_t i = 0; i < g->nodes.count; i++) {
         gantry_node node = { i, g->number };
-        uint32_t piece = s->of[i].from;
-        if (piece == s->of[i].to)
+        uint32_t slice = s->from[i].slice == GY_NONE ? s->of[i].from % tp : s->from[i].slice;
+        if (s->of[i].from == s->of[i].to)
             continue;
         if (!has_place(g, i))
-            gy_node_on_expr(g, node, place[stage[i] * dp + piece / micro]);
-        if (piece % micro)
-            gantry_node_priority(g, node, -(int)(piece % micro));
+            gy_node_on_expr(g, node, place[(stage[i] * dp + micro_of(s, i) / micro) * tp + slice]);
+        if (micro_of(s, i) % micro)
+            gantry_node_priority(g, node, -(int)(micro_of(s, i) % micro));
     }
     return g->error.status ? (*s->err = g->error, g->error.status) : GANTRY_OK;
 }
 
 gantry_status gy_spread_place(gy_spreading *s)
 {
-    uint32_t devices = (uint32_t)(s->strategy.dp * s->strategy.pp);
+    uint32_t devices = (uint32_t)(s->strategy.dp * s->strategy.tp * s->strategy.pp);
     const gy_expr **place = gy_calloc(devices + 1, sizeof *place);
     uint32_t *stage = gy_calloc(s->graph->nodes.count + 1, sizeof *stage);
     gantry_status status = place && stage ? make_places(s, place, devices) : gy_fail_nomem(s->err);

@@ -97,29 +97,30 @@ typedef struct cutting {
     bool is_reduced; /* along the first axis of the model */
 } cutting;
 
-static const char *name_of(const cutting *c, const gy_access *x)
-{
-    return c->s->graph->kernels.at[c->node->kernel].manifest->arg[x->arg].name;
-}
-
-static uint32_t arg_of(const cutting *c, const gy_access *x)
+static uint32_t arg_of(const gantry_graph *g, const gy_node *node, const gy_maths *maths, const gy_access *x)
 {
     uint32_t arg = 0;
-    while (arg < c->maths->args && strcmp(c->maths->arg[arg], name_of(c, x)) != 0)
+    while (arg < maths->args && strcmp(maths->arg[arg], g->kernels.at[node->kernel].manifest->arg[x->arg].name) != 0)
         arg++;
     return arg;
 }
 
+gy_maths_shape gy_spread_model(const gantry_graph *g, const gy_node *node, const gy_maths *maths)
+{
+    gy_maths_shape model = { 0 };
+    for (uint32_t i = 0; i < gy_node_regions(node); i++) {
+        const gy_access *x = &g->access.at[node->access + i];
+        uint32_t arg = arg_of(g, node, maths, x);
+        gy_maths_shape one = gy_access_shape(g, x);
+        if (arg < maths->args && (!maths->reduces || maths->is_read[arg]))
+            gy_shape_join(&model, &one);
+    }
+    return model;
+}
+
 static void find_model(cutting *c)
 {
-    const gantry_graph *g = c->s->graph;
-    for (uint32_t i = 0; i < gy_node_regions(c->node); i++) {
-        const gy_access *x = &g->access.at[c->node->access + i];
-        uint32_t arg = arg_of(c, x);
-        gy_maths_shape one = gy_access_shape(g, x);
-        if (arg < c->maths->args && (!c->maths->reduces || c->maths->is_read[arg]))
-            gy_shape_join(&c->model, &one);
-    }
+    c->model = gy_spread_model(c->s->graph, c->node, c->maths);
     for (uint32_t i = 0; i < c->maths->results; i++) {
         const gy_maths_result *r = &c->maths->result[i];
         bool is_first = !r->has_axis || r->axis == 0 || r->axis == -(int32_t)c->model.rank;
@@ -190,7 +191,7 @@ static gantry_status rule_of_formulas(cutting *c, gy_cut_rule *out)
     for (uint32_t i = 0; i < gy_node_regions(c->node) && out->can_cut; i++) {
         const gy_access *x = &g->access.at[c->node->access + i];
         gy_maths_shape shape = gy_access_shape(g, x);
-        uint32_t arg = arg_of(c, x);
+        uint32_t arg = arg_of(g, c->node, c->maths, x);
         const gy_maths_result *r = arg < c->maths->args ? result_of(c, arg) : NULL;
         bool has_rows = shape.rank == c->model.rank && shape.extent[0] == c->model.extent[0];
         if (r && r->reduction && c->is_reduced)

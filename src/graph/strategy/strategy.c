@@ -5,6 +5,38 @@
 #include "base/versioned.h"
 #include "graph/adjoint/adjoint.h"
 #include "graph/build/build_state.h"
+#include "graph/strategy/slices.h"
+
+#include <string.h>
+
+static void find_writers(gy_spreading *s)
+{
+    const gantry_graph *g = s->graph;
+    for (uint32_t i = (uint32_t)g->nodes.count; i-- > 0;) {
+        const gy_node *n = &g->nodes.at[i];
+        for (uint32_t k = n->access; k < n->access + n->accesses; k++)
+            if (g->access.at[k].mode != GANTRY_READ)
+                s->writer[g->access.at[k].buffer] = i + 1;
+    }
+}
+
+static void note_names(gy_spreading *s, const uint32_t *at, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        s->is_named[at[i]] = 1;
+}
+
+static void find_named(gy_spreading *s)
+{
+    const gantry_graph *g = s->graph;
+    note_names(s, g->after.at, g->after.count);
+    for (size_t i = 0; i < g->nodes.count; i++) {
+        const gy_node_extra *x = gy_node_extra_of(g, (uint32_t)i);
+        s->is_named[i] = s->is_named[i] || g->nodes.at[i].afters || x->with.count || x->apart.count;
+        note_names(s, x->with.at, x->with.count);
+        note_names(s, x->apart.at, x->apart.count);
+    }
+}
 
 static gantry_status begin(gy_spreading *s)
 {
@@ -14,10 +46,16 @@ static gantry_status begin(gy_spreading *s)
     s->rows = gy_calloc(s->buffers + 1, sizeof *s->rows);
     s->is_weight = gy_calloc(s->buffers + 1, 1);
     s->writer = gy_calloc(s->buffers + 1, sizeof *s->writer);
+    s->slice = gy_calloc(s->buffers + 1, 1);
     s->is_named = gy_calloc(g->nodes.count + 1, 1);
+    s->is_sliced = gy_calloc(g->nodes.count + 1, 1);
     s->of = gy_calloc(g->nodes.count + 1, sizeof *s->of);
-    if (!s->rows || !s->is_weight || !s->writer || !s->is_named || !s->of || !gy_build_merge(g))
+    bool ok = s->rows && s->is_weight && s->writer && s->slice && s->is_named && s->is_sliced && s->of;
+    if (!ok || !gy_build_merge(g))
         return gy_fail_nomem(s->err);
+    memset(s->slice, GY_SLICE_WHOLE, s->buffers);
+    find_writers(s);
+    find_named(s);
     gantry_status status = gy_train_find(&a);
     for (size_t i = 0; i < a.weight.count; i++)
         s->is_weight[a.weight.at[i]] = 1;
@@ -32,13 +70,17 @@ static void end(gy_spreading *s)
     gy_free(s->rows);
     gy_free(s->is_weight);
     gy_free(s->writer);
+    gy_free(s->slice);
     gy_free(s->is_named);
+    gy_free(s->is_sliced);
     gy_free(s->of);
+    gy_free(s->from);
 }
 
 static gantry_status spread(gy_spreading *s)
 {
     GY_TRY(begin(s));
+    GY_TRY(gy_spread_slices(s));
     GY_TRY(gy_spread_pieces(s));
     GY_TRY(gy_spread_cut(s));
     GY_TRY(gy_spread_place(s));
@@ -61,7 +103,7 @@ gantry_status gantry_graph_parallelize(gantry_graph *graph, const gantry_strateg
     GY_TRY(gy_train_check(graph, options, "gantry_graph_parallelize", s.err));
     gantry_status status = options ? gy_train_note(graph, options, s.err) : GANTRY_OK;
     s.options = graph->train;
-    s.pieces = (uint32_t)(s.strategy.dp * s.strategy.micro);
+    s.pieces = (uint32_t)(s.strategy.dp * s.strategy.micro * s.strategy.tp);
     status = status ? status : spread(&s);
     end(&s);
     if (status && !graph->error.status)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * A model is spread over devices before it is differentiated: see gantry_graph_parallelize. The batch is cut into
- * *pieces*, dp x micro of them; piece p is micro-batch p % micro of replica p / micro. Which rows of which buffers
+ * *pieces*, dp x micro x tp of them; tp in a row belong to one micro-batch of a replica, and one each to the devices
+ * that have slices of weights (slices.h). Which rows of which buffers
  * belong to which pieces follows from the batch, node by node. Nothing that is computed depends on it: nodes may be cut
  * into any number of pieces by the rules of their kernels; who reads what and which collectives that takes is found
  * later, from the accesses, as for any graph.
@@ -26,6 +27,11 @@ typedef struct gy_piece_rows {
 } gy_piece_rows;
 typedef GY_VEC(gy_piece_rows) gy_rows_of_pieces; /* in order of rows */
 
+/* The node that it was a part of before the cut, and the slice of that; GY_NONE: all of it. */
+typedef struct gy_origin_of_node {
+    uint32_t node, slice;
+} gy_origin_of_node;
+
 typedef struct gy_spreading {
     gantry_graph *graph;
     const gantry_train_options *options;
@@ -35,8 +41,11 @@ typedef struct gy_spreading {
     gy_rows_of_pieces *rows; /* by buffer */
     uint8_t *is_weight;      /* by buffer */
     uint32_t *writer;        /* by buffer: one more than the first node that writes it; 0: none does */
+    int8_t *slice;           /* by buffer: the axis along which it is in slices; GY_SLICE_WHOLE: it is in none */
     uint8_t *is_named;       /* by node: others name it, by "after" and the like */
+    uint8_t *is_sliced;      /* by node, before the cut: its arguments are in slices */
     gy_piece_range *of;      /* by node */
+    gy_origin_of_node *from; /* by node, after the cut */
     gantry_error *err;
 } gy_spreading;
 
@@ -69,14 +78,24 @@ typedef struct gy_cut_rule {
 
 /* Finds the rule of a node; `role` has room for its accesses. Without one, can_cut is false. */
 gantry_status gy_spread_rule(gy_spreading *s, uint32_t node, gy_cut_role *role, gy_cut_rule *out);
+/* The shape that all regions that a formula takes have together: its model. */
+gy_maths_shape gy_spread_model(const gantry_graph *graph, const gy_node *node, const gy_maths *maths);
 /* Names of the kernels that have a rule, with commas. */
 void gy_spread_rules_text(gy_text *to);
 
 /* ---- the steps, in their order ---- */
 
+/* slices.c: which weights, and which buffers with them, are in slices. */
+gantry_status gy_spread_slices(gy_spreading *s);
 /* pieces.c: which pieces each node computes. */
 gantry_status gy_spread_pieces(gy_spreading *s);
-/* cut.c: nodes of several pieces become one node a piece. */
+/* How many nodes a node becomes along the batch: one that is in slices has all pieces of a micro-batch in each. */
+static inline uint32_t gy_spread_count(const gy_spreading *s, uint32_t node)
+{
+    uint32_t pieces = s->of[node].to - s->of[node].from, slices = (uint32_t)s->strategy.tp;
+    return !s->is_sliced[node] ? pieces : pieces / slices ? pieces / slices : 1;
+}
+/* cut.c: nodes of several pieces become one node a piece, those in slices one a slice. */
 gantry_status gy_spread_cut(gy_spreading *s);
 /* place.c: `on` and `priority` of nodes. */
 gantry_status gy_spread_place(gy_spreading *s);

@@ -146,7 +146,7 @@ class Gpt(unittest.TestCase):
                 text["buffers"][name].pop("init")
                 text["buffers"][name]["class"] = "input"
             for strategy, devices in ((None, 1), ("micro=4", 1), ("dp=2", 2), ("dp=4,zero=1", 4), ("pp=2,micro=4", 2),
-                                      ("dp=2,pp=2,micro=2,zero=3", 4)):
+                                      ("dp=2,pp=2,micro=2,zero=3", 4), ("tp=2", 2), ("dp=2,tp=2,zero=1", 4), ("tp=2,pp=2,micro=2", 4)):
                 graph = gantry.parse(text, params, folder=folder, devices=devices, train=True, strategy=strategy)
                 run = graph.schedule(devices, effort=0).run(backend="host")
                 first = run(ids=ids, next=right, **w)

@@ -101,6 +101,27 @@ class Kernels(unittest.TestCase):
             for order in (nodes + extra, extra + nodes):
                 compare(self, rng, model(dict(buffers), order, ["x"]), {"x": rng.normal(size=(6, 5))}, {"labels": labels}, devices=2)
 
+    def test_tiles(self):
+        """Nodes that read and write a tile each, weights in tiles too; reductions along either axis of a tile."""
+        rng = np.random.default_rng(5)
+        buffers = {"x": buffer([5, 4], tiles=[1, 2], **INPUT), "w": buffer([4, 6], tiles=[2, 3], **INPUT), "b": buffer([1, 6], tiles=[1, 3], **INPUT),
+                   "y": buffer([5, 6], tiles=[1, 3]), "h": buffer([5, 6], tiles=[1, 3]), "most": buffer([6], tiles=[3]),
+                   "least": buffer([15], tiles=[3])}
+        nodes = [{"id": f"y{i}{j}", "kernel": "gemm", "args": {"a": f"x[0][{i}]", "b": f"w[{i}][{j}]", "c": f"y[0][{j}]"}, "access": {"c": "sum"}}
+                 for i in range(2) for j in range(3)]
+        for j in range(3):
+            tile = f"[0][{j}]"
+            nodes += [{"id": f"h{j}", "map": {"h": "tanh(y + b)"}, "args": {"y": "y" + tile, "b": "b" + tile, "h": "h" + tile}},
+                      {"id": f"most{j}", "reduce": {"m": "max(h, 0)"}, "args": {"h": "h" + tile, "m": f"most[{j}]"}},
+                      {"id": f"least{j}", "reduce": {"m": "min(h * h, 1)"}, "args": {"h": "h" + tile, "m": f"least[{j}]"}}]
+        for name, shape in (("most", [6]), ("least", [15])):
+            buffers["all" + name] = buffer(shape, split=3)
+            nodes += [{"id": f"{name}copy{j}", "copy": {"from": f"{name}[{j}]", "to": f"all{name}[{j}]"}} for j in range(3)]
+        weigh(rng, buffers, nodes, {"allmost": [6], "allleast": [15]})
+        at = {name: rng.normal(size=buffers[name]["shape"]) for name in ("x", "w", "b")}
+        for devices in (1, 2):
+            compare(self, rng, model(buffers, nodes, ["x", "w", "b"]), at, devices=devices)
+
 
 if __name__ == "__main__":
     unittest.main()

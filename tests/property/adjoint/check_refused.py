@@ -75,10 +75,6 @@ class Refused(unittest.TestCase):
             g["buffers"]["k"] = buffer([4], "i32", init=0)
             g["train"]["weights"] = ["k"]
         self.check(whole, "/train/weights/0", 'weight "k" is i32')
-        def tiled(g):
-            g["buffers"]["t"] = buffer([4, 4], tiles=[2, 2], init=0)
-            g["train"]["weights"] = ["t"]
-        self.check(tiled, "/train/weights/0", 'weight "t" is tiled')
 
     def replace(self, node, where, *texts, buffers=None, first=0, **more):
         """In place of the node that gives y."""
@@ -109,7 +105,7 @@ class Refused(unittest.TestCase):
                      "/nodes/1", 'node "twice" changes "y" in place')
         tiles = {"w": buffer([4, 4], init=1), "y": buffer([4, 4]), "t": buffer([4, 4], tiles=[2, 2])}
         self.replace([{"id": "split", "copy": {"from": "w", "to": "t"}}, {"id": "join", "copy": {"from": "t", "to": "y"}}],
-                     "/nodes/0", 'names tiles of "t"', buffers=tiles)
+                     "/nodes/0", 'names several tiles of "t"', "name one tile", buffers=tiles)
         self.replace({"id": "y", "kernel": "jacobi2d", "args": {"x": "w[0]~1", "y": "y[0]"}}, "/nodes/0", 'reads "w" with a halo',
                      buffers={"w": buffer([4, 3], split=2, init=1), "y": buffer([4, 3], split=2), "loss": buffer([1], output=True)})
         self.replace({"id": "y", "work": {}, "reads": ["w"], "writes": [{"prod": "y"}]}, "/nodes/0", 'multiplies into "y"')

@@ -245,7 +245,8 @@ class Auto(unittest.TestCase):
         """What is taken is at most 5 % slower than the best of all strategies, each planned as long as by default."""
         rows, out = self.table("mlp", "--machine", "host-2", "--param", "batch=1024")
         machine = gantry.Machine.load(ROOT / "graphs/machines/host-2.json")
-        self.assertEqual(len(rows), 20, out)
+        self.assertEqual(len(rows), 25, out)
+        self.assertIn("tp=2", [text for text, _ in rows])
         best = min(gantry.load(ROOT / "graphs/models/mlp.json", {"batch": 1024}, devices=2, train=True, strategy=text).schedule(machine).makespan
                    for text, _ in rows)
         self.assertLessEqual(rows[0][1], 1.05 * best, out)
@@ -257,7 +258,7 @@ class Auto(unittest.TestCase):
         rows, out = self.table("mlp", "--devices", "4", "--param", "batch=64", "--param", "inputs=1024", "--param", "hidden=1024",
                                "--max-memory", ",".join(f"mem{i}=10MiB" for i in range(4)))
         self.assertIn("does not fit the memories", out)
-        self.assertIn("zero=1", rows[0][0])
+        self.assertRegex(rows[0][0], "zero=1|tp=")
 
 
 class Refused(unittest.TestCase):
@@ -270,7 +271,7 @@ class Refused(unittest.TestCase):
             self.assertLess(len(caught.exception.text), 500, "the text was cut off")
 
     def test_texts(self):
-        self.check("dq=2", 'there is no "dq" (did you mean "dp"?)', "dp, pp, micro and zero")
+        self.check("dq=2", 'there is no "dq" (did you mean "dp"?)', "dp, tp, pp, micro and zero")
         self.check("", 'there is no ""')
         self.check("dp=2,", 'there is no ""')
         self.check("dp=2,dp=2", '"dp" is there twice')
@@ -283,7 +284,7 @@ class Refused(unittest.TestCase):
         self.check("dp=2,pp=2", "for 4 devices, and there are 2", devices=2)
 
     def test_batches(self):
-        self.check("dp=5", "24 rows", "for 5 pieces", "dp=5, micro=1")
+        self.check("dp=5", "24 rows", "for 5 pieces", "dp=5, micro=1, tp=1")
         unknown = whole(**training.CASES[0][0])
         unknown["train"].pop("batch")
         self.check("dp=2", "nothing says which buffers are the batch", '"batch": ["x", "labels"]', text=unknown)

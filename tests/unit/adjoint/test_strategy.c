@@ -60,6 +60,31 @@ static gantry_graph *model(void)
     return g;
 }
 
+/* h = x w, t = tanh(h), y = t v, loss = the mean of y^2: a pair of products */
+static gantry_graph *pair(void)
+{
+    static const char *const names[] = { "x", "w", "h", "t", "v", "y" };
+    gantry_graph *g = gantry_graph_new("pair");
+    gantry_buffer b[6], loss = gantry_graph_buffer(g, "loss", GANTRY_F32, 1, SHAPE(1));
+    for (size_t i = 0; i < sizeof b / sizeof *b; i++) {
+        b[i] = gantry_graph_buffer(g, names[i], GANTRY_F32, 2, SHAPE(8, 8));
+        if (strchr("xwv", names[i][0]))
+            gantry_buffer_init_normal(g, b[i], i, 0, 1);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        gantry_node node = gantry_graph_kernel(g, i ? "second" : "first", "gemm");
+        gantry_node_arg(g, node, "a", gantry_all(b[3 * i]));
+        gantry_node_arg(g, node, "b", gantry_all(b[1 + 3 * i]));
+        gantry_node_arg(g, node, "c", gantry_all(b[2 + 3 * i]));
+        node = i ? gantry_graph_reduce(g, "loss", "l = mean(square(y))") : gantry_graph_map(g, "tanh", "t = tanh(h)");
+        gantry_node_arg(g, node, i ? "y" : "h", gantry_all(b[2 + 3 * i]));
+        gantry_node_arg(g, node, i ? "l" : "t", gantry_all(i ? loss : b[3]));
+    }
+    return g;
+}
+
+static const char *const pair_weights[] = { "w", "v" };
+
 static gantry_strategy parsed(const char *text)
 {
     gantry_error err;
@@ -83,13 +108,15 @@ static int64_t parts_of(const gantry_graph *g, const char *name)
 
 START_TEST(texts)
 {
-    gantry_strategy s = parsed("zero=3,micro=4,pp=5,dp=2");
+    gantry_strategy s = parsed("zero=3,micro=4,pp=5,tp=6,dp=2");
     ck_assert_int_eq(s.dp, 2);
+    ck_assert_int_eq(s.tp, 6);
     ck_assert_int_eq(s.pp, 5);
     ck_assert_int_eq(s.micro, 4);
     ck_assert_int_eq(s.zero, 3);
     s = parsed("micro=7");
     ck_assert_int_eq(s.dp, 1);
+    ck_assert_int_eq(s.tp, 1);
     ck_assert_int_eq(s.pp, 1);
     ck_assert_int_eq(s.zero, 0);
 }
@@ -101,7 +128,7 @@ START_TEST(candidates)
     static const struct {
         int32_t devices;
         size_t count;
-    } rows[] = { { 1, 5 }, { 2, 20 }, { 3, 20 }, { 6, 70 } }; /* 5 numbers of micro-batches each, twice where dp > 1 */
+    } rows[] = { { 1, 5 }, { 2, 25 }, { 3, 25 }, { 6, 115 } }; /* 5 numbers of micro-batches each, twice where dp > 1 */
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         size_t i = 0;
         gantry_strategy s = GANTRY_STRATEGY_INIT;
@@ -110,7 +137,7 @@ START_TEST(candidates)
             ck_assert_uint_eq(gantry_strategy_text(&s, text, sizeof text), strlen(text));
             gantry_strategy again = parsed(text);
             ck_assert_mem_eq(&again, &s, sizeof s);
-            ck_assert_int_eq(rows[k].devices % (s.dp * s.pp), 0);
+            ck_assert_int_eq(rows[k].devices % (s.dp * s.tp * s.pp), 0);
         }
         ck_assert_uint_eq(i, rows[k].count);
     }
@@ -133,6 +160,32 @@ START_TEST(pieces_and_shards)
     ck_assert_int_eq(parts_of(g, "w"), 2);
     ck_assert_int_eq(parts_of(g, "w.m"), 2);
     ck_assert_int_eq(parts_of(g, "gain"), 0); /* its one row is no shards */
+    gantry_graph_free(g);
+}
+END_TEST
+
+START_TEST(slices)
+{
+    gantry_error err;
+    gantry_graph *g = pair();
+    gantry_train_options o = adamw();
+    o.weights = pair_weights;
+    gantry_strategy s = parsed("dp=2,tp=2,zero=1");
+    gantry_buffer_info info = GANTRY_BUFFER_INFO_INIT;
+    ck_assert_msg(gantry_graph_parallelize(g, &s, &o, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_msg(gantry_graph_differentiate(g, NULL, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_msg(gantry_graph_check(g, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert(has_node(g, "first[0,0]") && has_node(g, "first[1,1]") && has_node(g, "tanh[1,0].grad.h"));
+    ck_assert(has_node(g, "loss[3]") && has_node(g, "w.step[1]") && !has_node(g, "first[2,0]"));
+    ck_assert_int_eq(parts_of(g, "x"), 2);
+    ck_assert_int_eq(parts_of(g, "y"), 4);
+    ck_assert_int_eq(parts_of(g, "v"), 4); /* two slices, each in a shard for each replica */
+    ck_assert_int_eq(gantry_graph_buffer_info(g, gantry_graph_find_buffer(g, "w"), &info, &err), GANTRY_OK);
+    ck_assert_int_eq(info.tiles[0], 1);
+    ck_assert_int_eq(info.tiles[1], 2);
+    ck_assert_int_eq(gantry_graph_buffer_info(g, gantry_graph_find_buffer(g, "t"), &info, &err), GANTRY_OK);
+    ck_assert_int_eq(info.tiles[0], 2);
+    ck_assert_int_eq(info.tiles[1], 2);
     gantry_graph_free(g);
 }
 END_TEST
@@ -168,18 +221,31 @@ START_TEST(calls_that_are_wrong)
     s = parsed("dp=2");
     o.batch_count = 0;
     refused(model(), &s, &o, GANTRY_E_GRAPH, "nothing says which buffers are the batch");
+    o = adamw();
+    s = parsed("tp=2");
+    refused(model(), &s, &o, GANTRY_E_GRAPH, "tp=2 finds no weights that it can cut");
+    o.weights = pair_weights;
+    s.tp = 3;
+    refused(pair(), &s, &o, GANTRY_E_GRAPH, "cuts buffer \"w\" along axis 1, which is 8 long and cannot be cut into 3");
+    s.tp = 70000;
+    refused(pair(), &s, &o, GANTRY_E_INVALID, "tp is 70000; 1 to 65536 are allowed");
+    s.tp = 2;
+    g = pair();
+    gantry_graph_limit(g, 6);
+    s.micro = 4;
+    refused(g, &s, &o, GANTRY_E_GRAPH, "would be cut into 8 parts; 1 to 6 are allowed");
 }
 END_TEST
 
 /* ---- without memory ---- */
 
-static bool spreads(void)
+static bool spreads(gantry_graph *g, const char *const *of, const char *strategy)
 {
     gantry_error err;
-    gantry_graph *g = model();
     gantry_train_options o = adamw();
     gantry_strategy s = GANTRY_STRATEGY_INIT;
-    gantry_status status = gantry_strategy_parse(&s, "dp=2,pp=2,micro=2,zero=1", &err);
+    o.weights = of;
+    gantry_status status = gantry_strategy_parse(&s, strategy, &err);
     status = status ? status : gantry_graph_parallelize(g, &s, &o, &err);
     status = status ? status : gantry_graph_differentiate(g, NULL, &err);
     status = status ? status : gantry_graph_check(g, &err);
@@ -188,9 +254,20 @@ static bool spreads(void)
     return status == GANTRY_OK;
 }
 
+static bool spreads_pieces(void)
+{
+    return spreads(model(), weights, "dp=2,pp=2,micro=2,zero=1");
+}
+
+static bool spreads_slices(void)
+{
+    return spreads(pair(), pair_weights, "dp=2,tp=2,pp=2,zero=1");
+}
+
 START_TEST(memory_that_runs_out)
 {
-    assert_survives(spreads, 100);
+    assert_survives(spreads_pieces, 100);
+    assert_survives(spreads_slices, 100);
 }
 END_TEST
 
@@ -202,6 +279,7 @@ int main(void)
     tcase_add_test(tests, texts);
     tcase_add_test(tests, candidates);
     tcase_add_test(tests, pieces_and_shards);
+    tcase_add_test(tests, slices);
     tcase_add_test(tests, calls_that_are_wrong);
     tcase_add_test(tests, memory_that_runs_out);
     suite_add_tcase(suite, tests);

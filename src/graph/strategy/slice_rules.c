@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a node is cut into slices, along an axis of each of its arguments: columns of a first weight and of what comes of
+ * it, rows of a second one, heads. One row a kernel. Formulas need none: arguments are cut where they have the extent
+ * of their model along its axis. What a rule says holds for any number of slices that divides the extents. The pair of
+ * products is that of Shoeybi et al., Megatron-LM, 2019.
+ */
+#include "base/error.h"
+#include "graph/adjoint/adjoint.h"
+#include "graph/strategy/slices.h"
+
+#include <string.h>
+
+/* A node, and the axes of its arguments as far as they are known. */
+typedef struct slicing {
+    const gantry_graph *g;
+    const gy_node *n;
+    const gantry_kernel *k;
+    int8_t *axis; /* by access */
+} slicing;
+
+typedef struct row {
+    const char *kernel;
+    const char *opens; /* the weight that can be the first of a pair; NULL: none */
+    bool (*find)(const slicing *c);
+    const char *args; /* of those with one shape */
+} row;
+
+/* ---- arguments ---- */
+
+/* The access of that name; GY_NONE: the node has none. */
+static uint32_t find_arg(const slicing *c, const char *name)
+{
+    for (uint32_t i = 0; i < gy_node_regions(c->n); i++)
+        if (strcmp(c->k->arg[c->g->access.at[c->n->access + i].arg].name, name) == 0)
+            return i;
+    return GY_NONE;
+}
+
+static gy_maths_shape shape_at(const slicing *c, uint32_t i)
+{
+    return gy_access_shape(c->g, &c->g->access.at[c->n->access + i]);
+}
+
+static gy_maths_shape shape_of(const slicing *c, const char *name)
+{
+    return shape_at(c, find_arg(c, name));
+}
+
+static int8_t axis_of(const slicing *c, const char *name)
+{
+    uint32_t i = find_arg(c, name);
+    return i == GY_NONE ? GY_SLICE_WHOLE : c->axis[i];
+}
+
+/* False: it is known to be cut otherwise. */
+static bool set(const slicing *c, const char *name, int8_t axis)
+{
+    uint32_t i = find_arg(c, name);
+    if (i == GY_NONE)
+        return true;
+    bool fits = c->axis[i] == GY_SLICE_WHOLE || c->axis[i] == axis;
+    c->axis[i] = axis;
+    return fits;
+}
+
+/* A number of the node. False: it is not known yet. */
+static bool number(const slicing *c, const char *name, double fallback, double *out)
+{
+    *out = fallback;
+    for (uint32_t i = c->n->scalar; i < c->n->scalar + c->n->scalars; i++) {
+        const gy_scalar *x = &c->g->scalar.at[i];
+        if (strcmp(c->k->arg[x->arg].name, name) != 0)
+            continue;
+        *out = x->number.real;
+        return !x->dynamic && !x->expr;
+    }
+    return true;
+}
+
+/* ---- products ---- */
+
+static bool find_gemm(const slicing *c)
+{
+    double ta, tb, beta;
+    if (!number(c, "ta", 0, &ta) || !number(c, "tb", 0, &tb) || !number(c, "beta", 0, &beta) || beta != 0)
+        return false;
+    int8_t inner_a = ta != 0 ? 0 : 1, inner_b = tb != 0 ? 1 : 0, columns = tb != 0 ? 0 : 1;
+    if (axis_of(c, "a") == GY_SLICE_WHOLE)
+        return axis_of(c, "b") == columns && set(c, "c", 1);
+    return axis_of(c, "a") == inner_a && set(c, "b", inner_b) && set(c, "c", GY_SLICE_SUMMED);
+}
+
+static bool find_gemm_batched(const slicing *c)
+{
+    double beta;
+    int64_t stack = shape_of(c, "c").extent[0];
+    bool same = shape_of(c, "a").extent[0] == stack && shape_of(c, "b").extent[0] == stack;
+    return same && number(c, "beta", 0, &beta) && beta == 0 && set(c, "a", 0) && set(c, "b", 0) && set(c, "c", 0);
+}
+
+static bool find_conv2d(const slicing *c)
+{
+    if (axis_of(c, "x") == GY_SLICE_WHOLE)
+        return axis_of(c, "w") == 0 && set(c, "y", 1);
+    return axis_of(c, "x") == 1 && set(c, "w", 1) && set(c, "y", GY_SLICE_SUMMED);
+}
+
+/* ---- kernels whose arguments are cut alike ---- */
+
+static const row *find(const char *kernel);
+
+/* Arguments of one shape are cut along the same axis. */
+static bool find_same(const slicing *c)
+{
+    int8_t axis = GY_SLICE_WHOLE;
+    gy_maths_shape all = { 0 };
+    const char *args = find(c->k->name)->args;
+    for (uint32_t i = 0; i < gy_node_regions(c->n); i++) {
+        const char *name = c->k->arg[c->g->access.at[c->n->access + i].arg].name;
+        gy_maths_shape one = shape_at(c, i);
+        if (!gy_adjoint_has_word(args, name))
+            continue;
+        if (all.rank && !gy_maths_same_shape(&all, &one))
+            return false;
+        all = one;
+        axis = c->axis[i] == GY_SLICE_WHOLE ? axis : c->axis[i];
+    }
+    for (uint32_t i = 0; i < gy_node_regions(c->n); i++)
+        if (gy_adjoint_has_word(args, c->k->arg[c->g->access.at[c->n->access + i].arg].name) &&
+            !set(c, c->k->arg[c->g->access.at[c->n->access + i].arg].name, axis))
+            return false;
+    return axis != GY_SLICE_WHOLE;
+}
+
+static bool is_last(const slicing *c, const char *name)
+{
+    return axis_of(c, name) == (int8_t)(shape_of(c, name).rank - 1);
+}
+
+/* Rows are taken one by one, and each is whole: those of a norm may have several axes. */
+static bool find_norm(const slicing *c)
+{
+    bool has_whole = axis_of(c, "gain") == GY_SLICE_WHOLE && axis_of(c, "bias") == GY_SLICE_WHOLE;
+    return has_whole && find_same(c) && axis_of(c, "x") == 0 && !is_last(c, "x");
+}
+
+/* With a mask the number of a row counts, as a remainder by the number of columns: slices have whole masks. */
+static bool find_softmax(const slicing *c)
+{
+    double causal;
+    int64_t rows = 1;
+    if (!number(c, "causal", 0, &causal) || !find_same(c) || is_last(c, "x"))
+        return false;
+    gy_maths_shape x = shape_of(c, "x");
+    for (uint32_t k = (uint32_t)axis_of(c, "x") + 1; k + 1 < x.rank; k++)
+        rows *= x.extent[k];
+    int64_t columns = x.extent[x.rank - 1];
+    return causal == 0 || (columns > 0 && rows % columns == 0);
+}
+
+/* One number for each element of a row. */
+static bool find_bias_add(const slicing *c)
+{
+    if (!find_same(c))
+        return false;
+    if (axis_of(c, "x") == 0)
+        return axis_of(c, "b") == GY_SLICE_WHOLE;
+    return shape_of(c, "x").rank == 2 && set(c, "b", (int8_t)(shape_of(c, "b").rank - 1));
+}
+
+/* Positions are whole, and so are heads, see gy_slice_divides. */
+static bool find_rope(const slicing *c)
+{
+    double axis;
+    if (!number(c, "axis", 0, &axis) || !find_same(c))
+        return false;
+    axis += axis < 0 ? shape_of(c, "x").rank : 0;
+    return axis_of(c, "x") != (int8_t)axis;
+}
+
+static bool find_attention(const slicing *c)
+{
+    return set(c, "q", 0) && set(c, "k", 0) && set(c, "v", 0) && set(c, "y", 0);
+}
+
+/* The first two axes change places. */
+static bool find_transpose(const slicing *c)
+{
+    int8_t axis = axis_of(c, "x");
+    return axis == GY_SLICE_WHOLE ? axis_of(c, "y") == GY_SLICE_WHOLE
+                                  : set(c, "y", axis < 2 ? (int8_t)(1 - axis) : axis);
+}
+
+static const row table[] = {
+    { "add", NULL, find_same, "x y z" },
+    { "attention", NULL, find_attention, NULL },
+    { "bias_add", NULL, find_bias_add, "x y" },
+    { "conv2d", "w", find_conv2d, NULL },
+    { "copy", NULL, find_same, "x y" },
+    { "gemm", "b", find_gemm, NULL },
+    { "gemm_batched", NULL, find_gemm_batched, NULL },
+    { "layernorm", NULL, find_norm, "x y" },
+    { "mul", NULL, find_same, "x y z" },
+    { "relu", NULL, find_same, "x y" },
+    { "rmsnorm", NULL, find_norm, "x y" },
+    { "rope", NULL, find_rope, "x y" },
+    { "scale", NULL, find_same, "x y" },
+    { "softmax", NULL, find_softmax, "x y" },
+    { "transpose", NULL, find_transpose, NULL },
+};
+
+static const row *find(const char *kernel)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].kernel, kernel) == 0)
+            return &table[i];
+    return NULL;
+}
+
+/* ---- copies ---- */
+
+/* The same elements in another shape: the axis with as many elements before it, and more than one along it. */
+static bool find_copy(const slicing *c)
+{
+    gy_maths_shape from = shape_at(c, 0), to = shape_at(c, 1);
+    int64_t before = 1, at = 1;
+    if (c->axis[0] == GY_SLICE_WHOLE)
+        return c->axis[1] == GY_SLICE_WHOLE;
+    for (int8_t k = 0; k < c->axis[0]; k++)
+        before *= from.extent[k];
+    for (uint32_t k = 0; k < to.rank; at *= to.extent[k++]) {
+        if (at != before || to.extent[k] == 1)
+            continue;
+        bool fits = c->axis[1] == GY_SLICE_WHOLE || c->axis[1] == (int8_t)k;
+        c->axis[1] = (int8_t)k;
+        return fits;
+    }
+    return false;
+}
+
+/* ---- formulas ---- */
+
+static const gy_maths_result *result_of(const slicing *c, const gy_maths *m, uint32_t i)
+{
+    const char *name = c->k->arg[c->g->access.at[c->n->access + i].arg].name;
+    for (uint32_t r = 0; r < m->results; r++)
+        if (strcmp(m->arg[m->result[r].arg], name) == 0)
+            return &m->result[r];
+    return NULL;
+}
+
+/* The axis of the model that a known one is. */
+static int32_t axis_of_model(const slicing *c, const gy_maths *m, uint32_t rank)
+{
+    for (uint32_t i = 0; i < gy_node_regions(c->n); i++) {
+        const gy_maths_result *r = result_of(c, m, i);
+        if (c->axis[i] >= 0 && (!r || !r->reduction))
+            return c->axis[i] + (int32_t)rank - (int32_t)shape_at(c, i).rank;
+    }
+    return GY_SLICE_WHOLE;
+}
+
+/* Where the axis of the model is in a result that is reduced along another one, which is there with extent 1 or is not.
+ */
+static int8_t axis_of_reduced(const gy_maths_result *r, int32_t axis, uint32_t model, uint32_t rank)
+{
+    int32_t reduced = r->axis + (r->axis < 0 ? (int32_t)model : 0);
+    if (!r->has_axis || reduced == axis || (rank != model && rank + 1 != model))
+        return GY_SLICE_SUMMED;
+    return (int8_t)(axis - (rank < model && axis > reduced));
+}
+
+static bool find_formulas(const slicing *c, const gy_maths *m)
+{
+    gy_maths_shape model = gy_spread_model(c->g, c->n, m);
+    int32_t axis = axis_of_model(c, m, model.rank);
+    for (uint32_t i = 0; i < gy_node_regions(c->n) && axis >= 0; i++) {
+        const gy_maths_result *r = result_of(c, m, i);
+        gy_maths_shape shape = shape_at(c, i);
+        int32_t own = axis - (int32_t)model.rank + (int32_t)shape.rank;
+        int8_t wanted = own >= 0 && shape.extent[own] == model.extent[axis] ? (int8_t)own : GY_SLICE_WHOLE;
+        if (r && r->reduction)
+            wanted = axis_of_reduced(r, axis, model.rank, shape.rank);
+        if (wanted == GY_SLICE_SUMMED || (r && wanted == GY_SLICE_WHOLE) ||
+            (c->axis[i] != GY_SLICE_WHOLE && c->axis[i] != wanted))
+            return false;
+        c->axis[i] = wanted;
+    }
+    return axis >= 0;
+}
+
+/* ---- all nodes ---- */
+
+static bool is_plain(const gantry_graph *g, const gy_node *n)
+{
+    for (uint32_t i = n->access; i < n->access + n->accesses; i++)
+        if (g->access.at[i].before || g->access.at[i].after || g->access.at[i].is_list ||
+            g->access.at[i].mode == GANTRY_READWRITE)
+            return false;
+    return n->loop == GY_NONE && !n->has_when;
+}
+
+static const row *row_of(const gantry_graph *g, const gy_node *n)
+{
+    bool is_ours = n->kind == GY_NODE_KERNEL && n->kernel != GY_NONE && !g->kernels.at[n->kernel].code &&
+                   !g->kernels.at[n->kernel].maths;
+    return is_ours ? find(g->kernels.at[n->kernel].manifest->name) : NULL;
+}
+
+bool gy_slice_rule(const gantry_graph *g, uint32_t node, int8_t *axis)
+{
+    const gy_node *n = &g->nodes.at[node];
+    slicing c = { .g = g, .n = n, .axis = axis };
+    if (!is_plain(g, n))
+        return false;
+    if (n->kind == GY_NODE_COPY)
+        return find_copy(&c);
+    if (n->kind != GY_NODE_KERNEL || n->kernel == GY_NONE)
+        return false;
+    c.k = g->kernels.at[n->kernel].manifest;
+    if (g->kernels.at[n->kernel].maths)
+        return find_formulas(&c, g->kernels.at[n->kernel].maths);
+    const row *r = row_of(g, n);
+    return r && r->find(&c);
+}
+
+uint32_t gy_slice_opens(const gantry_graph *g, uint32_t node, int8_t *axis)
+{
+    const gy_node *n = &g->nodes.at[node];
+    const row *r = row_of(g, n);
+    if (!r || !r->opens || !is_plain(g, n))
+        return GY_NONE;
+    slicing c = { g, n, g->kernels.at[n->kernel].manifest, axis };
+    double tb;
+    uint32_t i = find_arg(&c, r->opens);
+    bool is_known = strcmp(r->kernel, "gemm") != 0 || number(&c, "tb", 0, &tb);
+    if (i == GY_NONE || !is_known)
+        return GY_NONE;
+    axis[i] = strcmp(r->kernel, "gemm") == 0 && tb == 0 ? 1 : 0;
+    return i;
+}
+
+bool gy_slice_divides(const gantry_graph *g, uint32_t node, int8_t *axis, int32_t slices)
+{
+    const gy_node *n = &g->nodes.at[node];
+    const row *r = row_of(g, n);
+    double dim;
+    if (!r || r->find != find_rope)
+        return true;
+    slicing c = { g, n, g->kernels.at[n->kernel].manifest, axis };
+    gy_maths_shape x = shape_of(&c, "x");
+    int64_t elements = 1;
+    for (uint32_t k = (uint32_t)axis_of(&c, "x"); k < x.rank; k++)
+        elements *= x.extent[k];
+    return number(&c, "dim", 2, &dim) && (dim < 1 || elements / slices % (int64_t)dim == 0);
+}

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensor parallelism, --strategy tp=N: losses of 100 steps against NumPy in float64, gradients through each kernel that can be in slices
+against those of the uncut model, what is cut and what is moved, that files hold whole weights, and what is refused. The GPT by hand is in
+check_gpt.py."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import check_training as training
+from check_strategy import losses, nodes_of, whole
+from differences import buffer, gantry, np
+from suite import ROOT
+
+GIVEN = {"class": "input"}
+
+
+def buffers_of(text, strategy):
+    return json.loads(gantry.parse(text, train=True, strategy=strategy).json())["buffers"]
+
+
+class Networks(unittest.TestCase):
+    CASE, HAND = training.CASES[7]
+
+    def test_losses(self):
+        x, labels, w = training.data()
+        given = {"x": x, "labels": labels} | w
+        wanted = training.by_hand(w, x, labels, self.CASE["optimizer"], 0.02, **self.HAND)
+        for strategy, devices in (("tp=2", 2), ("tp=4", 4), ("tp=8", 8), ("dp=2,tp=2", 4), ("tp=2,micro=3", 2), ("tp=2,pp=2,micro=2", 4),
+                                  ("dp=2,tp=2,micro=2,zero=1", 4), ("dp=3,tp=2,zero=1", 6), ("tp=2,zero=1", 2)):
+            with self.subTest(strategy=strategy):
+                np.testing.assert_allclose(losses(whole(**self.CASE), strategy, given, devices), wanted, rtol=1e-9, atol=1e-9)
+        for parts, strategy in ((2, "tp=2"), (3, "tp=2,dp=3"), (6, "tp=2,dp=3"), (4, "dp=2,tp=2")):
+            with self.subTest(parts=parts, strategy=strategy):
+                text = training.network("f64", parts, False, **self.CASE)
+                np.testing.assert_allclose(losses(text, strategy, given, 6), wanted, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(losses(whole(**self.CASE), "dp=2,tp=2", given, 4, effort=1), wanted, rtol=1e-9, atol=1e-9)
+
+    def test_models_of_the_repository(self):
+        cases = {"mlp": ["tp=4", "dp=2,tp=2,micro=2,zero=1"], "cnn": ["tp=2", "dp=2,tp=2", "tp=2,pp=2,micro=2"], "gpt": ["tp=4", "tp=2,pp=2,micro=2"]}
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(ROOT / "graphs/models", folder, dirs_exist_ok=True)
+            for path in sorted(pathlib.Path(folder).rglob("*.json")):
+                path.write_text(path.read_text().replace('"f32"', '"f64"'))
+            for name, strategies in cases.items():
+                def run(strategy, devices):
+                    graph = gantry.load(pathlib.Path(folder) / f"{name}.json", {"batch": 2 if name == "gpt" else 16}, devices=devices, train=True,
+                                        strategy=strategy)
+                    run = graph.schedule(devices, effort=0).run(backend="host")
+                    return [float(run()["loss"][0]) for _ in range(5)]
+                wanted = run(None, 1)
+                for strategy in strategies:
+                    with self.subTest(model=name, strategy=strategy):
+                        np.testing.assert_allclose(run(strategy, 4), wanted, rtol=1e-9, atol=1e-9)
+
+    def test_places(self):
+        """A slice of a pair is on its device; rows between pairs are shared out among them; weights are cut by column and by row."""
+        nodes = nodes_of(whole(**self.CASE), "dp=2,tp=2,pp=2")
+        for replica in range(2):
+            for slice in range(2):
+                self.assertEqual(str(nodes[f"fc1[{replica},{slice}]"]["on"]), str(2 * replica + slice))
+                self.assertEqual(str(nodes[f"loss[{2 * replica + slice}]"]["on"]), str(4 + 2 * replica + slice))
+        self.assertEqual(nodes["tanh[1,0]"]["args"]["b"], "b1[0]")
+        self.assertNotIn("fc1[2,0]", nodes)
+        nodes = nodes_of(whole(**self.CASE), "tp=2,micro=2")
+        self.assertEqual([nodes[f"fc2[{i},1]"].get("priority", 0) for i in range(2)], [0, -1])
+        self.assertEqual([nodes[f"total[{i}]"].get("priority", 0) for i in range(4)], [0, 0, -1, -1])
+        buffers = buffers_of(whole(**self.CASE), "tp=2,micro=2")
+        self.assertEqual([buffers[name].get("tiles") for name in ("w1", "z", "h", "y")], [[1, 2], [2, 2], [2, 2], None])
+        self.assertEqual([buffers[name]["split"] for name in ("b1", "w2", "y", "x")], [2, 2, 4, 2])
+        self.assertNotIn("split", buffers["b2"])
+
+    def test_stages(self):
+        """Slices of one node are of one stage, wherever the cut falls."""
+        text = whole(**self.CASE)
+        for pp in (2, 3, 4):
+            nodes = nodes_of(text, f"tp=4,pp={pp}")
+            stages = {}
+            for name, node in nodes.items():
+                if ".grad" not in name and name.split("[")[0] in {node["id"] for node in text["nodes"]}:
+                    stages.setdefault(name.split("[")[0], set()).add(int(node["on"]) // 4)
+            self.assertEqual({len(stage) for stage in stages.values()}, {1}, stages)
+            self.assertEqual(set.union(*stages.values()), set(range(pp)))
+
+    def test_files(self):
+        """Weights begin with the numbers that they have uncut, and what is written is whole."""
+        text = json.loads((ROOT / "graphs/models/mlp.json").read_text().replace('"f32"', '"f64"'))
+        for weight in ("w1", "b1", "w2", "b2"):
+            text["buffers"][weight]["output"] = True
+        for rate in (0, 0.01):
+            outs = []
+            for strategy, devices in ((None, 1), ("dp=2,tp=2", 4)):
+                run = gantry.parse(text, {"parts": 4, "batch": 16, "lr": rate}, devices=devices, train=True, strategy=strategy).schedule(
+                    devices, effort=0).run(backend="host")
+                run()
+                outs.append({name: np.array(value) for name, value in run().items()})
+            for name, value in outs[0].items():
+                np.testing.assert_allclose(outs[1][name], value, rtol=1e-9, atol=1e-12, err_msg=name)
+            self.assertGreater(np.ptp(outs[1]["w1"]), 0.1)
+
+    def test_moved(self):
+        """A pair moves its result once forward, as a reduce-scatter, and the adjoint of that once back, and no weight."""
+        batch, hidden, classes = 256, 1024, 16
+        params = {"parts": 1, "batch": batch, "inputs": 512, "hidden": hidden, "classes": classes}
+        def plan(strategy):
+            return gantry.load(ROOT / "graphs/models/mlp.json", params, devices=2, train=True, strategy=strategy).schedule(2, effort=0)
+        moved = plan("tp=2").report()["bytes_moved"]
+        result = batch * classes * 4
+        self.assertEqual([op.get("collective") for op in json.loads(plan("tp=2").json())["ops"]].count("reduce_scatter"), 1)
+        self.assertGreaterEqual(moved, 2 * result) # half of it from each device to the other, twice
+        self.assertLess(moved, 3 * result) # b2, numbers, and what a collective is counted as
+        self.assertGreater(plan("dp=2").report()["bytes_moved"], 512 * hidden * 4)
+
+    @unittest.skipUnless("GANTRY" in os.environ, "no command")
+    def test_checked(self):
+        """The checker finds nothing wrong with schedules, nor does checking mode, which runs them in other orders."""
+        with tempfile.TemporaryDirectory() as folder:
+            for strategy in ("tp=4", "dp=2,tp=2,zero=1", "tp=2,pp=2,micro=2"):
+                step, plan = f"{folder}/step.json", f"{folder}/plan.json"
+                train = ["train", "gpt", "--devices", "4", "--steps", "1", "--strategy", strategy]
+                for words in ([*train, "--check"], [*train, "--write-graph", step], ["schedule", step, "--devices", "4", "--effort", "0", "-o", plan],
+                              ["check", step, plan, "--devices", "4"]):
+                    subprocess.run([os.environ["GANTRY"], *words], check=True, capture_output=True)
+
+    def test_memory(self):
+        """Each device has its slices alone."""
+        def peak(strategy, devices):
+            graph = gantry.load(ROOT / "graphs/models/mlp.json", {"parts": 1, "batch": 64, "inputs": 1024, "hidden": 1024}, devices=devices, train=True,
+                                strategy=strategy)
+            return max(graph.schedule(devices, effort=0).report()["peak_bytes"].values())
+        self.assertLess(peak("tp=4", 4), 0.35 * peak("dp=1", 1))
+
+
+class Kernels(unittest.TestCase):
+    """Between two products: each kernel that can be in slices has the gradients of the uncut model."""
+
+    def compare(self, shapes, nodes, strategies=("tp=2",), sliced=("it",), weights=(), rows=6, width=8, last=None, **more):
+        """x w1 goes by `nodes` from "a" to "b", which w2 takes; shapes of what lies between and of further weights."""
+        rng = np.random.default_rng(5)
+        last = last or width
+        buffers = {"x": buffer([rows, 5], **GIVEN), "w1": buffer([5, width], **GIVEN), "w2": buffer([last, 3], **GIVEN), "r": buffer([rows, 3], **GIVEN),
+                   "a": buffer([rows, width]), "b": buffer([rows, last]), "y": buffer([rows, 3]), "loss": buffer([1], output=True)}
+        buffers |= {name: buffer(shape, **(GIVEN if name in weights else {})) for name, shape in shapes.items()} | more
+        nodes = [{"id": "first", "kernel": "gemm", "args": {"a": "x", "b": "w1", "c": "a"}}, *nodes,
+                 {"id": "second", "kernel": "gemm", "args": {"a": "b", "b": "w2", "c": "y"}},
+                 {"id": "loss", "reduce": {"l": "sum(square(y) * r)"}, "args": {"y": "y", "r": "r", "l": "loss"}}]
+        text = {"gantry": 1, "name": "kernel", "buffers": buffers, "nodes": nodes,
+                "train": {"loss": "loss", "weights": ["w1", "w2", *weights], "optimizer": "none", "batch": ["x", "r"]}}
+        given = {name: rng.normal(size=one["shape"]) for name, one in buffers.items() if one.get("class") == "input"}
+        wanted = None
+        for strategy in (None, *strategies):
+            graph = gantry.parse(text, train=True, strategy=strategy, devices=4)
+            out = {name: np.array(value) for name, value in graph.schedule(4, effort=0).run(backend="host")(**given).items()}
+            wanted = wanted or out
+            self.assertEqual(out.keys(), wanted.keys())
+            for name, value in wanted.items():
+                np.testing.assert_allclose(out[name], value, rtol=1e-10, atol=1e-10, err_msg=f"{name} {strategy}")
+            names = {node["id"] for node in json.loads(graph.json())["nodes"]}
+            for name in sliced if strategy else ():
+                self.assertTrue(any(f"{name}[{at}]" in names for at in ("1", "0,1")), names)
+
+    def test_elements(self):
+        both = ("tp=2", "tp=2,dp=2", "tp=4", "tp=2,micro=3")
+        for kernel in ("relu", "copy"):
+            self.compare({}, [{"id": "it", "kernel": kernel, "args": {"x": "a", "y": "b"}}], both, rows=24)
+        self.compare({}, [{"id": "it", "kernel": "scale", "args": {"a": 0.3, "x": "a", "y": "b"}}])
+        self.compare({}, [{"id": "it", "kernel": "add", "args": {"x": "a", "y": "a", "z": "b"}}])
+        self.compare({}, [{"id": "it", "kernel": "mul", "args": {"x": "a", "y": "a", "z": "b"}}])
+        self.compare({"g": [8]}, [{"id": "it", "kernel": "bias_add", "args": {"x": "a", "b": "g", "y": "b"}}], both, weights=["g"], rows=24)
+        self.compare({"g": [1, 8]}, [{"id": "it", "kernel": "bias_add", "args": {"x": "a", "b": "g", "y": "b"}}], weights=["g"])
+
+    def test_formulas(self):
+        self.compare({"g": [8], "h": [6, 1], "m": [8]}, [
+            {"id": "h", "map": {"h": "v + 1"}, "args": {"h": "h", "v": "v"}},
+            {"id": "it", "map": {"b": "tanh(a) * g + c"}, "args": {"a": "a", "g": "g", "b": "b", "c": 0.25}}], weights=["g"], v=buffer([6, 1], init=1))
+        self.compare({"m": [8]}, [{"id": "it", "reduce": {"m": "mean(a, 0)"}, "args": {"a": "a", "m": "m"}},
+                                  {"id": "away", "map": {"b": "(a - m) * a"}, "args": {"a": "a", "m": "m", "b": "b"}}], ("tp=2", "dp=2,tp=2"), rows=8)
+        self.compare({"m": [1, 8]}, [{"id": "it", "reduce": {"m": "max(a, -2)"}, "args": {"a": "a", "m": "m"}},
+                                     {"id": "away", "map": {"b": "a * a - m"}, "args": {"a": "a", "m": "m", "b": "b"}}])
+
+    def heads(self, nodes, shapes, **more):
+        """[8, 8] as 4 heads of 2 elements, in front, through `nodes` from "q" to "p", and back."""
+        into = [{"id": "apart", "copy": {"from": "a", "to": "a3"}}, {"id": "turn", "kernel": "transpose", "args": {"x": "a3", "y": "q"}}]
+        back = [{"id": "back", "kernel": "transpose", "args": {"x": "p", "y": "p3"}}, {"id": "join", "copy": {"from": "p3", "to": "b"}}]
+        self.compare({"a3": [8, 4, 2], "q": [4, 8, 2], "p": [4, 8, 2], "p3": [8, 4, 2]} | shapes, into + nodes + back, ("tp=2", "tp=4"),
+                     sliced=("it", "apart", "turn", "back", "join"), rows=8, **more)
+
+    def test_heads(self):
+        for causal in (0, 1):
+            self.heads([{"id": "it", "kernel": "attention", "args": {"causal": causal, "q": "q", "k": "q", "v": "q", "y": "p"}}], {})
+        self.heads([{"id": "it", "kernel": "rope", "args": {"dim": 2, "axis": 1, "x": "q", "y": "p"}}], {})
+        self.heads([{"id": "it", "kernel": "softmax", "args": {"x": "q", "y": "p"}}], {})
+        self.heads([{"id": "it", "kernel": "rmsnorm", "args": {"x": "q", "gain": "g", "y": "p"}}], {"g": [2]}, weights=["g"])
+        self.heads([{"id": "it", "kernel": "layernorm", "args": {"x": "q", "gain": "g", "bias": "h", "y": "p"}}], {"g": [2], "h": [2]}, weights=["g", "h"])
+        for causal in (0, 1):
+            self.heads([{"id": "it", "kernel": "gemm_batched", "args": {"tb": 1, "a": "q", "b": "q", "c": "s"}},
+                        {"id": "soft", "kernel": "softmax", "args": {"causal": causal, "x": "s", "y": "t"}},
+                        {"id": "mix", "kernel": "gemm_batched", "args": {"a": "t", "b": "q", "c": "p"}}], {"s": [4, 8, 8], "t": [4, 8, 8]})
+        self.compare({}, [{"id": "it", "kernel": "rope", "args": {"dim": 2, "x": "a", "y": "b"}}], ("tp=2", "tp=4"), rows=8)
+
+    def test_transposed_weights(self):
+        rng = np.random.default_rng(6)
+        buffers = {"x": buffer([4, 5], **GIVEN), "w1": buffer([8, 5], **GIVEN), "w2": buffer([3, 8], **GIVEN), "a": buffer([4, 8]), "b": buffer([4, 8]),
+                   "y": buffer([4, 3]), "loss": buffer([1], output=True)}
+        nodes = [{"id": "first", "kernel": "gemm", "args": {"tb": 1, "alpha": 0.5, "a": "x", "b": "w1", "c": "a"}},
+                 {"id": "it", "map": {"b": "tanh(a)"}, "args": {"a": "a", "b": "b"}},
+                 {"id": "second", "kernel": "gemm", "args": {"tb": 1, "a": "b", "b": "w2", "c": "y"}},
+                 {"id": "loss", "reduce": {"l": "sum(y * y)"}, "args": {"y": "y", "l": "loss"}}]
+        text = {"gantry": 1, "name": "turned", "buffers": buffers, "nodes": nodes,
+                "train": {"loss": "loss", "weights": ["w1", "w2"], "optimizer": "none", "batch": ["x"]}}
+        given = {name: rng.normal(size=buffers[name]["shape"]) for name in ("x", "w1", "w2")}
+        h = np.tanh(0.5 * given["x"] @ given["w1"].T)
+        y = h @ given["w2"].T
+        dz = 2 * y @ given["w2"] * (1 - h * h)
+        for strategy in ("tp=2", "dp=2,tp=2"):
+            out = gantry.parse(text, train=True, strategy=strategy, devices=8).schedule(8, effort=0).run(backend="host")(**given)
+            np.testing.assert_allclose(out["w2.grad"], 2 * y.T @ h, rtol=1e-10, atol=1e-10)
+            np.testing.assert_allclose(out["w1.grad"], 0.5 * dz.T @ given["x"], rtol=1e-10, atol=1e-10)
+
+    def test_what_stays_whole(self):
+        """A first product whose result goes anywhere else is not cut, nor is a pair that someone looks into; others are."""
+        text = whole(**training.CASES[0][0])
+        buffers = text["buffers"]
+        buffers |= {"w3": buffer([4, 6], init=1), "y3": buffer([24, 6])}
+        text["train"]["weights"].append("w3")
+        text["nodes"].append({"id": "fc3", "kernel": "gemm", "args": {"a": "y", "b": "w3", "c": "y3"}})
+        text["nodes"].append({"id": "seen", "reduce": {"s": "sum(y3)"}, "args": {"y3": "y3", "s": "loss"}, "access": {"s": "sum"}})
+        made = buffers_of(text, "tp=2")
+        self.assertEqual([made[name].get("tiles") for name in ("w1", "w3", "y3")], [[1, 2], None, None])
+        self.assertEqual(made["y3"]["split"], 2)
+        nodes = {node["id"]: node for node in json.loads(gantry.parse(text, train=True, strategy="tp=2").json())["nodes"]}
+        self.assertEqual(nodes["fc3[1]"]["args"]["b"], "w3")
+
+
+class Refused(unittest.TestCase):
+    def check(self, strategy, text, *texts, devices=0):
+        with self.subTest(strategy=strategy, texts=texts):
+            with self.assertRaises(gantry.Error) as caught:
+                gantry.parse(text, train=True, strategy=strategy, devices=devices)
+            for part in texts:
+                self.assertIn(part, str(caught.exception))
+            self.assertLess(len(caught.exception.text), 500, "the text was cut off")
+
+    def test_numbers(self):
+        text = whole(**training.CASES[0][0])
+        self.check("tp=0", text, "tp is 0; 1 to 65536")
+        self.check("tp=2,tp=2", text, '"tp" is there twice')
+        self.check("dp=2,tp=2,pp=2", text, "for 8 devices, and there are 4", devices=4)
+        self.check("dp=600,tp=600", text, "dp=600, tp=600", "more than 65536 devices or pieces")
+
+    def test_shapes(self):
+        self.check("tp=3", whole(**training.CASES[0][0]), 'tp=3 cuts buffer "w1" along axis 1, which is 8 long', "cannot be cut into 3",
+                   "divides heads and columns")
+        folder = ROOT / "graphs/models"
+        with self.assertRaisesRegex(gantry.Error, 'q3" along axis 1, which is 3 long and cannot be cut into 2; give a tp that divides heads'):
+            gantry.load(folder / "gpt.json", {"heads": 3}, train=True, strategy="tp=2")
+        text = whole(**training.CASES[0][0])
+        text["nodes"][1] = {"id": "tanh", "kernel": "rope", "args": {"dim": 8, "x": "z", "y": "h"}}
+        text["train"]["weights"].remove("b1")
+        self.check("tp=2", text, 'node "tanh" is cut into 2 slices', "within a head", "the number of heads")
+
+    def test_rows(self):
+        self.check("dp=3,tp=8,micro=2", whole(**training.CASES[0][0]), "rows of", "dp=3, micro=2, tp=8")
+        self.check("dp=2,tp=2", training.network("f64", 3, False, **training.CASES[0][0]), "is split into 3 parts", "tp=2 are 4 pieces")
+
+    def test_kernels(self):
+        """A kernel without a rule keeps a pair whole, and has none for pieces of the batch either."""
+        text = whole(**training.CASES[0][0])
+        text["train"]["weights"].remove("b1")
+        text["nodes"][1] = {"id": "odd", "kernel": "scan", "args": {"x": "z", "y": "h"}}
+        self.check("tp=2", text, "tp=2 finds no weights that it can cut")
+        text["buffers"] |= {"w3": buffer([8, 6]), "w4": buffer([6, 8]), "h3": buffer([24, 6]), "h4": buffer([24, 8])}
+        for weight in ("w3", "w4"):
+            text["buffers"][weight]["init"] = 1
+            text["train"]["weights"].append(weight)
+        text["nodes"][2:2] = [{"id": "in", "kernel": "gemm", "args": {"a": "h", "b": "w3", "c": "h3"}},
+                              {"id": "out", "kernel": "gemm", "args": {"a": "h3", "b": "w4", "c": "h4"}}]
+        text["nodes"][4]["args"]["a"] = "h4"
+        self.check("tp=2", text, 'node "odd" takes rows of 2 pieces of the batch', "or use maps, reductions, copies and add, attention")
+
+    def test_nothing_to_cut(self):
+        text = whole(**training.CASES[0][0])
+        text["nodes"][1]["after"] = ["fc1"]
+        self.check("tp=2", text, "tp=2 finds no weights that it can cut", "/train", "use dp, or pp")
+        text = whole(**training.CASES[0][0])
+        text["buffers"]["h"]["output"] = True
+        buffers_of(text, "tp=2")
+        text["nodes"].append({"id": "look", "kernel": "reduce_sum", "args": {"x": "h", "out": "seen"}})
+        text["buffers"]["seen"] = buffer([1], output=True)
+        self.check("tp=2", text, "tp=2 finds no weights")
+
+
+if __name__ == "__main__":
+    unittest.main()

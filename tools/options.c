@@ -15,8 +15,10 @@ static const option table[] = {
       PLAIN },
     { "devices", "N|id:A,B", "the first N devices, or those named; without a machine, N virtual devices of this CPU",
       TEXT, FIELD(devices), PLAIN },
-    { "weak", "PARAM", "lets that param grow with the devices: as given for one, twice that for two, and so on", TEXT,
-      FIELD(weak), PLAIN },
+    { "weak", "PARAM",
+      "lets that param grow with the devices, or ranks: as given for one, twice that for two, and so on; n:3 where the "
+      "work goes by its third power",
+      TEXT, FIELD(weak), PLAIN },
     { "policy", "NAME", "how nodes are placed (default: the best of several, see --effort); the names are below", TEXT,
       FIELD(policy), PLAIN },
     { "effort", "0..9", "how hard to search: 0 one policy, 1 all that fit the size, 2-9 search too (default 3)", NUMBER,

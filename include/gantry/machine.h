@@ -34,7 +34,7 @@ GANTRY_MUST_USE gantry_status gantry_machine_save(const gantry_machine *machine,
 GANTRY_MUST_USE gantry_status gantry_machine_select(gantry_machine **machine, const gantry_machine *from,
                                                     const char *devices, gantry_error *err);
 
-/** What a computer has to reach its network by: X(constant, name in files). */
+/** Ports of a computer to its network: X(constant, name in files). */
 #define GANTRY_PORTS_MAP(X)                                                                                            \
     X(HOST, host)     /* one port, of its host memory; what GPUs have goes through that */                             \
     X(SHARED, shared) /* one port, which reads and writes all of its memories */                                       \

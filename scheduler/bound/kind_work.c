@@ -13,6 +13,7 @@ typedef struct maker {
     const gy_plan *p;
     bool batches;
     uint32_t *device; /* per kind */
+    bool *work;       /* per node: is_work */
 } maker;
 
 /* The work of copies, and of what a device for host calls may take, is not that of the workers. */
@@ -37,7 +38,7 @@ static gy_kind_time time_on(const maker *m, uint32_t node, uint32_t device)
     added = m->batches ? gy_plan_batched(m->p, node, device) : hold;
     hold = added < hold ? added : hold;
     double share = (double)(GY_WHOLE_DEVICE - gy_plan_spare(m->p, node, device)) / GY_WHOLE_DEVICE;
-    return (gy_kind_time){ (double)time, is_work(m, node) ? (double)hold * share : 0 };
+    return (gy_kind_time){ (double)time, m->work[node] ? (double)hold * share : 0 };
 }
 
 static bool is_same(double a, double b)
@@ -103,13 +104,17 @@ gantry_status gy_kind_work_make(gy_kind_work *w, const gy_plan *p, uint32_t most
     w->count = gy_calloc((size_t)most + 1, sizeof *w->count);
     w->kind = gy_calloc((size_t)p->devices + 1, sizeof *w->kind);
     m.device = gy_calloc((size_t)most + 1, sizeof *m.device);
-    bool done = w->count && w->kind && m.device, large = (uint64_t)p->graph->nodes.count * p->devices > LOOKS;
+    m.work = gy_calloc((size_t)p->graph->nodes.count + 1, sizeof *m.work);
+    bool done = w->count && w->kind && m.device && m.work, large = (uint64_t)p->graph->nodes.count * p->devices > LOOKS;
+    for (uint32_t n = 0; n < p->graph->nodes.count && done && !large; n++)
+        m.work[n] = is_work(&m, n);
     if (done && !large) {
         bool few = find_kinds(&m, most);
         w->kinds = few ? w->kinds : 0;
         done = w->kinds < 2 || list_tasks(&m);
     }
     gy_free(m.device);
+    gy_free(m.work);
     return done ? GANTRY_OK : gy_fail_nomem(err);
 }
 

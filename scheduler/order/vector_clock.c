@@ -13,7 +13,8 @@ bool gy_vector_clock_init(gy_vector_clock *c, const gantry_schedule *s)
     c->lane_at = gy_calloc(width, width * sizeof *c->lane_at);
     c->last = gy_calloc(width, sizeof *c->last);
     c->now = gy_calloc(width, sizeof *c->now);
-    if (c->at && c->lane_at && c->last && c->now)
+    c->known = gy_calloc(width, sizeof *c->known);
+    if (c->at && c->lane_at && c->last && c->now && c->known)
         return true;
     gy_vector_clock_free(c);
     return false;
@@ -25,7 +26,8 @@ void gy_vector_clock_free(gy_vector_clock *c)
     gy_free(c->lane_at);
     gy_free(c->last);
     gy_free(c->now);
-    c->at = c->lane_at = c->last = c->now = NULL;
+    gy_free(c->known);
+    c->at = c->lane_at = c->last = c->now = c->known = NULL;
 }
 
 static void join(gy_vector_clock *c, const uint32_t *other)
@@ -52,17 +54,19 @@ bool gy_vector_clock_has(const gy_vector_clock *c, uint32_t from)
     return c->now[c->s->op_lane.at[c->s->ops.at[from].lane]] > from;
 }
 
-/* The first op that some lane does not know to have ended. */
+/* The first op that some lane does not know to have ended. Clocks are gone through one by one, as they lie in memory:
+ * of a thousand GPUs they are hundreds of megabytes. */
 static size_t first_unknown(const gy_vector_clock *c, size_t next)
 {
     size_t first = next;
-    for (size_t lane = 0; lane < c->lanes; lane++) {
-        uint32_t known = c->last[lane];
-        for (size_t k = 0; k < c->lanes; k++)
-            known = c->lane_at[k * c->lanes + lane] < known ? c->lane_at[k * c->lanes + lane] : known;
-        if (known < c->last[lane] && known < first)
-            first = known;
+    memcpy(c->known, c->last, c->lanes * sizeof *c->known);
+    for (size_t k = 0; k < c->lanes; k++) {
+        const uint32_t *clock = &c->lane_at[k * c->lanes];
+        for (size_t lane = 0; lane < c->lanes; lane++)
+            c->known[lane] = clock[lane] < c->known[lane] ? clock[lane] : c->known[lane];
     }
+    for (size_t lane = 0; lane < c->lanes; lane++)
+        first = c->known[lane] < c->last[lane] && c->known[lane] < first ? c->known[lane] : first;
     return first;
 }
 

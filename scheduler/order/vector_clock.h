@@ -19,6 +19,7 @@ typedef struct gy_vector_clock {
     uint32_t *lane_at; /* per lane: the clock of its last op so far */
     uint32_t *last;    /* per lane: position + 1 of that op; 0: none */
     uint32_t *now;     /* clock of the current op before it begins */
+    uint32_t *known;   /* per lane: room for what all lanes know of it */
 } gy_vector_clock;
 
 bool gy_vector_clock_init(gy_vector_clock *c, const gantry_schedule *s); /* false: out of memory */

@@ -139,7 +139,7 @@ typedef struct gy_route_traffic {
 /* memories x memories, row = from; free with gy_free. NULL: out of memory. */
 gy_route_traffic *gy_route_traffic_make(const gantry_schedule *s);
 
-/* What goes from rank to rank. */
+/* Bytes that go from rank to rank. */
 typedef struct gy_network_traffic {
     uint64_t bytes;   /* of messages, sent and received counted once */
     uint32_t busiest; /* of the resources that messages go over, the one with most to do */

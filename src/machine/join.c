@@ -31,15 +31,14 @@ static gantry_status check_options(const gantry_join_options *o, size_t nodes, g
 static gantry_status find_networks(const gantry_machine *const *node, uint32_t nodes, const gantry_join_options *o,
                                    gy_join_place *place, gantry_error *err)
 {
-    gy_network given = { gy_ticks_from_us(o->latency_us), (int64_t)(o->gbs * 1e9 + 0.5), o->ports };
+    gy_uplink given = { gy_ticks_from_us(o->latency_us), (int64_t)(o->gbs * 1e9 + 0.5), o->ports };
     for (uint32_t n = 0; n < nodes && nodes > 1; n++) {
         place[n].network = given.rate ? given : node[n]->network;
         if (!place[n].network.rate)
-            return gy_fail(
-                err, GANTRY_E_INVALID, NULL,
-                "machine \"%s\", node %u, does not say what its network is; give gbs in the join options, or "
-                "\"network\" in its file",
-                node[n]->name, n);
+            return gy_fail(err, GANTRY_E_INVALID, NULL,
+                           "machine \"%s\", node %u, does not say what its network is; give gbs in the join options "
+                           "(--link), or \"network\" in its file",
+                           node[n]->name, n);
     }
     return GANTRY_OK;
 }
@@ -106,7 +105,7 @@ static bool add_resources(const gy_joining *j, uint32_t n)
     return ok;
 }
 
-static uint32_t count_ports(const gantry_machine *node, const gy_network *network)
+static uint32_t count_ports(const gantry_machine *node, const gy_uplink *network)
 {
     return !network->rate ? 0 : network->ports == GANTRY_PORTS_EACH ? node->memories : 1;
 }

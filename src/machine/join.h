@@ -8,8 +8,8 @@
 /* Where the memories and resources of a node begin in the joined machine. */
 typedef struct gy_join_place {
     uint32_t memory, resource;
-    uint32_t port;      /* the first of its ports' resources: of each what it sends, then what it gets */
-    gy_network network; /* of one node alone: zeroed */
+    uint32_t port;     /* the first of its ports' resources: of each what it sends, then what it gets */
+    gy_uplink network; /* of one node alone: zeroed */
 } gy_join_place;
 
 typedef struct gy_joining {

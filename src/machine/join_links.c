@@ -64,10 +64,10 @@ static int by_size(const void *a, const void *b)
 }
 
 /* A message goes from port to port: as late as the slower of both, and as fast. */
-static gy_network network_of(const end *from, const end *to)
+static gy_uplink network_of(const end *from, const end *to)
 {
-    gy_network a = from->place->network;
-    const gy_network *b = &to->place->network;
+    gy_uplink a = from->place->network;
+    const gy_uplink *b = &to->place->network;
     a.latency = a.latency > b->latency ? a.latency : b->latency;
     a.rate = a.rate < b->rate ? a.rate : b->rate;
     return a;
@@ -79,7 +79,7 @@ static uint32_t port_of(const end *e)
     return e->place->port + (e->place->network.ports == GANTRY_PORTS_EACH ? 2 * e->memory : 0);
 }
 
-static gy_ticks time_of(const gy_network *network, const pair *p, int64_t bytes)
+static gy_ticks time_of(const gy_uplink *network, const pair *p, int64_t bytes)
 {
     gy_ticks time = gy_ticks_both(network->latency, gy_ticks_of((uint64_t)bytes, network->rate));
     for (int i = 0; i < 2; i++)
@@ -89,7 +89,7 @@ static gy_ticks time_of(const gy_network *network, const pair *p, int64_t bytes)
 }
 
 /* One copy after the other: the sum of their times, which bends where one of them does. */
-static bool add_up(const gy_network *network, pair *p)
+static bool add_up(const gy_uplink *network, pair *p)
 {
     bool ok = gy_vec_push(&p->size, 0) && gy_vec_push(&p->size, network->rate);
     for (int i = 0; i < 2 && ok; i++)
@@ -115,7 +115,7 @@ static const gy_route *leg_of(const end *e, bool out)
 static bool add_pair(const gy_joining *j, pair *p, const end *from, const end *to)
 {
     uint32_t a = from->place->memory + from->memory, b = to->place->memory + to->memory;
-    gy_network network = network_of(from, to);
+    gy_uplink network = network_of(from, to);
     p->size.count = p->via.count = p->point.count = 0;
     p->of[0] = from;
     p->of[1] = to;

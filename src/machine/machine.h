@@ -162,12 +162,12 @@ typedef struct gy_fact {
     const char *name, *value;
 } gy_fact;
 
-/* What one computer reaches others by, once it is joined with them. No schedule for itself depends on it. */
-typedef struct gy_network {
+/* The ports by which one computer reaches others, once it is joined with them. No schedule for itself depends on it. */
+typedef struct gy_uplink {
     gy_ticks latency;
     int64_t rate; /* bytes per second of a port, each way; 0: the file says nothing of a network */
     gantry_ports ports;
-} gy_network;
+} gy_uplink;
 
 typedef struct gy_calibration {
     bool measured; /* the machine has figures that were measured; false: facts of a detected machine, in no file */
@@ -192,7 +192,7 @@ struct gantry_machine {
     const gy_kernel_table *kernel;
     uint32_t tables, kernels;
     gy_calibration calibration;
-    gy_network network;
+    gy_uplink network;
     uint32_t notes, memories, devices, resources;
     bool contention; /* false: flows do not share and copy engines do not queue */
     bool workers;    /* GPUs carry starts out by themselves: made by gy_machine_for_workers; in no file */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a computer reaches others by: "network" of its file. */
+/* The ports by which a computer reaches others: "network" of its file. */
 #include "base/error.h"
 #include "machine/read.h"
 
@@ -26,6 +26,6 @@ gantry_status gy_machine_read_network(gy_machine_reader *r, const gy_json_at *ro
     GY_TRY(gy_json_number(&place, "bandwidth_gbs", true, 0, GY_LEAST_GBS, GY_MOST_GBS, &gbs, GANTRY_E_MACHINE, r->err));
     if (gy_json_key(&place, "ports").value)
         GY_TRY(gy_machine_read_name(r, &place, "ports", GANTRY_PORTS_HOST, GANTRY_PORTS_EACH, gy_ports_name, &ports));
-    r->m->network = (gy_network){ gy_ticks_from_us(latency), (int64_t)(gbs * 1e9 + 0.5), (gantry_ports)ports };
+    r->m->network = (gy_uplink){ gy_ticks_from_us(latency), (int64_t)(gbs * 1e9 + 0.5), (gantry_ports)ports };
     return GANTRY_OK;
 }

@@ -308,7 +308,7 @@ static void put_calibration(gy_text *to, const gantry_machine *m, int indent)
     put_line(to, indent, "}");
 }
 
-static void put_network(gy_text *to, const gy_network *n, int indent)
+static void put_network(gy_text *to, const gy_uplink *n, int indent)
 {
     if (!n->rate)
         return;

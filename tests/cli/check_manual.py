@@ -64,7 +64,7 @@ def main(gantry):
     assert completed(gantry, script, "gantry", "sched") == {"schedule"}
     assert completed(gantry, script, "gantry", "help", "ke") == {"kernels"}
     assert completed(gantry, script, "gantry", "run", "chol") == {"cholesky"}
-    assert completed(gantry, script, "gantry", "schedule", "cholesky", "--machine", "dgx") == {"dgx1-v100"}
+    assert completed(gantry, script, "gantry", "schedule", "cholesky", "--machine", "dgx1") == {"dgx1-v100"}
     assert completed(gantry, script, "gantry", "run", "cholesky", "--policy", "hef") >= {"heft", "heft-min"}
     assert completed(gantry, script, "gantry", "run", "cholesky", "--effort", "") == set()
     wrong = run(gantry, "help", "--completion", "fish")

@@ -161,12 +161,29 @@ static string_list grown_params(const options *o, const char *weak, const char *
     return all;
 }
 
-/* The graph for so many devices, where it asks for them, with that value of the param. */
+/* "dp=devices,zero=1" with the number in place of the word. */
+static void count_strategy(char *to, size_t size, const char *text, size_t devices)
+{
+    static const char word[] = "devices";
+    const char *at = strstr(text, word);
+    if (at)
+        snprintf(to, size, "%.*s%zu%s", (int)(at - text), text, devices, at + strlen(word));
+    else
+        snprintf(to, size, "%s", text);
+}
+
+/* The graph for so many devices, where it asks for them, with that value of the param; with --strategy, its training.
+ */
 static int load_row(gantry_graph **graph, const options *o, const char *weak, int64_t value, size_t devices)
 {
-    char own[256];
+    char own[256], strategy[256];
     options with = *o;
     snprintf(own, sizeof own, "%.200s=%lld", weak, (long long)value);
+    if (o->strategy) {
+        count_strategy(strategy, sizeof strategy, o->strategy, devices);
+        with.strategy = strategy;
+        with.train = true;
+    }
     with.params = grown_params(o, weak, own);
     if (!with.params.at) {
         complain("%s\n", gantry_status_text(GANTRY_E_NOMEM));
@@ -336,11 +353,12 @@ static int run(const options *o)
 {
     counts c = { .count = 0 };
     scale_row rows[MOST_COUNTS] = { { 0 } };
-    scale s = { .ranks = o->rank_list != NULL, .asks = asks_for_devices(o), .row = rows };
+    scale s = { .ranks = o->rank_list != NULL, .asks = o->strategy || asks_for_devices(o), .row = rows };
     gantry_graph *graph = NULL;
     gantry_machine *machine = NULL;
     options all = *o; /* --devices is a list here */
     all.devices = NULL;
+    all.strategy = NULL;
     int code = read_weak(&s, o);
     if (!code)
         code = load_graph(&graph, &all, o->positional.at[0]);
@@ -366,7 +384,8 @@ const command command_scale = {
     "limits it",
     1,
     1,
-    "param limits input machine devices ranks=LIST link weak policy effort seed unroll max-memory spill balance replay "
+    "param limits input machine devices ranks=LIST link weak strategy policy effort seed unroll max-memory spill "
+    "balance replay "
     "svg "
     "allow-code "
     "no-fuse "
@@ -374,6 +393,8 @@ const command command_scale = {
     "  gantry scale cholesky --machine h200-8\n"
     "  gantry scale jacobi --machine h200-8 --devices 1,2,4,8 --param n=8192\n"
     "  gantry scale reduce_sum --machine h200-8 --weak n --svg scale.svg\n"
-    "  gantry scale sharded_step --machine dgx-h100 --ranks 1,2,4,8      computers that its network joins\n",
+    "  gantry scale jacobi_until --machine dgx-h100 --ranks 1,2,4,8 --param n=65536 --param parts=devices\n"
+    "  gantry scale graphs/models/gpt.json --machine dgx-h100 --ranks 1,2,4 --weak batch --param batch=8 "
+    "--strategy dp=devices\n",
     run
 };

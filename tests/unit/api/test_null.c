@@ -135,7 +135,7 @@ static gantry_status parse(things *t, const char *const *params, size_t param_co
 static gantry_status join_two(things *t, double latency_us, double gbs)
 {
     const gantry_machine *const nodes[] = { t->machine, t->machine };
-    gantry_join_options o = { sizeof o, latency_us, gbs };
+    gantry_join_options o = { sizeof o, latency_us, gbs, GANTRY_PORTS_HOST };
     return gantry_machine_join(&t->m2, nodes, 2, &o, t->err);
 }
 

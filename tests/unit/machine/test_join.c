@@ -214,7 +214,7 @@ static void write_twice(const gantry_machine *m)
     gantry_machine_free(again);
 }
 
-/* What a file says of a network stays in the file, in what is cut from it, and in joined machines routes say so. */
+/* The network that a file speaks of stays in the file, in what is cut from it, and in joined machines routes say so. */
 START_TEST(networks_are_kept)
 {
     gantry_machine *a = load_machine("dgx-h100"), *part = NULL, *m = NULL, *cut = NULL;

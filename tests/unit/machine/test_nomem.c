@@ -22,7 +22,7 @@ static gantry_status by_select(gantry_machine **out)
 static gantry_status by_joining(gantry_machine **out)
 {
     const gantry_machine *const nodes[] = { whole, whole };
-    gantry_join_options o = { sizeof o, 1, 1 };
+    gantry_join_options o = { sizeof o, 1, 1, GANTRY_PORTS_EACH };
     return gantry_machine_join(out, nodes, 2, &o, NULL);
 }
 static gantry_status by_spreading(gantry_machine **out)

@@ -121,7 +121,7 @@ def check(page, root, environment, update):
         return "```console\n" + "\n".join(lines) + "\n```"
 
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("graphs", "tests"):
+        for name in ("graphs", "tests", "tools"):
             os.symlink(root / name, pathlib.Path(folder) / name)
         for block in re.findall(r"^```json\n(\{.*?)^```$", text, re.S | re.M):
             graph = json.loads(block)

@@ -92,7 +92,7 @@ static bool is_state(const gantry_graph *graph, gantry_buffer buffer, gantry_buf
     return !gantry_graph_buffer_info(graph, buffer, info, NULL) && info->cls == GANTRY_STATE;
 }
 
-/* What the training's --input number i says holds for the model too: one array for all starts. */
+/* An --input of the training, number i, that the model has too, if it is one array for all starts. */
 static int take_input(const session *s, evaluated *e, size_t i)
 {
     gantry_buffer buffer;

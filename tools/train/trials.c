@@ -100,7 +100,7 @@ static void keep_together(json_t *graph)
     }
 }
 
-/* What the strategy has put on devices 0 to width - 1 goes to the group of the trial. */
+/* Devices 0 to width - 1, where the strategy has put nodes, become those of the group of the trial. */
 static void shift(json_t *graph, int64_t first)
 {
     json_t *node, *place;

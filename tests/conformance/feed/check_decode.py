@@ -5,7 +5,6 @@ logits of each start, the tokens that follow, a text that is given, and more tok
 check_decode.py GANTRY GRAPHS
 """
 import json
-import math
 import pathlib
 import subprocess
 import sys
@@ -17,9 +16,10 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
+from gpt_by_hand import HIDDEN, LAYERS, WIDTH, forward  # noqa: E402
+
 COMMAND, GRAPHS = sys.argv[1:3]
-LAYERS, CONTEXT, HEADS, DIM, WORDS = 2, 32, 4, 16, 64
-WIDTH, HIDDEN = HEADS * DIM, 4 * HEADS * DIM
+CONTEXT, WORDS = 32, 64
 GIVEN = [5, 9, 3, 60, 5]
 wrong = []
 
@@ -35,36 +35,6 @@ def weights(draw):
               "wo": (LAYERS * WIDTH, WIDTH), "gain2": (LAYERS, WIDTH), "up": (LAYERS * WIDTH, HIDDEN), "down": (LAYERS * HIDDEN, WIDTH), "gain_of_head": (1, WIDTH),
               "head": (WIDTH, WORDS)}
     return {name: (draw.standard_normal(shape) * (0.3 if "gain" in name else 0.12) + ("gain" in name)).astype("f4") for name, shape in shapes.items()}
-
-
-def norm(x, gain):
-    return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * gain
-
-
-def turned(x):
-    """[tokens, heads, dim]: elements i and i + dim / 2 by position * 10000^(-2 i / dim)."""
-    half = DIM // 2
-    angle = np.arange(len(x))[:, None, None] * 10000.0 ** (-2 * np.arange(half) / DIM)
-    a, b = x[..., :half], x[..., half:]
-    return np.concatenate([a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)], -1)
-
-
-def forward(tokens, w):
-    """Logits behind each token."""
-    x = w["table"][tokens]
-    for l in range(LAYERS):
-        def part(name, rows=WIDTH):
-            return w[name][l * rows : (l + 1) * rows]
-        n = norm(x, w["gain1"][l])
-        q, k, v = ((n @ part(name)).reshape(-1, HEADS, DIM) for name in ("wq", "wk", "wv"))
-        scores = np.einsum("qhd,khd->hqk", turned(q), turned(k)) / math.sqrt(DIM)
-        scores[:, ~np.tri(len(tokens), dtype=bool)] = -np.inf
-        p = np.exp(scores - scores.max(-1, keepdims=True))
-        p /= p.sum(-1, keepdims=True)
-        x = x + np.einsum("hqk,khd->qhd", p, v).reshape(-1, WIDTH) @ part("wo")
-        z = norm(x, w["gain2"][l]) @ part("up")
-        x = x + (z / 2 * (1 + np.vectorize(math.erf)(z / math.sqrt(2)))) @ part("down", HIDDEN)
-    return norm(x, w["gain_of_head"]) @ w["head"]
 
 
 def decode(here, *words):

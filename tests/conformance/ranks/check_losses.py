@@ -194,4 +194,5 @@ def main(gantry, root, mpi, built, count="0", seed="1"):
     return 0
 
 
-sys.exit(main(*sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -31,8 +31,8 @@ TIMEOUT = 3  # seconds of silence after which a rank is lost
 
 
 def hashes(text):
-    """MPICH says on standard output, too, that a process was killed, before what the last attempt prints."""
-    return {name: output["xxh64"] for name, output in json.loads(text[text.index("{"):])["outputs"].items()}
+    """MPICH says on standard output, too, that a process was killed, before or behind what an attempt prints."""
+    return {name: output["xxh64"] for name, output in json.JSONDecoder().raw_decode(text, text.index("{"))[0]["outputs"].items()}
 
 
 def workers(graph):

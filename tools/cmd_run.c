@@ -334,6 +334,8 @@ static int run_and_write(session *s)
     progress_stage("running");
     int code = run_iterations(s);
     progress_clear();
+    if (!code)
+        code = meet_ranks(&s->ranks);
     bool interrupted = code && code == interrupt_code();
     if (interrupted && !s->ranks.network) /* else leave_ranks ends all */
         code = end_interrupted(s);

@@ -74,6 +74,8 @@ int check_outputs_differ(const session *s, size_t i);
 /* ranks/ranks.c: options become those of this process; `code` of the session is told, and is that of all processes
  * where it is not 0. */
 int join_ranks(ranks *r, options *o);
+/* All have carried out their part: what is written or printed after that is not so again when another rank is lost. */
+int meet_ranks(const ranks *r);
 int leave_ranks(ranks *r, int code);
 /* ranks/checkpoint.c: --checkpoint and --resume, before anything runs; as options of a run; and once it is open. */
 int check_checkpoint(const options *o);

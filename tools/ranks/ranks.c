@@ -73,6 +73,12 @@ static void tell(ranks *r)
         dprintf(STDERR_FILENO, "rank %d: %s", (int)gantry_network_rank(r->network), line);
 }
 
+int meet_ranks(const ranks *r)
+{
+    gantry_error err;
+    return gantry_network_leave(r->network, &err) ? fail(&err) : EXIT_FINE;
+}
+
 static void end_all(ranks *r, int code)
 {
     tell(r);
@@ -83,11 +89,8 @@ static void end_all(ranks *r, int code)
 
 int leave_ranks(ranks *r, int code)
 {
-    gantry_error err;
     if (!r->network)
         return code;
-    if (!code && gantry_network_leave(r->network, &err))
-        code = fail(&err);
     if (code && gantry_network_has_begun(r->network))
         end_all(r, code);
     if (code && gantry_network_give_up(r->network))

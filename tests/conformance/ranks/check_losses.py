@@ -31,8 +31,8 @@ TIMEOUT = 3  # seconds of silence after which a rank is lost
 
 
 def hashes(text):
-    """MPICH says on standard output, too, that a process was killed, before what the last attempt prints."""
-    return {name: output["xxh64"] for name, output in json.loads(text[text.index("{"):])["outputs"].items()}
+    """MPICH says on standard output, too, that a process was killed, before or behind what an attempt prints."""
+    return {name: output["xxh64"] for name, output in json.JSONDecoder().raw_decode(text, text.index("{"))[0]["outputs"].items()}
 
 
 def workers(graph):
@@ -149,6 +149,50 @@ def check_stops(losses):
     assert sent and not lost and "rank 0 on node" in text, text
 
 
+def check_slow(losses):
+    """A rank that stands still for less than is allowed, again and again, is slow, and not lost."""
+    graph, words = losses.words("mlp_step")
+    words = [200 if word == "1500" else word for word in words]
+    want = hashes(subprocess.run([losses.gantry, *map(str, words)], capture_output=True, text=True, check=True).stdout)
+    child = subprocess.Popen([losses.gantry, *map(str, words), "--processes", "2", "--on-loss", "restart", "--mpirun", LAUNCH[losses.mpi], "--timeout", str(TIMEOUT)],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    stood, begun = 0, time.monotonic()
+    while child.poll() is None and stood < 3 and time.monotonic() < begun + 60:
+        victim = workers(graph).get(1)
+        if not victim:
+            time.sleep(0.02)
+            continue
+        try:
+            os.kill(victim, signal.SIGSTOP)
+            time.sleep(TIMEOUT / 5)
+            os.kill(victim, signal.SIGCONT)
+            stood += 1
+            time.sleep(0.05)
+        except ProcessLookupError:
+            break
+    out, errors = child.communicate(timeout=120)
+    assert stood and child.returncode == 0 and "beginning anew" not in errors and hashes(out) == want, (stood, errors)
+
+
+def check_full(losses):
+    """The disk is full at a checkpoint: rank 0 says so, once, all end, nothing is begun anew, and the checkpoint before it is complete. The disk is a small one of a
+    namespace, where one may be made."""
+    (graph, words), kept = losses.words("mlp_step"), losses.folder / "disk"
+    kept.mkdir()
+    probe = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=64k none "$0" && exec "$@"', kept]
+    if not shutil.which("unshare") or subprocess.run([*map(str, probe), "true"], capture_output=True).returncode:
+        print("check_full is passed over: no disk can be made here (unshare -rm, mount -t tmpfs)")
+        return
+    # What fills the disk comes while the ranks are at work, once there is a checkpoint.
+    fill = 'while [ ! -e "$0"/checkpoint-000000000001 ]; do sleep 0.02; done; cat /dev/zero > "$0"/filled 2>/dev/null'
+    inner = f"({fill}) & \"$@\"; code=$?; ls \"$0\"; exit $code"
+    done = subprocess.run([*map(str, [*probe, "sh", "-c", inner, kept, losses.gantry, *words, "--processes", 2, "--on-loss", "restart", "--mpirun", LAUNCH[losses.mpi], "--checkpoint", f"50:{kept}"])],
+                          capture_output=True, text=True, timeout=120)
+    told = [line for line in done.stderr.splitlines() if "No space left on device" in line]
+    assert done.returncode == 1 and len(told) == 1 and "checkpoint" in told[0] and "beginning anew" not in done.stderr, done
+    assert "checkpoint-0" in done.stdout and "checkpoint.writing" not in done.stdout, done.stdout
+
+
 def check_words(losses):
     graph = losses.root / "graphs/saxpy.json"
     for words, says in ((["--on-loss", "restart"], "--on-loss is for --processes N"), (["--mpirun", "x"], "--mpirun is for --processes N"),
@@ -187,11 +231,12 @@ def main(gantry, root, mpi, built, count="0", seed="1"):
         if int(count):
             at_random(losses, int(count), int(seed))
             return 0
-        for check in (check_words, check_told, check_stops):
+        for check in (check_words, check_slow, check_full, check_told, check_stops):
             begun = time.monotonic()
             check(losses)
             print(f"{check.__name__}: {time.monotonic() - begun:.1f} s")
     return 0
 
 
-sys.exit(main(*sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -183,7 +183,10 @@ class Long:
         while processes_of(str(self.graph)) and time.monotonic() < begun + 20:  # who was killed may not be gone yet
             time.sleep(0.05)
         assert self.child.returncode != 0 and not processes_of(str(self.graph)), f"exit {self.child.returncode}:\n{errors}"
-        assert shared_memory() <= self.shared and not list(self.scratch.iterdir()), f"left: {shared_memory() - self.shared}, {list(self.scratch.iterdir())}"
+        left = shared_memory() - self.shared  # what others have there, goes
+        while left & shared_memory() and time.monotonic() < begun + 30:
+            time.sleep(0.05)
+        assert not left & shared_memory() and not list(self.scratch.iterdir()), f"left: {left & shared_memory()}, {list(self.scratch.iterdir())}"
         return errors
 
     def __exit__(self, *_):

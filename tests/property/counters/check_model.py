@@ -6,10 +6,10 @@ check_model.py quote | spin SOURCE    77: there is no Spin
 """
 import pathlib
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+import spin
 
 source = pathlib.Path(sys.argv[2]).resolve()
 model = source / "tests" / "property" / "counters" / "counters.pml"
@@ -27,33 +27,18 @@ def quote():
     return None
 
 
-def verify(variant, folder):
-    """Whether all states were looked at, and whether one of them is wrong."""
-    def call(*words):
-        return subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=200).stdout
-    call("spin", *([f"-D{variant}"] if variant else []), "-a", str(model))
-    call("gcc", "-O1", "-w", "-DSAFETY", "-o", "pan", "pan.c")
-    said = call("./pan", "-m100000")
-    errors = re.search(r"errors: (\d+)", said)
-    states = re.search(r"(\d+) states, stored", said)
-    if not errors or not states or "truncated" in said or "max search depth too small" in said:
-        raise RuntimeError(said)
-    return int(errors[1]) > 0, int(states[1])
-
-
-def spin():
+def variants():
     for variant, wrong in VARIANTS.items():
-        with tempfile.TemporaryDirectory() as folder:
-            found, states = verify(variant, folder)
+        found, states = spin.verify(model, [variant] if variant else [])
         print(f"{variant or 'the protocol'}: {states} states, {'a mistake' if found else 'no mistake'}")
         if found != wrong:
             return f"{variant or 'the protocol'}: {'no' if wrong else 'a'} mistake was found"
     return None
 
 
-if sys.argv[1] == "spin" and not (shutil.which("spin") and shutil.which("gcc")):
+if sys.argv[1] == "spin" and not spin.there():
     print("no spin, or no gcc for what it writes: tools/setup test installs it")
     sys.exit(77)
-bad = quote() if sys.argv[1] == "quote" else spin()
+bad = quote() if sys.argv[1] == "quote" else variants()
 print(bad or "right")
 sys.exit(bad is not None)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two ranks whose messages go by TCP through the loopback device of a network namespace, which is made slow, late, or out of order (tc): the bits are those of one process,
+and a start takes no less than the machine file of such a network says; the ratio is printed, and with GANTRY_NETWORK_STRICT=1 it is 1.1 at most, which wants a computer
+that does nothing else.
+
+check_network.py GANTRY ROOT mpich|openmpi 1|0    77: no namespace or no queue of any kind may be made here
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+LAUNCH = {"mpich": "env UCX_TLS=tcp,self UCX_NET_DEVICES=lo MPIR_CVAR_NOLOCAL=1 mpirun.mpich",
+          "openmpi": "mpirun.openmpi --oversubscribe --allow-run-as-root --mca btl self,tcp --mca btl_tcp_if_include lo --mca oob_tcp_if_include lo"}
+# Of the rows what one rank has goes there, and then back: the loopback device has one queue for both ways, and machines have two.
+HALOS = ("jacobi", ["n=16", "parts=4", "steps=20"])
+ROWS = ("saxpy", ["n=600000", "parts=3"])
+# What the device does, by tc; the network as machines say it (us, GB/s; NONE: it is not to be predicted); the graph. Rates are in bits, and TCP/IP has headers on top.
+CASES = (("netem delay 5ms", 5000, 1, HALOS), ("netem delay 20ms", 20000, 1, HALOS), ("netem delay 5ms rate 80mbit", 5000, 0.01, ROWS),
+         ("netem delay 5ms 2ms reorder 25%", None, None, HALOS), ("netem delay 1ms loss 2%", None, None, HALOS), ("tbf rate 80mbit burst 32k latency 400ms", 1, 0.01, ROWS))
+
+
+def inside(queue, *words):
+    """In a namespace whose loopback device has this queue."""
+    return subprocess.run(["unshare", "-rn", "sh", "-c", f'ip link set lo up mtu 1500 && {f"tc qdisc add dev lo root {queue}" if queue else "true"} && exec "$@"', "sh", *map(str, words)],
+                          capture_output=True, text=True, timeout=300)
+
+
+def hashes(report):
+    return {name: output["xxh64"] for name, output in report["outputs"].items()}
+
+
+def compare(gantry, root, mpi, folder, case):
+    queue, latency, rate, (name, params) = case
+    host, joined, file, graph = root / "graphs/machines/host-2.json", folder / "joined.json", folder / "s.json", root / f"graphs/{name}.json"
+    params = [word for param in params for word in ("--param", param)]
+    for words in (["machine", "join", host, host, "--link", f"latency_us={latency or 1},GBps={rate or 1}", "-o", joined],
+                  ["schedule", graph, *params, "--machine", joined, "--policy", "round-robin", "-o", file]):
+        subprocess.run([gantry, *map(str, words)], check=True, capture_output=True)
+    run = [gantry, "run", graph, *params, "--schedule", file, "--backend", "host", "--iterations", 5, "--json"]
+    one = json.loads(subprocess.run([*map(str, run)], check=True, capture_output=True, text=True).stdout)
+    done = inside(queue, *LAUNCH[mpi].split(), "-n", 2, *run)
+    assert done.returncode == 0, f"{queue}: {done.stderr}"
+    two = json.loads(done.stdout)
+    assert hashes(one) == hashes(two), f"{queue}: {hashes(one)} and {hashes(two)}"
+    ratio = two["measured_us"] / two["predicted_us"]
+    print(f"{queue}, {name}: " + (f"predicted {two['predicted_us'] / 1e3:.1f} ms, measured {two['measured_us'] / 1e3:.1f} ms, ratio {ratio:.2f}" if latency else "the bits of one process"), flush=True)
+    if latency:
+        assert ratio >= 0.9, f"{queue}: faster than the network"
+        assert ratio <= 1.1 or not os.environ.get("GANTRY_NETWORK_STRICT"), f"{queue}: {ratio}"
+
+
+def main(gantry, root, mpi, built):
+    if built != "1" or not all(map(shutil.which, (LAUNCH[mpi].split()[0], "unshare", "tc", "ip"))):
+        print(f"skipped: gantry-mpi-{mpi}.so was not built, or its mpirun, unshare, tc or ip was not found")
+        return 77
+    os.environ["OMP_NUM_THREADS"] = "1"
+    tried = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for case in CASES:
+            probe = inside(case[0], "true")
+            if probe.returncode:
+                print(f"passed over: {case[0]}: {(probe.stdout + probe.stderr).strip()}", flush=True)
+                continue
+            compare(gantry, pathlib.Path(root), mpi, pathlib.Path(folder), case)
+            tried += 1
+    return 0 if tried else 77
+
+
+sys.exit(main(*sys.argv[1:]))

@@ -426,6 +426,7 @@ class Viewer {
   }
   select(selected, reveal = false) {
     this.selected = selected;
+    this.told = '';
     const chain = selected && selected.op !== undefined;
     const forward = chain ? chainForward(selected.part, selected.op) : { path: [], count: 0 };
     this.chain = { back: chain ? chainBack(selected.part, selected.op) : [], forward: forward.path, count: forward.count };

@@ -175,6 +175,15 @@ def check_logic(c, s):
     c.expect(f"why: {told.get('why')}", str(told.get("why")).startswith('node "T2" on d0'))
 
 
+def check_panel(c, s):
+    """What the panel's buttons do to the whole page."""
+    done = subprocess.run([NODE, pathlib.Path(__file__).with_name("panel.js"), c.source, s.address, "T2", "d1"], capture_output=True, text=True, timeout=100)
+    told = json.loads(done.stdout) if done.returncode == 0 and done.stdout else done.stderr
+    want = ["makespan 30 \u00b5s", 'node "T2" on d0, from 10.000 us to 30.000 us; placed by heft', "first 30 \u00b5s \u00b7 second 34 \u00b5s", 'The rate must be a number of GB/s greater than 0, not "-1".',
+            "first 30 \u00b5s \u00b7 second 1.034 ms", 2, None, "makespan 30 \u00b5s", '--move "T2=nowhere": machine "two" has no device "nowhere"; its first is "d0"', "makespan 30 \u00b5s"]
+    c.expect(f"panel: {told}", len(told) == len(want) and all(w is None or (got == w if isinstance(w, int) else str(got).startswith(w)) for got, w in zip(told, want)))
+
+
 def main(gantry, source):
     with tempfile.TemporaryDirectory(prefix="gantry-serve-") as folder:
         c = Check(gantry, source, folder)
@@ -185,6 +194,7 @@ def main(gantry, source):
             check_hostile(c, s)
             if NODE:
                 check_logic(c, s)
+                check_panel(c, s)
             check_silence(c, s)
             taken = c.run("serve", *BASE, "--port", str(s.port))
             c.expect(f"a port that is taken: {taken.returncode} {taken.stderr}", taken.returncode == 1 and f"port {s.port} of 127.0.0.1" in taken.stderr)

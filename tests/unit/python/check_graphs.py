@@ -325,6 +325,20 @@ class Schedules(Case):
         for node in plan.graph.nodes:
             self.assertIn(f'node "{node}" on dev{plan.device_of(node)}', plan.explain(plan.graph.find(node)))
 
+    def test_what_if(self):
+        plan = gantry.load(ROOT / "graphs/saxpy.json", {"n": 1000}).schedule(2, policy="heft")
+        there = 1 - plan.device_of("saxpy[1]")
+        moved = plan.what_if({"saxpy[1]": there})
+        self.assertEqual([moved.device_of(node) for node in plan.graph.nodes], [there if str(node) == "saxpy[1]" else plan.device_of(node) for node in plan.graph.nodes])
+        self.assertEqual([op["op"] for op in plan.diff(moved).report()["moved"]], ["saxpy[1]"])
+        self.assertEqual(plan.what_if().makespan, plan.makespan)
+        machine = json.loads(plan.json())["machine"]
+        for route in machine["routes"]:
+            route["bandwidth_gbs"] /= 100
+        self.assertGreater(plan.what_if(machine=gantry.Machine.parse(json.dumps(machine))).makespan, plan.makespan)
+        with self.refused(gantry.InvalidError, "the machine has 2"):
+            plan.what_if({"saxpy[1]": 2})
+
     def test_files(self):
         g = gantry.load(ROOT / "graphs/saxpy.json", {"n": 1000})
         plan = g.schedule(2)

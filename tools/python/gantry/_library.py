@@ -12,7 +12,7 @@ from types import FrameType, SimpleNamespace
 from typing import Any, Callable, Iterable, Iterator, Self
 
 from ._structs import (Buffer, BufferInfo, CalibrateOptions, CudaCode, DeviceInfo, DrawingOptions, ErrorRecord, ImportOptions, Kernel,
-                       LoadOptions, Node, Rebalance, Region, RunInfo, RunOptions, ScheduleOptions, ScheduleSummary)
+                       LoadOptions, Move, Node, Rebalance, Region, RunInfo, RunOptions, ScheduleOptions, ScheduleSummary)
 from .errors import InvalidError, LibraryError, error_of
 
 __version__ = "0.1.0"
@@ -123,6 +123,7 @@ PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gantry_schedule_phase_count": (c_size_t, [_schedule]),
     "gantry_schedule_export": (c_int, [_schedule, c_int, _text, _size, _err]),
     "gantry_schedule_explain": (c_int, [_schedule, Node, _text, _size, _err]),
+    "gantry_schedule_what_if": (c_int, [_out, _schedule, _machine, POINTER(Move), c_size_t, _err]),
     "gantry_graph_draw": (c_int, [_graph, POINTER(DrawingOptions), _text, _size, _err]),
     "gantry_schedule_page": (c_int, [_schedule, c_size_t, c_char_p, c_size_t, _text, _size, _err]),
     "gantry_schedule_diff": (c_int, [_schedule, _schedule, c_int, _text, _size, _err]),

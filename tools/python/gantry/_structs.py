@@ -113,6 +113,10 @@ class Node(Structure):
     _fields_ = [("id", c_uint32), ("graph", c_uint32)]
 
 
+class Move(Structure):
+    _fields_ = [("node", Node), ("device", c_uint32)]
+
+
 class Region(Structure):
     _fields_ = [
         ("buffer", Buffer), ("kind", c_int), ("ndim", c_int32), ("first", c_int64), ("last", c_int64), ("first2", c_int64),
@@ -273,7 +277,7 @@ class CudaCode(Sized):
 
 # The names of the structs in C, for the test of their layout.
 STRUCTS: dict[str, type[Structure]] = {
-    "gantry_error": ErrorRecord, "gantry_buffer": Buffer, "gantry_node": Node, "gantry_region": Region,
+    "gantry_error": ErrorRecord, "gantry_buffer": Buffer, "gantry_node": Node, "gantry_move": Move, "gantry_region": Region,
     "gantry_load_options": LoadOptions, "gantry_buffer_info": BufferInfo, "gantry_device_info": DeviceInfo,
     "gantry_schedule_options": ScheduleOptions, "gantry_schedule_summary": ScheduleSummary, "gantry_run_options": RunOptions,
     "gantry_run_info": RunInfo, "gantry_axis": Axis, "gantry_arg": Arg, "gantry_launch": Launch, "gantry_kernel_arg": KernelArg,

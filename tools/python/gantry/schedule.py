@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from ctypes import byref, c_void_p
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Mapping
 
 from . import _draw
 from ._draw import Picture
@@ -154,6 +154,14 @@ class Schedule(Owned):
     def device_of(self, node: Node | str) -> int:
         """Index of the device that runs the node, or -1."""
         return int(lib.gantry_schedule_device_of(self.handle, self._node(node).node))
+
+    def what_if(self, moves: Mapping[str, int] | None = None, machine: Machine | None = None) -> Schedule:
+        """The schedule with some nodes on other devices (by index), or on the same machine with other rates; nothing is searched.
+        `plan.diff(plan.what_if({"gemm[1]": 2}))` shows what that does."""
+        chosen = list((moves or {}).items())
+        made_moves = (c.Move * len(chosen))(*[c.Move(self._node(node).node, device) for node, device in chosen])
+        where = machine.handle if machine is not None else None
+        return Schedule._of(self.graph, made(lib.gantry_schedule_what_if, self.handle, where, made_moves, len(chosen)))
 
     def diff(self, other: Schedule) -> Difference:
         """What differs between this schedule and another, which may be of another graph."""

@@ -435,6 +435,16 @@ static __device__ bool is_set(const gy_resident_asked &ask)
     return bits & ask.mask;
 }
 
+/* By the first warp, when its worker may begin the packet: one whose flag is 0 has no call for this block any more. The packet is
+ * fetched anew for each start. */
+static __device__ void ask_flag(const gy_resident_packet &p, uint32_t stage)
+{
+    const uint64_t *word = staged[stage].word + GY_RESIDENT_WAIT_WORDS * p.waits + GY_RESIDENT_SIGNAL_WORDS * p.signals;
+    __syncwarp(); /* each thread has had its waits */
+    if (threadIdx.x == 0 && !is_set(*(const gy_resident_asked *)(word + GY_RESIDENT_SEND_WORDS * p.sends)))
+        staged[stage].function = GY_RESIDENT_none;
+}
+
 /* Signals [first, last), a thread of a warp each. */
 static __device__ void signal_some(const worker &self, const gy_resident_packet &p, uint32_t stage, bool stopped, uint32_t first, uint32_t last)
 {
@@ -518,6 +528,8 @@ static __device__ bool begin(const worker &self, uint32_t stage, bool stopped)
         well = !__any_sync(~0u, !well);
         well = threadIdx.x == 0 ? begin_shared(self, p, well) : well;
     }
+    if (p.guarded)
+        ask_flag(p, stage);
     return well;
 }
 
@@ -529,7 +541,7 @@ static __device__ void carry_out(const worker &self, uint32_t stage)
         const uint32_t word = (offsetof(gy_resident_packet, word) + stage * sizeof p) / sizeof *p.word +
                               GY_RESIDENT_WAIT_WORDS * p.waits + GY_RESIDENT_SIGNAL_WORDS * p.signals;
         place_warp(p, b, word);
-        call(p.function, word + GY_RESIDENT_SEND_WORDS * p.sends);
+        call(p.function, word + GY_RESIDENT_SEND_WORDS * p.sends + GY_RESIDENT_ASK_WORDS * p.guarded);
         p = head_of(stage);
         b += p.shared ? self.me.workers : 1;
         if (p.together && b < p.blocks_x * p.blocks_y)

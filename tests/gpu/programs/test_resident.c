@@ -83,6 +83,21 @@ START_TEST(series)
 }
 END_TEST
 
+/* Workers ask flags, those that share a call as well. */
+START_TEST(flags)
+{
+    for (int used = 1; used <= gpus; used++) {
+        char replay[720];
+        world w = { .g = flagged_of(used, _i ? 3 << 12 : 1024), .m = ring_machine(used, 1) };
+        w.s = make_schedule(w.g, w.m, "device", NULL);
+        compare_with_host(w.g, w.s, small ? 3 : 50, replay, sizeof replay);
+        printf("held: flags %d on %d: %s\n", _i, used, replay);
+        ck_assert_msg(strncmp(replay, "device", 6) == 0 && !strstr(replay, "not by"), "%s", replay);
+        drop(&w);
+    }
+}
+END_TEST
+
 /* Of a start, in series of so many. */
 static double least_us(const problem *p, int used, const char *replay, uint64_t starts)
 {
@@ -264,6 +279,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, rings, 0, PROBLEMS);
     tcase_add_loop_test(tests, series, 0, PROBLEMS);
+    tcase_add_loop_test(tests, flags, 0, 2);
     tcase_add_loop_test(tests, times, 0, small ? 1 : PROBLEMS);
     tcase_add_loop_test(tests, slowed, 0, small ? 2 : PROBLEMS);
     tcase_add_test(tests, hung);

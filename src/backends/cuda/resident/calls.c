@@ -120,6 +120,28 @@ static gantry_status record(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_
     return GANTRY_OK;
 }
 
+/* ---- flags ---- */
+
+/* Of its bits one is set if the number is not 0: of all but the sign of a floating one. */
+gy_resident_asked gy_resident_asked_of(CUdeviceptr at, gantry_dtype dtype)
+{
+    uint64_t bytes = gantry_dtype_size(dtype);
+    return (gy_resident_asked){ at, bytes, UINT64_MAX >> (64 - 8 * bytes + gy_dtype_is_float(dtype)) };
+}
+
+/* A CPU's flag lies in memory of the host. */
+static bool find_flag(const gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_asked *flag)
+{
+    const gantry_schedule *s = h->job->schedule;
+    const gy_use *use = gy_cuda_flag(h, id);
+    gy_location at = gy_cuda_location(h, use, turn);
+    if (at.device == GY_NONE || !gy_cuda_same_gpu(h, at.device, gy_cuda_lane_of(h, id, 0)->queue.device))
+        return false;
+    uint32_t buffer = s->values.at[s->instances.at[use->instance].value].buffer;
+    *flag = gy_resident_asked_of(at.at, h->job->graph->buffers.at[buffer].dtype);
+    return true;
+}
+
 /* ---- copies and fills ---- */
 
 enum {
@@ -136,7 +158,7 @@ static gantry_status push(gy_resident_calls *to, uint32_t function, uint64_t byt
                           uint32_t words, gantry_error *err)
 {
     gy_resident_call call = {
-        function, { chunks_of(bytes), 1 }, { GY_RESIDENT_THREADS, 1 }, { 0 }, words, false, 0, 0
+        .function = function, .grid = { chunks_of(bytes), 1 }, .block = { GY_RESIDENT_THREADS, 1 }, .words = words
     };
     memcpy(call.word, word, words * sizeof *word);
     return bytes == 0 || gy_vec_push(to, call) ? GANTRY_OK : gy_fail_nomem(err);
@@ -183,7 +205,7 @@ static gantry_status fill(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_ca
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
-    for (uint32_t k = 0; k < op->uses; k++) {
+    for (uint32_t k = 0; k < op->uses - gy_op_has_flag(op); k++) {
         const gy_use *use = &s->use.at[op->use + k];
         gy_location at = gy_cuda_location(h, use, turn);
         uint64_t bits = 0, bytes = gy_use_bytes(s, use);
@@ -198,13 +220,10 @@ static gantry_status fill(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_ca
     return GANTRY_OK;
 }
 
-gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
-                                   gantry_error *err)
+static gantry_status calls_of(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
+                              gantry_error *err)
 {
     const gy_op *op = &h->job->schedule->ops.at[id];
-    *why = gy_op_is_conditional(h->job->schedule, op) ? "workers ask no flag of a \"when\"" : NULL;
-    if (*why)
-        return GANTRY_OK;
     if (gy_op_is_copy(op))
         return copy(h, id, turn, to, why, err);
     if (op->kind == GY_OP_FILL)
@@ -214,5 +233,24 @@ gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t id, uint32_t turn, gy_re
     if (op->kind == GY_OP_COLLECTIVE)
         return gy_resident_combine_calls(h, id, turn, to, why, err);
     *why = "it is a function of the host";
+    return GANTRY_OK;
+}
+
+/* Each call of an op with a `when` asks the flag: nobody writes it before the op has ended. */
+gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
+                                   gantry_error *err)
+{
+    bool guarded = gy_op_is_conditional(h->job->schedule, &h->job->schedule->ops.at[id]);
+    gy_resident_asked flag = { 0 };
+    size_t first = to->count;
+    *why =
+        guarded && !find_flag(h, id, turn, &flag) ? "the flag of its \"when\" is not in the memory of its GPU" : NULL;
+    if (*why)
+        return GANTRY_OK;
+    GY_TRY(calls_of(h, id, turn, to, why, err));
+    for (size_t i = first; guarded && i < to->count; i++) {
+        to->at[i].guarded = true;
+        to->at[i].flag = flag;
+    }
     return GANTRY_OK;
 }

@@ -171,13 +171,18 @@ typedef struct gy_resident_call {
     unsigned grid[2], block[2];
     uint64_t word[GY_CUDA_RECORDED_WORDS];
     uint32_t words;
-    bool together;        /* threads of a block wait for each other */
+    bool together; /* threads of a block wait for each other */
+    bool guarded;  /* it is made only where the flag is not 0 */
+    gy_resident_asked flag;
     uint32_t lane, round; /* of the op's lanes, the one that makes it; of a collective */
 } gy_resident_call;
 typedef GY_VEC(gy_resident_call) gy_resident_calls;
 
 /* True if the function can store its results in other GPUs as well. */
 bool gy_resident_call_sends(const gy_resident_call *call);
+
+/* How workers see if the number at an address of a GPU is 0. */
+gy_resident_asked gy_resident_asked_of(CUdeviceptr at, gantry_dtype dtype);
 
 /* Appends the calls that carry the op out in the turn. *why: they cannot be made by workers, and why, else NULL. */
 gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t op, uint32_t turn, gy_resident_calls *to, const char **why,

@@ -281,9 +281,9 @@ static __constant__ const function functions[] = {
 };
 
 #ifdef GY_RESIDENT_OPEN
-/* Functions that are compiled while a run is made, and linked to this code: number 0 and so on of these, for a block of a row of
- * blocks (src/backends/cuda/resident/linked.c). */
-extern "C" __device__ void gy_linked(uint32_t number, const uint64_t *word, uint32_t block, uint32_t blocks);
+/* Functions that are compiled while a run is made, and linked to this code: number 0 and so on of these, for block (x, y) of so many
+ * along each axis (src/backends/cuda/resident/linked.c). */
+extern "C" __device__ void gy_linked(uint32_t number, const uint64_t *word, uint32_t x, uint32_t y, uint32_t blocks_x, uint32_t blocks_y);
 #endif
 
 static __device__ __forceinline__ void call(uint32_t function, uint32_t first)
@@ -297,7 +297,8 @@ static __device__ __forceinline__ void call(uint32_t function, uint32_t first)
     default:
 #ifdef GY_RESIDENT_OPEN
         if (function >= GY_RESIDENT_FUNCTIONS)
-            return gy_linked(function - GY_RESIDENT_FUNCTIONS, (const uint64_t *)staged + first, gy_here().block.x, gy_here().blocks.x);
+            return gy_linked(function - GY_RESIDENT_FUNCTIONS, (const uint64_t *)staged + first, gy_here().block.x, gy_here().block.y,
+                             gy_here().blocks.x, gy_here().blocks.y);
 #endif
         return functions[function](first);
     }

@@ -28,13 +28,11 @@ static gantry_status check_homes(const gantry_graph *g, const gantry_machine *m,
 /* Workers of resident kernels carry out all of the graph's nodes that may be on GPUs. */
 static bool is_for_workers(const gantry_graph *g)
 {
-    bool all = true; /* a worker does not ask a flag */
+    bool all = true;
     for (size_t i = 0; i < g->nodes.count && all; i++) {
         const gy_node *n = &g->nodes.at[i];
-        all = n->has_when ? false
-              : n->kind == GY_NODE_KERNEL
-                  ? gy_kernel_for_workers(&g->kernels.at[n->kernel])
-                  : n->kind == GY_NODE_COPY || n->kind == GY_NODE_FILL || n->kind == GY_NODE_HOST;
+        all = n->kind == GY_NODE_KERNEL ? gy_kernel_for_workers(&g->kernels.at[n->kernel])
+                                        : n->kind == GY_NODE_COPY || n->kind == GY_NODE_FILL || n->kind == GY_NODE_HOST;
     }
     return all;
 }

@@ -142,9 +142,11 @@ enum {
     GANTRY_KERNEL_ORDER_VARIES = 2, /* results may differ in the last bits from launch to launch */
     GANTRY_KERNEL_NO_GPU = 4,       /* has no CUDA version and never will */
     GANTRY_KERNEL_NO_CPU = 8,       /* has no host version */
-    GANTRY_KERNEL_PURE = 16         /* what it writes follows from its arguments, to the bit, and it does nothing else:
+    GANTRY_KERNEL_PURE = 16,        /* what it writes follows from its arguments, to the bit, and it does nothing else:
                                        it may be called again for rows that had to leave, and on several devices (the
                                        library's own are) */
+    GANTRY_KERNEL_RESIDENT = 32     /* its CUDA C++ source may be compiled into resident kernels (replay `device`), and
+                                       keeps to the rules of docs/graph-format.md for that */
 };
 
 /**

@@ -289,9 +289,9 @@ static __constant__ const function functions[] = {
 };
 
 #ifdef GY_RESIDENT_OPEN
-/* Functions that are compiled while a run is made, and linked to this code: number 0 and so on of these, for a block of a row of
- * blocks (src/backends/cuda/resident/linked.c). */
-extern "C" __device__ void gy_linked(uint32_t number, const uint64_t *word, uint32_t block, uint32_t blocks);
+/* Functions that are compiled while a run is made, and linked to this code: number 0 and so on of these, for block (x, y) of so many
+ * along each axis (src/backends/cuda/resident/linked.c). */
+extern "C" __device__ void gy_linked(uint32_t number, const uint64_t *word, uint32_t x, uint32_t y, uint32_t blocks_x, uint32_t blocks_y);
 #endif
 
 static __device__ __forceinline__ void call(uint32_t function, uint32_t first)
@@ -305,7 +305,8 @@ static __device__ __forceinline__ void call(uint32_t function, uint32_t first)
     default:
 #ifdef GY_RESIDENT_OPEN
         if (function >= GY_RESIDENT_FUNCTIONS)
-            return gy_linked(function - GY_RESIDENT_FUNCTIONS, (const uint64_t *)staged + first, gy_here().block.x, gy_here().blocks.x);
+            return gy_linked(function - GY_RESIDENT_FUNCTIONS, (const uint64_t *)staged + first, gy_here().block.x, gy_here().block.y,
+                             gy_here().blocks.x, gy_here().blocks.y);
 #endif
         return functions[function](first);
     }
@@ -443,6 +444,16 @@ static __device__ bool is_set(const gy_resident_asked &ask)
     return bits & ask.mask;
 }
 
+/* By the first warp, when its worker may begin the packet: one whose flag is 0 has no call for this block any more. The packet is
+ * fetched anew for each start. */
+static __device__ void ask_flag(const gy_resident_packet &p, uint32_t stage)
+{
+    const uint64_t *word = staged[stage].word + GY_RESIDENT_WAIT_WORDS * p.waits + GY_RESIDENT_SIGNAL_WORDS * p.signals;
+    __syncwarp(); /* each thread has had its waits */
+    if (threadIdx.x == 0 && !is_set(*(const gy_resident_asked *)(word + GY_RESIDENT_SEND_WORDS * p.sends)))
+        staged[stage].function = GY_RESIDENT_none;
+}
+
 /* Signals [first, last), a thread of a warp each. */
 static __device__ void signal_some(const worker &self, const gy_resident_packet &p, uint32_t stage, bool stopped, uint32_t first, uint32_t last)
 {
@@ -526,6 +537,8 @@ static __device__ bool begin(const worker &self, uint32_t stage, bool stopped)
         well = !__any_sync(~0u, !well);
         well = threadIdx.x == 0 ? begin_shared(self, p, well) : well;
     }
+    if (p.guarded)
+        ask_flag(p, stage);
     return well;
 }
 
@@ -537,7 +550,7 @@ static __device__ void carry_out(const worker &self, uint32_t stage)
         const uint32_t word = (offsetof(gy_resident_packet, word) + stage * sizeof p) / sizeof *p.word +
                               GY_RESIDENT_WAIT_WORDS * p.waits + GY_RESIDENT_SIGNAL_WORDS * p.signals;
         place_warp(p, b, word);
-        call(p.function, word + GY_RESIDENT_SEND_WORDS * p.sends);
+        call(p.function, word + GY_RESIDENT_SEND_WORDS * p.sends + GY_RESIDENT_ASK_WORDS * p.guarded);
         p = head_of(stage);
         b += p.shared ? self.me.workers : 1;
         if (p.together && b < p.blocks_x * p.blocks_y)

@@ -7,6 +7,9 @@
  * may also *send*: what its call stores in a range of memory it stores in another GPU's as well, in place of a copy
  * behind it.
  *
+ * A packet may be *guarded*: it has a call only where a number in memory of the GPU, its flag, is not 0, and waits and
+ * signals in any case. Each worker that carries it out asks the flag, when it may begin the call.
+ *
  * A lane has one worker, or several that share the calls that are wide enough. Then the first of them, the leader, has
  * all packets of the lane, and the others, the helpers, have the shared ones alone, without waits and signals. They
  * meet at each of these.
@@ -37,7 +40,8 @@ enum gy_resident_function {
     GY_RESIDENT_FUNCTIONS
 };
 
-/* Of one packet, in `word`: its waits, its signals, its sends, then the parameters of its function, a word each. */
+/* Of one packet, in `word`: its waits, its signals, its sends, its flag, then the parameters of its function, a word
+ * each. */
 typedef struct gy_resident_wait {
     uint64_t counter; /* address */
     uint32_t value, signals;
@@ -49,9 +53,9 @@ typedef struct gy_resident_signal {
 } gy_resident_signal; /* the counter becomes epoch * signals + value; one more where the packet `asks` and finds it so
                        */
 
-/* In place of parameters, of a packet that `asks`: a number in memory, of 1, 2, 4 or 8 bytes, and those of its
- * bits of which one is set if it is not 0. Its signals are the verdict of its start: 2 epoch + 1, another start may
- * follow; 2 epoch + 2, it was the last. */
+/* A number in memory, of 1, 2, 4 or 8 bytes, and those of its bits of which one is set if it is not 0: the flag of a
+ * packet that is `guarded`, and, in place of parameters, what ends a series, of a packet that `asks`. Signals of the
+ * latter are the verdict of its start: 2 epoch + 1, another start may follow; 2 epoch + 2, it was the last. */
 typedef struct gy_resident_asked {
     uint64_t number, bytes, mask;
 } gy_resident_asked;
@@ -78,8 +82,8 @@ typedef struct gy_resident_packet {
     uint32_t blocks_x, blocks_y;      /* the grid of the call */
     uint16_t threads_x, threads_y;    /* of a block of it: GY_RESIDENT_THREADS in all */
     uint8_t settled; /* 1: all threads have ended the call before others are told of that, or called to the next one */
-    uint8_t asks;
-    uint16_t sends;
+    uint8_t asks, guarded;
+    uint8_t sends;
     uint64_t word[GY_RESIDENT_WORDS];
 } gy_resident_packet;
 

@@ -12,7 +12,7 @@
 #define ALL_ACCESSES (2 * GANTRY_ACCESS_BIT(GANTRY_PROD) - GANTRY_ACCESS_BIT(GANTRY_READ))
 enum {
     ALL_FLAGS = GANTRY_KERNEL_VARIADIC | GANTRY_KERNEL_ORDER_VARIES | GANTRY_KERNEL_NO_GPU | GANTRY_KERNEL_NO_CPU |
-                GANTRY_KERNEL_PURE
+                GANTRY_KERNEL_PURE | GANTRY_KERNEL_RESIDENT
 };
 
 /* Names are used in expressions: a letter or '_', then letters, digits and '_'. */

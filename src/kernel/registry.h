@@ -80,7 +80,8 @@ gantry_status gy_kernel_compile(gy_kernel *out, gy_arena *arena, const gantry_ke
 bool gy_kernel_knows(const gantry_kernel *manifest, const char *name);
 /* A gy_expr_lookup over a launch whose arguments are named as in the manifest; `context` is the gantry_launch. */
 bool gy_launch_lookup(void *context, const char *name, int64_t *integer, double *real, bool *is_real);
-/* True if workers of resident kernels can carry it out: a kernel of the library that has a device form, or formulas. */
+/* True if workers of resident kernels can carry it out: a kernel of the library that has a device form, formulas, or
+ * code of users that says so. */
 bool gy_kernel_for_workers(const gy_kernel *kernel);
 /* True if a library may make several launches of the kernel by one call: products of matrices. */
 bool gy_kernel_batches(const gantry_kernel *manifest);

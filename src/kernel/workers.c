@@ -11,8 +11,10 @@ bool gy_kernel_for_workers(const gy_kernel *kernel)
 {
     if (kernel->program)
         return true; /* formulas are compiled for them */
+    if (kernel->code)
+        return kernel->manifest->flags & GANTRY_KERNEL_RESIDENT;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!kernel->code && strcmp(known[i], kernel->manifest->name) == 0)
+        if (strcmp(known[i], kernel->manifest->name) == 0)
             return true;
     return false;
 }

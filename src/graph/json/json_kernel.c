@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-enum { CUDA, HOST, ENTRY, COMPILE, ARGS, VARIADIC, PURE, LAUNCH, COST, SCRATCH, KEYS };
-static const char *const keys[KEYS] = { "cuda",     "host", "entry",  "compile", "args",
-                                        "variadic", "pure", "launch", "cost",    "scratch" };
+enum { CUDA, HOST, ENTRY, COMPILE, ARGS, VARIADIC, PURE, RESIDENT, LAUNCH, COST, SCRATCH, KEYS };
+static const char *const keys[KEYS] = { "cuda", "host",     "entry",  "compile", "args",   "variadic",
+                                        "pure", "resident", "launch", "cost",    "scratch" };
 
 enum { NAME, ACCESS, DTYPE, SAME, LIST, TYPE, DEFAULT, ARG_KEYS };
 static const char *const arg_keys[ARG_KEYS] = { "name", "access", "dtype", "same", "list", "type", "default" };
@@ -399,7 +399,7 @@ static gantry_status read_kernel(gy_reader *r, const gy_json_at *at)
 {
     const json_t *value[KEYS];
     gy_arena *arena = &r->graph->arena;
-    int32_t variadic = 0, pure = 0;
+    int32_t variadic = 0, pure = 0, resident = 0;
     gantry_status status = gy_read_members(r, at, keys, KEYS, value);
     if (!status)
         status = gy_read_name(r, at, "a kernel", at->key);
@@ -415,10 +415,12 @@ static gantry_status read_kernel(gy_reader *r, const gy_json_at *at)
                                    .summary = "a kernel of the graph",
                                    .arg_size = sizeof(gantry_kernel_arg) };
     gy_json_at args = gy_read_at(at, "args", value[ARGS]), flag = gy_read_at(at, "variadic", value[VARIADIC]),
-               again = gy_read_at(at, "pure", value[PURE]);
+               again = gy_read_at(at, "pure", value[PURE]), worker = gy_read_at(at, "resident", value[RESIDENT]);
     status = read_flag(r, &flag, &variadic);
     status = status ? status : read_flag(r, &again, &pure);
-    m.manifest->flags = (variadic ? GANTRY_KERNEL_VARIADIC : 0u) | (pure ? GANTRY_KERNEL_PURE : 0u);
+    status = status ? status : read_flag(r, &worker, &resident);
+    m.manifest->flags = (variadic ? GANTRY_KERNEL_VARIADIC : 0u) | (pure ? GANTRY_KERNEL_PURE : 0u) |
+                        (resident ? GANTRY_KERNEL_RESIDENT : 0u);
     if (!status)
         status = read_kernel_args(r, &args, &m);
     if (!status)

@@ -143,6 +143,14 @@ static void write_cost(gy_text *to, const gy_kernel *k)
     }
 }
 
+static void write_flag(gy_text *to, const gantry_kernel *m, uint32_t flag, const char *key)
+{
+    if (m->flags & flag) {
+        gy_write_key(to, key);
+        gy_text_add(to, "true");
+    }
+}
+
 static void write_kernel(gy_text *to, const gantry_graph *g, const gy_kernel *k)
 {
     const gantry_kernel *m = k->manifest;
@@ -157,14 +165,9 @@ static void write_kernel(gy_text *to, const gantry_graph *g, const gy_kernel *k)
         write_arg(to, &m->arg[i], code->types ? code->types[i] : GANTRY_F64, code->fallback ? code->fallback[i] : NULL);
     }
     gy_text_add(to, "]");
-    if (m->flags & GANTRY_KERNEL_VARIADIC) {
-        gy_write_key(to, "variadic");
-        gy_text_add(to, "true");
-    }
-    if (m->flags & GANTRY_KERNEL_PURE) {
-        gy_write_key(to, "pure");
-        gy_text_add(to, "true");
-    }
+    write_flag(to, m, GANTRY_KERNEL_VARIADIC, "variadic");
+    write_flag(to, m, GANTRY_KERNEL_PURE, "pure");
+    write_flag(to, m, GANTRY_KERNEL_RESIDENT, "resident");
     if (code->grid[0] || code->block[0]) {
         gy_write_key(to, "launch");
         gy_text_add(to, "{");

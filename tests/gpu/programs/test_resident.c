@@ -83,6 +83,109 @@ START_TEST(series)
 }
 END_TEST
 
+/* Workers ask flags, those that share a call as well. */
+START_TEST(flags)
+{
+    for (int used = 1; used <= gpus; used++) {
+        char replay[720];
+        world w = { .g = flagged_of(used, _i ? 3 << 12 : 1024), .m = ring_machine(used, 1) };
+        w.s = make_schedule(w.g, w.m, "device", NULL);
+        compare_with_host(w.g, w.s, small ? 3 : 50, replay, sizeof replay);
+        printf("held: flags %d on %d: %s\n", _i, used, replay);
+        ck_assert_msg(strncmp(replay, "device", 6) == 0 && !strstr(replay, "not by"), "%s", replay);
+        drop(&w);
+    }
+}
+END_TEST
+
+/* ---- code of users ---- */
+
+static gantry_status own_on_host(const gantry_launch *l)
+{
+    float a = (float)l->arg[0].number, *y = l->arg[2].data;
+    const float *x = l->arg[1].data;
+    for (int64_t i = 0; i < l->arg[3].integer; i++) {
+        float product = a * x[i ^ 1];
+        y[i] = product + y[i];
+    }
+    return GANTRY_OK;
+}
+
+static const char own_source[] =
+    "extern \"C\" __global__ void own(float a, const float *x, float *y, long long n)\n{\n"
+    "    __shared__ float row[256];\n"
+    "    long long block = (long long)blockIdx.y * gridDim.x + blockIdx.x, i = block * blockDim.x + threadIdx.x;\n"
+    "    row[threadIdx.x] = i < n ? x[i] : 0;\n    __syncthreads();\n"
+    "    if (i < n)\n        y[i] = a * row[threadIdx.x ^ 1] + y[i];\n}\n";
+
+/* Two arrays that take each other in, in turn on each GPU; `threads` of a block. */
+static gantry_graph *users_of(int used, const char *threads)
+{
+    static const gantry_kernel_arg args[] = { { .name = "a", .scalar = 1 },
+                                              { .name = "x", .access = GANTRY_READ },
+                                              { .name = "y", .access = GANTRY_READWRITE },
+                                              { .name = "n", .scalar = 1, .optional = 1 } };
+    static const gantry_dtype types[] = { GANTRY_F32, GANTRY_F32, GANTRY_F32, GANTRY_I64 };
+    static const char *const defaults[] = { NULL, NULL, NULL, "x.size" };
+    static const gantry_kernel own = { .struct_size = sizeof own,
+                                       .name = "own",
+                                       .summary = "",
+                                       GANTRY_KERNEL_ARGS(args),
+                                       .flags = GANTRY_KERNEL_RESIDENT,
+                                       .host = own_on_host };
+    enum { STEPS = 12 };
+    gantry_graph *g = gantry_graph_new("users");
+    gantry_cuda_code code = GANTRY_CUDA_CODE_INIT;
+    const int64_t length = 8192;
+    gantry_buffer x[2];
+    code.source = own_source;
+    code.grid[0] = "ceil_div(n, 512)";
+    code.grid[1] = strcmp(threads, "256") == 0 ? "2" : "4";
+    code.block[0] = threads;
+    code.types = types;
+    code.defaults = defaults;
+    gantry_graph_add_cuda_kernel(g, &own, &code);
+    for (int k = 0; k < 2; k++) {
+        x[k] = gantry_graph_buffer(g, k ? "x1" : "x0", GANTRY_F32, 1, &length);
+        gantry_buffer_init_uniform(g, x[k], 1 + (uint64_t)k, -1, 1);
+        gantry_buffer_output(g, x[k]);
+    }
+    for (int i = 0; i < STEPS; i++) {
+        char where[16];
+        snprintf(where, sizeof where, "gpu%d", i / 2 % used);
+        gantry_node node = gantry_graph_kernel(g, NULL, "own");
+        gantry_node_scalar(g, node, "a", 0.5);
+        gantry_node_arg(g, node, "x", gantry_all(x[i % 2]));
+        gantry_node_arg(g, node, "y", gantry_all(x[1 - i % 2]));
+        gantry_node_on(g, node, where);
+    }
+    return g;
+}
+
+/* Workers call a user's kernel, whose blocks wait at barriers, unless these have another shape. */
+START_TEST(users)
+{
+    if (getenv("FAKE_CUDA_DEVICES")) {
+        printf("left out: emulated GPUs run no code that NVRTC compiles\n");
+        return;
+    }
+    for (int used = 1; used <= gpus; used++) {
+        char replay[720];
+        world w = { .g = users_of(used, _i ? "128" : "256"), .m = ring_machine(used, 1) };
+        w.s = make_schedule(w.g, w.m, "device", NULL);
+        compare_with_host(w.g, w.s, small ? 3 : 50, replay, sizeof replay);
+        printf("held: users %d on %d: %s\n", _i, used, replay);
+        if (_i)
+            ck_assert_msg(strstr(replay, "its kernel has blocks of 128 x 1 x 1 threads, and workers are 256 x 1 x 1") ||
+                              strstr(replay, "workers have code for no stretch"),
+                          "%s", replay);
+        else
+            ck_assert_msg(strncmp(replay, "device", 6) == 0 && !strstr(replay, "not by"), "%s", replay);
+        drop(&w);
+    }
+}
+END_TEST
+
 /* Of a start, in series of so many. */
 static double least_us(const problem *p, int used, const char *replay, uint64_t starts)
 {
@@ -264,6 +367,8 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, rings, 0, PROBLEMS);
     tcase_add_loop_test(tests, series, 0, PROBLEMS);
+    tcase_add_loop_test(tests, flags, 0, 2);
+    tcase_add_loop_test(tests, users, 0, 2);
     tcase_add_loop_test(tests, times, 0, small ? 1 : PROBLEMS);
     tcase_add_loop_test(tests, slowed, 0, small ? 2 : PROBLEMS);
     tcase_add_test(tests, hung);

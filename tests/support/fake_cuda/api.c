@@ -949,8 +949,14 @@ void fakeCudaLimit(CUfunction function, int threads)
 CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfunction function)
 {
     ENTER(cuFuncGetAttribute)
-    *value = function->threads ? function->threads : 1024;
-    LEAVE(which == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+    const char *registers = getenv("FAKE_CUDA_REGISTERS"), *shared = getenv("FAKE_CUDA_SHARED");
+    *value = which == CU_FUNC_ATTRIBUTE_NUM_REGS            ? atoi(registers ? registers : "32")
+             : which == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES ? atoi(shared ? shared : "0")
+             : function->threads                            ? function->threads
+                                                            : 1024;
+    bool known = which == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK || which == CU_FUNC_ATTRIBUTE_NUM_REGS ||
+                 which == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+    LEAVE(known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute which, int value)

@@ -42,6 +42,47 @@ gantry_graph *ring_of(int gpus, int lists, int steps, int length, bool fetched)
     return g;
 }
 
+static gantry_node add_axpby(gantry_graph *g, int number, double a, gantry_buffer x, double b, gantry_buffer y)
+{
+    char id[24];
+    snprintf(id, sizeof id, "n%d", number);
+    gantry_node node = gantry_graph_kernel(g, id, "axpby");
+    gantry_node_scalar(g, node, "a", a);
+    gantry_node_arg(g, node, "x", gantry_all(x));
+    gantry_node_scalar(g, node, "b", b);
+    gantry_node_arg(g, node, "y", gantry_all(y));
+    return node;
+}
+
+static gantry_buffer add_state(gantry_graph *g, const char *name, int64_t length)
+{
+    gantry_buffer b = gantry_graph_buffer(g, name, GANTRY_F32, 1, &length);
+    gantry_buffer_init_iota(g, b);
+    gantry_buffer_set_class(g, b, GANTRY_STATE);
+    gantry_buffer_output(g, b);
+    return b;
+}
+
+gantry_graph *flagged_of(int gpus, int length)
+{
+    gantry_graph *g = gantry_graph_new("flagged");
+    const int64_t single = 1;
+    gantry_buffer x[2] = { add_state(g, "x0", length), add_state(g, "x1", length) }, flag = add_state(g, "flag", 1);
+    gantry_buffer one = gantry_graph_buffer(g, "one", GANTRY_F32, 1, &single);
+    gantry_buffer_init_value(g, one, 1);
+    for (int i = 0; i < FLAGGED; i++) {
+        char where[2][16];
+        snprintf(where[0], sizeof where[0], "gpu%d", i / 2 % gpus);
+        snprintf(where[1], sizeof where[1], "gpu%d", i % gpus);
+        if (i % 5) /* an odd number of changes */
+            gantry_node_on(g, add_axpby(g, 2 * i, 1, one, -1, flag), where[0]);
+        gantry_node step = add_axpby(g, 2 * i + 1, 0.5, x[i % 2], 0.75, x[1 - i % 2]);
+        gantry_node_on(g, step, where[1]);
+        gantry_node_when(g, step, gantry_all(flag));
+    }
+    return g;
+}
+
 enum { TEXT = 16384 };
 
 /* Appends to a text of TEXT bytes. */

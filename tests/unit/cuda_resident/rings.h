@@ -9,6 +9,10 @@
  * stays from start to start, and is an output if `fetched`. List i is on GPU i * gpus / lists; 0 GPUs: the policy
  * decides. */
 gantry_graph *ring_of(int gpus, int lists, int steps, int length, bool fetched);
+/* Two lists, each of which in turn takes in what the other had, in FLAGGED steps, where a flag is not 0. It changes
+ * ahead of most steps, on the same GPU or another one; the next start has the other flags. */
+enum { FLAGGED = 12 };
+gantry_graph *flagged_of(int gpus, int length);
 /* GPUs that reach each other, with so many lanes each, and a CPU. */
 gantry_machine *ring_machine(int gpus, int lanes);
 /* The same with so many multiprocessors, 0: it is not said. Where workers do all of a graph, each has a lane of its

@@ -140,14 +140,14 @@ START_TEST(kernels_of_the_graph)
         "{\"gantry\": 1, \"params\": {\"c\": 3}, \"kernels\": {\"mine\": {\"args\": ["
         "{\"name\": \"x\", \"access\": [\"readwrite\", \"sum\"], \"dtype\": [\"f32\", \"f64\"], \"same\": \"T\"},"
         "{\"name\": \"y\", \"access\": \"read\", \"dtype\": \"i32\", \"list\": true},"
-        "{\"name\": \"k\", \"type\": \"i64\", \"default\": 4}], \"variadic\": true, \"pure\": true,"
+        "{\"name\": \"k\", \"type\": \"i64\", \"default\": 4}], \"variadic\": true, \"pure\": true, \"resident\": true,"
         "\"launch\": {\"grid\": [\"ceil_div(x.size, 256)\", 2], \"block\": [256]},"
         "\"cost\": {\"flops\": \"c * x.size\", \"bytes\": 100}, \"scratch\": \"x.bytes\"}}, " BUFFERS
         ", \"nodes\": []}");
     ck_assert_uint_eq(g->kernels.count, 1);
     const gantry_kernel *k = g->kernels.at[0].manifest;
     const gy_kernel_code *code = g->kernels.at[0].code;
-    ck_assert(k->args == 3 && k->flags == (GANTRY_KERNEL_VARIADIC | GANTRY_KERNEL_PURE));
+    ck_assert(k->args == 3 && k->flags == (GANTRY_KERNEL_VARIADIC | GANTRY_KERNEL_PURE | GANTRY_KERNEL_RESIDENT));
     ck_assert(k->arg[0].access == GANTRY_READWRITE &&
               k->arg[0].accesses == (GANTRY_ACCESS_BIT(GANTRY_READWRITE) | GANTRY_ACCESS_BIT(GANTRY_SUM)));
     ck_assert(k->arg[0].dtypes == (GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64)) &&

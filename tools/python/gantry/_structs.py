@@ -96,6 +96,7 @@ class KernelFlag(enum.IntFlag):
     NO_GPU = 4
     NO_CPU = 8
     PURE = 16
+    RESIDENT = 32
 
 
 class ErrorRecord(Structure):

@@ -47,8 +47,10 @@ uint32_t gy_resident_function_of(const char *name)
 typedef struct recorder {
     gy_cuda_recorder base;
     gy_resident_calls *to;
-    uint32_t linked; /* of a formula: the number of its next function */
-    bool reduces;    /* its threads wait for each other */
+    uint32_t linked; /* of what was linked: the number of its next function */
+    bool together;   /* threads of that wait for each other, or may */
+    bool own;        /* it is a user's, and finds threads as CUDA says */
+    unsigned odd[3]; /* the blocks of a user's that are not a worker's; 0: they are */
     const char *why;
     bool nomem;
 } recorder;
@@ -66,26 +68,53 @@ static gantry_status add_call(gy_cuda_recorder *base, const char *name, const un
     gy_resident_call call = { .function = r->linked ? r->linked++ : gy_resident_function_of(name), .words = words };
     call.grid[0] = grid[0];
     call.grid[1] = grid[1];
-    call.together = r->linked ? r->reduces : together[call.function];
+    call.together = r->linked ? r->together : together[call.function];
     call.block[0] = block[0];
     call.block[1] = block[1];
     if (!call.function)
         return refuse(r, "its kernel is none of those that resident kernels know");
-    if (grid[2] != 1 || block[2] != 1 || block[0] * block[1] != GY_RESIDENT_THREADS)
+    if (r->own && (block[0] != GY_RESIDENT_THREADS || block[1] * block[2] != 1)) {
+        memcpy(r->odd, block, sizeof r->odd);
+        return GANTRY_E_UNSUPPORTED;
+    }
+    if (grid[2] != 1)
+        return refuse(r, "its kernel has a grid of three dimensions");
+    if (block[2] != 1 || block[0] * block[1] != GY_RESIDENT_THREADS)
         return refuse(r, "its kernel has blocks of another size than workers");
     memcpy(call.word, word, words * sizeof *word);
     r->nomem = !gy_vec_push(r->to, call);
     return r->nomem ? GANTRY_E_NOMEM : GANTRY_OK;
 }
 
-/* The op's kernel if it is printed of formulas. */
-static const gy_kernel *formula_of(const gy_cuda *h, uint32_t id, uint32_t *number)
+/* The op's kernel if it is to be linked: formulas, or a user's; else GY_NONE. A CPU calls something else. */
+static uint32_t linked_of(const gy_cuda *h, const gy_cuda_call *call, uint32_t id)
 {
     const gantry_graph *g = h->job->graph;
     uint32_t kernel = g->nodes.at[h->job->schedule->ops.at[id].node].kernel;
-    bool printed = kernel != GY_NONE && g->kernels.at[kernel].program;
-    *number = printed ? h->resident->linked.number[kernel] : 0;
-    return printed ? &g->kernels.at[kernel] : NULL;
+    bool linked = call->function == gy_user_launch && gy_kernel_for_workers(&g->kernels.at[kernel]);
+    return linked ? kernel : GY_NONE;
+}
+
+/* NULL: nothing. */
+static const char *obstacle(const gy_cuda *h, const gy_cuda_call *call, uint32_t kernel)
+{
+    const gy_resident_linked *l = &h->resident->linked;
+    if (kernel != GY_NONE && l->refused[kernel])
+        return l->refused[kernel];
+    if (kernel != GY_NONE && *l->why)
+        return l->why;
+    bool linked = kernel != GY_NONE && l->number[kernel];
+    return linked || (call->kernel && call->kernel->record) ? NULL : "workers cannot call its function";
+}
+
+/* All ops of a kernel whose blocks have another shape are refused with the first. */
+static gantry_status refuse_shape(gy_cuda *h, uint32_t kernel, const recorder *r, const char **why, gantry_error *err)
+{
+    const char *text =
+        gy_arena_printf(&h->arena, "its kernel has blocks of %u x %u x %u threads, and workers are %d x 1 x 1",
+                        r->odd[0], r->odd[1], r->odd[2], GY_RESIDENT_THREADS);
+    *why = text;
+    return gy_resident_link_refuse(h, kernel, text, err);
 }
 
 static void set_recorder(const gy_cuda_call *call, gy_cuda_recorder *to)
@@ -101,23 +130,47 @@ static gantry_status record(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_
 {
     const gy_cuda_call *call = &h->op[id].call[turn];
     recorder r = { .base = { add_call }, .to = to };
-    const gy_kernel *formula = formula_of(h, id, &r.linked);
-    r.reduces = formula && formula->program->maths->reduces;
-    if (formula && *h->resident->linked.why)
-        *why = h->resident->linked.why;
-    else if (!r.linked && (!call->kernel || !call->kernel->record))
-        *why = "workers cannot call its function";
+    uint32_t kernel = linked_of(h, call, id);
+    *why = obstacle(h, call, kernel);
     if (*why)
         return GANTRY_OK;
+    const gy_maths_program *formula = kernel == GY_NONE ? NULL : h->job->graph->kernels.at[kernel].program;
+    r.linked = kernel == GY_NONE ? 0 : h->resident->linked.number[kernel];
+    r.own = r.linked && !formula;
+    r.together = r.own || (formula && formula->maths->reduces);
     GY_TRY(gy_cuda_use(h, gy_cuda_lane_of(h, id, 0)->queue.device, err));
     set_recorder(call, &r.base);
     gantry_status status = call->function(&call->launch);
     set_recorder(call, NULL);
     if (r.nomem)
         return gy_fail_nomem(err);
+    if (r.odd[0])
+        return refuse_shape(h, kernel, &r, why, err);
     if (status)
         *why = r.why ? r.why : "its launch cannot be written down";
     return GANTRY_OK;
+}
+
+/* ---- flags ---- */
+
+/* Of its bits one is set if the number is not 0: of all but the sign of a floating one. */
+gy_resident_asked gy_resident_asked_of(CUdeviceptr at, gantry_dtype dtype)
+{
+    uint64_t bytes = gantry_dtype_size(dtype);
+    return (gy_resident_asked){ at, bytes, UINT64_MAX >> (64 - 8 * bytes + gy_dtype_is_float(dtype)) };
+}
+
+/* A CPU's flag lies in memory of the host. */
+static bool find_flag(const gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_asked *flag)
+{
+    const gantry_schedule *s = h->job->schedule;
+    const gy_use *use = gy_cuda_flag(h, id);
+    gy_location at = gy_cuda_location(h, use, turn);
+    if (at.device == GY_NONE || !gy_cuda_same_gpu(h, at.device, gy_cuda_lane_of(h, id, 0)->queue.device))
+        return false;
+    uint32_t buffer = s->values.at[s->instances.at[use->instance].value].buffer;
+    *flag = gy_resident_asked_of(at.at, h->job->graph->buffers.at[buffer].dtype);
+    return true;
 }
 
 /* ---- copies and fills ---- */
@@ -136,7 +189,7 @@ static gantry_status push(gy_resident_calls *to, uint32_t function, uint64_t byt
                           uint32_t words, gantry_error *err)
 {
     gy_resident_call call = {
-        function, { chunks_of(bytes), 1 }, { GY_RESIDENT_THREADS, 1 }, { 0 }, words, false, 0, 0
+        .function = function, .grid = { chunks_of(bytes), 1 }, .block = { GY_RESIDENT_THREADS, 1 }, .words = words
     };
     memcpy(call.word, word, words * sizeof *word);
     return bytes == 0 || gy_vec_push(to, call) ? GANTRY_OK : gy_fail_nomem(err);
@@ -200,7 +253,7 @@ static gantry_status fill(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_ca
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
     const gy_init *what = op->node == GY_NONE ? NULL : &gy_node_extra_of(h->job->graph, op->node)->fill;
-    for (uint32_t k = 0; k < op->uses && !*why; k++) {
+    for (uint32_t k = 0; k < op->uses - gy_op_has_flag(op) && !*why; k++) {
         const gy_use *use = &s->use.at[op->use + k];
         gy_fill_target target = gy_fill_target_of(h, use, what, turn);
         uint64_t bits = 0, bytes = gy_use_bytes(s, use), size = gantry_dtype_size(target.buffer->dtype);
@@ -216,13 +269,10 @@ static gantry_status fill(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_ca
     return GANTRY_OK;
 }
 
-gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
-                                   gantry_error *err)
+static gantry_status calls_of(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
+                              gantry_error *err)
 {
     const gy_op *op = &h->job->schedule->ops.at[id];
-    *why = gy_op_is_conditional(h->job->schedule, op) ? "workers ask no flag of a \"when\"" : NULL;
-    if (*why)
-        return GANTRY_OK;
     if (gy_op_is_copy(op))
         return copy(h, id, turn, to, why, err);
     if (op->kind == GY_OP_FILL)
@@ -232,5 +282,24 @@ gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t id, uint32_t turn, gy_re
     if (op->kind == GY_OP_COLLECTIVE)
         return gy_resident_combine_calls(h, id, turn, to, why, err);
     *why = "it is a function of the host";
+    return GANTRY_OK;
+}
+
+/* Each call of an op with a `when` asks the flag: nobody writes it before the op has ended. */
+gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
+                                   gantry_error *err)
+{
+    bool guarded = gy_op_is_conditional(h->job->schedule, &h->job->schedule->ops.at[id]);
+    gy_resident_asked flag = { 0 };
+    size_t first = to->count;
+    *why =
+        guarded && !find_flag(h, id, turn, &flag) ? "the flag of its \"when\" is not in the memory of its GPU" : NULL;
+    if (*why)
+        return GANTRY_OK;
+    GY_TRY(calls_of(h, id, turn, to, why, err));
+    for (size_t i = first; guarded && i < to->count; i++) {
+        to->at[i].guarded = true;
+        to->at[i].flag = flag;
+    }
     return GANTRY_OK;
 }

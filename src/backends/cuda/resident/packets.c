@@ -18,11 +18,17 @@ typedef struct draft {
     bool nomem;
 } draft;
 
+/* Its flag and its parameters. */
+static uint32_t call_words(const gy_resident_call *call)
+{
+    return (call->guarded ? (uint32_t)GY_RESIDENT_ASK_WORDS : 0) + call->words;
+}
+
 static uint32_t words_of(const draft *d)
 {
     uint32_t edges =
         (uint32_t)GY_RESIDENT_WAIT_WORDS * d->packet.waits + (uint32_t)GY_RESIDENT_SIGNAL_WORDS * d->packet.signals;
-    return edges + (uint32_t)GY_RESIDENT_SEND_WORDS * d->packet.sends + (d->call ? d->call->words : 0);
+    return edges + (uint32_t)GY_RESIDENT_SEND_WORDS * d->packet.sends + (d->call ? call_words(d->call) : 0);
 }
 
 static bool is_shared(const draft *d)
@@ -42,6 +48,10 @@ static void set_call(gy_resident_packet *p, const draft *d)
         return;
     memcpy(to, d->send, p->sends * sizeof *d->send);
     to += GY_RESIDENT_SEND_WORDS * p->sends;
+    p->guarded = c->guarded;
+    if (c->guarded)
+        memcpy(to, &c->flag, sizeof c->flag);
+    to += GY_RESIDENT_ASK_WORDS * p->guarded;
     memcpy(to, c->word, c->words * sizeof *c->word);
     p->function = (uint16_t)c->function;
     p->blocks_x = c->grid[0];
@@ -105,7 +115,7 @@ static void add_calls(draft *d, uint32_t id, const gy_resident_plan *p)
     for (size_t i = p->first[id]; i < p->first[id + 1]; i++) {
         if (d->call)
             flush(d);
-        make_room(d, p->calls.at[i].words + (uint32_t)GY_RESIDENT_SEND_WORDS * sends);
+        make_room(d, call_words(&p->calls.at[i]) + (uint32_t)GY_RESIDENT_SEND_WORDS * sends);
         d->call = &p->calls.at[i];
     }
     for (uint32_t k = p->sent[id].next; k != GY_NONE; k = p->sent[k].next)

@@ -69,12 +69,13 @@ typedef struct gy_resident_lanes {
     uint32_t from, to;
 } gy_resident_lanes;
 
-/* Formulas that were compiled for workers (linked.c). */
+/* Formulas and code of users that were compiled for workers (linked.c). */
 typedef struct gy_resident_linked {
     bool any;
-    uint32_t *number; /* per kernel of the graph: of its first function; 0: workers do not have it */
-    uint32_t shared;  /* bytes of shared memory that they use */
-    char why[400];    /* why workers have none */
+    uint32_t *number;     /* per kernel of the graph: of its first function; 0: workers do not have it */
+    const char **refused; /* per kernel: why that is so; NULL: it is not refused by itself */
+    uint32_t shared;      /* bytes of shared memory that they use */
+    char why[400];        /* why workers have none */
 } gy_resident_linked;
 
 typedef struct gy_resident {
@@ -133,14 +134,23 @@ CUdeviceptr gy_resident_counter(const gy_cuda *h, uint32_t counter);
 
 /* ---- linked.c ---- */
 
-/* Sees which formulas workers can have. */
+/* Sees which formulas and which code of users workers can have. */
 gantry_status gy_resident_link_make(gy_cuda *h, gantry_error *err);
 /* Compiles them for the GPU and links them to the code of the resident kernel: *image for the driver (gy_free). */
 gantry_status gy_resident_link(gy_cuda *h, uint32_t device, char **image, gantry_error *err);
-/* The source of formulas for workers: of each kernel of the graph whose number is not 0. */
+/* The source of what workers call: all kernels of the graph whose number is not 0, formulas in full. */
 void gy_resident_print_linked(gy_text *to, const gantry_graph *graph, const uint32_t *number);
+/* The texts ahead of the source of a user's kernel, and behind it. */
+void gy_resident_print_around(gy_text *before, gy_text *after, const gy_kernel *kernel, uint32_t number);
+struct gy_code;
+struct gy_nvrtc;
+/* Compiles it with these, to be linked. */
+gantry_status gy_resident_compile_user(struct gy_code *to, const struct gy_nvrtc *nvrtc, const gantry_graph *graph,
+                                       uint32_t kernel, uint32_t number, int capability, gantry_error *err);
 /* Workers have none, and why. */
 void gy_resident_link_none(gy_cuda *h, const char *why);
+/* Workers do not have this kernel, and why, a text of the run's arena; NULL: out of memory. */
+gantry_status gy_resident_link_refuse(gy_cuda *h, uint32_t kernel, const char *why, gantry_error *err);
 
 /* ---- table.c ---- */
 
@@ -171,13 +181,18 @@ typedef struct gy_resident_call {
     unsigned grid[2], block[2];
     uint64_t word[GY_CUDA_RECORDED_WORDS];
     uint32_t words;
-    bool together;        /* threads of a block wait for each other */
+    bool together; /* threads of a block wait for each other */
+    bool guarded;  /* it is made only where the flag is not 0 */
+    gy_resident_asked flag;
     uint32_t lane, round; /* of the op's lanes, the one that makes it; of a collective */
 } gy_resident_call;
 typedef GY_VEC(gy_resident_call) gy_resident_calls;
 
 /* True if the function can store its results in other GPUs as well. */
 bool gy_resident_call_sends(const gy_resident_call *call);
+
+/* How workers see if the number at an address of a GPU is 0. */
+gy_resident_asked gy_resident_asked_of(CUdeviceptr at, gantry_dtype dtype);
 
 /* Appends the calls that carry the op out in the turn. *why: they cannot be made by workers, and why, else NULL. */
 gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t op, uint32_t turn, gy_resident_calls *to, const char **why,

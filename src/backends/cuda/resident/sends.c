@@ -46,10 +46,12 @@ static bool stays_at_home(const finder *f, uint32_t id)
     return stays;
 }
 
+/* A launch by a flag may store nothing, and what it would send goes all the same. */
 static bool can_send(const finder *f, uint32_t id)
 {
-    return op_of(f, id)->kind == GY_OP_LAUNCH && f->first[id + 1] - f->first[id] == 1 &&
-           gy_resident_call_sends(&f->calls->at[f->first[id]]) && stays_at_home(f, id);
+    return op_of(f, id)->kind == GY_OP_LAUNCH && !gy_op_is_conditional(f->h->job->schedule, op_of(f, id)) &&
+           f->first[id + 1] - f->first[id] == 1 && gy_resident_call_sends(&f->calls->at[f->first[id]]) &&
+           stays_at_home(f, id);
 }
 
 /* The launch writes all of the range. */
@@ -67,7 +69,7 @@ static bool writes(const finder *f, uint32_t launch, const gy_resident_send *sen
     return all;
 }
 
-/* False: it has to be a packet of its own. */
+/* False: it has to be a packet of its own. One by a flag has a third use. */
 static bool is_sent(const finder *f, uint32_t launch, uint32_t id, gy_resident_send *send)
 {
     const gantry_schedule *s = f->h->job->schedule;

@@ -31,14 +31,6 @@ gy_resident_series gy_resident_series_on(const gy_cuda *h, uint32_t device)
 
 /* ---- the condition ---- */
 
-/* Bits of which one is set if a number is not 0: all but the sign of a floating one. */
-static uint64_t mask_of(gantry_dtype dtype)
-{
-    unsigned bits = 8 * (unsigned)gantry_dtype_size(dtype);
-    bool floats = dtype == GANTRY_F16 || dtype == GANTRY_BF16 || dtype == GANTRY_F32 || dtype == GANTRY_F64;
-    return UINT64_MAX >> (64 - bits + floats);
-}
-
 /* The op, a copy, brings the buffer to the host, and finds it in the memory of a GPU. */
 static bool brings(const gy_cuda *h, uint32_t id, uint32_t turn, gy_location *from)
 {
@@ -65,9 +57,8 @@ void gy_resident_find_ask(gy_cuda *h, uint32_t turn)
         const gy_op *op = &s->ops.at[i];
         if (!r->has[i] || op->lanes != 1 || !gy_op_is_copy(op) || !brings(h, i, turn, &from))
             continue;
-        gantry_dtype dtype = h->job->graph->buffers.at[r->until].dtype;
         r->ask_op = i;
-        r->ask = (gy_resident_asked){ from.at, gantry_dtype_size(dtype), mask_of(dtype) };
+        r->ask = gy_resident_asked_of(from.at, h->job->graph->buffers.at[r->until].dtype);
     }
 }
 

@@ -256,6 +256,13 @@ static inline gy_cuda_lane *gy_cuda_lane_of(const gy_cuda *h, uint32_t op, uint3
     return &h->lane[s->op_lane.at[s->ops.at[op].lane + i]];
 }
 
+/* The flag of an op with a `when`: the last of its uses. */
+static inline const gy_use *gy_cuda_flag(const gy_cuda *h, uint32_t op)
+{
+    const gantry_schedule *s = h->job->schedule;
+    return &s->use.at[s->ops.at[op].use + s->ops.at[op].uses - 1];
+}
+
 /* The two events of an op: it began (end 0) and it ended (end 1); there are none unless times are recorded. */
 static inline CUevent *gy_cuda_clock(const gy_cuda *h, uint32_t turn, uint32_t op, uint32_t end)
 {

@@ -52,7 +52,7 @@ static bool is_left_out(const gy_cuda *h, const gy_callback *callback)
     const gy_op *op = of_op ? &s->ops.at[callback->op] : NULL;
     if (!op || op->node == GY_NONE || !h->job->graph->nodes.at[op->node].has_when)
         return false;
-    const gy_use *flag = &s->use.at[op->use + op->uses - 1];
+    const gy_use *flag = gy_cuda_flag(h, callback->op);
     const gy_buffer *b = &h->job->graph->buffers.at[s->values.at[s->instances.at[flag->instance].value].buffer];
     return gy_element_load(gy_cuda_location(h, flag, callback->turn).host, b->dtype, 0) == 0;
 }

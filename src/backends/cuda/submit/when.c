@@ -10,12 +10,6 @@
 
 enum { OUTER, INNER }; /* streams of a device: where a graph of an op is captured, and where a body is */
 
-static const gy_use *flag_of(const gy_cuda *h, uint32_t id)
-{
-    const gy_op *op = &h->job->schedule->ops.at[id];
-    return &h->job->schedule->use.at[op->use + op->uses - 1];
-}
-
 static gy_queue queue_of(const gy_cuda *h, uint32_t device, int which)
 {
     return h->when_queue[2 * device + (uint32_t)which];
@@ -155,7 +149,7 @@ static gantry_status capture_body(gy_submit *x, CUgraph body)
 static gantry_status ask(gy_submit *x, gy_queue queue, CUgraphConditionalHandle condition)
 {
     const gantry_schedule *s = x->h->job->schedule;
-    const gy_use *use = flag_of(x->h, x->op);
+    const gy_use *use = gy_cuda_flag(x->h, x->op);
     gantry_dtype dtype = x->h->job->graph->buffers.at[s->values.at[s->instances.at[use->instance].value].buffer].dtype;
     gantry_arg arg[2] = { gy_combine_arg(GANTRY_READ, dtype, gy_cuda_location(x->h, use, x->turn).at,
                                          gantry_dtype_size(dtype)),

@@ -176,21 +176,27 @@ static gantry_status compile_source(gy_code *code, const gy_nvrtc *n, const sour
     return status;
 }
 
-/* NVRTC is told the macros among the flags, and the folders. */
-static const char *const *take_build(gy_arena *arena, source *s, const gy_code_build *build)
+/* Options of code that is linked to what calls it. */
+static const char *const to_link[] = { "--relocatable-device-code=true", "--maxrregcount=128", NULL };
+
+/* NVRTC is told the macros among the flags, and the folders; and `more`, up to NULL. */
+static const char *const *take_build(gy_arena *arena, source *s, const gy_code_build *build, const char *const *more)
 {
-    size_t flags = 0, folders = s->folder_count, macros = 0;
+    size_t flags = 0, folders = s->folder_count, macros = 0, others = 0;
+    while (more[others])
+        others++;
     while (build && build->flag[flags])
         flags++;
     while (build && build->include[folders - s->folder_count])
         folders++;
-    const char **words = gy_arena_calloc(arena, flags + 1, sizeof *words);
+    const char **words = gy_arena_calloc(arena, flags + others + 1, sizeof *words);
     const char **all = gy_arena_calloc(arena, folders + 1, sizeof *all);
     if (!words || !all)
         return NULL;
     for (size_t i = 0; i < flags; i++)
         if (build->flag[i][1] == 'D' || build->flag[i][1] == 'U')
             words[macros++] = build->flag[i];
+    memcpy(words + macros, more, others * sizeof *words);
     memcpy(all, s->folders, s->folder_count * sizeof *all);
     for (size_t i = s->folder_count; i < folders; i++)
         all[i] = build->include[i - s->folder_count];
@@ -199,8 +205,24 @@ static const char *const *take_build(gy_arena *arena, source *s, const gy_code_b
     return words;
 }
 
-gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char *path, const char *folder,
-                               const gy_code_build *build, int capability, gantry_error *err)
+/* Its text with one ahead of it and one behind. */
+static gantry_status read_between(char **text, size_t *length, const char *path, const char *before, const char *after,
+                                  gantry_error *err)
+{
+    gy_text all = { 0 };
+    GY_TRY(gy_file_read(text, length, path, err));
+    gy_text_add(&all, before);
+    gy_text_add(&all, *text);
+    gy_text_add(&all, after);
+    gy_free(*text);
+    *length = all.length;
+    *text = gy_text_take(&all, NULL);
+    return *text ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+static gantry_status compile_file(gy_code *code, const gy_nvrtc *nvrtc, const char *path, const char *folder,
+                                  const gy_code_build *build, const char *const around[2], const char *const *more,
+                                  int capability, gantry_error *err)
 {
     char *own = gy_path_folder(path), *text = NULL;
     const char *const usual[] = { own, folder && *folder ? folder : "." };
@@ -208,9 +230,9 @@ gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char 
     gy_arena arena = { 0 };
     gantry_status status = own ? choose_target(&s.target, nvrtc, capability, path, err) : gy_fail_nomem(err);
     status = status ? status : gy_code_file_check(path, err);
-    status = status ? status : gy_file_read(&text, &s.length, path, err);
+    status = status ? status : read_between(&text, &s.length, path, around[0], around[1], err);
     s.text = text;
-    const char *const *macros = status ? NULL : take_build(&arena, &s, build);
+    const char *const *macros = status ? NULL : take_build(&arena, &s, build, more);
     if (status == GANTRY_OK &&
         (!macros || !gy_nvrtc_options_make(&s.options, nvrtc, s.target, macros, s.folders, s.folder_count)))
         status = gy_fail_nomem(err);
@@ -220,6 +242,21 @@ gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char 
     gy_free(text);
     gy_free(own);
     return status;
+}
+
+gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char *path, const char *folder,
+                               const gy_code_build *build, int capability, gantry_error *err)
+{
+    return compile_file(code, nvrtc, path, folder, build, (const char *const[]){ "", "" },
+                        (const char *const[]){ NULL }, capability, err);
+}
+
+gantry_status gy_nvrtc_compile_between(gy_code *code, const gy_nvrtc *nvrtc, const char *path, const char *folder,
+                                       const gy_code_build *build, const char *before, const char *after,
+                                       int capability, gantry_error *err)
+{
+    return compile_file(code, nvrtc, path, folder, build, (const char *const[]){ before, after }, to_link, capability,
+                        err);
 }
 
 static gantry_status compile_text(gy_code *code, const gy_nvrtc *nvrtc, const char *name, const char *text,
@@ -243,6 +280,5 @@ gantry_status gy_nvrtc_compile_text(gy_code *code, const gy_nvrtc *nvrtc, const 
 gantry_status gy_nvrtc_compile_to_link(gy_code *code, const gy_nvrtc *nvrtc, const char *name, const char *text,
                                        int capability, gantry_error *err)
 {
-    static const char *const more[] = { "--relocatable-device-code=true", "--maxrregcount=128", NULL };
-    return compile_text(code, nvrtc, name, text, capability, more, err);
+    return compile_text(code, nvrtc, name, text, capability, to_link, err);
 }

@@ -22,6 +22,10 @@ typedef struct gy_code {
  * or the cache; E_UNSUPPORTED: the devices are too old for this NVRTC. */
 gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char *path, const char *folder,
                                const gy_code_build *build, int capability, gantry_error *err);
+/* The same of a file between two texts, to be linked as gy_nvrtc_compile_to_link says. */
+gantry_status gy_nvrtc_compile_between(gy_code *code, const gy_nvrtc *nvrtc, const char *path, const char *folder,
+                                       const gy_code_build *build, const char *before, const char *after,
+                                       int capability, gantry_error *err);
 /* The same of a text that includes nothing; `name` stands for it in messages. */
 gantry_status gy_nvrtc_compile_text(gy_code *code, const gy_nvrtc *nvrtc, const char *name, const char *text,
                                     int capability, gantry_error *err);

@@ -23,7 +23,8 @@ typedef struct string_list {
 } string_list;
 
 typedef struct options {
-    string_list positional, params, inputs, outputs, shows, watched, evaluate_inputs, moves, routes, resources, measured;
+    string_list positional, params, inputs, outputs, shows, watched, evaluate_inputs, moves, routes, resources,
+        measured;
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
         *explain, *weak, *islands, *link, *rank_list, *node, *cluster, *root;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;

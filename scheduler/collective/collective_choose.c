@@ -13,8 +13,8 @@ static gy_way within(const gy_net *net, const gy_group *g)
                      .provenance = r->given ? GY_COST_MEASURED : GY_COST_ROOFLINE };
 }
 
-/* What an algorithm is compared by. A model never beats a measurement by being optimistic: it has to say less than half
- * of what was measured of another. */
+/* The time that an algorithm is compared by. A model never beats a measurement by being optimistic: it has to say less
+ * than half of what was measured of another. */
 static gy_ticks doubtful(const gy_way *w)
 {
     if (w->provenance == GY_COST_MEASURED)

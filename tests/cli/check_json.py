@@ -500,8 +500,8 @@ def bench_replay_json(gantry):
 
 
 def bench_collectives_json(gantry):
-    """Bus bandwidth by the factors of nccl-tests; what is chosen is the quickest of what was measured, or of all where nothing was; and no link
-    carries more than it can."""
+    """Bus bandwidth by the factors of nccl-tests; what is chosen is the quickest, where times that were not measured count twice beside those
+    that were; and no link carries more than it can."""
     others = 7 / 8
     factors = {"all_reduce": 2 * others, "reduce": 1, "broadcast": 1, "scatter": others, "gather": others, "all_gather": others,
                "reduce_scatter": others, "all_to_all": others}
@@ -511,8 +511,9 @@ def bench_collectives_json(gantry):
         assert found["ranks"] == 8 and [(row["collective"], row["bytes"]) for row in found["rows"]] == [
             (kind, 4096 * 16**k) for kind in factors for k in range(3)]
         for row in found["rows"]:
-            us = {name: time for name, time in row["us"].items() if time is not None and (not row["measured"] or name in row["measured"])}
-            assert row["chosen_us"] == us[row["chosen"]] == min(us.values()), row
+            us = {name: time for name, time in row["us"].items() if time is not None}
+            doubtful = {name: time if not row["measured"] or name in row["measured"] else 2 * time for name, time in us.items()}
+            assert row["chosen_us"] == us[row["chosen"]] and doubtful[row["chosen"]] == min(doubtful.values()), row
             assert math.isclose(row["gbs"], row["bytes"] / row["chosen_us"] / 1e3, rel_tol=1e-9)
             assert math.isclose(row["bus_gbs"], row["gbs"] * factors[row["collective"]], rel_tol=1e-9)
             assert row["bus_gbs"] < 400  # a port of an H200, and less than that of a V100

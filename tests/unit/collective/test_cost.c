@@ -330,7 +330,7 @@ START_TEST(measured_ones_come_first)
 }
 END_TEST
 
-/* Who measured only the tree, where it takes far longer than a ring should, does not have to live with it. */
+/* A tree that takes far longer than a ring should is left, though nothing else was measured. */
 START_TEST(a_poor_one_is_left)
 {
     static const char poor[] =

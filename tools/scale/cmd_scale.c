@@ -393,8 +393,6 @@ const command command_scale = {
     "  gantry scale cholesky --machine h200-8\n"
     "  gantry scale jacobi --machine h200-8 --devices 1,2,4,8 --param n=8192\n"
     "  gantry scale reduce_sum --machine h200-8 --weak n --svg scale.svg\n"
-    "  gantry scale jacobi_until --machine dgx-h100 --ranks 1,2,4,8 --param n=65536 --param parts=devices\n"
-    "  gantry scale graphs/models/gpt.json --machine dgx-h100 --ranks 1,2,4 --weak batch --param batch=8 "
-    "--strategy dp=devices\n",
+    "  gantry scale jacobi_until --machine dgx-h100 --ranks 1,2,4,8 --param n=65536 --param parts=devices\n",
     run
 };

@@ -71,7 +71,7 @@ function(gantry_mpi_program name source label processes)
     string(REPLACE " " "_" test "${program} ${words}")
     string(REGEX REPLACE "_$" "" test ${test})
     add_test(NAME ${test} COMMAND sh -c "command -v mpirun.${mpi} || exit 77; ${launcher} -n ${processes} $<TARGET_FILE:${program}> ${words}")
-    set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 120 SKIP_RETURN_CODE 77)
+    set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 120 RESOURCE_LOCK mpi SKIP_RETURN_CODE 77)
     if("${GANTRY_SANITIZE}" MATCHES address) # what MPI and its plug-ins keep to the end
       set_tests_properties(${test} PROPERTIES ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
     endif()

@@ -268,9 +268,10 @@ static void take_connection(loop *l)
             oldest = l->at[i].since_us < l->at[oldest].since_us ? i : oldest;
         end_connection(l, oldest);
     }
-    char *text = malloc(HEAD + HTTP_BODY + 1);
-    if (text)
-        l->at[l->count++] = (connection){ fd, now_us(), 0, text };
+    connection *c = &l->at[l->count];
+    *c = (connection){ .fd = fd, .since_us = now_us(), .text = malloc(HEAD + HTTP_BODY + 1) };
+    if (c->text)
+        l->count++;
     else
         close(fd);
 }

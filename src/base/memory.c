@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define PAGE      ((size_t)4096)
 #define HUGE_PAGE ((size_t)2 << 20)
+#define OWN_PAGES ((size_t)64 << 10)
 
 void *gy_alloc(size_t bytes)
 {
@@ -32,13 +34,14 @@ void *gy_realloc(void *old, size_t count, size_t bytes)
 
 void *gy_alloc_array(size_t bytes)
 {
-    if (bytes < 2 * HUGE_PAGE)
+    if (bytes < OWN_PAGES)
         return gy_alloc(bytes);
     if (bytes > SIZE_MAX - HUGE_PAGE)
         return NULL;
-    size_t whole = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    void *memory = aligned_alloc(HUGE_PAGE, whole);
-    if (memory)
+    size_t page = bytes < 2 * HUGE_PAGE ? PAGE : HUGE_PAGE;
+    size_t whole = (bytes + page - 1) / page * page;
+    void *memory = aligned_alloc(page, whole);
+    if (memory && page == HUGE_PAGE)
         madvise(memory, whole, MADV_HUGEPAGE); /* advice: without it all is as slow as ever */
     return memory;
 }

@@ -8,8 +8,8 @@
 void *gy_alloc(size_t bytes);                            /* NULL when out of memory; 0 bytes gives a unique pointer */
 void *gy_calloc(size_t count, size_t bytes);             /* zeroed; NULL on overflow too */
 void *gy_realloc(void *old, size_t count, size_t bytes); /* old stays valid on failure */
-/* For the contents of arrays: from 64 KiB on, on pages of its own, since devices lock whole pages, each for one array; on
- * huge pages if it is large and the system gives them, which makes it quick to lock for devices and to copy. */
+/* For the contents of arrays: from 64 KiB on, on pages that no other array shares, as devices lock whole pages; large
+ * ones on huge pages if the system gives them, which makes them quick to lock and to copy. */
 void *gy_alloc_array(size_t bytes);
 void *gy_calloc_array(size_t bytes); /* zeroed */
 void gy_free(void *memory);

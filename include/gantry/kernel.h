@@ -152,8 +152,9 @@ enum {
 /**
  * The manifest of a kernel: everything that building, checking, costing and placing need to know, and no code but the
  * host version. `flops`, `bytes` and `scratch` are expressions (docs/graph-format.md) over the arguments:
- * `x.rows` (region, with halo), `x.size` (elements of the region), `x.bytes`, `x.shape0` ... (whole buffer),
- * `x.count`, `x.first_row`, `x.own_first` and `x.own_rows` as in gantry_arg, and a scalar's name.
+ * `x.rows` (region, with halo), `x.size` (elements of the region), `x.bytes`, `x.shape0` ... (whole buffer), `x.last0`
+ * ... (the same from the last axis on), `x.count`, `x.first_row`, `x.own_first` and `x.own_rows` as in gantry_arg, and
+ * a scalar's name.
  *
  *     static const gantry_kernel clip = { .struct_size = sizeof clip, .name = "clip", GANTRY_KERNEL_ARGS(clip_args),
  *                                         .flops = "x.size", .host = clip_on_host };

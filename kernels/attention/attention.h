@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Code of `attention` and `attention_cached`, which differ in who says how many keys there are.
  *
- * q is [heads, n, d], k and v are [heads of keys, m, d]. As many heads of q in a row as there are for each head of keys
- * share it, so for one head of keys q is a matrix of shared * n rows. */
+ * q is [heads, n, d], k and v are [heads of keys, m, d], or all have an axis of sequences before that, which are more
+ * heads. As many heads of q in a row as there are for each head of keys share it, so for one head of keys q is a matrix
+ * of shared * n rows. */
 #ifndef GY_KERNELS_ATTENTION_H
 #define GY_KERNELS_ATTENTION_H
 
@@ -23,12 +24,19 @@ typedef struct gy_attention {
 /* 1 / sqrt(d) */
 double gy_attention_scale(int64_t d);
 
+/* Heads of all sequences. */
+static inline int64_t gy_attention_heads(const gantry_arg *x)
+{
+    return x->rank == 4 ? x->rows * x->shape[1] : x->rows;
+}
+
 /* `length` is the argument's number, or 0: there is none. */
 static inline gy_attention gy_attention_of(const gantry_launch *l, int length)
 {
     const gantry_arg *q = &l->arg[GY_ATTENTION_Q], *k = &l->arg[GY_ATTENTION_K];
-    gy_attention a = { .n = q->shape[1], .m = k->shape[1], .d = q->shape[2], .heads = k->rows };
-    a.rows = a.heads ? q->rows / a.heads * a.n : 0;
+    const int64_t *of_q = q->shape + q->rank - 2, *of_k = k->shape + k->rank - 2; /* queries or keys, elements */
+    gy_attention a = { .n = of_q[0], .m = of_k[0], .d = of_q[1], .heads = gy_attention_heads(k) };
+    a.rows = a.heads ? gy_attention_heads(q) / a.heads * a.n : 0;
     a.lengths = length ? gy_arg_size(&l->arg[length]) : 0;
     a.per = a.lengths ? a.heads / a.lengths : 1;
     a.causal = l->arg[GY_ATTENTION_CAUSAL].integer;
@@ -47,9 +55,10 @@ gantry_status gy_attention_check_axes(const gantry_launch *l, int i, int other, 
 #define GY_ATTENTION_ARGS                                                                                              \
     GY_SCALE_OR("scale", 0, "factor of q k^T; 0: 1 / sqrt(elements of a head)"),                                       \
         GY_NUMBER_OR("causal", 0, "1: the last query sees all keys, each one before it one key less"),                 \
-        GY_REGION("q", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "[heads, queries, elements of a head]"),                     \
+        GY_REGION("q", GANTRY_READ, GY_FLOAT_DTYPES, 'T',                                                              \
+                  "[heads, queries, elements of a head], or [sequences, heads, queries, elements]"),                   \
         GY_REGION("k", GANTRY_READ, GY_FLOAT_DTYPES, 'T',                                                              \
-                  "[heads, keys, elements]; as many heads of q in a row share one"),                                   \
+                  "[heads, keys, elements], or as q with sequences; as many heads of q in a row share one"),           \
         GY_REGION("v", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "as k")
 
 #endif

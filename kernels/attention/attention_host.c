@@ -146,16 +146,21 @@ gantry_status gy_attention_run(const gantry_launch *l, int length, int y)
 
 gantry_status gy_attention_check_axes(const gantry_launch *l, int i, int other, char *text, size_t size)
 {
-    static const char *const what[] = { "heads", "queries or keys", "elements of a head" };
+    static const char *const what[] = { "sequences", "heads", "queries or keys", "elements of a head" };
     const gantry_arg *a = &l->arg[i], *as = &l->arg[other];
-    if (a->rank != 3)
-        return gy_check_fail(text, size, "\"%s\" has %d axes; it must have 3: heads, queries or keys, and elements",
+    if (a->rank != 3 && a->rank != 4)
+        return gy_check_fail(text, size,
+                             "\"%s\" has %d axes; it must have 3, heads, queries or keys, and elements, or 4, with "
+                             "sequences before them",
                              a->name, (int)a->rank);
-    for (int axis = 0; axis < 3; axis++) {
+    if (a->rank != as->rank)
+        return gy_check_fail(text, size, "\"%s\" has %d axes and \"%s\" %d; they must have as many", a->name,
+                             (int)a->rank, as->name, (int)as->rank);
+    for (int axis = 0; axis < a->rank; axis++) {
         int64_t is = axis ? a->shape[axis] : a->rows, should = axis ? as->shape[axis] : as->rows;
-        if (as->rank == 3 && is != should)
+        if (is != should)
             return gy_check_fail(text, size, "\"%s\" has %lld %s and \"%s\" %lld; they must agree", a->name,
-                                 (long long)is, what[axis], as->name, (long long)should);
+                                 (long long)is, what[axis + 4 - a->rank], as->name, (long long)should);
     }
     return GANTRY_OK;
 }
@@ -163,22 +168,28 @@ gantry_status gy_attention_check_axes(const gantry_launch *l, int i, int other, 
 static gantry_status check_heads(const gantry_launch *l, int length, char *text, size_t size)
 {
     const gantry_arg *q = &l->arg[GY_ATTENTION_Q], *k = &l->arg[GY_ATTENTION_K];
-    if (q->shape[2] != k->shape[2] || q->shape[2] > GY_ATTENTION_WIDEST)
+    int64_t heads = gy_attention_heads(q), of_keys = gy_attention_heads(k);
+    if (q->rank != k->rank || (q->rank == 4 && q->rows != k->rows))
+        return gy_check_fail(text, size,
+                             "\"q\" has %d axes and %lld rows, \"k\" %d and %lld; both must have 3, or 4 and as many "
+                             "sequences",
+                             (int)q->rank, (long long)q->rows, (int)k->rank, (long long)k->rows);
+    if (q->shape[q->rank - 1] != k->shape[k->rank - 1] || q->shape[q->rank - 1] > GY_ATTENTION_WIDEST)
         return gy_check_fail(
             text, size,
             "heads of \"q\" have %lld elements and those of \"k\" %lld; they must have as many, and at "
             "most %d",
-            (long long)q->shape[2], (long long)k->shape[2], GY_ATTENTION_WIDEST);
-    if (k->rows ? q->rows % k->rows : q->rows)
+            (long long)q->shape[q->rank - 1], (long long)k->shape[k->rank - 1], GY_ATTENTION_WIDEST);
+    if (of_keys ? heads % of_keys : heads)
         return gy_check_fail(
             text, size, "\"q\" has %lld heads and \"k\" %lld; those of \"q\" must be as many or a multiple of them",
-            (long long)q->rows, (long long)k->rows);
+            (long long)heads, (long long)of_keys);
     int64_t lengths = length ? gy_arg_size(&l->arg[length]) : 1;
-    if (lengths < 1 || k->rows % lengths)
+    if (lengths < 1 || of_keys % lengths)
         return gy_check_fail(text, size,
                              "\"%s\" has %lld elements for %lld heads of \"k\"; it must have one, or one for "
                              "each so many heads",
-                             l->arg[length].name, (long long)lengths, (long long)k->rows);
+                             l->arg[length].name, (long long)lengths, (long long)of_keys);
     return GANTRY_OK;
 }
 

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/transpose/transpose.h"
-#include <stdbool.h>
 #include <string.h>
 
 enum { BLOCK = 32 }; /* a block of both matrices stays in the nearest cache */
 
-static void move(const gantry_arg *x, const gantry_arg *y, int64_t row, int64_t column, int64_t columns, size_t cell)
+static void move(const gy_transposition *t, const char *x, char *y, int64_t row, int64_t column)
 {
-    int64_t rows = x->rows;
-    for (int64_t r = row; r < rows && r < row + BLOCK; r++)
-        for (int64_t c = column; c < columns && c < column + BLOCK; c++)
-            memcpy((char *)y->data + (size_t)(c * rows + r) * cell,
-                   (const char *)x->data + (size_t)(r * columns + c) * cell, cell);
+    for (int64_t r = row; r < t->rows && r < row + BLOCK; r++)
+        for (int64_t c = column; c < t->columns && c < column + BLOCK; c++)
+            memcpy(y + (c * t->rows + r) * t->cell, x + (r * t->columns + c) * t->cell, (size_t)t->cell);
 }
 
 static gantry_status run(const gantry_launch *l)
 {
-    const gantry_arg *x = &l->arg[0];
-    int64_t columns = gy_transpose_columns(l), cell = columns ? x->row_bytes / columns : 0;
-    for (int64_t r = 0; r < x->rows; r += BLOCK)
-        for (int64_t c = 0; c < columns; c += BLOCK)
-            move(x, &l->arg[1], r, c, columns, (size_t)cell);
+    gy_transposition t = gy_transposition_of(l);
+    int64_t bytes = t.rows * t.columns * t.cell;
+    for (int64_t i = 0; i < t.arrays && bytes; i++)
+        for (int64_t r = 0; r < t.rows; r += BLOCK)
+            for (int64_t c = 0; c < t.columns; c += BLOCK)
+                move(&t, (const char *)l->arg[GY_TRANSPOSE_X].data + i * bytes,
+                     (char *)l->arg[GY_TRANSPOSE_Y].data + i * bytes, r, c);
     return GANTRY_OK;
 }
 
@@ -33,9 +32,35 @@ static gantry_status check_matrices(const gantry_arg *x, const gantry_arg *y, ch
         (long long)x->rows, (long long)gy_arg_width(x), (long long)y->rows, (long long)gy_arg_width(y));
 }
 
+/* Of axis 1: arrays that are matrices, or have further axes. */
+static gantry_status check_arrays(const gantry_arg *x, const gantry_arg *y, char *text, size_t size)
+{
+    bool fits = gy_arg_size(x) == gy_arg_size(y);
+    if (x->rank == 2) /* [arrays * n, heads * d] to [arrays, heads, n, d] */
+        fits = fits && y->rank > 3 && y->rows * y->shape[2] == x->rows && y->shape[1] && x->shape[1] % y->shape[1] == 0;
+    else if (y->rank == 2)
+        fits = fits && x->rank > 2 && y->rows == x->rows * x->shape[2];
+    else
+        fits = fits && x->rank > 2 && y->rank > 2 && y->rows == x->rows && y->shape[1] == x->shape[2];
+    if (fits)
+        return GANTRY_OK;
+    return gy_check_fail(
+        text, size,
+        "with \"axis\" 1 \"x\" has %d axes, %lld rows and %lld elements, and \"y\" %d, %lld and %lld; axes 1 "
+        "and 2 change places, or it is [arrays * n, heads * d] to [arrays, heads, n, d], or back",
+        (int)x->rank, (long long)x->rows, (long long)gy_arg_size(x), (int)y->rank, (long long)y->rows,
+        (long long)gy_arg_size(y));
+}
+
 static gantry_status check(const gantry_launch *l, char *text, size_t size)
 {
-    const gantry_arg *x = &l->arg[0], *y = &l->arg[1];
+    const gantry_arg *x = &l->arg[GY_TRANSPOSE_X], *y = &l->arg[GY_TRANSPOSE_Y];
+    double axis = l->arg[GY_TRANSPOSE_AXIS].number;
+    if (axis != 0 && axis != 1)
+        return gy_check_fail(text, size,
+                             "\"axis\" is %g; it must be 0 or 1, the first of the two axes that change places", axis);
+    if (axis == 1)
+        return check_arrays(x, y, text, size);
     if (x->rank < 2 || y->rank < 2)
         return gy_check_fail(text, size, "\"x\" has %d dimensions and \"y\" %d; both must have 2 or more", (int)x->rank,
                              (int)y->rank);
@@ -60,20 +85,24 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 }
 
 static const gantry_kernel_arg args[] = {
-    GY_REGION("x", GANTRY_READ, 0, 'T', "a matrix; what is behind its second axis is moved whole"),
+    GY_NUMBER_OR("axis", 0, "the first of the two axes; 1: of each of the arrays that axis 0 counts"),
+    GY_REGION("x", GANTRY_READ, 0, 'T', "a matrix; what is behind the two axes is moved whole"),
     GY_REGION("y", GANTRY_WRITE, 0, 'T',
-              "as many rows as x has columns, and as many elements; or [heads, n, d] of x [n, heads * d]"),
+              "as many rows as x has columns, and as many elements; or [heads, n, d] of x [n, heads * d]; with axis 1 "
+              "[arrays, heads, n, d] of [arrays * n, heads * d], or back"),
 };
 
-const gantry_kernel gy_kernel_transpose = { sizeof(gantry_kernel),
-                                            "transpose",
-                                            "y = x with its first two axes exchanged",
-                                            GY_ARGS(args),
-                                            0,
-                                            "0",
-                                            "x.bytes + y.bytes",
-                                            NULL,
-                                            run,
-                                            check,
-                                            NULL,
-                                            NULL };
+const gantry_kernel gy_kernel_transpose = {
+    sizeof(gantry_kernel),
+    "transpose",
+    "y = x with its first two axes exchanged, or those of each of several arrays",
+    GY_ARGS(args),
+    0,
+    "0",
+    "x.bytes + y.bytes",
+    NULL,
+    run,
+    check,
+    NULL,
+    NULL
+};

@@ -15,14 +15,19 @@
 
 enum { THREADS = 256 };
 
-/* A block turns a tile of SIDE x SIDE little squares; tiles are counted along the rows of x, `across` in a row. */
+/* Several arrays, one behind the other, take `each` blocks each. A block turns a tile of SIDE x SIDE little squares; tiles
+ * are counted along the rows of x, `across` in a row. */
 template <int N, int SIDE, typename T>
 static __device__ void transpose(const T *__restrict__ x, T *__restrict__ y, int64_t rows, int64_t columns,
-                                 uint32_t across)
+                                 uint32_t across, uint32_t each)
 {
     typedef gy_chunk<T, N> squares[N][SIDE][SIDE + 1];
     GY_SHARED(squares, tile);
-    int64_t row = (int64_t)(blockIdx.x / across) * SIDE, column = (int64_t)(blockIdx.x % across) * SIDE; /* of squares */
+    const int64_t array = blockIdx.x / each, before = array * rows * columns;
+    const uint32_t block = blockIdx.x % each;
+    int64_t row = (int64_t)(block / across) * SIDE, column = (int64_t)(block % across) * SIDE; /* of squares */
+    x += before;
+    y += before;
     int i = threadIdx.x % SIDE;
 #pragma unroll
     for (int j = threadIdx.x / SIDE; j < SIDE; j += THREADS / SIDE) {
@@ -57,10 +62,10 @@ static __device__ void transpose(const T *__restrict__ x, T *__restrict__ y, int
 /* The launcher knows SIDE * N as well. */
 #define KERNEL(name, type, n, side)                                                                                    \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
-        transpose##name(const type *x, type *y, int64_t rows, int64_t columns, uint32_t across)                        \
+        transpose##name(const type *x, type *y, int64_t rows, int64_t columns, uint32_t across, uint32_t each)         \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        transpose<n, side>(x, y, rows, columns, across);                                                               \
+        transpose<n, side>(x, y, rows, columns, across, each);                                                         \
     }
 /* Two elements that move together. */
 template <typename T> struct alignas(2 * sizeof(T)) gy_pair {
@@ -69,21 +74,21 @@ template <typename T> struct alignas(2 * sizeof(T)) gy_pair {
 
 /* `units` elements of the type move together; y is written in order. */
 template <typename T>
-static __device__ void transpose_cells(const T *__restrict__ x, T *__restrict__ y, int64_t rows, int64_t columns,
-                                       int64_t units)
+static __device__ void transpose_cells(const T *__restrict__ x, T *__restrict__ y, int64_t arrays, int64_t rows,
+                                       int64_t columns, int64_t units)
 {
-    GY_FOR_EACH (i, rows * columns * units) {
-        const int64_t cell = i / units, r = cell % rows, c = cell / rows;
-        y[i] = x[(r * columns + c) * units + i % units];
+    GY_FOR_EACH (i, arrays * rows * columns * units) {
+        const int64_t cell = i / units, r = cell % rows, c = cell / rows % columns, first = cell / rows / columns * rows;
+        y[i] = x[((first + r) * columns + c) * units + i % units];
     }
 }
 
 #define CELLS(suffix, type)                                                                                            \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
-        transpose_cells_##suffix(const type *x, type *y, int64_t rows, int64_t columns, int64_t units)                 \
+        transpose_cells_##suffix(const type *x, type *y, int64_t arrays, int64_t rows, int64_t columns, int64_t units) \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        transpose_cells(x, y, rows, columns, units);                                                                   \
+        transpose_cells(x, y, arrays, rows, columns, units);                                                           \
     }
 CELLS(u8, uint8_t)
 CELLS(f16, uint16_t)

@@ -29,52 +29,52 @@ static int64_t word_of(const gantry_arg *in, const gantry_arg *out, int64_t cell
     return word;
 }
 
-static gantry_status launch_cells(const gantry_launch *l, int64_t columns, int64_t cell, int64_t word)
+/* The arrays of a launch, and how they are taken apart. */
+typedef struct moved {
+    const void *x;
+    void *y;
+    gy_transposition t;
+} moved;
+
+static gantry_status launch_cells(const gantry_launch *l, moved *m, int64_t word)
 {
-    const gantry_arg *in = &l->arg[0];
-    int64_t unit = word > 8 ? 8 : word, rows = in->rows, units = cell / unit;
-    const void *x = in->data;
-    void *y = l->arg[1].data;
-    return gy_cuda_image_launch(l, CELLS, tiles[unit].dtype, gy_grid_for(rows * columns * units),
-                                (void *[]){ &x, &y, &rows, &columns, &units });
+    int64_t unit = word > 8 ? 8 : word, units = m->t.cell / unit;
+    return gy_cuda_image_launch(l, CELLS, tiles[unit].dtype,
+                                gy_grid_for(m->t.arrays * m->t.rows * m->t.columns * units),
+                                (void *[]){ &m->x, &m->y, &m->t.arrays, &m->t.rows, &m->t.columns, &units });
 }
 
-static gantry_status launch_pairs(const gantry_launch *l, int64_t columns)
+static gantry_status launch_tiles(const gantry_launch *l, moved *m, int variant, gantry_dtype dtype, int64_t side)
 {
-    enum { SIDE = 32 };
-    const gantry_arg *in = &l->arg[0];
-    const void *x = in->data;
-    void *y = l->arg[1].data;
-    int64_t rows = in->rows;
-    uint32_t across = (uint32_t)gy_tiles(columns, SIDE);
-    gy_grid grid = { (unsigned)(across * gy_tiles(rows, SIDE)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
-    return gy_cuda_image_launch(l, PAIRS, GANTRY_F64, grid, (void *[]){ &x, &y, &rows, &columns, &across });
+    uint32_t across = (uint32_t)gy_tiles(m->t.columns, side), each = (uint32_t)(across * gy_tiles(m->t.rows, side));
+    gy_grid grid = { (unsigned)(each * m->t.arrays), 1, 1, GY_IMAGE_THREADS, 1, 1 };
+    return gy_cuda_image_launch(l, variant, dtype, grid,
+                                (void *[]){ &m->x, &m->y, &m->t.rows, &m->t.columns, &across, &each });
 }
 
-static gantry_status launch_tiles(const gantry_launch *l, int64_t columns, int64_t size)
+/* Every row of both matrices begins at a multiple of so many bytes. */
+static bool are_aligned(const gantry_launch *l, const gy_transposition *t, int64_t bytes)
 {
-    const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
-    tile t = tiles[size];
-    int64_t bytes = t.chunk * size, rows = in->rows;
-    int variant = gy_rows_aligned(in, bytes) && gy_rows_aligned(out, bytes) ? WIDE : PLAIN;
-    int64_t side = variant == WIDE ? t.chunk * t.side : 32;
-    const void *x = in->data;
-    void *y = out->data;
-    uint32_t across = (uint32_t)gy_tiles(columns, side);
-    gy_grid grid = { (unsigned)(across * gy_tiles(rows, side)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
-    return gy_cuda_image_launch(l, variant, t.dtype, grid, (void *[]){ &x, &y, &rows, &columns, &across });
+    return lies_at(&l->arg[GY_TRANSPOSE_X], bytes) && lies_at(&l->arg[GY_TRANSPOSE_Y], bytes) &&
+           t->rows * t->cell % bytes == 0 && t->columns * t->cell % bytes == 0;
 }
 
 static gantry_status launch_transpose(const gantry_launch *l)
 {
-    const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
-    int64_t columns = gy_transpose_columns(l), cell = columns ? in->row_bytes / columns : 0, most = 8;
+    enum { SIDE = 32, MOST = 8 };
+    const gantry_arg *in = &l->arg[GY_TRANSPOSE_X], *out = &l->arg[GY_TRANSPOSE_Y];
+    moved m = { in->data, out->data, gy_transposition_of(l) };
+    int64_t cell = m.t.cell;
     if (!cell)
         return GANTRY_OK;
     int64_t word = word_of(in, out, cell);
-    if (word == cell && cell <= most)
-        return launch_tiles(l, columns, cell);
-    return word == cell ? launch_pairs(l, columns) : launch_cells(l, columns, cell, word);
+    if (word != cell)
+        return launch_cells(l, &m, word);
+    if (cell > MOST)
+        return launch_tiles(l, &m, PAIRS, GANTRY_F64, SIDE);
+    tile t = tiles[cell];
+    bool wide = are_aligned(l, &m.t, t.chunk * cell);
+    return launch_tiles(l, &m, wide ? WIDE : PLAIN, t.dtype, wide ? t.chunk * t.side : SIDE);
 }
 
 GY_CUDA_KERNEL(transpose, launch_transpose,

@@ -25,19 +25,23 @@ static const struct field *find_field(const char *name)
     return NULL;
 }
 
-static bool is_shape(const char *field, long *axis)
+/* "shape2", or "last0", which is counted from the end. */
+static bool is_extent(const char *field, const char *word, long *axis)
 {
-    if (strncmp(field, "shape", 5) != 0 || field[5] < '0' || field[5] > '9' || (field[5] == '0' && field[6]))
+    size_t length = strlen(word);
+    const char *digits = field + length;
+    if (strncmp(field, word, length) != 0 || *digits < '0' || *digits > '9' || (*digits == '0' && digits[1]))
         return false;
     char *end;
-    *axis = strtol(field + 5, &end, 10);
-    return *end == '\0' && end - field < 10;
+    *axis = strtol(digits, &end, 10);
+    return *end == '\0' && end - digits < 5;
 }
 
 static bool is_field(const char *field)
 {
     long axis;
-    return find_field(field) || strcmp(field, "size") == 0 || strcmp(field, "bytes") == 0 || is_shape(field, &axis);
+    return find_field(field) || strcmp(field, "size") == 0 || strcmp(field, "bytes") == 0 ||
+           is_extent(field, "shape", &axis) || is_extent(field, "last", &axis);
 }
 
 static bool same_name(const char *name, const char *whole, size_t length)
@@ -75,8 +79,10 @@ static bool region_field(const gantry_arg *a, const char *name, int64_t *integer
         *integer = gy_arg_bytes(a);
     else if (strcmp(name, "size") == 0)
         *integer = gy_arg_bytes(a) / (int64_t)gantry_dtype_size(a->dtype);
-    else if (is_shape(name, &axis) && axis < a->rank)
+    else if (is_extent(name, "shape", &axis) && axis < a->rank)
         *integer = a->shape[axis];
+    else if (is_extent(name, "last", &axis) && axis < a->rank)
+        *integer = a->shape[a->rank - 1 - axis];
     else
         return false;
     return true;

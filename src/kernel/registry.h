@@ -75,8 +75,8 @@ gantry_status gy_kernel_read(const gantry_kernel **manifest, gy_arena *arena, co
  * into `arena`. Fills everything of `out` but `code`. */
 gantry_status gy_kernel_compile(gy_kernel *out, gy_arena *arena, const gantry_kernel *manifest, gantry_error *err);
 /* True if an expression of the manifest may use this name: "n" (a scalar), "x.rows", "x.size", "x.bytes", "x.count",
- * "x.shape0", "x.shape1", ..., and as in gantry_arg "x.first_row", "x.own_first", "x.own_rows" (a region; a shape past
- * its rank is found when it is evaluated). */
+ * "x.shape0", "x.shape1", ..., "x.last0", ..., and as in gantry_arg "x.first_row", "x.own_first", "x.own_rows" (a
+ * region; a shape past its rank is found when it is evaluated). */
 bool gy_kernel_knows(const gantry_kernel *manifest, const char *name);
 /* A gy_expr_lookup over a launch whose arguments are named as in the manifest; `context` is the gantry_launch. */
 bool gy_launch_lookup(void *context, const char *name, int64_t *integer, double *real, bool *is_real);

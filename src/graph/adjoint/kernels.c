@@ -154,7 +154,7 @@ static gantry_status go_back_softmax(gy_adjoint *a, const gy_primal *p)
 
 static gantry_status go_back_transpose(gy_adjoint *a, const gy_primal *p)
 {
-    static const written w = { "transpose", "y", "x", "y", "x", { NULL }, { NULL } };
+    static const written w = { "transpose", "y", "x", "y", "x", { "axis" }, { NULL } };
     gantry_node node;
     go_back_written(a, p, &w, &node);
     return gy_adjoint_built(a);

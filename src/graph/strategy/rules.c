@@ -18,28 +18,30 @@ typedef struct row {
     const char *summed; /* the argument that is summed already; NULL: none */
     const char *deep;   /* the argument that has to have two axes: its rows are not those of axis 0 else */
     gy_cut_first first;
-    const char *plain; /* a number that has to be 0 */
+    const char *number; /* that has to be `value`, and is 0 if the node does not say it; NULL: none */
+    double value;
 } row;
 
 static const row table[] = {
-    { "add", "x y z", NULL, NULL, GY_FIRST_NONE, NULL },
-    { "attention", "q k v y", NULL, "q", GY_FIRST_NONE, NULL },
-    { "bias_add", "x y", NULL, "x", GY_FIRST_NONE, NULL },
-    { "conv2d", "x y", NULL, NULL, GY_FIRST_NONE, NULL },
-    { "copy", "x y", NULL, NULL, GY_FIRST_NONE, NULL },
-    { "dot", "x y", "out", NULL, GY_FIRST_NONE, NULL },
-    { "dropout", "x y", NULL, NULL, GY_FIRST_ELEMENTS, NULL },
-    { "embedding", "ids y", NULL, NULL, GY_FIRST_NONE, NULL },
-    { "gemm", "a c", NULL, NULL, GY_FIRST_NONE, "ta" },
-    { "layernorm", "x y", NULL, "x", GY_FIRST_NONE, NULL },
-    { "mul", "x y z", NULL, NULL, GY_FIRST_NONE, NULL },
-    { "reduce_sum", "x", "out", NULL, GY_FIRST_NONE, NULL },
-    { "relu", "x y", NULL, NULL, GY_FIRST_NONE, NULL },
-    { "rmsnorm", "x y", NULL, "x", GY_FIRST_NONE, NULL },
-    { "rope", "x y", NULL, NULL, GY_FIRST_ROWS, NULL },
-    { "scale", "x y", NULL, NULL, GY_FIRST_NONE, NULL },
-    { "softmax", "x y", NULL, "x", GY_FIRST_LAST, NULL },
-    { "softmax_xent", "logits labels", "loss", "logits", GY_FIRST_NONE, NULL },
+    { "add", "x y z", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
+    { "attention", "q k v y", NULL, "q", GY_FIRST_NONE, NULL, 0 },
+    { "bias_add", "x y", NULL, "x", GY_FIRST_NONE, NULL, 0 },
+    { "conv2d", "x y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
+    { "copy", "x y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
+    { "dot", "x y", "out", NULL, GY_FIRST_NONE, NULL, 0 },
+    { "dropout", "x y", NULL, NULL, GY_FIRST_ELEMENTS, NULL, 0 },
+    { "embedding", "ids y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
+    { "gemm", "a c", NULL, NULL, GY_FIRST_NONE, "ta", 0 },
+    { "layernorm", "x y", NULL, "x", GY_FIRST_NONE, NULL, 0 },
+    { "mul", "x y z", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
+    { "reduce_sum", "x", "out", NULL, GY_FIRST_NONE, NULL, 0 },
+    { "relu", "x y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
+    { "rmsnorm", "x y", NULL, "x", GY_FIRST_NONE, NULL, 0 },
+    { "rope", "x y", NULL, NULL, GY_FIRST_ROWS, NULL, 0 },
+    { "scale", "x y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
+    { "softmax", "x y", NULL, "x", GY_FIRST_LAST, NULL, 0 },
+    { "softmax_xent", "logits labels", "loss", "logits", GY_FIRST_NONE, NULL, 0 },
+    { "transpose", "x y", NULL, NULL, GY_FIRST_NONE, "axis", 1 },
 };
 enum { ROWS = sizeof table / sizeof *table };
 
@@ -59,21 +61,25 @@ static const row *find(const char *kernel)
 
 /* ---- kernels of the table ---- */
 
-static bool is_plain(const gantry_graph *g, const gy_node *n, const gantry_kernel *k, const row *r)
+static bool has_number(const gantry_graph *g, const gy_node *n, const gantry_kernel *k, const row *r)
 {
-    for (uint32_t i = n->scalar; r->plain && i < n->scalar + n->scalars; i++) {
+    double value = 0;
+    for (uint32_t i = n->scalar; r->number && i < n->scalar + n->scalars; i++) {
         const gy_scalar *x = &g->scalar.at[i];
-        if (strcmp(k->arg[x->arg].name, r->plain) == 0 && (x->dynamic || x->expr || x->number.real != 0))
+        if (strcmp(k->arg[x->arg].name, r->number) != 0)
+            continue;
+        if (x->dynamic || x->expr)
             return false;
+        value = x->number.real;
     }
-    return true;
+    return !r->number || value == r->value;
 }
 
 static void rule_of_kernel(const gantry_graph *g, const gy_node *n, gy_cut_rule *out)
 {
     const gantry_kernel *k = g->kernels.at[n->kernel].manifest;
     const row *r = g->kernels.at[n->kernel].code ? NULL : find(k->name);
-    out->can_cut = r && is_plain(g, n, k, r);
+    out->can_cut = r && has_number(g, n, k, r);
     for (uint32_t i = 0; i < gy_node_regions(n) && out->can_cut; i++) {
         const gy_access *x = &g->access.at[n->access + i];
         const char *name = k->arg[x->arg].name;

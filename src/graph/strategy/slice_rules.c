@@ -179,17 +179,27 @@ static bool find_rope(const slicing *c)
     return axis_of(c, "x") != (int8_t)axis;
 }
 
+/* Heads, behind the axis of sequences where there is one. */
 static bool find_attention(const slicing *c)
 {
-    return set(c, "q", 0) && set(c, "k", 0) && set(c, "v", 0) && set(c, "y", 0);
+    int8_t heads = shape_of(c, "q").rank == 4;
+    return set(c, "q", heads) && set(c, "k", heads) && set(c, "v", heads) && set(c, "y", heads);
 }
 
-/* The first two axes change places. */
+/* The first two axes change places; or columns of a matrix are heads of each array, or become it. */
 static bool find_transpose(const slicing *c)
 {
+    double first;
     int8_t axis = axis_of(c, "x");
-    return axis == GY_SLICE_WHOLE ? axis_of(c, "y") == GY_SLICE_WHOLE
-                                  : set(c, "y", axis < 2 ? (int8_t)(1 - axis) : axis);
+    if (!number(c, "axis", 0, &first))
+        return false;
+    if (axis == GY_SLICE_WHOLE)
+        return axis_of(c, "y") == GY_SLICE_WHOLE;
+    if (first == 0)
+        return set(c, "y", axis < 2 ? (int8_t)(1 - axis) : axis);
+    if (shape_of(c, "x").rank == 2 || shape_of(c, "y").rank == 2)
+        return axis == 1 && set(c, "y", 1);
+    return set(c, "y", axis == 1 || axis == 2 ? (int8_t)(3 - axis) : axis);
 }
 
 static const row table[] = {

@@ -146,6 +146,13 @@ def grids():
             y = np.ascontiguousarray(x.swapaxes(0, 1))
             yield Case("transpose", {"x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(y))}, {"y": (y, None)})
             yield Case("transpose", {"x": ("in", dtype, x), "y": ("out", dtype, np.zeros((shape[1], y[0].size), y.dtype))}, {"y": (y.reshape(shape[1], -1), None)})
+        for b, n, heads, d in [(1, 3, 3, 2), (3, 5, 2, 1), (2, 40, 7, 16), (5, 33, 70, 1), (4, 1, 4, 3), (2, 64, 32, 2)]:
+            x = values(dtype, (b, n, heads, d))
+            y = np.ascontiguousarray(x.swapaxes(1, 2))
+            flat = x.reshape(b * n, heads * d)
+            yield Case("transpose", {"axis": 1, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(y))}, {"y": (y, None)})
+            yield Case("transpose", {"axis": 1, "x": ("in", dtype, flat), "y": ("out", dtype, np.zeros_like(y))}, {"y": (y, None)})
+            yield Case("transpose", {"axis": 1, "x": ("in", dtype, y), "y": ("out", dtype, np.zeros_like(flat))}, {"y": (flat, None)})
     for dtype, shape in itertools.product(WIDE, [(3, 3), (40, 25)]):
         x = values(dtype, shape)
         y = x.copy()
@@ -483,6 +490,10 @@ def heads():
             y = {"y": ("out", dtype, np.zeros_like(q))}
             if lengths is None:
                 yield Case("attention", {**given, **y}, {"y": (want, RTOL[dtype])})
+                if few == 2:  # as two sequences: heads of both in a row
+                    both = {name: (*value[:2], value[2].reshape(2, -1, *value[2].shape[1:])) if isinstance(value, tuple) else value
+                            for name, value in {**given, **y}.items()}
+                    yield Case("attention", both, {"y": (want.reshape(2, -1, n, d), RTOL[dtype])})
             else:
                 yield Case("attention_cached", {**given, "length": ("in", "i32", np.array(lengths, np.int32)), **y}, {"y": (want, RTOL[dtype])})
 
@@ -529,6 +540,12 @@ def gradients_of_heads():
         rtol = 4 * RTOL[dtype]
         yield Case("attention_grad", {**given, "dq": ("out", dtype, np.zeros_like(q)), "dk": ("out", dtype, np.zeros_like(k)), "dv": ("out", dtype, np.zeros_like(v))},
                    {"dq": (dq, rtol), "dk": (dk, rtol), "dv": (dv, rtol)})
+        if few == 2:
+            def sequences(a):
+                return a.reshape(2, -1, *a.shape[1:])
+            both = {name: (*value[:2], sequences(value[2])) if isinstance(value, tuple) else value for name, value in given.items()}
+            yield Case("attention_grad", {**both, **{name: ("out", dtype, np.zeros_like(sequences(a))) for name, a in (("dq", q), ("dk", k), ("dv", v))}},
+                       {name: (sequences(a), rtol) for name, a in (("dq", dq), ("dk", dk), ("dv", dv))})
 
 
 def wrong_entries():

@@ -28,6 +28,9 @@ def cases(rng):
     yield "transpose", {}, {"x": [3, 4]}, {}, {"y": [4, 3]}
     yield "transpose", {}, {"x": [3, 4, 2]}, {}, {"y": [4, 3, 2]}
     yield "transpose", {}, {"x": [3, 8]}, {}, {"y": [4, 3, 2]}
+    yield "transpose", {"axis": 1}, {"x": [2, 3, 4, 2]}, {}, {"y": [2, 4, 3, 2]}
+    yield "transpose", {"axis": 1}, {"x": [6, 8]}, {}, {"y": [2, 4, 3, 2]}
+    yield "transpose", {"axis": 1}, {"x": [2, 4, 3, 2]}, {}, {"y": [6, 8]}
     yield "dot", {}, {"x": [7], "y": [7]}, {}, {"out": [1]}
     yield "reduce_sum", {}, {"x": [3, 4]}, {}, {"out": [1]}
     yield "dropout", {"p": 0.4, "seed": 11, "first": 3}, {"x": [5, 4]}, {}, {"y": [5, 4]}
@@ -43,6 +46,7 @@ def cases(rng):
         yield "conv2d", {"stride": stride, "pad": pad}, {"x": [2, 3, 6, 6], "w": [4, 3, 3, 3]}, {}, {"y": [2, 4, side, side]}
     for causal in (0, 1):
         yield "attention", {"causal": causal}, {"q": [4, 5, 6], "k": [2, 5, 6], "v": [2, 5, 6]}, {}, {"y": [4, 5, 6]}
+        yield "attention", {"causal": causal}, {"q": [2, 2, 5, 6], "k": [2, 1, 5, 6], "v": [2, 1, 5, 6]}, {}, {"y": [2, 2, 5, 6]}
 
 
 class Kernels(unittest.TestCase):

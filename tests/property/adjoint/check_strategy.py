@@ -196,6 +196,11 @@ class Kernels(unittest.TestCase):
         self.one({"q": "h", "k": "k", "v": "v", "y": "y", "causal": 1}, "attention", [6, 5, 4], [6, 5, 4],
                  {"k": ([6, 5, 4], f), "v": ([6, 5, 4], f)}, ["k", "v"])
         self.one({"q": "h", "k": "k", "v": "v", "y": "y"}, "attention", [6, 5, 4], [6, 5, 4], {"k": ([3, 5, 4], f), "v": ([3, 5, 4], f)}, ["k", "v"])
+        self.one({"q": "h", "k": "k", "v": "v", "y": "y", "causal": 1}, "attention", [6, 2, 5, 4], [6, 2, 5, 4],
+                 {"k": ([6, 1, 5, 4], f), "v": ([6, 1, 5, 4], f)}, ["k", "v"])
+        self.one(xy | {"axis": 1}, "transpose", [6, 5, 4], [6, 4, 5])
+        self.one(xy | {"axis": 1}, "transpose", [18, 8], [6, 2, 3, 4])
+        self.one(xy | {"axis": 1}, "transpose", [6, 2, 3, 4], [18, 8])
 
     def sums(self, node, more=None):
         buffers = {"x": buffer([6, 4], **{"class": "input"}), "w": buffer([4], **{"class": "input"}), "h": buffer([6, 4]),

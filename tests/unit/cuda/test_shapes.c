@@ -75,6 +75,15 @@ static const shape shapes[] = {
     BLUR("21.3", 0, "f32", "[1,9,70,8]", 1),
     BLUR("21.3", 0, "u8", "[2,3,2,8]", 2),
     BLUR("21.3", 64, "u8", "[150,3]", 3),
+#define TURNED(...)                                                                                                    \
+    {                                                                                                                  \
+        "transpose", "\"axis\":1,", "x", "y", 0, __VA_ARGS__                                                           \
+    }
+    TURNED("f32", "[5,12,12]", 2),
+    TURNED("f32", "[4,37,37]", 1),
+    TURNED("u8", "[3,64,64]", 2),
+    TURNED("f64", "[4,6,6,2]", 2),
+    TURNED("f32", "[3,5,5,3]", 1),
 };
 
 START_TEST(filters)

@@ -189,16 +189,19 @@ static gantry_status check_list(const char *const *list, size_t count, const cha
     return GANTRY_OK;
 }
 
-/* A strategy is no part of the file: what is wrong with it has no place there. */
-static gantry_status check_strategy(const gantry_load_options *o, gantry_error *err)
+/* A strategy is no part of the file: what is wrong with it has no place there. With it, `devices` in the file are the
+ * replicas: a batch that the file cuts into as many parts has one for each, and slices and stages share its whole. */
+static gantry_status take_strategy(gantry_load_options *o, gantry_error *err)
 {
     gantry_strategy strategy = GANTRY_STRATEGY_INIT;
     if (!o->strategy)
         return GANTRY_OK;
     GY_TRY(gantry_strategy_parse(&strategy, o->strategy, err));
     int64_t wanted = (int64_t)strategy.dp * strategy.tp * strategy.pp;
-    if (!o->devices || wanted <= o->devices)
+    if (!o->devices || wanted <= o->devices) {
+        o->devices = strategy.dp;
         return GANTRY_OK;
+    }
     return gy_fail(err, GANTRY_E_INVALID, NULL,
                    "strategy \"%.80s\" is for %lld devices, and there are %d; give smaller numbers, or more devices",
                    o->strategy, (long long)wanted, (int)o->devices);
@@ -217,7 +220,7 @@ static gantry_status take_options(gantry_load_options *all, const gantry_load_op
             "`train` and `evaluate` of the load options are both 1: a model is trained, or evaluated with the "
             "weights of a training; load it twice");
     if (all->devices >= 0)
-        return check_strategy(all, err);
+        return take_strategy(all, err);
     return gy_fail(err, GANTRY_E_INVALID, NULL,
                    "`devices` of the load options is %d; give how many devices there are, or 0 if that is not known",
                    (int)all->devices);

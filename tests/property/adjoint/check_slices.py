@@ -255,7 +255,7 @@ class Refused(unittest.TestCase):
         self.check("tp=3", whole(**training.CASES[0][0]), 'tp=3 cuts buffer "w1" along axis 1, which is 8 long', "cannot be cut into 3",
                    "divides heads and columns")
         folder = ROOT / "graphs/models"
-        with self.assertRaisesRegex(gantry.Error, 'q3" along axis 1, which is 3 long and cannot be cut into 2; give a tp that divides heads'):
+        with self.assertRaisesRegex(gantry.Error, 'q" along axis 1, which is 3 long and cannot be cut into 2; give a tp that divides heads'):
             gantry.load(folder / "gpt.json", {"heads": 3}, train=True, strategy="tp=2")
         text = whole(**training.CASES[0][0])
         text["nodes"][1] = {"id": "tanh", "kernel": "rope", "args": {"dim": 8, "x": "z", "y": "h"}}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A data-parallel training step of a perceptron with one hidden layer: cuBLAS, kernels fused as one would by hand, and
 // one all-reduce of all gradients by NCCL. In streams, and as one CUDA graph over all GPUs.
-//   mlp [--gpus 1] [--batch 16384] [--inputs 4096] [--hidden 4096] [--classes 1024] [--host 0] [--starts 7] [--seconds
-//   100]
-// --host 1: inputs and labels come from host memory in each step, and weights go there.
+//   mlp [--gpus 1] [--batch 16384] [--inputs 4096] [--hidden 4096] [--classes 1024] [--host 0] [--adamw 0] [--starts 7]
+//   [--seconds 100]
+// --host 1: inputs and labels come from host memory in each step, and weights go there. --adamw 1: the optimiser is
+// AdamW (Loshchilov and Hutter, ICLR 2019), as of graphs/models/mlp.json, and not plain descent.
 #include "blas.h"
 
 #include <nccl.h>
@@ -71,24 +72,45 @@ __global__ void descend(float *w, const float *g, float rate, size_t n)
         w[i] -= rate * g[i];
 }
 
+static constexpr float DECAY1 = 0.9f, DECAY2 = 0.999f, EPSILON = 1e-8f, WEIGHT_DECAY = 0.01f;
+
+// moments: the first of all weights, then the second. The count of steps is in memory, so that a graph can be replayed.
+__global__ void count_step(float *step)
+{
+    *step += 1;
+}
+
+__global__ void adamw(float *w, const float *g, float *moments, const float *step, float rate, size_t n)
+{
+    size_t stride = gridDim.x * (size_t)blockDim.x;
+    float unbias1 = 1 / (1 - powf(DECAY1, *step)), unbias2 = 1 / (1 - powf(DECAY2, *step));
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += stride) {
+        float m = moments[i] = DECAY1 * moments[i] + (1 - DECAY1) * g[i];
+        float v = moments[n + i] = DECAY2 * moments[n + i] + (1 - DECAY2) * g[i] * g[i];
+        w[i] -= rate * (m * unbias1 / (sqrtf(v * unbias2) + EPSILON) + WEIGHT_DECAY * w[i]);
+    }
+}
+
 struct Mlp {
     struct Gpu {
         float *x, *z1, *a1, *h, *z2, *dlogits, *dh, *ones, *w, *g; // w and g: w1 b1 w2 b2, and in g the loss
+        float *moments, *step;                                     // of AdamW
         int *label;
         cudaStream_t stream;
         cublasHandle_t blas;
     };
     int gpus, batch, inputs, hidden, classes, rows;
+    bool by_adamw;
     size_t b1, w2, b2, loss, all;
     float *host_x, *host_w;
     int *host_label;
     std::vector<Gpu> gpu;
     std::vector<ncclComm_t> comm;
-    static constexpr float rate = 0.1f;
+    float rate;
 
-    Mlp(int gpus_, int batch_, int inputs_, int hidden_, int classes_)
+    Mlp(int gpus_, int batch_, int inputs_, int hidden_, int classes_, bool by_adamw_)
         : gpus(gpus_), batch(batch_), inputs(inputs_), hidden(hidden_), classes(classes_), rows(batch_ / gpus_),
-          gpu((size_t)gpus_), comm((size_t)gpus_)
+          by_adamw(by_adamw_), gpu((size_t)gpus_), comm((size_t)gpus_), rate(by_adamw_ ? 0.01f : 0.1f)
     {
         b1 = (size_t)inputs * hidden;
         w2 = b1 + hidden;
@@ -131,6 +153,10 @@ struct Mlp {
         p.label = new_array<int>((size_t)rows);
         p.w = new_array<float>(all);
         p.g = new_array<float>(all);
+        p.moments = new_array<float>(by_adamw ? 2 * loss : 0);
+        p.step = new_array<float>(1);
+        CUDA(cudaMemset(p.moments, 0, (by_adamw ? 2 * loss : 0) * sizeof(float)));
+        CUDA(cudaMemset(p.step, 0, sizeof(float)));
         std::vector<float> ones((size_t)rows, 1);
         CUDA(cudaMemcpy(p.ones, ones.data(), ones.size() * sizeof(float), cudaMemcpyHostToDevice));
         CUDA(cudaMemcpy(p.w, host_w, all * sizeof(float), cudaMemcpyHostToDevice));
@@ -166,9 +192,19 @@ struct Mlp {
             reduce();
         for (int g = 0; g < gpus; g++) {
             CUDA(cudaSetDevice(g));
-            descend<<<BLOCKS, BLOCK, 0, gpu[(size_t)g].stream>>>(gpu[(size_t)g].w, gpu[(size_t)g].g, rate, loss);
-            CUDA(cudaGetLastError());
+            optimise(gpu[(size_t)g]);
         }
+    }
+
+    void optimise(Gpu &p)
+    {
+        if (by_adamw) {
+            count_step<<<1, 1, 0, p.stream>>>(p.step);
+            adamw<<<BLOCKS, BLOCK, 0, p.stream>>>(p.w, p.g, p.moments, p.step, rate, loss);
+        } else {
+            descend<<<BLOCKS, BLOCK, 0, p.stream>>>(p.w, p.g, rate, loss);
+        }
+        CUDA(cudaGetLastError());
     }
 
     void forward(Gpu &p)
@@ -212,7 +248,8 @@ struct Mlp {
 
     Streams streams() const
     {
-        return streams_of(gpus, [&](int g) { return std::vector<cudaStream_t>{ gpu[(size_t)g].stream }; });
+        return streams_of(
+            gpus, [&](int g) { return std::vector<cudaStream_t>{ gpu[(size_t)g].stream }; });
     }
 };
 
@@ -251,18 +288,30 @@ static void row_on_cpu(const Mlp &net, const std::vector<double> &w, int row, st
     }
 }
 
-// Two steps of a small net; they are taken in the way that is timed.
-static double error_of_small(int gpus, const std::function<void(Mlp &)> &step)
+static void optimise_on_cpu(const Mlp &net, int step, std::vector<double> &w, const std::vector<double> &g,
+                            std::vector<double> &moments)
 {
-    Mlp net(gpus, 32 * gpus, 32, 16, 10);
-    std::vector<double> w(net.host_w, net.host_w + net.all), g(net.all);
-    for (int k = 0; k < 2; k++) {
+    double unbias1 = 1 / (1 - std::pow((double)DECAY1, step)), unbias2 = 1 / (1 - std::pow((double)DECAY2, step));
+    for (size_t i = 0; i < net.loss; i++) {
+        double &m = moments[i], &v = moments[net.loss + i];
+        m = (double)DECAY1 * m + (1 - (double)DECAY1) * g[i];
+        v = (double)DECAY2 * v + (1 - (double)DECAY2) * g[i] * g[i];
+        double by = m * unbias1 / (std::sqrt(v * unbias2) + (double)EPSILON) + (double)WEIGHT_DECAY * w[i];
+        w[i] -= (double)net.rate * (net.by_adamw ? by : g[i]);
+    }
+}
+
+// Two steps of a small net; they are taken in the way that is timed.
+static double error_of_small(int gpus, bool by_adamw, const std::function<void(Mlp &)> &step)
+{
+    Mlp net(gpus, 32 * gpus, 32, 16, 10, by_adamw);
+    std::vector<double> w(net.host_w, net.host_w + net.all), g(net.all), moments(2 * net.all);
+    for (int k = 1; k <= 2; k++) {
         step(net);
         std::fill(g.begin(), g.end(), 0);
         for (int row = 0; row < net.batch; row++)
             row_on_cpu(net, w, row, g);
-        for (size_t i = 0; i < net.loss; i++)
-            w[i] -= (double)Mlp::rate * g[i];
+        optimise_on_cpu(net, k, w, g, moments);
     }
     net.fetch();
     wait_for_all(gpus);
@@ -279,20 +328,20 @@ int main(int argc, char **argv)
     int batch = (int)work.size("batch", 16384), inputs = (int)work.size("inputs", 4096),
         hidden = (int)work.size("hidden", 4096);
     int classes = (int)work.size("classes", 1024);
-    bool host = work.option("host", 0) != 0;
+    bool host = work.option("host", 0) != 0, by_adamw = work.option("adamw", 0) != 0;
     auto in_streams = [&](Mlp &net) {
         net.start(host);
         wait_for_all(net.gpus);
     };
     auto as_graph = [&](Mlp &net) { return captured(net.streams(), [&] { net.start(host); }); };
-    work.check(error_of_small(work.gpus, in_streams), 1e-5);
-    Mlp net(work.gpus, batch, inputs, hidden, classes);
+    work.check(error_of_small(work.gpus, by_adamw, in_streams), 1e-5);
+    Mlp net(work.gpus, batch, inputs, hidden, classes, by_adamw);
     work.time(
         "streams", [&] { in_streams(net); });
     work.attempt("graph", [&] {
-        work.check(
-            error_of_small(work.gpus, [&](Mlp &small) { launch(as_graph(small), small.streams()[0], small.gpus); }),
-            1e-5);
+        work.check(error_of_small(work.gpus, by_adamw,
+                                  [&](Mlp &small) { launch(as_graph(small), small.streams()[0], small.gpus); }),
+                   1e-5);
         cudaGraphExec_t graph = as_graph(net);
         work.time("graph", [&] { launch(graph, net.streams()[0], net.gpus); });
     });

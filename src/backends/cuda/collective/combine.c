@@ -3,30 +3,12 @@
  * host. */
 #include "backends/cuda/collective/share.h"
 
-#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/stream/own_kernel.h"
 #include "base/error.h"
 
 /* ---- prepared at open ---- */
 
-/* A GPU that no code was compiled for is no failure: others do it, or the host. */
-static gantry_status open_on(gy_cuda *h, uint32_t device, gantry_error *err)
-{
-    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
-    gantry_error why = { 0 };
-    gantry_status status = gy_cuda_use(h, device, err);
-    if (status || !(status = kernel->open(&h->combine[device], kernel, &h->d, &why)))
-        return status;
-    h->combine[device] = NULL;
-    if (why.native == CUDA_ERROR_NO_BINARY_FOR_GPU)
-        return GANTRY_OK;
-    gy_fail(err, status, NULL, "what combines contributions could not be opened on device \"%s\": %s",
-            h->job->schedule->machine->device[device].id, why.text);
-    if (err) {
-        err->native = why.native;
-        err->device = (int32_t)device;
-    }
-    return status;
-}
+static const gy_own_kernel own = { GY_CUDA_COMBINE, "what combines contributions" };
 
 /* Opens the kernel on every GPU that is an end of a collective, or whose lanes have copies that it makes. */
 static gantry_status open_all(gy_cuda *h, gantry_error *err)
@@ -47,7 +29,7 @@ static gantry_status open_all(gy_cuda *h, gantry_error *err)
         }
     }
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
-        status = wanted[i] ? open_on(h, i, err) : GANTRY_OK;
+        status = wanted[i] ? gy_own_kernel_open(h, &own, h->combine, i, err) : GANTRY_OK;
     return status;
 }
 
@@ -57,8 +39,7 @@ gantry_status gy_combine_make(gy_cuda *h, gantry_error *err)
     if (!h->combine)
         return gy_fail_nomem(err);
     gantry_status status = h->step ? GANTRY_OK : gy_collectives_join(h, err);
-    if (!status && gy_cuda_kernel_find(GY_CUDA_COMBINE))
-        status = open_all(h, err);
+    status = status ? status : open_all(h, err);
     for (uint32_t op = 0; op < h->job->schedule->ops.count && status == GANTRY_OK; op++)
         status = h->op[op].exchange && !h->op[op].called ? gy_shares_make(h, op, err) : GANTRY_OK;
     return status;
@@ -66,12 +47,7 @@ gantry_status gy_combine_make(gy_cuda *h, gantry_error *err)
 
 void gy_combine_free(gy_cuda *h)
 {
-    for (uint32_t i = 0; h->combine && i < h->devices; i++) {
-        if (!h->combine[i])
-            continue;
-        gy_cuda_use(h, i, NULL); /* where that fails a part of it is still the host's */
-        gy_cuda_kernel_find(GY_CUDA_COMBINE)->close(h->combine[i]);
-    }
+    gy_own_kernel_close(h, &own, h->combine);
 }
 
 /* ---- submitted ---- */

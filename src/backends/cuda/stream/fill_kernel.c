@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fills and first contents that a kernel makes where they lie, with the host's bits (kernels/fill): random numbers,
  * numbers that count, matrices to factor. */
+#include "backends/cuda/stream/own_kernel.h"
 #include "backends/cuda/stream/stream.h"
 
 #include "base/error.h"
@@ -9,37 +10,21 @@
 
 /* ---- opened with the run ---- */
 
-/* Opens the kernel unless that was done, and has the driver load its functions for elements of that type. */
-static gantry_status open_kernel(gy_cuda *h, uint32_t device, gantry_dtype dtype, gantry_error *why)
-{
-    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_FILL);
-    gantry_arg arg = { .dtype = dtype, .access = GANTRY_WRITE };
-    uint64_t scratch = 0;
-    gantry_status status = h->fill[device] ? GANTRY_OK : kernel->open(&h->fill[device], kernel, &h->d, why);
-    if (status) {
-        h->fill[device] = NULL;
-        return status;
-    }
-    return kernel->prepare(
-        &(gantry_launch){ .handle = h->fill[device], .args = 1, .arg = &arg, .arg_size = sizeof arg }, &scratch, why);
-}
+static const gy_own_kernel own = { GY_CUDA_FILL, "what fills memory" };
 
+/* Has the driver load its functions for elements of that type, too. Without a handle the host does it. */
 static gantry_status open_on(gy_cuda *h, uint32_t device, gantry_dtype dtype, gantry_error *err)
 {
+    gantry_arg arg = { .dtype = dtype, .access = GANTRY_WRITE };
     gantry_error why = { 0 };
-    if (!gy_cuda_kernel_find(GY_CUDA_FILL))
+    uint64_t scratch = 0;
+    GY_TRY(gy_own_kernel_open(h, &own, h->fill, device, err));
+    if (!h->fill[device])
         return GANTRY_OK;
     GY_TRY(gy_cuda_use(h, device, err));
-    gantry_status status = open_kernel(h, device, dtype, &why);
-    if (status == GANTRY_OK || why.native == CUDA_ERROR_NO_BINARY_FOR_GPU) /* then the host does it */
-        return GANTRY_OK;
-    gy_fail(err, status, NULL, "what fills memory could not be opened on device \"%s\": %s",
-            h->job->schedule->machine->device[device].id, why.text);
-    if (err) {
-        err->native = why.native;
-        err->device = (int32_t)device;
-    }
-    return status;
+    gantry_launch l = { .handle = h->fill[device], .args = 1, .arg = &arg, .arg_size = sizeof arg };
+    gantry_status status = gy_cuda_kernel_find(GY_CUDA_FILL)->prepare(&l, &scratch, &why);
+    return status ? gy_own_kernel_fail(h, &own, device, status, &why, err) : GANTRY_OK;
 }
 
 static bool is_for_kernel(const gy_init *what)
@@ -88,12 +73,7 @@ gantry_status gy_fill_open(gy_cuda *h, gantry_error *err)
 
 void gy_fill_close(gy_cuda *h)
 {
-    for (uint32_t i = 0; h->fill && i < h->devices; i++) {
-        if (!h->fill[i])
-            continue;
-        gy_cuda_use(h, i, NULL); /* where that fails a part of it is still the host's */
-        gy_cuda_kernel_find(GY_CUDA_FILL)->close(h->fill[i]);
-    }
+    gy_own_kernel_close(h, &own, h->fill);
 }
 
 /* ---- launched ---- */

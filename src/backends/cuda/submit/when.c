@@ -4,9 +4,12 @@
  * reads the flag and sets the condition, and what the op queues is captured into the node's body. While a start is
  * captured the node becomes one of its graph; else a graph of the op alone is made once, and launched in the op's lane.
  */
+#include "backends/cuda/stream/own_kernel.h"
 #include "backends/cuda/submit/submit.h"
 
 #include "base/error.h"
+
+static const gy_own_kernel own = { GY_CUDA_WHEN, "what asks the flag of a `when`" };
 
 enum { OUTER, INNER }; /* streams of a device: where a graph of an op is captured, and where a body is */
 
@@ -49,19 +52,11 @@ static const char *obstacle(const gy_cuda *h, uint32_t id)
 
 static gantry_status open_device(gy_cuda *h, uint32_t device, gantry_error *err)
 {
-    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_WHEN);
-    gantry_error why = { 0 };
     if (h->when[device])
         return GANTRY_OK;
     GY_TRY(gy_cuda_queue_new(h, &h->when_queue[2 * device + OUTER], device, false, err));
     GY_TRY(gy_cuda_queue_new(h, &h->when_queue[2 * device + INNER], device, false, err));
-    gantry_status status = gy_cuda_use(h, device, err);
-    if (status || !(status = kernel->open(&h->when[device], kernel, &h->d, &why)))
-        return status;
-    h->when[device] = NULL;
-    gy_fail(err, status, NULL, "what asks the flag of a `when` could not be opened on device \"%s\": %s",
-            h->job->schedule->machine->device[device].id, why.text);
-    return status;
+    return gy_own_kernel_open(h, &own, h->when, device, err);
 }
 
 static gantry_status make_op(gy_cuda *h, uint32_t id, gantry_error *err)
@@ -70,13 +65,16 @@ static gantry_status make_op(gy_cuda *h, uint32_t id, gantry_error *err)
     const gy_node *n = &h->job->graph->nodes.at[op->node];
     uint32_t device = gy_op_device(h->job->schedule, op, 0);
     const char *why = obstacle(h, id);
+    GY_TRY(why ? GANTRY_OK : open_device(h, device, err));
+    if (!why && !h->when[device])
+        why = "what asks a flag was compiled for no GPU like this one: use the back end \"host\"";
     if (why) {
         return gy_graph_fail(h->job->graph, n->origin, err, GANTRY_E_UNSUPPORTED,
                              "node \"%s\" has a `when` and cannot run on device \"%s\": %s", n->id,
                              h->job->schedule->machine->device[device].id, why);
     }
     h->op[id].when = gy_arena_calloc(&h->arena, h->turns, sizeof(CUgraphExec));
-    return h->op[id].when ? open_device(h, device, err) : gy_fail_nomem(err);
+    return h->op[id].when ? GANTRY_OK : gy_fail_nomem(err);
 }
 
 gantry_status gy_when_make(gy_cuda *h, gantry_error *err)
@@ -101,9 +99,8 @@ void gy_when_free(gy_cuda *h)
         for (int which = OUTER; which <= INNER; which++)
             if (queue_of(h, i, which).stream)
                 h->d.cuStreamDestroy(queue_of(h, i, which).stream);
-        if (h->when[i])
-            gy_cuda_kernel_find(GY_CUDA_WHEN)->close(h->when[i]);
     }
+    gy_own_kernel_close(h, &own, h->when);
 }
 
 /* ---- capturing ---- */

@@ -14,14 +14,22 @@ static void move(const gantry_arg *x, const gantry_arg *y, int64_t row, int64_t 
                    (const char *)x->data + (size_t)(r * columns + c) * cell, cell);
 }
 
-static gantry_status run(const gantry_launch *l)
+/* Items are strips of BLOCK rows of x. */
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
+    (void)data;
     const gantry_arg *x = &l->arg[0];
     int64_t columns = gy_transpose_columns(l), cell = columns ? x->row_bytes / columns : 0;
-    for (int64_t r = 0; r < x->rows; r += BLOCK)
+    for (int64_t r = first * BLOCK; r < x->rows && r < last * BLOCK; r += BLOCK)
         for (int64_t c = 0; c < columns; c += BLOCK)
             move(x, &l->arg[1], r, c, columns, (size_t)cell);
     return GANTRY_OK;
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    int64_t strips = (l->arg[0].rows + BLOCK - 1) / BLOCK;
+    return gantry_launch_cut(l, strips, gy_grain_of_rows(gy_arg_width(&l->arg[0]) * BLOCK), piece, NULL);
 }
 
 static gantry_status check_matrices(const gantry_arg *x, const gantry_arg *y, char *text, size_t size)

@@ -305,6 +305,33 @@ START_TEST(the_machine_says_how_many)
 }
 END_TEST
 
+/* Times hold for the threads that were there. */
+START_TEST(a_calibrated_machine_says_how_many)
+{
+    gantry_graph *g;
+    gantry_machine *m;
+    gantry_run *run;
+    gantry_device_info info = GANTRY_DEVICE_INFO_INIT;
+    gantry_run_options o = GANTRY_RUN_OPTIONS_INIT;
+    MUST(gantry_graph_load(&g, GANTRY_SOURCE_DIR "/tests/unit/run/threads.json", NULL, MUST_ERR));
+    gantry_schedule *s = schedule_on(g, one_device());
+    o.backend = "host";
+    o.threads = 3;
+    o.record_trace = 1;
+    MUST(gantry_run_new(&run, s, &o, MUST_ERR));
+    for (int start = 0; start < 2; start++) {
+        MUST(run_once(run, MUST_ERR));
+        MUST(gantry_run_sample(run, MUST_ERR));
+    }
+    MUST(gantry_run_calibrated(&m, run, MUST_ERR));
+    MUST(gantry_machine_device(m, 0, &info, MUST_ERR));
+    ck_assert_int_eq(info.threads, 3);
+    gantry_machine_free(m);
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+}
+END_TEST
+
 /* Cores that this process may use are divided among the devices that compute. */
 START_TEST(cores_are_shared_out)
 {
@@ -356,6 +383,7 @@ int main(void)
     tcase_add_test(tc, without_a_team_one_call_has_all);
     tcase_add_test(tc, pieces_may_cut_again);
     tcase_add_test(tc, the_machine_says_how_many);
+    tcase_add_test(tc, a_calibrated_machine_says_how_many);
     tcase_add_test(tc, cores_are_shared_out);
     tcase_add_loop_test(tc, wrong_numbers_are_refused, 0, 2);
     suite_add_tcase(suite, tc);

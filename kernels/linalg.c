@@ -180,6 +180,75 @@ static void getrs(gantry_dtype dtype, gy_matrix a, gy_matrix b)
 
 const gy_linalg gy_linalg_plain = { "plain C", gemm, potrf, trsm, syrk, getrf, getrs, gy_geqrf_plain, gy_orgqr_plain };
 
+/* ---- bands ---- */
+
+gy_matrix gy_band_of_rows(gy_matrix m, gantry_dtype dtype, int64_t i)
+{
+    int64_t first = i * GY_BAND;
+    m.data = (char *)m.data + first * m.ld * (int64_t)gantry_dtype_size(dtype);
+    m.rows = m.rows - first < GY_BAND ? m.rows - first : GY_BAND;
+    return m;
+}
+
+gy_matrix gy_band_of_columns(gy_matrix m, gantry_dtype dtype, int64_t i)
+{
+    int64_t first = i * GY_BAND;
+    m.data = (char *)m.data + first * (int64_t)gantry_dtype_size(dtype);
+    m.columns = m.columns - first < GY_BAND ? m.columns - first : GY_BAND;
+    return m;
+}
+
+gantry_status gy_linalg_cut(const gantry_launch *l, int64_t items, double flops, gantry_piece_fn piece, void *data)
+{
+    const double worth = 1e6; /* a thread */
+    const gy_linalg_handle *h = l->handle;
+    if (h && h->alone)
+        return piece(l, data, 0, items);
+    return gantry_launch_cut(l, items,
+                             flops > 1 && flops < worth ? (int64_t)(worth / flops)
+                             : flops > 1                ? 1
+                                                        : items,
+                             piece, data);
+}
+
+int64_t gy_product_bands(const gy_product *p)
+{
+    return gy_bands_of(p->c.rows < p->c.columns ? p->c.columns : p->c.rows);
+}
+
+double gy_product_flops(const gy_product *p)
+{
+    int64_t bands = gy_product_bands(p), depth = p->ta ? p->a.rows : p->a.columns;
+    return bands ? 2.0 * (double)p->c.rows * (double)p->c.columns * (double)depth / (double)bands : 0;
+}
+
+void gy_product_do_band(const gantry_launch *l, const gy_product *p, int64_t band)
+{
+    const gy_linalg *table = p->dtype == GANTRY_F32 || p->dtype == GANTRY_F64 ? gy_linalg_of(l) : &gy_linalg_plain;
+    gy_matrix a = p->a, b = p->b, c = p->c;
+    if (p->c.rows < p->c.columns) {
+        b = (p->tb ? gy_band_of_rows : gy_band_of_columns)(b, p->dtype, band);
+        c = gy_band_of_columns(c, p->dtype, band);
+    } else {
+        a = (p->ta ? gy_band_of_columns : gy_band_of_rows)(a, p->dtype, band);
+        c = gy_band_of_rows(c, p->dtype, band);
+    }
+    table->gemm(p->dtype, p->ta, p->tb, p->alpha, a, b, p->beta, c);
+}
+
+static gantry_status do_bands(const gantry_launch *l, void *data, int64_t first, int64_t last)
+{
+    for (int64_t band = first; band < last; band++)
+        gy_product_do_band(l, data, band);
+    return GANTRY_OK;
+}
+
+gantry_status gy_product_do(const gantry_launch *l, const gy_product *p)
+{
+    gy_product copy = *p;
+    return gy_linalg_cut(l, gy_product_bands(p), gy_product_flops(p), do_bands, &copy);
+}
+
 gantry_status gy_linalg_open_kernel(void **handle, int32_t device_ordinal)
 {
     (void)device_ordinal;

@@ -25,6 +25,35 @@ static inline const gy_linalg *gy_linalg_of(const gantry_launch *l)
     return l->handle ? ((const gy_linalg_handle *)l->handle)->table : &gy_linalg_plain;
 }
 
+/* A product: c = alpha op(a) op(b) + beta c. */
+typedef struct gy_product {
+    gantry_dtype dtype;
+    bool ta, tb;
+    double alpha, beta;
+    gy_matrix a, b, c;
+} gy_product;
+
+/*
+ * Large matrices are cut into bands of GY_BAND rows or columns, which threads of the device take. The bands follow from
+ * the shape alone, and each is one call of the table, so the bits do not depend on how many threads there are.
+ */
+enum { GY_BAND = 256 };
+static inline int64_t gy_bands_of(int64_t side)
+{
+    return (side + GY_BAND - 1) / GY_BAND;
+}
+/* Band i: so many rows, or columns. */
+gy_matrix gy_band_of_rows(gy_matrix m, gantry_dtype dtype, int64_t i);
+gy_matrix gy_band_of_columns(gy_matrix m, gantry_dtype dtype, int64_t i);
+/* gantry_launch_cut where pieces call the table; an item is `flops` of work. */
+gantry_status gy_linalg_cut(const gantry_launch *l, int64_t items, double flops, gantry_piece_fn piece, void *data);
+/* How many bands the larger side of c has, and one of them. */
+int64_t gy_product_bands(const gy_product *p);
+double gy_product_flops(const gy_product *p); /* of a band */
+void gy_product_do_band(const gantry_launch *l, const gy_product *p, int64_t band);
+/* All of it. */
+gantry_status gy_product_do(const gantry_launch *l, const gy_product *p);
+
 gantry_status gy_linalg_open_kernel(void **handle, int32_t device_ordinal);
 /* check(): argument i is a matrix. */
 gantry_status gy_check_matrix(const gantry_launch *l, int i, char *text, size_t size);

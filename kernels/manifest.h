@@ -4,6 +4,25 @@
 #define GY_KERNELS_MANIFEST_H
 
 #include "kernels/element.h"
+#include <stdatomic.h>
+
+/* Grain of gantry_launch_cut where an item is one element that takes about a nanosecond. */
+enum { GY_GRAIN = 32768 };
+
+/* The same where an item is a row of so many elements. */
+static inline int64_t gy_grain_of_rows(int64_t width)
+{
+    return width > 0 && width < GY_GRAIN ? GY_GRAIN / width : 1;
+}
+
+/* The lowest row that several threads have found to be wrong, from INT64_MAX on. */
+typedef _Atomic int64_t gy_least_row;
+static inline void gy_least_row_note(gy_least_row *least, int64_t row)
+{
+    int64_t seen = atomic_load(least);
+    while (row < seen && !atomic_compare_exchange_weak(least, &seen, row)) {
+    }
+}
 
 #define GY_ARGS(list) list, sizeof *(list), (int32_t)(sizeof(list) / sizeof *(list))
 #define GY_REGION(name_, access_, dtypes_, same_, summary_)                                                            \

@@ -67,13 +67,18 @@ static gy_norm norm_of(const gantry_launch *l, int64_t row, bool centred)
     return n;
 }
 
+typedef struct forward {
+    const gantry_arg *bias, *y;
+} forward;
+
 /* Each element for itself, so the order says nothing. */
-gantry_status gy_norm_forward(const gantry_launch *l, const gantry_arg *bias, const gantry_arg *y)
+static gantry_status forward_rows(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
     const gantry_arg *x = &l->arg[X], *gain = &l->arg[GAIN];
-    int64_t width = width_of(l), rows = gy_row_count(x, width);
+    const gantry_arg *bias = ((const forward *)data)->bias, *y = ((const forward *)data)->y;
+    int64_t width = width_of(l);
     bool is_single = x->dtype != GANTRY_F64;
-    for (int64_t r = 0; r < rows; r++) {
+    for (int64_t r = first; r < last; r++) {
         gy_norm n = norm_of(l, r, bias != NULL);
         for (int64_t c = 0; c < width; c += GY_LONG_LANES) {
             gy_packs v, g, b;
@@ -89,6 +94,13 @@ gantry_status gy_norm_forward(const gantry_launch *l, const gantry_arg *bias, co
         }
     }
     return GANTRY_OK;
+}
+
+gantry_status gy_norm_forward(const gantry_launch *l, const gantry_arg *bias, const gantry_arg *y)
+{
+    int64_t width = width_of(l);
+    forward f = { bias, y };
+    return gantry_launch_cut(l, gy_row_count(&l->arg[X], width), gy_grain_of_rows(width * 4), forward_rows, &f);
 }
 
 /* Means over a row of d = dy * gain and of d * u, where u = (x - mean) * inverse. */
@@ -169,18 +181,32 @@ static void backward_columns(const gantry_launch *l, const gy_norm *norm, const 
         gy_lanes_add(&s.bias[0], dbias, c, count);
 }
 
+static gantry_status backward_rows(const gantry_launch *l, void *data, int64_t first, int64_t last)
+{
+    gy_norm *norm = l->scratch;
+    for (int64_t r = first; r < last; r++) {
+        norm[r] = norm_of(l, r, data != NULL);
+        backward_row(l, r, norm[r], data != NULL);
+    }
+    return GANTRY_OK;
+}
+
+/* Items are strips of columns, which have their sums to themselves. */
+static gantry_status backward_strips(const gantry_launch *l, void *data, int64_t first, int64_t last)
+{
+    for (int64_t strip = first; strip < last; strip++)
+        backward_columns(l, l->scratch, data, strip * GY_LANES);
+    return GANTRY_OK;
+}
+
 gantry_status gy_norm_backward(const gantry_launch *l, const gantry_arg *dbias)
 {
-    const gantry_arg *x = &l->arg[X];
-    int64_t width = width_of(l), rows = gy_row_count(x, width);
-    gy_norm *norm = l->scratch;
-    for (int64_t r = 0; r < rows; r++) {
-        norm[r] = norm_of(l, r, dbias != NULL);
-        backward_row(l, r, norm[r], dbias != NULL);
-    }
-    for (int64_t c = 0; rows && c < width; c += GY_LANES)
-        backward_columns(l, norm, dbias, c);
-    return GANTRY_OK;
+    int64_t width = width_of(l), rows = gy_row_count(&l->arg[X], width), strips = (width + GY_LANES - 1) / GY_LANES;
+    void *data = (void *)(uintptr_t)dbias;
+    gantry_status status = gantry_launch_cut(l, rows, gy_grain_of_rows(width * 8), backward_rows, data);
+    if (status || !rows)
+        return status;
+    return gantry_launch_cut(l, strips, gy_grain_of_rows(rows * GY_LANES), backward_strips, data);
 }
 
 gantry_status gy_check_norm(const gantry_launch *l, int y, int first, int last, char *text, size_t size)

@@ -56,18 +56,36 @@ static double fold(double *column, int64_t count)
     return column[0];
 }
 
+typedef struct sums {
+    gy_add_row add;
+    int64_t elements, columns, chunk;
+    double of[GY_CHUNKS]; /* per chunk */
+} sums;
+
+/* Chunks are apart from each other, whoever adds them up. */
+static gantry_status sum_chunks(const gantry_launch *l, void *data, int64_t first_chunk, int64_t last_chunk)
+{
+    sums *s = data;
+    double column[MOST_COLUMNS];
+    for (int64_t c = first_chunk; c < last_chunk; c++) {
+        int64_t end = s->elements - c * s->chunk < s->chunk ? s->elements : (c + 1) * s->chunk;
+        memset(column, 0, (size_t)s->columns * sizeof *column);
+        for (int64_t first = c * s->chunk; first < end; first += s->columns)
+            s->add(column, l, first, end - first < s->columns ? end - first : s->columns);
+        s->of[c] = fold(column, s->columns);
+    }
+    return GANTRY_OK;
+}
+
 double gy_sum_rows(const gantry_launch *l, gy_add_row add)
 {
-    double column[MOST_COLUMNS], sum[GY_CHUNK_SUMS] = { 0 };
+    double sum[GY_CHUNK_SUMS] = { 0 };
     int64_t n = gy_arg_size(&l->arg[0]), size = (int64_t)gantry_dtype_size(l->arg[0].dtype);
-    int64_t columns = GY_CHUNK_ROW / size, chunk = gy_chunk_size(n, size);
-    for (int64_t c = 0; c * chunk < n; c++) {
-        int64_t end = n - c * chunk < chunk ? n : (c + 1) * chunk;
-        memset(column, 0, (size_t)columns * sizeof *column);
-        for (int64_t first = c * chunk; first < end; first += columns)
-            add(column, l, first, end - first < columns ? end - first : columns);
-        sum[c % GY_CHUNK_SUMS] += fold(column, columns);
-    }
+    int64_t chunk = gy_chunk_size(n, size), chunks = (n + chunk - 1) / chunk;
+    sums s = { .add = add, .elements = n, .columns = GY_CHUNK_ROW / size, .chunk = chunk };
+    gantry_launch_cut(l, chunks, gy_grain_of_rows(chunk), sum_chunks, &s);
+    for (int64_t c = 0; c < chunks; c++)
+        sum[c % GY_CHUNK_SUMS] += s.of[c];
     return fold(sum, GY_CHUNK_SUMS);
 }
 

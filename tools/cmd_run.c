@@ -409,7 +409,7 @@ const command command_run = {
     "replay "
     "iterations checkpoint resume processes on-loss mpirun check compare profile calibrate output-schedule dot svg "
     "html trace explain "
-    "allow-code no-fuse timeout "
+    "allow-code no-fuse threads timeout "
     "quiet "
     "verbose json",
     "  gantry run saxpy --devices 2\n"

@@ -36,6 +36,7 @@ typedef struct options {
     int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight, rails, lanes, series, max_nodes,
         spread, processes;                              /* processes: not an option, see ranks/ranks.c */
     double time_unit, bandwidth, seconds, nic, timeout; /* 0: not given */
+    int64_t threads;                                    /* 0: not given */
     const char *calibrate;                              /* the machine file to write */
     const char *write_graph, *strategy, *checkpoint, *resume, *on_loss, *mpirun;
     int64_t ranks_wanted;

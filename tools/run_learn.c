@@ -22,6 +22,7 @@ static bool sample(session *s, bool apart, int warm_up)
     ro.backend = "cuda";
     ro.allow_code = s->o->allow_code;
     ro.record_trace = 1;
+    ro.threads = (int32_t)s->o->threads;
     ro.apart = apart;
     if (gantry_run_new(&s->run, s->schedule, &ro, NULL) || bind_inputs(s, s->run))
         return false;

@@ -64,6 +64,7 @@ gantry_run_options run_options(session *s)
     ro.seed = (uint64_t)s->o->seed;
     ro.record_trace = records_times(s);
     ro.timeout_us = s->o->timeout * 1e6;
+    ro.threads = (int32_t)s->o->threads;
     ro.progress = tell;
     ro.user = s;
     ro.compiler_output = hear_compiler;

@@ -80,6 +80,10 @@ typedef struct gantry_arg {
     gantry_axis axis[GANTRY_TILE_AXES]; /* of a tile: where it lies, `rank` entries; else 0 */
 } gantry_arg;
 
+struct gantry_launch;
+/** Items [first, last) of the work of a launch on the CPU, see gantry_launch_cut. */
+typedef gantry_status (*gantry_piece_fn)(const struct gantry_launch *launch, void *data, int64_t first, int64_t last);
+
 /** The argument of a kernel function. Begins with its size, so that fields can be added. Valid during the call. */
 typedef struct gantry_launch {
     size_t struct_size;
@@ -97,6 +101,11 @@ typedef struct gantry_launch {
     uint64_t scratch_bytes;
     int32_t *status; /* device memory: a kernel stores non-zero here to report failure (potrf: the pivot) */
     void *handle;    /* what the kernel's open() made for this device; NULL without open() */
+    /* CPU: what gantry_launch_cut calls, which is how a kernel comes to the other threads of its device; NULL: it has
+     * no other */
+    gantry_status (*cut)(const struct gantry_launch *launch, int64_t items, int64_t grain, gantry_piece_fn piece,
+                         void *data);
+    void *team; /* of `cut` */
 } gantry_launch;
 
 /** Entry i of `arg`, and item i of an argument that is a list. */
@@ -107,6 +116,25 @@ static inline const gantry_arg *gantry_launch_arg(const gantry_launch *launch, i
 static inline const gantry_arg *gantry_launch_item(const gantry_launch *launch, const gantry_arg *arg, int64_t i)
 {
     return (const gantry_arg *)(const void *)((const char *)arg->items + (size_t)i * launch->arg_size);
+}
+
+/**
+ * Carries out the work of a launch by all threads of its CPU device (`threads` of the machine file or of the run): it
+ * is `items` items, numbered from 0, and piece() is called for ranges that together are all of them, by several threads
+ * at once. Returns when all have ended: GANTRY_OK, or the status of the lowest range that failed. A kernel that does
+ * not call it computes on one thread. Ranges begin at multiples of `grain` (at least 1), which are about as many items
+ * as take 30 microseconds; where there are no more than that, where the device has one thread, and within a piece, one
+ * call has all. So the bits are the same whatever the number of threads if no item's result depends on the range in
+ * which it is computed, and no two items write the same bytes.
+ */
+static inline gantry_status gantry_launch_cut(const gantry_launch *launch, int64_t items, int64_t grain,
+                                              gantry_piece_fn piece, void *data)
+{
+    if (items <= 0)
+        return GANTRY_OK;
+    if (launch->struct_size > offsetof(gantry_launch, team) && launch->cut && items > grain)
+        return launch->cut(launch, items, grain, piece, data);
+    return piece(launch, data, 0, items);
 }
 
 /**

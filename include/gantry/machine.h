@@ -131,7 +131,7 @@ typedef struct gantry_device_info {
     double bandwidth_gbs, launch_us;
     double signal_us; /* from the end of an op to what waited for it on another device, or on another engine of it */
     int32_t rank;     /* of its memory */
-    int32_t reserved; /* 0 */
+    int32_t threads;  /* that a CPU computes with; 0: not said, see gantry_run_options */
 } gantry_device_info;
 #define GANTRY_DEVICE_INFO_INIT                                                                                        \
     {                                                                                                                  \

@@ -122,10 +122,13 @@ typedef struct gantry_run_options {
                                 behind each `checkpoint_every`-th, and, in loops that are not unrolled (phases), after
                                 that many iterations instead, as soon as the run comes between two starts of a phase */
     uint64_t checkpoint_every; /* at least 1, with `checkpoints` */
+    int32_t threads; /* that each CPU device computes with, at most 1024; 0: as many as the machine says, and where it
+                        says nothing the cores that this process may use, divided among the CPU devices of the run. What
+                        is computed has the same bits whatever the number */
 } gantry_run_options;
 #define GANTRY_RUN_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, NULL, NULL, 0                         \
+        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, NULL, NULL, 0, 0                      \
     }
 
 /** Builds everything that starts need. The schedule must have its graph (made from one, or attached). */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/adamw/step.h"
 
-static gantry_status run(const gantry_launch *l)
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
-    int64_t n = gy_arg_size(&l->arg[GY_ADAM_W]);
+    (void)data;
     gy_adam a = gy_adam_of(l);
 #define STEP(wide, root, LOAD, gtype)                                                                                  \
-    for (int64_t i = 0; i < n; i++) {                                                                                  \
+    for (int64_t i = first; i < last; i++) {                                                                           \
         wide *w = (wide *)l->arg[GY_ADAM_W].data + i, *m = (wide *)l->arg[GY_ADAM_M].data + i;                         \
         wide *v = (wide *)l->arg[GY_ADAM_V].data + i, g = LOAD(((const gtype *)l->arg[GY_ADAM_G].data)[i]);            \
         *m = (wide)a.beta1 * *m + (wide)a.rest1 * g;                                                                   \
@@ -28,6 +28,11 @@ static gantry_status run(const gantry_launch *l)
         return GANTRY_E_KERNEL;
     }
 #undef STEP
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    return gantry_launch_cut(l, gy_arg_size(&l->arg[GY_ADAM_W]), GY_GRAIN, piece, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

@@ -121,25 +121,41 @@ static int64_t length_of(const gantry_launch *l, const gy_attention *a, int leng
     return keys < 0 || keys > a->m ? -1 : keys;
 }
 
-gantry_status gy_attention_run(const gantry_launch *l, int length, int y)
+typedef struct call {
+    gy_attention a;
+    int length, y; /* arguments */
+    gy_least_row wrong;
+} call;
+
+static gantry_status do_heads(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
-    gy_attention a = gy_attention_of(l, length);
-    const gantry_arg *out = &l->arg[y];
+    call *c = data;
+    const gy_attention *a = &c->a;
     work w;
-    bool made = make_work(&w, &a, out->dtype);
-    for (int64_t h = 0; h < a.heads && made; h++) {
-        int64_t keys = length_of(l, &a, length, h);
+    bool made = make_work(&w, a, l->arg[c->y].dtype);
+    for (int64_t h = first; h < last && made; h++) {
+        int64_t keys = length_of(l, a, c->length, h);
         if (keys < 0) {
-            *l->status = (int32_t)(h / a.per + 1);
+            gy_least_row_note(&c->wrong, h / a->per);
             break;
         }
-        void *k = gy_attention_widened(&l->arg[GY_ATTENTION_K], h * a.m * a.d, keys * a.d, w.k);
-        void *v = gy_attention_widened(&l->arg[GY_ATTENTION_V], h * a.m * a.d, keys * a.d, w.v);
-        for (int64_t r = 0; r < a.rows; r += BLOCK)
-            attend(l, &a, &w, h * a.rows + r, a.rows - r < BLOCK ? a.rows - r : BLOCK, r, keys, k, v, out);
+        void *k = gy_attention_widened(&l->arg[GY_ATTENTION_K], h * a->m * a->d, keys * a->d, w.k);
+        void *v = gy_attention_widened(&l->arg[GY_ATTENTION_V], h * a->m * a->d, keys * a->d, w.v);
+        for (int64_t r = 0; r < a->rows; r += BLOCK)
+            attend(l, a, &w, h * a->rows + r, a->rows - r < BLOCK ? a->rows - r : BLOCK, r, keys, k, v, &l->arg[c->y]);
     }
     free_work(&w);
     return made ? GANTRY_OK : GANTRY_E_NOMEM;
+}
+
+gantry_status gy_attention_run(const gantry_launch *l, int length, int y)
+{
+    call c = { .a = gy_attention_of(l, length), .length = length, .y = y, .wrong = INT64_MAX };
+    double flops = 4.0 * (double)c.a.rows * (double)c.a.m * (double)c.a.d;
+    gantry_status status = gy_linalg_cut(l, c.a.heads, flops, do_heads, &c);
+    if (c.wrong != INT64_MAX)
+        *l->status = (int32_t)(c.wrong + 1);
+    return status;
 }
 
 /* ---- checks ---- */

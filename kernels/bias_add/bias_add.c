@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/manifest.h"
 
-static gantry_status run(const gantry_launch *l)
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
-    int64_t rows = l->arg[0].rows, width = gy_arg_width(&l->arg[0]);
+    (void)data;
+    int64_t width = gy_arg_width(&l->arg[0]);
     switch (l->arg[0].dtype) {
 #define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
     case dtype: {                                                                                                      \
         const type *x = l->arg[0].data, *b = l->arg[1].data;                                                           \
         type *y = l->arg[2].data;                                                                                      \
-        for (int64_t r = 0; r < rows; r++)                                                                             \
+        for (int64_t r = first; r < last; r++)                                                                         \
             for (int64_t i = 0; i < width; i++)                                                                        \
                 y[r * width + i] = STORE(LOAD(x[r * width + i]) + LOAD(b[i]));                                         \
         return GANTRY_OK;                                                                                              \
@@ -19,6 +20,11 @@ static gantry_status run(const gantry_launch *l)
     default:
         return GANTRY_E_KERNEL;
     }
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    return gantry_launch_cut(l, l->arg[0].rows, gy_grain_of_rows(gy_arg_width(&l->arg[0])), piece, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

@@ -147,20 +147,37 @@ static void one_image(const work *w, const gy_conv *c, gy_conv_way way, const ga
 /* Numbers of rows and columns, and of those a tile further, are counted in 32 bits. */
 enum { MOST = INT_MAX - 1023 };
 
-gantry_status gy_conv_run(const gantry_launch *l, gy_conv_way way, int x, int w, int y)
+typedef struct call {
+    gy_conv conv;
+    gy_conv_way way;
+    int x, w, y; /* arguments */
+} call;
+
+static gantry_status do_images(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
-    gy_conv c = gy_conv_of(l, x, w, y);
+    const call *c = data;
     work room;
-    bool made = make_work(&room, l, &c, l->arg[x].dtype);
-    int64_t weights = c.results * room.terms;
-    if (made && way != GY_CONV_GRAD_W)
-        load(&l->arg[w], 0, weights, room.window);
-    for (int64_t i = 0; i < c.images && made; i++)
-        one_image(&room, &c, way, &l->arg[x], &l->arg[y], i);
-    if (made && way == GY_CONV_GRAD_W)
-        store(&l->arg[w], 0, weights, room.window, true);
+    bool made = make_work(&room, l, &c->conv, l->arg[c->x].dtype);
+    int64_t weights = c->conv.results * room.terms;
+    if (made && c->way != GY_CONV_GRAD_W)
+        load(&l->arg[c->w], 0, weights, room.window);
+    for (int64_t i = first; i < last && made; i++)
+        one_image(&room, &c->conv, c->way, &l->arg[c->x], &l->arg[c->y], i);
+    if (made && c->way == GY_CONV_GRAD_W)
+        store(&l->arg[c->w], 0, weights, room.window, true);
     free_work(&room);
     return made ? GANTRY_OK : GANTRY_E_NOMEM;
+}
+
+/* The gradient of the window is a sum over all images, in their order: one thread adds it up. */
+gantry_status gy_conv_run(const gantry_launch *l, gy_conv_way way, int x, int w, int y)
+{
+    call c = { gy_conv_of(l, x, w, y), way, x, w, y };
+    if (way == GY_CONV_GRAD_W)
+        return do_images(l, &c, 0, c.conv.images);
+    double pixels = (double)c.conv.results * (double)c.conv.high * (double)c.conv.wide;
+    double terms = (double)c.conv.channels * (double)c.conv.window_height * (double)c.conv.window_width;
+    return gy_linalg_cut(l, c.conv.images, 2 * pixels * terms, do_images, &c);
 }
 
 /* ---- checks ---- */

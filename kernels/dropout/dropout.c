@@ -5,9 +5,9 @@
 
 enum { P, SEED, FIRST, X, Y }; /* arguments */
 
-static gantry_status run(const gantry_launch *l)
+static gantry_status piece(const gantry_launch *l, void *data, int64_t begin, int64_t end)
 {
-    int64_t n = gy_arg_size(&l->arg[X]);
+    (void)data;
     if (!(l->arg[P].number >= 0 && l->arg[P].number < 1)) /* check() does not see numbers that change later */
         return GANTRY_E_KERNEL;
     uint64_t seed = (uint64_t)l->arg[SEED].integer, first = (uint64_t)l->arg[FIRST].integer;
@@ -18,8 +18,8 @@ static gantry_status run(const gantry_launch *l)
     case dtype: {                                                                                                      \
         const type *x = l->arg[X].data;                                                                                \
         type *y = l->arg[Y].data;                                                                                      \
-        gy_philox4 block = gy_philox4_at(seed, first / 4);                                                             \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
+        gy_philox4 block = gy_philox4_at(seed, (first + (uint64_t)begin) / 4);                                         \
+        for (int64_t i = begin; i < end; i++) {                                                                        \
             uint64_t e = first + (uint64_t)i;                                                                          \
             if (e % 4 == 0)                                                                                            \
                 block = gy_philox4_at(seed, e / 4);                                                                    \
@@ -32,6 +32,11 @@ static gantry_status run(const gantry_launch *l)
     default:
         return GANTRY_E_KERNEL;
     }
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    return gantry_launch_cut(l, gy_arg_size(&l->arg[X]), GY_GRAIN / 4, piece, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

@@ -5,11 +5,15 @@ enum { ALPHA, BETA, TA, TB, A, B, C };
 
 static gantry_status run(const gantry_launch *l)
 {
-    gantry_dtype dtype = l->arg[C].dtype;
-    const gy_linalg *table = dtype == GANTRY_F32 || dtype == GANTRY_F64 ? gy_linalg_of(l) : &gy_linalg_plain;
-    table->gemm(dtype, l->arg[TA].number != 0, l->arg[TB].number != 0, l->arg[ALPHA].number, gy_matrix_of(&l->arg[A]),
-                gy_matrix_of(&l->arg[B]), gy_beta_of(&l->arg[BETA], &l->arg[C]), gy_matrix_of(&l->arg[C]));
-    return GANTRY_OK;
+    gy_product p = { .dtype = l->arg[C].dtype,
+                     .ta = l->arg[TA].number != 0,
+                     .tb = l->arg[TB].number != 0,
+                     .alpha = l->arg[ALPHA].number,
+                     .beta = gy_beta_of(&l->arg[BETA], &l->arg[C]),
+                     .a = gy_matrix_of(&l->arg[A]),
+                     .b = gy_matrix_of(&l->arg[B]),
+                     .c = gy_matrix_of(&l->arg[C]) };
+    return gy_product_do(l, &p);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

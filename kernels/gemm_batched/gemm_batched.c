@@ -18,15 +18,34 @@ static gy_matrix matrix_of(const gantry_arg *a, int64_t i)
     return m;
 }
 
+static gy_product product_of(const gantry_launch *l, int64_t i)
+{
+    return (gy_product){ .dtype = l->arg[C].dtype,
+                         .ta = l->arg[TA].number != 0,
+                         .tb = l->arg[TB].number != 0,
+                         .alpha = l->arg[ALPHA].number,
+                         .beta = gy_beta_of(&l->arg[BETA], &l->arg[C]),
+                         .a = matrix_of(&l->arg[A], i),
+                         .b = matrix_of(&l->arg[B], i),
+                         .c = matrix_of(&l->arg[C], i) };
+}
+
+/* Items are the bands of all products. */
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
+{
+    int64_t bands = *(const int64_t *)data;
+    for (int64_t i = first; i < last; i++) {
+        gy_product p = product_of(l, i / bands);
+        gy_product_do_band(l, &p, i % bands);
+    }
+    return GANTRY_OK;
+}
+
 static gantry_status run(const gantry_launch *l)
 {
-    const gantry_arg *a = &l->arg[A], *b = &l->arg[B], *c = &l->arg[C];
-    const gy_linalg *table = c->dtype == GANTRY_F32 || c->dtype == GANTRY_F64 ? gy_linalg_of(l) : &gy_linalg_plain;
-    double beta = gy_beta_of(&l->arg[BETA], c);
-    for (int64_t i = 0; i < c->rows; i++)
-        table->gemm(c->dtype, l->arg[TA].number != 0, l->arg[TB].number != 0, l->arg[ALPHA].number, matrix_of(a, i),
-                    matrix_of(b, i), beta, matrix_of(c, i));
-    return GANTRY_OK;
+    gy_product p = product_of(l, 0);
+    int64_t bands = gy_product_bands(&p);
+    return gy_linalg_cut(l, l->arg[C].rows * bands, gy_product_flops(&p), piece, &bands);
 }
 
 static gantry_status check_stacks(const gantry_launch *l, char *text, size_t size)

@@ -27,16 +27,17 @@ ACTIVATE(float, tanhf)
 ACTIVATE(double, tanh)
 
 /* c = f(c + bias), row by row. */
-static void finish(const gantry_launch *l)
+static gantry_status finish(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
+    (void)data;
     gy_matrix c = gy_matrix_of(&l->arg[C]);
     int activation = (int)l->arg[ACTIVATION].integer;
     switch (l->arg[C].dtype) {
 #define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
     case dtype: {                                                                                                      \
         const type *bias = l->arg[BIAS].data;                                                                          \
-        type *at = c.data;                                                                                             \
-        for (int64_t i = 0; i < c.rows; i++, at += c.ld)                                                               \
+        type *at = (type *)c.data + first * c.ld;                                                                      \
+        for (int64_t i = first; i < last; i++, at += c.ld)                                                             \
             for (int64_t j = 0; j < c.columns; j++)                                                                    \
                 at[j] = STORE(activate_##wide(LOAD(at[j]) + LOAD(bias[j]), activation));                               \
         break;                                                                                                         \
@@ -46,16 +47,20 @@ static void finish(const gantry_launch *l)
     default:
         break;
     }
+    return GANTRY_OK;
 }
 
 static gantry_status run(const gantry_launch *l)
 {
-    gantry_dtype dtype = l->arg[C].dtype;
-    const gy_linalg *table = dtype == GANTRY_F32 || dtype == GANTRY_F64 ? gy_linalg_of(l) : &gy_linalg_plain;
-    table->gemm(dtype, l->arg[TA].number != 0, l->arg[TB].number != 0, 1, gy_matrix_of(&l->arg[A]),
-                gy_matrix_of(&l->arg[B]), 0, gy_matrix_of(&l->arg[C]));
-    finish(l);
-    return GANTRY_OK;
+    gy_product p = { .dtype = l->arg[C].dtype,
+                     .ta = l->arg[TA].number != 0,
+                     .tb = l->arg[TB].number != 0,
+                     .alpha = 1,
+                     .a = gy_matrix_of(&l->arg[A]),
+                     .b = gy_matrix_of(&l->arg[B]),
+                     .c = gy_matrix_of(&l->arg[C]) };
+    gantry_status status = gy_product_do(l, &p);
+    return status ? status : gantry_launch_cut(l, p.c.rows, gy_grain_of_rows(p.c.columns * 4), finish, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

@@ -4,14 +4,15 @@
 #include "kernels/manifest.h"
 #include <string.h>
 
-static gantry_status run(const gantry_launch *l)
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
+    (void)data;
     const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
     gy_extent x = gy_extent_of(in), y = gy_extent_of(out);
     int64_t columns = x.count[3], width = y.count[3], right = x.whole[3] - 1 - y.first[3];
     int64_t size = (int64_t)gantry_dtype_size(in->dtype);
     int64_t low = y.first[3] == 0 ? 1 : 0, high = right < width ? right : width;
-    for (int64_t i = 0; i < y.count[2]; i++) {
+    for (int64_t i = first; i < last; i++) {
         int64_t row = y.first[2] + i;
         const char *from = (const char *)in->data + ((row - x.first[2]) * columns + y.first[3] - x.first[3]) * size;
         char *to = (char *)out->data + i * width * size;
@@ -34,6 +35,12 @@ static gantry_status run(const gantry_launch *l)
         }
     }
     return GANTRY_OK;
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    gy_extent y = gy_extent_of(&l->arg[1]);
+    return gantry_launch_cut(l, y.count[2], gy_grain_of_rows(y.count[3]), piece, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

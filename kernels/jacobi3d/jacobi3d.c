@@ -24,14 +24,15 @@ static gantry_status step(gantry_dtype dtype, const void *from, void *to, int64_
     }
 }
 
-static gantry_status run(const gantry_launch *l)
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
+    (void)data;
     const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
     gy_extent x = gy_extent_of(in), y = gy_extent_of(out);
     int64_t row = x.count[3], plane = row * x.count[2], width = y.count[3], right = x.whole[3] - 1 - y.first[3];
     int64_t size = (int64_t)gantry_dtype_size(in->dtype);
     int64_t low = y.first[3] == 0 ? 1 : 0, high = right < width ? right : width;
-    for (int64_t i = 0; i < y.count[1] * y.count[2]; i++) {
+    for (int64_t i = first; i < last; i++) {
         int64_t p = y.first[1] + i / y.count[2], r = y.first[2] + i % y.count[2];
         int64_t at = (p - x.first[1]) * plane + (r - x.first[2]) * row + y.first[3] - x.first[3];
         const char *from = (const char *)in->data + at * size;
@@ -42,6 +43,12 @@ static gantry_status run(const gantry_launch *l)
             return GANTRY_E_KERNEL;
     }
     return GANTRY_OK;
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    gy_extent y = gy_extent_of(&l->arg[1]);
+    return gantry_launch_cut(l, y.count[1] * y.count[2], gy_grain_of_rows(y.count[3]), piece, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

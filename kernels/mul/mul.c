@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/manifest.h"
 
-static gantry_status run(const gantry_launch *l)
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
-    int64_t n = gy_arg_size(&l->arg[0]);
+    (void)data;
     switch (l->arg[0].dtype) {
 #define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
     case dtype: {                                                                                                      \
         const type *x = l->arg[0].data, *y = l->arg[1].data;                                                           \
         type *z = l->arg[2].data;                                                                                      \
-        for (int64_t i = 0; i < n; i++)                                                                                \
+        for (int64_t i = first; i < last; i++)                                                                         \
             z[i] = STORE(LOAD(x[i]) * LOAD(y[i]));                                                                     \
         return GANTRY_OK;                                                                                              \
     }
@@ -18,6 +18,11 @@ static gantry_status run(const gantry_launch *l)
     default:
         return GANTRY_E_KERNEL;
     }
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    return gantry_launch_cut(l, gy_arg_size(&l->arg[0]), GY_GRAIN, piece, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

@@ -19,14 +19,14 @@ static void add_elements(double *column, const gantry_launch *l, int64_t first, 
 }
 
 /* The order of integers is nobody's concern. */
-static uint64_t sum_integers(const gantry_arg *x)
+static gantry_status sum_integers(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
     uint64_t total = 0;
-    int64_t n = gy_arg_size(x);
+    const gantry_arg *x = &l->arg[0];
     switch (x->dtype) {
 #define WHOLE(dtype, type, wide, LOAD, STORE)                                                                          \
     case dtype:                                                                                                        \
-        for (int64_t i = 0; i < n; i++)                                                                                \
+        for (int64_t i = first; i < last; i++)                                                                         \
             total += LOAD(((const type *)x->data)[i]);                                                                 \
         break;
         GY_INTEGER_TYPES(WHOLE)
@@ -34,16 +34,19 @@ static uint64_t sum_integers(const gantry_arg *x)
     default:
         break;
     }
-    return total;
+    atomic_fetch_add((_Atomic uint64_t *)data, total);
+    return GANTRY_OK;
 }
 
 static gantry_status run(const gantry_launch *l)
 {
     gy_number out = gy_number_load(l->arg[1].data, l->arg[1].dtype, 0);
+    _Atomic uint64_t whole = 0;
     if (gy_is_float(l->arg[0].dtype))
         out.real += gy_sum_rows(l, add_elements);
     else
-        out.integer += sum_integers(&l->arg[0]);
+        gantry_launch_cut(l, gy_arg_size(&l->arg[0]), GY_GRAIN, sum_integers, &whole);
+    out.integer += whole;
     gy_number_store(l->arg[1].data, l->arg[1].dtype, 0, out);
     return GANTRY_OK;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/manifest.h"
 
-static gantry_status run(const gantry_launch *l)
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
-    int64_t n = gy_arg_size(&l->arg[0]);
+    (void)data;
     switch (l->arg[0].dtype) {
 #define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
     case dtype: {                                                                                                      \
         const type *x = l->arg[0].data;                                                                                \
         type *y = l->arg[1].data;                                                                                      \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
+        for (int64_t i = first; i < last; i++) {                                                                       \
             wide v = LOAD(x[i]);                                                                                       \
             y[i] = STORE(v > 0 ? v : (wide)0);                                                                         \
         }                                                                                                              \
@@ -20,6 +20,11 @@ static gantry_status run(const gantry_launch *l)
     default:
         return GANTRY_E_KERNEL;
     }
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    return gantry_launch_cut(l, gy_arg_size(&l->arg[0]), GY_GRAIN, piece, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

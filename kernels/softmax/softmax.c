@@ -38,11 +38,18 @@ static void softmax_row(const gantry_launch *l, int64_t r)
     }
 }
 
-static gantry_status run(const gantry_launch *l)
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
-    for (int64_t r = 0; r < gy_row_count(&l->arg[X], gy_row_width(&l->arg[X])); r++)
+    (void)data;
+    for (int64_t r = first; r < last; r++)
         softmax_row(l, r);
     return GANTRY_OK;
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    int64_t width = gy_row_width(&l->arg[X]);
+    return gantry_launch_cut(l, gy_row_count(&l->arg[X], width), gy_grain_of_rows(width * 8), piece, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

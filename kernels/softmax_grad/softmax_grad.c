@@ -25,11 +25,18 @@ static void gradient_of_row(const gantry_launch *l, int64_t r)
     }
 }
 
-static gantry_status run(const gantry_launch *l)
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
-    for (int64_t r = 0; r < gy_row_count(&l->arg[Y], gy_row_width(&l->arg[Y])); r++)
+    (void)data;
+    for (int64_t r = first; r < last; r++)
         gradient_of_row(l, r);
     return GANTRY_OK;
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    int64_t width = gy_row_width(&l->arg[Y]);
+    return gantry_launch_cut(l, gy_row_count(&l->arg[Y], width), gy_grain_of_rows(width * 8), piece, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

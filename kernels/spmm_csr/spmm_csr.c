@@ -35,22 +35,34 @@ enum { BLOCK = 256 }; /* columns whose sums stay in the nearest cache */
     }
 GY_WIDE_TYPES(ADD)
 
-static gantry_status run(const gantry_launch *l)
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
     const gantry_arg *y = &l->arg[Y];
     int64_t width = gy_arg_width(y);
-    for (int64_t r = 0; r < y->rows; r++) {
+    for (int64_t r = first; r < last; r++) {
         bool there = true;
         for (int64_t j = 0; j < width && there; j += BLOCK) {
             int64_t count = width - j < BLOCK ? width - j : BLOCK;
             there = y->dtype == GANTRY_F32 ? row_float(l, r, j, count) : row_double(l, r, j, count);
         }
         if (!there) {
-            *l->status = (int32_t)(r + 1);
+            gy_least_row_note(data, r);
             return GANTRY_OK;
         }
     }
     return GANTRY_OK;
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    const gantry_arg *y = &l->arg[Y];
+    gy_least_row wrong = INT64_MAX;
+    int64_t entries = gy_arg_size(&l->arg[COLUMN]) / (y->shape[0] > 0 ? y->shape[0] : 1);
+    int64_t grain = gy_grain_of_rows((entries + 1) * gy_arg_width(y));
+    gantry_status status = gantry_launch_cut(l, y->rows, grain, piece, &wrong);
+    if (wrong != INT64_MAX)
+        *l->status = (int32_t)(wrong + 1);
+    return status;
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

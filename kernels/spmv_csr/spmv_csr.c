@@ -8,15 +8,15 @@ static int64_t index_at(const gantry_arg *a, int64_t i)
     return a->dtype == GANTRY_I32 ? ((const int32_t *)a->data)[i] : ((const int64_t *)a->data)[i];
 }
 
-static gantry_status run(const gantry_launch *l)
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
     const gantry_arg *row = &l->arg[0], *column = &l->arg[1], *val = &l->arg[2], *vec = &l->arg[3], *out = &l->arg[4];
-    for (int64_t r = 0; r < out->rows; r++) {
+    for (int64_t r = first; r < last; r++) {
         double total = 0;
         for (int64_t k = index_at(row, r); k < index_at(row, r + 1); k++) {
             int64_t c = k >= 0 && k < gy_arg_size(column) ? index_at(column, k) : -1;
             if (c < 0 || c >= gy_arg_size(vec)) {
-                *l->status = (int32_t)(r + 1);
+                gy_least_row_note(data, r);
                 return GANTRY_E_KERNEL;
             }
             total += val->dtype == GANTRY_F32
@@ -29,6 +29,17 @@ static gantry_status run(const gantry_launch *l)
             ((double *)out->data)[r] = total;
     }
     return GANTRY_OK;
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    const gantry_arg *column = &l->arg[1], *out = &l->arg[4];
+    gy_least_row wrong = INT64_MAX;
+    int64_t entries = gy_arg_size(column) / (out->shape[0] > 0 ? out->shape[0] : 1);
+    gantry_status status = gantry_launch_cut(l, out->rows, gy_grain_of_rows(4 * (entries + 1)), piece, &wrong);
+    if (wrong != INT64_MAX)
+        *l->status = (int32_t)(wrong + 1);
+    return status;
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

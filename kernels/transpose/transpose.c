@@ -11,16 +11,23 @@ static void move(const gy_transposition *t, const char *x, char *y, int64_t row,
             memcpy(y + (c * t->rows + r) * t->cell, x + (r * t->columns + c) * t->cell, (size_t)t->cell);
 }
 
+/* Items are strips of BLOCK rows, those of each array after another. */
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
+{
+    const gy_transposition *t = data;
+    int64_t strips = (t->rows + BLOCK - 1) / BLOCK, bytes = t->rows * t->columns * t->cell;
+    for (int64_t i = first; i < last; i++)
+        for (int64_t c = 0; c < t->columns; c += BLOCK)
+            move(t, (const char *)l->arg[GY_TRANSPOSE_X].data + i / strips * bytes,
+                 (char *)l->arg[GY_TRANSPOSE_Y].data + i / strips * bytes, i % strips * BLOCK, c);
+    return GANTRY_OK;
+}
+
 static gantry_status run(const gantry_launch *l)
 {
     gy_transposition t = gy_transposition_of(l);
-    int64_t bytes = t.rows * t.columns * t.cell;
-    for (int64_t i = 0; i < t.arrays && bytes; i++)
-        for (int64_t r = 0; r < t.rows; r += BLOCK)
-            for (int64_t c = 0; c < t.columns; c += BLOCK)
-                move(&t, (const char *)l->arg[GY_TRANSPOSE_X].data + i * bytes,
-                     (char *)l->arg[GY_TRANSPOSE_Y].data + i * bytes, r, c);
-    return GANTRY_OK;
+    int64_t strips = t.cell ? t.arrays * ((t.rows + BLOCK - 1) / BLOCK) : 0;
+    return gantry_launch_cut(l, strips, gy_grain_of_rows(t.columns * BLOCK), piece, &t);
 }
 
 static gantry_status check_matrices(const gantry_arg *x, const gantry_arg *y, char *text, size_t size)

@@ -12,5 +12,7 @@ int gy_thread_create(pthread_t *thread, void *(*function)(void *data), void *dat
 
 /* Processors that the thread may run on; at least 1. */
 uint32_t gy_thread_processors(void);
+/* Those of them that are of the NUMA node; all of them where that is not known, -1, or none of its are among them. */
+uint32_t gy_thread_processors_of(int node);
 
 #endif

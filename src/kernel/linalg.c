@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernel/linalg.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include <sched.h>
-#include <stdbool.h>
 #include <sys/mman.h>
 
 /* OpenBLAS maps itself, and a buffer for each thread that calls it at once (BUFFER_SIZE of its param.h, the
@@ -12,7 +12,7 @@
 /* The C library maps a stack for a thread, and a place to allocate from. */
 #define THREAD_BYTES ((size_t)144 << 20)
 
-/* Handles that are open and use OpenBLAS: each is of a device, whose thread may call at the same time as others. Room
+/* Handles that are open and use OpenBLAS: each is of a device, whose threads may call at the same time as others. Room
  * is the process's, and so is this count. */
 static unsigned callers;
 
@@ -23,11 +23,11 @@ static bool can_map(size_t bytes, int protection)
     return probe != MAP_FAILED && munmap(probe, bytes) == 0;
 }
 
-/* Handles are of kernels and devices, so there are more of them than threads: for all of them address space must be
- * there, which is not memory; memory for one. */
-static bool has_room(unsigned handles)
+/* Handles are of kernels and devices, so there are more of them than devices: for `threads` of each, address space must
+ * be there, which is not memory; memory for one. */
+static bool has_room(unsigned handles, uint32_t threads)
 {
-    return can_map(LIBRARY_BYTES + handles * (BUFFER_BYTES + THREAD_BYTES), PROT_NONE) &&
+    return can_map(LIBRARY_BYTES + handles * (size_t)threads * (BUFFER_BYTES + THREAD_BYTES), PROT_NONE) &&
            can_map(LIBRARY_BYTES + BUFFER_BYTES, PROT_READ | PROT_WRITE);
 }
 
@@ -62,10 +62,12 @@ gantry_status gy_linalg_open(void **handle, const gy_linalg *plain)
         return GANTRY_E_NOMEM;
     h->table = plain;
     unsigned count = __atomic_add_fetch(&callers, 1, __ATOMIC_RELAXED);
-    if (has_room(count) && open_with_one_thread(&h->module))
+    if (has_room(count, 1) && open_with_one_thread(&h->module)) {
         h->table = take_buffer(h->module.table);
-    else
+        h->alone = !has_room(count, gy_thread_processors());
+    } else {
         __atomic_sub_fetch(&callers, 1, __ATOMIC_RELAXED);
+    }
     *handle = h;
     return GANTRY_OK;
 }

@@ -9,6 +9,7 @@
 
 #include "base/module.h"
 #include <gantry/kernel.h>
+#include <stdbool.h>
 
 typedef struct gy_matrix {
     void *data;
@@ -42,6 +43,7 @@ typedef struct gy_linalg {
 typedef struct gy_linalg_handle {
     gy_module module;
     const gy_linalg *table;
+    bool alone; /* one thread of the device may call it at a time: there is no room for more */
 } gy_linalg_handle;
 
 /* gantry_kernel.open and .close of the kernels above: opens gantry-blas.so; without one, `plain`. The handle is a

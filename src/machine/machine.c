@@ -209,7 +209,7 @@ gantry_status gantry_machine_device(const gantry_machine *machine, size_t device
                                 gy_ticks_to_us(d->launch),
                                 gy_ticks_to_us(d->signal),
                                 (int32_t)gy_device_rank(machine, (uint32_t)device),
-                                0 };
+                                (int32_t)d->threads };
     gy_struct_write(info, &full, sizeof full);
     return GANTRY_OK;
 }

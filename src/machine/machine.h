@@ -25,6 +25,8 @@
 #define GY_MACHINE_NONE UINT32_MAX                /* no device, no memory */
 #define GY_RATE_MAX     INT64_C(1000000000000000) /* bytes per second: "takes no time"; also the most a file may say */
 
+enum { GY_MOST_THREADS = 1024 }; /* of a device */
+
 /* Bytes. Memory 0 is the host memory, `host` is true for it alone. */
 typedef struct gy_memory {
     const char *id;
@@ -41,6 +43,7 @@ typedef struct gy_device {
     bool host_only;               /* takes host calls and nodes that `on` puts there; policies offer it nothing else */
     uint32_t memory;              /* index of the memory it works in; devices may share one */
     uint32_t lanes, copy_engines; /* ops that run at once; copies that run at once; both >= 1 */
+    uint32_t threads;             /* of a cpu: that it computes with; 0: not said */
     uint32_t multiprocessors;     /* of a gpu: a block of threads runs on one of them; 0: not known */
     int ordinal;                  /* the back end's own number (CUDA ordinal), or -1 */
     double gflops[GANTRY_DTYPE_COUNT]; /* GFLOP/s as given; 0: not given, see gy_device_gflops */

@@ -177,7 +177,7 @@ static gantry_status read_speeds(gy_machine_reader *r, const gy_json_at *at, gy_
 
 static gantry_status read_counts(gy_machine_reader *r, const gy_json_at *at, gy_device *d)
 {
-    int64_t lanes = 1, engines = 1, multiprocessors = 0, ordinal = -1;
+    int64_t lanes = 1, engines = 1, multiprocessors = 0, threads = 0, ordinal = -1;
     double launch = 0, wait = 0;
     gantry_status status =
         gy_json_int(at, "lanes", false, d->gpu ? 4 : 1, 1, UINT16_MAX, &lanes, GANTRY_E_MACHINE, r->err);
@@ -187,6 +187,8 @@ static gantry_status read_counts(gy_machine_reader *r, const gy_json_at *at, gy_
     if (!status)
         status =
             gy_json_int(at, "multiprocessors", false, 0, 1, UINT16_MAX, &multiprocessors, GANTRY_E_MACHINE, r->err);
+    if (!status)
+        status = gy_json_int(at, "threads", false, 0, 1, GY_MOST_THREADS, &threads, GANTRY_E_MACHINE, r->err);
     if (!status)
         status = gy_json_int(at, "ordinal", false, -1, 0, INT32_MAX, &ordinal, GANTRY_E_MACHINE, r->err);
     if (!status)
@@ -199,6 +201,7 @@ static gantry_status read_counts(gy_machine_reader *r, const gy_json_at *at, gy_
     d->lanes = (uint32_t)lanes;
     d->copy_engines = (uint32_t)engines;
     d->multiprocessors = (uint32_t)multiprocessors;
+    d->threads = (uint32_t)threads;
     d->ordinal = (int)ordinal;
     d->launch = gy_ticks_from_us(launch);
     d->signal = gy_ticks_from_us(wait);
@@ -212,6 +215,10 @@ static gantry_status check_use(gy_machine_reader *r, const gy_json_at *at, uint3
     gy_json_at place = gy_json_key(at, "use");
     if (d->host_only && d->gpu)
         return bad(r->err, &place, "use is \"host\" on a gpu; only devices of type \"cpu\" run host calls");
+    place = gy_json_key(at, "threads");
+    if (d->gpu && place.value)
+        return bad(r->err, &place, "threads is given for a gpu; it is of devices of type \"cpu\": leave it out");
+    place = gy_json_key(at, "use");
     if (d->host_only && index == 0)
         return bad(r->err, &place, "use is \"host\" on the first device; at least one device must take other nodes");
     if (index && !d->host_only && r->m->device[index - 1].host_only)
@@ -223,9 +230,10 @@ static gantry_status check_use(gy_machine_reader *r, const gy_json_at *at, uint3
 
 static gantry_status read_device(gy_machine_reader *r, const gy_json_at *at, uint32_t index)
 {
-    static const char *const keys[] = { "id",        "kind",         "type",           "use",           "memory",
-                                        "lanes",     "copy_engines", "gflops",         "bandwidth_gbs", "launch_us",
-                                        "signal_us", "ordinal",      "multiprocessors" };
+    static const char *const keys[] = {
+        "id",     "kind",          "type",      "use",       "memory",  "lanes",           "copy_engines",
+        "gflops", "bandwidth_gbs", "launch_us", "signal_us", "ordinal", "multiprocessors", "threads"
+    };
     gy_device *d = &r->m->device[index];
     gantry_status status = gy_machine_object(r->err, at, "a device", keys, GY_COUNT(keys));
     const char *kind = NULL;

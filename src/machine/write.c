@@ -83,6 +83,8 @@ static void put_device(gy_text *to, const gantry_machine *m, const gy_device *d)
     gy_text_printf(to, ", \"lanes\": %u, \"copy_engines\": %u", d->lanes, d->copy_engines);
     if (d->multiprocessors)
         gy_text_printf(to, ", \"multiprocessors\": %u", d->multiprocessors);
+    if (d->threads)
+        gy_text_printf(to, ", \"threads\": %u", d->threads);
     put_speeds(to, d);
     gy_text_add(to, ", \"launch_us\": ");
     put_us(to, d->launch);

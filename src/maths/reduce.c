@@ -77,6 +77,16 @@ static total nothing(gy_maths_reduction reduction, gy_maths_type type)
 
 /* ---- many ---- */
 
+/* How the segments of all results are divided into items that threads take: a group of neighbouring ones each, 2^n but
+ * for the last of a result, whose total so is that of a subtree, and has the same bits whoever adds it up. */
+typedef struct groups {
+    const gy_maths_code *code;
+    gy_maths_extents extents;
+    int64_t segment, segments; /* elements of a result that are one segment; segments of a result */
+    int64_t group, groups;     /* segments of a group; groups of a result */
+    total *totals;             /* per item, result and column, where a result has several groups */
+} groups;
+
 typedef struct reducer {
     gy_maths_runner *runner;
     uint32_t results, beside;
@@ -244,10 +254,10 @@ static void push(reducer *r, int64_t count)
     }
 }
 
-/* The pairs of `count` segments that found no neighbours meet at last. */
-static const total *collect(reducer *r, uint32_t k, int64_t count)
+/* The pairs of `count` segments that found no neighbours meet at last, beginning with `now`, what is behind all of
+ * them; NULL: nothing is. */
+static const total *collect(reducer *r, uint32_t k, int64_t count, total *now)
 {
-    total *now = NULL;
     for (uint32_t level = 0; count >> level; level++) {
         if (!(count >> level & 1))
             continue;
@@ -293,12 +303,25 @@ static void store(const reducer *r, uint32_t k, int64_t element, total found)
     gy_maths_store(at, &found, arg->dtype, type, 1);
 }
 
-/* Results [o * width, (o + 1) * width). */
-static void do_results(reducer *r, int64_t o)
+/* Results [o * width, (o + 1) * width), from their totals. */
+static void store_all(const reducer *r, int64_t o, uint32_t k, const total *found)
 {
-    int64_t count = 0, mid = r->extents.mid;
-    for (int64_t first = 0; first < mid || first == 0; first += r->segment) {
-        int64_t last = mid - first < r->segment ? mid : first + r->segment;
+    for (size_t i = 0; i < r->width; i++)
+        store(r, k, o * (int64_t)r->width + (int64_t)i, found[i]);
+}
+
+static total *totals_of(const groups *all, const reducer *r, int64_t item, uint32_t k)
+{
+    return all->totals + ((size_t)item * r->results + k) * r->width;
+}
+
+/* One group of segments: its totals, or, where it is all that there is, the results. */
+static void do_group(reducer *r, const groups *all, int64_t item)
+{
+    int64_t o = item / all->groups, mid = r->extents.mid, size = all->group * r->segment, count = 0;
+    int64_t from = item % all->groups * size, end = mid - from < size ? mid : from + size;
+    for (int64_t first = from; first < end || first == from; first += r->segment) {
+        int64_t last = end - first < r->segment ? end : first + r->segment;
         begin_segment(r);
         if (r->extents.inner == 1)
             do_lanes(r, o, first, last);
@@ -307,11 +330,30 @@ static void do_results(reducer *r, int64_t o)
         push(r, count++);
     }
     for (uint32_t k = 0; k < r->results; k++) {
-        const total *found = collect(r, k, count);
-        for (size_t i = 0; i < r->width; i++)
-            store(r, k, o * (int64_t)r->width + (int64_t)i, found[i]);
+        const total *found = collect(r, k, count, NULL);
+        if (all->groups == 1)
+            store_all(r, o, k, found);
+        else
+            memcpy(totals_of(all, r, item, k), found, r->width * sizeof *found);
     }
 }
+
+/* The groups of a result meet as their segments would. */
+static void join_groups(reducer *r, const groups *all, int64_t o)
+{
+    int64_t whole = all->segments / all->group; /* groups; the one behind them has fewer segments */
+    for (int64_t g = 0; g < whole; g++) {
+        for (uint32_t k = 0; k < r->results; k++)
+            memcpy(&r->so_far[k * r->lanes], totals_of(all, r, o * all->groups + g, k), r->width * sizeof(total));
+        push(r, g);
+    }
+    for (uint32_t k = 0; k < r->results; k++) {
+        total *behind = whole < all->groups ? totals_of(all, r, o * all->groups + whole, k) : NULL;
+        store_all(r, o, k, collect(r, k, whole, behind));
+    }
+}
+
+/* ---- a thread ---- */
 
 static void sort_results(reducer *r)
 {
@@ -324,27 +366,88 @@ static void sort_results(reducer *r)
             r->result[r->results + r->beside++] = i;
 }
 
-gantry_status gy_maths_reduce(gy_maths_runner *runner)
+static void free_reducer(reducer *r)
 {
-    const gy_maths_program *p = runner->program;
-    gy_maths_shape model = gy_maths_model(p, runner->launch);
+    gy_free(r->so_far);
+    gy_free(r->waiting);
+    gy_free(r->sums);
+}
+
+static bool make_reducer(reducer *r, gy_maths_runner *runner, const groups *all)
+{
+    gy_maths_extents e = all->extents;
+    *r = (reducer){ .runner = runner, .extents = e, .segment = all->segment, .width = (size_t)e.inner, .levels = 2 };
+    r->lanes = lanes_of(e);
+    sort_results(r);
+    while (e.mid / r->segment >> (r->levels - 1))
+        r->levels++;
+    r->so_far = gy_alloc(r->results * r->lanes * sizeof *r->so_far);
+    r->waiting = gy_alloc(r->results * r->levels * r->width * sizeof *r->waiting);
+    r->sums = gy_alloc(r->results * r->lanes * sizeof *r->sums);
+    if (r->so_far && r->waiting && r->sums)
+        return true;
+    free_reducer(r);
+    return false;
+}
+
+/* Items are groups, or, with `join`, results whose groups meet. */
+static gantry_status reduce(const gantry_launch *launch, const groups *all, int64_t first, int64_t last, bool join)
+{
+    gy_maths_runner runner;
+    reducer r;
+    if (!gy_maths_runner_make(&runner, launch, all->code->program, all->code->steps))
+        return GANTRY_E_NOMEM;
+    bool made = make_reducer(&r, &runner, all);
+    for (int64_t item = first; item < last && made; item++)
+        (join ? join_groups : do_group)(&r, all, item);
+    if (made)
+        free_reducer(&r);
+    gy_maths_runner_free(&runner);
+    return made ? GANTRY_OK : GANTRY_E_NOMEM;
+}
+
+static gantry_status reduce_items(const gantry_launch *launch, void *data, int64_t first, int64_t last)
+{
+    return reduce(launch, data, first, last, false);
+}
+
+/* ---- all ---- */
+
+enum { ENOUGH = 64, MOST_GROUPS = 1024, MOST_TOTALS = 1 << 20 };
+
+/* Results are items where there are many of them; else each is divided, into groups that are worth a thread. What
+ * follows is from the shape alone. */
+static groups divide(const gy_maths_code *code, gy_maths_extents e)
+{
+    groups all = { .code = code, .extents = e, .segment = e.inner == 1 ? GY_MATHS_SEGMENT : GY_MATHS_COLUMN };
+    all.segments = e.mid ? (e.mid - 1) / all.segment + 1 : 1;
+    for (all.group = 1; all.group < all.segments; all.group *= 2) {
+        all.groups = (all.segments - 1) / all.group + 1;
+        if (e.outer < ENOUGH && all.group * all.segment * e.inner >= GY_MATHS_GRAIN && all.groups <= MOST_GROUPS &&
+            e.outer * all.groups * e.inner <= MOST_TOTALS)
+            return all;
+    }
+    all.groups = 1;
+    return all;
+}
+
+gantry_status gy_maths_reduce(const gantry_launch *launch, gy_maths_code *code)
+{
+    const gy_maths_program *p = code->program;
+    gy_maths_shape model = gy_maths_model(p, launch);
     gy_maths_extents e = gy_maths_extents_of(&model, p->first, p->last);
-    reducer r = { .runner = runner, .extents = e, .width = (size_t)e.inner, .lanes = lanes_of(e), .levels = 1 };
     if (e.outer == 0 || e.inner == 0)
         return GANTRY_OK;
-    sort_results(&r);
-    r.segment = e.inner == 1 ? GY_MATHS_SEGMENT : GY_MATHS_COLUMN;
-    while (e.mid / r.segment >> r.levels)
-        r.levels++;
-    r.levels++;
-    r.so_far = gy_alloc(r.results * r.lanes * sizeof *r.so_far);
-    r.waiting = gy_alloc(r.results * r.levels * r.width * sizeof *r.waiting);
-    r.sums = gy_alloc(r.results * r.lanes * sizeof *r.sums);
-    gantry_status status = r.so_far && r.waiting && r.sums ? GANTRY_OK : GANTRY_E_NOMEM;
-    for (int64_t o = 0; o < e.outer && !status; o++)
-        do_results(&r, o);
-    gy_free(r.so_far);
-    gy_free(r.waiting);
-    gy_free(r.sums);
+    groups all = divide(code, e);
+    int64_t size = all.group * all.segment < e.mid ? all.group * all.segment : e.mid, one = size * e.inner;
+    int64_t grain = one > 0 && one < GY_MATHS_GRAIN ? GY_MATHS_GRAIN / one : 1;
+    if (all.groups > 1)
+        all.totals = gy_alloc((size_t)(e.outer * all.groups * e.inner) * p->maths->results * sizeof *all.totals);
+    if (all.groups > 1 && !all.totals)
+        return GANTRY_E_NOMEM;
+    gantry_status status = gantry_launch_cut(launch, e.outer * all.groups, grain, reduce_items, &all);
+    if (!status && all.groups > 1)
+        status = reduce(launch, &all, 0, e.outer, true);
+    gy_free(all.totals);
     return status;
 }

@@ -134,37 +134,52 @@ static void map_chunk(gy_maths_runner *r, int64_t first, size_t n)
         gy_maths_store_chunk(r, i, first, n);
 }
 
-static gantry_status carry_out(const gantry_launch *launch, const gy_maths_program *program, gy_maths_steps_fn steps)
+bool gy_maths_runner_make(gy_maths_runner *r, const gantry_launch *launch, const gy_maths_program *program,
+                          gy_maths_steps_fn steps)
 {
-    gy_maths_shape model = gy_maths_model(program, launch);
-    int64_t elements = gy_maths_shape_elements(&model);
-    if (elements == 0 && !program->maths->reduces)
-        return GANTRY_OK;
-    gy_maths_runner r = { .program = program,
-                          .launch = launch,
-                          .steps = steps,
-                          .slots = gy_alloc((size_t)(program->slots + GY_MATHS_RESULTS) * GY_MATHS_SLOT) };
-    if (!r.slots)
-        return GANTRY_E_NOMEM;
+    *r = (gy_maths_runner){ .program = program,
+                            .launch = launch,
+                            .steps = steps,
+                            .slots = gy_alloc((size_t)(program->slots + GY_MATHS_RESULTS) * GY_MATHS_SLOT) };
+    if (!r->slots)
+        return false;
     for (uint32_t i = 0; i < GY_MATHS_RESULTS; i++)
-        r.result[i] = slot_of(&r, program->slots + i);
-    begin(&r);
-    gantry_status status = program->maths->reduces ? gy_maths_reduce(&r) : GANTRY_OK;
-    for (int64_t first = 0; first < elements && !program->maths->reduces; first += GY_MATHS_CHUNK) {
-        int64_t left = elements - first;
-        map_chunk(&r, first, (size_t)(left < GY_MATHS_CHUNK ? left : GY_MATHS_CHUNK));
-    }
-    gy_free(r.slots);
-    return status;
+        r->result[i] = slot_of(r, program->slots + i);
+    begin(r);
+    return true;
+}
+
+void gy_maths_runner_free(gy_maths_runner *r)
+{
+    gy_free(r->slots);
+}
+
+static gantry_status map_elements(const gantry_launch *launch, void *data, int64_t first, int64_t last)
+{
+    const gy_maths_code *code = data;
+    gy_maths_runner r;
+    if (!gy_maths_runner_make(&r, launch, code->program, code->steps))
+        return GANTRY_E_NOMEM;
+    for (; first < last; first += GY_MATHS_CHUNK)
+        map_chunk(&r, first, (size_t)(last - first < GY_MATHS_CHUNK ? last - first : GY_MATHS_CHUNK));
+    gy_maths_runner_free(&r);
+    return GANTRY_OK;
+}
+
+static gantry_status carry_out(const gantry_launch *launch, gy_maths_code code)
+{
+    gy_maths_shape model = gy_maths_model(code.program, launch);
+    if (code.program->maths->reduces)
+        return gy_maths_reduce(launch, &code);
+    return gantry_launch_cut(launch, gy_maths_shape_elements(&model), GY_MATHS_GRAIN, map_elements, &code);
 }
 
 gantry_status gy_maths_run(const gantry_launch *launch)
 {
-    return carry_out(launch, launch->user, NULL);
+    return carry_out(launch, (gy_maths_code){ .program = launch->user });
 }
 
 gantry_status gy_maths_run_compiled(const gantry_launch *launch)
 {
-    const gy_maths_code *code = launch->user;
-    return carry_out(launch, code->program, code->steps);
+    return carry_out(launch, *(const gy_maths_code *)launch->user);
 }

@@ -25,7 +25,14 @@ static inline const void *gy_maths_result_values(const gy_maths_runner *r, uint3
 void gy_maths_do_chunk(gy_maths_runner *runner, int64_t first, size_t n);
 /* run.c: stores the values of a result for these elements. */
 void gy_maths_store_chunk(const gy_maths_runner *runner, uint32_t result, int64_t first, size_t n);
+/* run.c: one for the thread that calls; false: no memory. gy_maths_runner_free. */
+bool gy_maths_runner_make(gy_maths_runner *runner, const gantry_launch *launch, const gy_maths_program *program,
+                          gy_maths_steps_fn steps);
+void gy_maths_runner_free(gy_maths_runner *runner);
 /* reduce.c: all elements, chunk by chunk, and the results. */
-gantry_status gy_maths_reduce(gy_maths_runner *runner);
+gantry_status gy_maths_reduce(const gantry_launch *launch, gy_maths_code *code);
+
+/* Elements that are worth a thread (gantry_launch_cut): whole chunks, and whole segments of a reduction. */
+enum { GY_MATHS_GRAIN = 16384 };
 
 #endif

@@ -21,6 +21,12 @@ void gy_at_work_end(void)
     at_work.job = NULL;
 }
 
+void gy_at_work_now(const gy_job **job, uint32_t *op)
+{
+    *job = at_work.job;
+    *op = at_work.op;
+}
+
 /* Only reads what no start changes. */
 int gantry_run_at_work(gantry_at_work *to)
 {

@@ -9,5 +9,7 @@
 /* The thread goes into, and comes back from, the function of an op. They do not nest. */
 void gy_at_work_begin(const gy_job *job, uint32_t op);
 void gy_at_work_end(void);
+/* The op that this thread is at, which others help it with; *job NULL: there is none. */
+void gy_at_work_now(const gy_job **job, uint32_t *op);
 
 #endif

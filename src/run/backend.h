@@ -51,8 +51,10 @@ typedef struct gy_job {
      * By their addresses, since a module has no other way to what is the front's. */
     void (*begin_work)(const struct gy_job *job, uint32_t op);
     void (*end_work)(void);
-    gy_said said;                /* who hears what compilers of users' code say */
-    gantry_run *keeper;          /* whose checkpoints are written amid starts in phases; NULL: nobody's */
+    gy_said said;       /* who hears what compilers of users' code say */
+    gantry_run *keeper; /* whose checkpoints are written amid starts in phases; NULL: nobody's */
+    void **team;        /* per device: what `cut` of a launch on it is given; NULL: it has one thread. NULL: all have */
+    gantry_status (*cut)(const gantry_launch *launch, int64_t items, int64_t grain, gantry_piece_fn piece, void *data);
     gantry_network *network;     /* carry out the part of its rank (schedule/part.h); NULL: everything */
     const gy_counters *counters; /* of a schedule that has none, for `turn_to`; NULL: the schedule's, gy_job_counters */
 
@@ -93,6 +95,13 @@ static inline gantry_status gy_job_call(const gy_job *job, uint32_t op, gantry_k
     if (job->end_work)
         job->end_work();
     return status;
+}
+
+/* Gives a launch on that CPU the threads of the device. */
+static inline void gy_job_lend_threads(const gy_job *job, gantry_launch *launch, uint32_t device)
+{
+    launch->team = job->team ? job->team[device] : NULL;
+    launch->cut = launch->team ? job->cut : NULL;
 }
 
 static inline const gy_counters *gy_job_counters(const gy_job *job)

@@ -278,14 +278,28 @@ static gantry_status begin(calibration *c, const gantry_run *run, gantry_error *
     return measure(c, err);
 }
 
+/* Times hold for as many threads as CPUs had, so the machine says how many. */
+static void note_threads(gantry_machine *m, const gantry_run *run)
+{
+    for (uint32_t d = 0; d < m->devices; d++) {
+        uint32_t threads = gy_teams_threads(run->teams, d);
+        m->device[d].threads = threads ? threads : m->device[d].threads;
+    }
+}
+
 static gantry_status calibrated(gantry_machine **machine, const gantry_run *run, gantry_error *err)
 {
     calibration c;
+    gantry_machine *made = NULL;
     gantry_status status = begin(&c, run, err);
     if (!status)
-        status = gy_machine_calibrated(machine, run->schedule->machine, &c.what, err);
+        status = gy_machine_calibrated(&made, run->schedule->machine, &c.what, err);
     end(&c);
-    return status;
+    if (status)
+        return status;
+    note_threads(made, run);
+    *machine = made;
+    return GANTRY_OK;
 }
 
 gantry_status gantry_run_calibrated(gantry_machine **machine, const gantry_run *run, gantry_error *err)

@@ -64,6 +64,8 @@ static gy_job job_of(const gantry_run *run, const gantry_run_options *options)
                      .function = run->function,
                      .scalar = run->scalar,
                      .turns = run->backend->overlaps && !options->network ? run->schedule->in_flight : 1,
+                     .team = gy_teams_of(run->teams),
+                     .cut = gy_team_cut,
                      .network = options->network,
                      .input = run->input,
                      .version = &run->version,
@@ -109,6 +111,7 @@ static void free_front(gantry_run *run)
 {
     gy_run_feeds_free(run);
     free_arrays(run);
+    gy_teams_free(run->teams);
     gy_trial_free(&run->trial);
     gy_user_code_free(&run->code);
     gy_formulas_free(&run->formulas);
@@ -174,6 +177,8 @@ static gantry_status open_backend(gantry_run *run, const gantry_run_options *opt
         status = gy_run_find_functions(run, options->allow_code != 0, err);
         status = status ? status : gy_run_mark_used(run, err);
     }
+    if (status == GANTRY_OK && run->backend->executes && !options->check)
+        status = gy_teams_make(&run->teams, run->schedule, options->network, options->threads, err);
     if (status)
         return status;
     run->job = job_of(run, options);
@@ -210,6 +215,12 @@ static gantry_status take_options(gantry_run_options *options, const gantry_run_
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "timeout_us of the run options is %g; give the time that nothing may move, or 0 for the usual",
                        options->timeout_us);
+    if (options->threads < 0 || options->threads > GY_MOST_THREADS)
+        return gy_fail(
+            err, GANTRY_E_INVALID, NULL,
+            "threads of the run options is %d; give how many threads each CPU device computes with, 1 to %d, "
+            "or 0 for as many as the machine and its cores say",
+            (int)options->threads, GY_MOST_THREADS);
     if (options->deadline_us >= 0)
         return check_checkpoints(options, err);
     return gy_fail(err, GANTRY_E_INVALID, NULL,

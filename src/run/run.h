@@ -5,6 +5,7 @@
 
 #include "run/backend.h"
 #include "run/keeper.h"
+#include "run/team.h"
 #include "run/trial.h"
 #include "run/usercode/usercode.h"
 #include <gantry/run.h>
@@ -63,6 +64,7 @@ struct gantry_run {
     GY_VEC(void *) retired;  /* memory that starts in flight may still read; freed when none is */
     GY_VEC(gy_feed *) feeds; /* of inputs that each start finds filled anew: feed/feed.c */
     int64_t fed_wait_ns;     /* that starts have waited for these */
+    gy_teams *teams;         /* NULL: nothing is computed by the CPU, or by one thread each */
     gy_user_code code;
     gy_formulas formulas;
     bool unplaced;              /* contents of states or constants have to be set up before the next start */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Large graphs of several families on several machines: the makespan of policies, by prediction, as ratios to HEFT's.
 
-families.py GANTRY ROOT [POLICY...] [--effort E]     a table as in docs/performance.md; default: partition
+families.py GANTRY ROOT [POLICY...] [--effort E]     a table as in docs/performance/schedules.md; default: partition
 
 A policy "default" is none named, at the effort given (default 3).
 """

@@ -132,7 +132,7 @@ const command command_train = {
     "check compare profile "
     "calibrate output-schedule dot svg html trace "
     "explain "
-    "allow-code no-fuse timeout quiet verbose json",
+    "allow-code no-fuse threads timeout quiet verbose json",
     "  gantry train mlp --devices 2\n"
     "  gantry train mlp --devices 2 --input 'x=x/*.npy' --input 'labels=labels/*.npy' --watch loss\n"
     "  gantry train mlp --devices 2 --trials lr=0.1,0.01,0.001\n"

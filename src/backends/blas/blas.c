@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gantry-blas.so: the table of kernel/linalg.h over OpenBLAS (CBLAS and LAPACKE). A virtual device is one thread, so
- * OpenBLAS is told to use one; that holds for the whole process, which is why this is a module and not a part of the
- * library. */
+/* gantry-blas.so: the table of kernel/linalg.h over OpenBLAS (CBLAS and LAPACKE). OpenBLAS is told to use one thread:
+ * the threads of a device call it for bands of a matrix (kernels/linalg.c), at places that do not depend on how many
+ * they are, while those of OpenBLAS would cut by their number, so that other bits came out, and are shared by all
+ * devices. That holds for the whole process, which is why this is a module and not a part of the library. */
 #include "gantry_build_id.h"
 #include "kernel/linalg.h"
 #include <cblas.h>

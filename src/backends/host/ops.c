@@ -125,6 +125,7 @@ static gantry_status make_call(gy_host_ops *ops, uint32_t id, gantry_error *err)
     l->device_ordinal = -1;
     l->stream = NULL;
     l->status = &ops->status_word[device];
+    gy_job_lend_threads(ops->job, l, device);
     l->scratch_bytes = (uint64_t)node->scratch;
     l->scratch = node->scratch ? ops->scratch[device] : NULL;
     for (uint32_t k = 0; k < op->uses; k++)

@@ -5,7 +5,7 @@ EXPECTED is what other implementations of these policies, made for the reference
 the best known values, and how many of the 720 they reach. The same figures from reading the files, placing, lowering,
 simulating and checking: one slip in any of these would move them. Nothing may be below a lower bound.
 
-EFFORTS is what the default reached when it was last measured (docs/performance.md), by effort: it may be better, not worse.
+EFFORTS is what the default reached when it was last measured (docs/performance/schedules.md), by effort: it may be better, not worse.
 Skipped (77) without the data.
 """
 import os

@@ -155,7 +155,7 @@ class BufferInfo(Sized):
 class DeviceInfo(Sized):
     _fields_ = [
         ("id", c_char_p), ("kind", c_char_p), ("gpu", c_int32), ("memory", c_int32), ("lanes", c_int32), ("copy_engines", c_int32),
-        ("bandwidth_gbs", c_double), ("launch_us", c_double), ("signal_us", c_double), ("rank", c_int32), ("reserved", c_int32),
+        ("bandwidth_gbs", c_double), ("launch_us", c_double), ("signal_us", c_double), ("rank", c_int32), ("threads", c_int32),
     ]
 
 
@@ -210,7 +210,7 @@ class RunOptions(Sized):
         ("backend", c_char_p), ("check", c_int32), ("allow_code", c_int32), ("seed", c_uint64), ("deadline_us", c_double),
         ("record_trace", c_int32), ("apart", c_int32), ("progress", c_void_p), ("user", c_void_p),
         ("timeout_us", c_double), ("network", c_void_p), ("compiler_output", CompilerOutput), ("checkpoints", c_char_p),
-        ("checkpoint_every", c_uint64),
+        ("checkpoint_every", c_uint64), ("threads", c_int32),
     ]
 
 
@@ -243,7 +243,7 @@ class Launch(Sized):
     _fields_ = [
         ("user", c_void_p), ("node", c_char_p), ("iteration", c_int64), ("device", c_int32), ("device_ordinal", c_int32),
         ("stream", c_void_p), ("args", c_int32), ("arg", c_void_p), ("arg_size", c_size_t), ("scratch", c_void_p),
-        ("scratch_bytes", c_uint64), ("status", POINTER(c_int32)), ("handle", c_void_p),
+        ("scratch_bytes", c_uint64), ("status", POINTER(c_int32)), ("handle", c_void_p), ("cut", c_void_p), ("team", c_void_p),
     ]
 
 

@@ -135,7 +135,7 @@ class Run(Owned):
     _free = lib.gantry_run_free
 
     def __init__(self, schedule: Schedule, *, backend: str | None = None, check: bool = False, allow_code: bool = False, seed: int = 0,
-                 deadline_us: float = 0.0, record_trace: bool = False, apart: bool = False, timeout_us: float = 0.0,
+                 deadline_us: float = 0.0, record_trace: bool = False, apart: bool = False, timeout_us: float = 0.0, threads: int = 0,
                  compiler_output: Callable[[str], object] | None = None) -> None:
         need_numpy()
         self.schedule = schedule  # has the graph, which has the kernels of Python that C borrows
@@ -154,7 +154,7 @@ class Run(Owned):
         self._pending: deque[Start] = deque()
         self._in_flight = max(schedule.summary.in_flight, 1)
         options = c.RunOptions(backend=encoded(backend), check=check, allow_code=allow_code, seed=seed, deadline_us=deadline_us,
-                               record_trace=record_trace, apart=apart, timeout_us=timeout_us,
+                               record_trace=record_trace, apart=apart, timeout_us=timeout_us, threads=threads,
                                compiler_output=c.CompilerOutput(_heard(compiler_output)))
         kernels.opening.run = self._number
         try:

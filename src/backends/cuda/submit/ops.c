@@ -172,6 +172,8 @@ static gantry_status describe(gy_cuda *h, gy_cuda_call *call, uint32_t id, gantr
     l->node = node->id;
     l->iteration = op->iteration;
     l->device = (int32_t)device;
+    if (!h->device[device].gpu)
+        gy_job_lend_threads(h->job, l, device);
     l->device_ordinal = h->device[device].gpu ? h->device[device].ordinal : -1;
     l->stream = h->device[device].gpu ? gy_cuda_lane_of(h, id, 0)->queue.stream : NULL;
     for (uint32_t k = 0; k < op->uses; k++)

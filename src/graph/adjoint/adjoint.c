@@ -73,6 +73,8 @@ static gantry_status differentiate(gy_adjoint *a)
     a->graph->build_->unique_ids = false; /* ids that come give way to those that are there */
     gantry_status status = go_back(a);
     status = status ? status : gy_adjoint_optimise(a);
+    if (!status && a->graph->recompute)
+        status = gy_adjoint_recompute(a);
     a->graph->build_->unique_ids = unique;
     return status;
 }

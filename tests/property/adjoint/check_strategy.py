@@ -271,7 +271,7 @@ class Refused(unittest.TestCase):
             self.assertLess(len(caught.exception.text), 500, "the text was cut off")
 
     def test_texts(self):
-        self.check("dq=2", 'there is no "dq" (did you mean "dp"?)', "dp, tp, pp, micro and zero")
+        self.check("dq=2", 'there is no "dq" (did you mean "dp"?)', "dp, tp, pp, micro, zero and recompute")
         self.check("", 'there is no ""')
         self.check("dp=2,", 'there is no ""')
         self.check("dp=2,dp=2", '"dp" is there twice')

@@ -80,10 +80,13 @@ typedef struct gantry_strategy {
     int32_t tp;        /* slices that weights, and what is computed from them, are cut into, each on a device; 1: one */
     int32_t recompute; /* so many layers of each stage, the first ones, have their activations computed again in the
                           backward pass in place of kept; 0: none; GANTRY_RECOMPUTE_ALL, GANTRY_RECOMPUTE_AUTO */
+    int32_t interleave; /* chunks of layers that each device of a pipeline has, pp x interleave stages in all: stage s
+                           is where stage s mod pp is; 1: one */
+    int32_t reserved;
 } gantry_strategy;
 #define GANTRY_STRATEGY_INIT                                                                                           \
     {                                                                                                                  \
-        sizeof(gantry_strategy), 1, 1, 1, 0, 1, 0                                                                      \
+        sizeof(gantry_strategy), 1, 1, 1, 0, 1, 0, 1, 0                                                                \
     }
 #define GANTRY_RECOMPUTE_ALL  INT32_MAX
 #define GANTRY_RECOMPUTE_AUTO (-1) /* as many as memories want: who schedules has to try; graphs are not made of it */

@@ -250,6 +250,24 @@ static int try_recompute(candidates *all)
     return code;
 }
 
+/* Where the best is a pipeline: the same with several chunks a device. */
+static int try_interleave(candidates *all)
+{
+    enum { MOST = 4 };
+    gantry_error err;
+    gantry_strategy s = GANTRY_STRATEGY_INIT;
+    if (!all->count || all->at[0].us <= 0)
+        return EXIT_FINE;
+    if (gantry_strategy_parse(&s, all->at[0].text, &err))
+        return fail(&err);
+    int code = EXIT_FINE;
+    for (s.interleave = 2; s.interleave <= MOST && s.pp > 1 && !code; s.interleave *= 2)
+        code = add(all, &s, 0);
+    if (!code)
+        sort(all);
+    return code;
+}
+
 /* ---- the table ---- */
 
 static void print_row(FILE *to, const candidate *c, int width)
@@ -295,6 +313,7 @@ static int choose(candidates *all, char text[STRATEGY_TEXT])
 {
     int code = predict_all(all);
     code = code ? code : try_recompute(all);
+    code = code ? code : try_interleave(all);
     code = code ? code : predict_again(all);
     return code ? code : take_best(all, text);
 }

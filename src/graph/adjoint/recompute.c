@@ -146,7 +146,8 @@ static const char *again_id(remaking *r, const char *id)
     return made;
 }
 
-/* Copies node `node`. What it writes, and what it reads of its segment, is in buffers of rows that are made again. */
+/* Copies node `node`. What it writes, and what it reads of its segment, is in buffers of rows that are made again. Its
+ * turn is that of its adjoint. */
 static bool add_copy(remaking *r, uint32_t node)
 {
     gantry_graph *g = r->g;
@@ -159,6 +160,8 @@ static bool add_copy(remaking *r, uint32_t node)
     made.access = (uint32_t)g->access.count;
     made.scalar = (uint32_t)g->scalar.count;
     bool ok = made.id && gy_build_copy_extra(g, &made, 1);
+    if (ok && made.extra != GY_NONE)
+        g->extra.at[made.extra].priority -= g->extra.at[made.extra].back_delay;
     for (uint32_t k = from.access; k < from.access + from.accesses && ok; k++) {
         gy_access x = g->access.at[k];
         const gy_rows_used *rows = gy_recompute_rows(&r->c, &x);

@@ -157,6 +157,7 @@ static gantry_status find_pieces(gy_recompute *c)
     return status;
 }
 
+/* Chunks of a device differ by their turns in the backward pass, which are more than stages apart. */
 static void find_stages(gy_recompute *c)
 {
     uint32_t devices = c->a->graph->stage_devices;
@@ -164,7 +165,7 @@ static void find_stages(gy_recompute *c)
         const gy_node_extra *x = gy_node_extra_of(c->a->graph, i);
         int64_t place = 0;
         if (x->on_expr && gy_expr_is_integer(x->on_expr, &place))
-            c->stage[i] = (uint32_t)place / devices;
+            c->stage[i] = (uint32_t)place / devices + (uint32_t)x->back_delay;
     }
 }
 

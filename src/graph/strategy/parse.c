@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEYS = 6, MOST = 65536 }; /* of pieces, and of devices */
-static const char *const keys[KEYS] = { "dp", "tp", "pp", "micro", "zero", "recompute" };
+enum { KEYS = 7, MOST = 65536 }; /* of pieces, and of devices */
+static const char *const keys[KEYS] = { "dp", "tp", "pp", "interleave", "micro", "zero", "recompute" };
 
 /* Words that the last of them, `recompute`, may be in place of a number. */
 typedef struct word {
@@ -25,7 +25,7 @@ static gantry_status fail_key(const char *key, gantry_error *err)
 {
     const char *near = gy_nearest(key, keys, KEYS);
     return gy_fail(err, GANTRY_E_INVALID, NULL,
-                   "strategy: there is no \"%.40s\"%s%s%s; allowed are dp, tp, pp, micro, zero and "
+                   "strategy: there is no \"%.40s\"%s%s%s; allowed are dp, tp, pp, interleave, micro, zero and "
                    "recompute, such as \"dp=2,micro=4\"",
                    key, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
 }
@@ -82,27 +82,40 @@ gantry_status gy_strategy_check(const gantry_strategy *s, gantry_error *err)
         const char *name;
         int32_t value, least, most;
     } all[] = {
-        { "dp", s->dp, 1, MOST },  { "tp", s->tp, 1, MOST },
-        { "pp", s->pp, 1, MOST },  { "micro", s->micro, 1, MOST },
-        { "zero", s->zero, 0, 3 }, { "recompute", s->recompute, GANTRY_RECOMPUTE_AUTO, GANTRY_RECOMPUTE_ALL },
+        { "dp", s->dp, 1, MOST },
+        { "tp", s->tp, 1, MOST },
+        { "pp", s->pp, 1, MOST },
+        { "interleave", s->interleave, 1, MOST },
+        { "micro", s->micro, 1, MOST },
+        { "zero", s->zero, 0, 3 },
+        { "recompute", s->recompute, GANTRY_RECOMPUTE_AUTO, GANTRY_RECOMPUTE_ALL },
     };
+    GY_TRY(gy_struct_reserved(s->reserved, "gantry_strategy", err));
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].value < all[i].least || all[i].value > all[i].most)
             return gy_fail(err, GANTRY_E_INVALID, NULL, "strategy: %s is %d; %d to %d are allowed", all[i].name,
                            (int)all[i].value, (int)all[i].least, (int)all[i].most);
-    int64_t together = (int64_t)s->dp * s->tp;
-    if (together * s->pp > MOST || together * s->micro > MOST)
+    if (s->interleave > 1 && s->pp == 1)
         return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "strategy: dp=%d, tp=%d, pp=%d and micro=%d are more than %d devices or "
+                       "strategy: interleave is %d and there are no stages to interleave; give pp, such as "
+                       "\"pp=2,interleave=%d\"",
+                       (int)s->interleave, (int)s->interleave);
+    int64_t together = (int64_t)s->dp * s->tp;
+    if (together * s->pp > MOST || together * s->micro > MOST ||
+        (int64_t)s->interleave * (s->pp > s->micro ? s->pp : s->micro) > MOST)
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "strategy: dp=%d, tp=%d, pp=%d, interleave=%d and micro=%d are more than %d devices, stages or "
                        "pieces of the batch; give smaller numbers",
-                       (int)s->dp, (int)s->tp, (int)s->pp, (int)s->micro, (int)MOST);
+                       (int)s->dp, (int)s->tp, (int)s->pp, (int)s->interleave, (int)s->micro, (int)MOST);
     return GANTRY_OK;
 }
 
 gantry_status gantry_strategy_parse(gantry_strategy *strategy, const char *text, gantry_error *err)
 {
     gantry_strategy made = GANTRY_STRATEGY_INIT;
-    int32_t *const to[KEYS] = { &made.dp, &made.tp, &made.pp, &made.micro, &made.zero, &made.recompute };
+    int32_t *const to[KEYS] = {
+        &made.dp, &made.tp, &made.pp, &made.interleave, &made.micro, &made.zero, &made.recompute
+    };
     uint32_t seen = 0;
     GY_NEED(strategy, err);
     GY_NEED(text, err);
@@ -144,8 +157,9 @@ size_t gantry_strategy_text(const gantry_strategy *strategy, char *to, size_t si
             to[0] = '\0';
         return 0;
     }
-    const int32_t values[KEYS] = { s.dp, s.tp, s.pp, s.micro, s.zero, s.recompute };
-    const int32_t defaults[KEYS] = { usual.dp, usual.tp, usual.pp, usual.micro, usual.zero, usual.recompute };
+    const int32_t values[KEYS] = { s.dp, s.tp, s.pp, s.interleave, s.micro, s.zero, s.recompute };
+    const int32_t defaults[KEYS] = { usual.dp,    usual.tp,   usual.pp,       usual.interleave,
+                                     usual.micro, usual.zero, usual.recompute };
     for (size_t i = 0; i < KEYS; i++)
         if (values[i] != defaults[i])
             length += write_one(text + length, sizeof text - length, length > 0, i, values[i]);

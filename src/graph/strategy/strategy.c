@@ -111,6 +111,7 @@ gantry_status gantry_graph_parallelize(gantry_graph *graph, const gantry_strateg
     status = status ? status : spread(&s);
     graph->recompute = s.strategy.recompute;
     graph->stage_devices = s.strategy.pp > 1 ? (uint32_t)(s.strategy.dp * s.strategy.tp) : 0;
+    graph->weight_delay = s.strategy.pp > 1 && !s.strategy.recompute ? s.strategy.pp : 0;
     end(&s);
     if (status && !graph->error.status)
         graph->error = *s.err;

@@ -154,7 +154,7 @@ def compare(strategies):
 
 class Gpt(unittest.TestCase):
     def test_strategies(self):
-        wanted, seen = compare(((None, 1), ("micro=4", 1), ("dp=2", 2), ("dp=4,zero=1", 4), ("pp=2,micro=4", 2),
+        wanted, seen = compare(((None, 1), ("micro=4", 1), ("dp=2", 2), ("dp=4,zero=1", 4), ("pp=2,micro=4", 2), ("pp=2,interleave=2,micro=4", 2),
                                 ("dp=2,pp=2,micro=2,zero=3", 4), ("tp=2", 2), ("dp=2,tp=2,zero=1", 4), ("tp=2,pp=2,micro=2", 4)))
         self.assertLess(wanted[-1], 0.8 * wanted[0])
         for strategy, losses in seen.items():

@@ -13,7 +13,7 @@ import unittest
 import check_gpt as gpt
 import check_strategy as spread
 import check_training as training
-from differences import buffer, gantry, np
+from differences import gantry, np
 from suite import ROOT
 
 MODELS = ROOT / "graphs/models"
@@ -24,28 +24,6 @@ def trained(path, strategy, devices, steps=6, **params):
     graph = gantry.load(path, params, devices=devices, train=True, strategy=strategy)
     run = graph.schedule(devices, effort=0).run(backend="host")
     return [run()["loss"].tobytes() for _ in range(steps)]
-
-
-def nodes_of(text, strategy, devices=0, params=None, **how):
-    graph = gantry.parse(text, params, train=True, strategy=strategy, devices=devices, **how)
-    return {node["id"]: node for node in json.loads(graph.json())["nodes"]}
-
-
-def chain(layers, rows, width, widths=None):
-    """h[i + 1] = tanh(h[i] w[i]), written without layers; the loss is the mean of the squares of the last."""
-    sizes = widths or [width] * (layers + 1)
-    buffers = {f"w{i}": buffer([sizes[i], sizes[i + 1]], "f32", init={"normal": {"seed": i, "deviation": 0.1}}) for i in range(layers)}
-    buffers |= {f"h{i}": buffer([rows, sizes[i]], "f32") for i in range(layers + 1)}
-    buffers |= {f"z{i}": buffer([rows, sizes[i]], "f32") for i in range(1, layers + 1)}
-    buffers["h0"]["init"] = {"normal": {"seed": 99}}
-    buffers["loss"] = buffer([1], "f32", output=True)
-    nodes = []
-    for i in range(layers):
-        nodes += [{"id": f"fc{i}", "kernel": "gemm", "args": {"a": f"h{i}", "b": f"w{i}", "c": f"z{i + 1}"}},
-                  {"id": f"act{i}", "map": {"h": "tanh(z)"}, "args": {"z": f"z{i + 1}", "h": f"h{i + 1}"}}]
-    nodes.append({"id": "loss", "reduce": {"l": "mean(square(h))"}, "args": {"h": f"h{layers}", "l": "loss"}})
-    return {"gantry": 1, "name": "chain", "buffers": buffers, "nodes": nodes,
-            "train": {"loss": "loss", "weights": [f"w{i}" for i in range(layers)], "learning_rate": 0.1, "batch": ["h0"]}}
 
 
 def peak(graph, devices=1, **how):
@@ -208,7 +186,7 @@ class Memory(unittest.TestCase):
 
     def test_without_layers(self):
         """A chain that nothing cuts into layers is cut where that saves most: about the square root of its activations stays."""
-        text = chain(24, 4096, 16)
+        text = spread.chain(24, 4096, dtype="f32")
         kept = gantry.parse(text, train=True, devices=1, strategy="dp=1")
         again = gantry.parse(text, train=True, devices=1, strategy="recompute=all")
         self.assertLess(peak(again), 0.45 * peak(kept))
@@ -220,7 +198,7 @@ class Memory(unittest.TestCase):
         rng = np.random.default_rng(5)
         for _ in range(12):
             widths = [int(n) for n in rng.integers(1, 40, 9)]
-            nodes = nodes_of(chain(8, 64, 0, widths), "recompute=all")
+            nodes = spread.nodes_of(spread.chain(8, 64, widths, "f32"), "recompute=all")
             copies = {name.removesuffix(".again") for name in nodes if name.endswith(".again")}
             order = [name for i in range(8) for name in (f"fc{i}", f"act{i}")] + ["loss"]
             made = [64 * 4 * w for w in widths[1:] for _ in range(2)] + [0]

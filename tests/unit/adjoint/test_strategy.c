@@ -144,13 +144,15 @@ static int64_t parts_of(const gantry_graph *g, const char *name)
 
 START_TEST(texts)
 {
-    gantry_strategy s = parsed("zero=3,micro=4,pp=5,tp=6,dp=2");
+    gantry_strategy s = parsed("zero=3,micro=4,pp=5,tp=6,dp=2,interleave=3");
+    ck_assert_int_eq(s.interleave, 3);
     ck_assert_int_eq(s.dp, 2);
     ck_assert_int_eq(s.tp, 6);
     ck_assert_int_eq(s.pp, 5);
     ck_assert_int_eq(s.micro, 4);
     ck_assert_int_eq(s.zero, 3);
     s = parsed("micro=7");
+    ck_assert_int_eq(s.interleave, 1);
     ck_assert_int_eq(s.dp, 1);
     ck_assert_int_eq(s.tp, 1);
     ck_assert_int_eq(s.pp, 1);
@@ -295,6 +297,9 @@ START_TEST(calls_that_are_wrong)
     s.recompute = -2;
     refused(model(), &s, &o, GANTRY_E_INVALID, "recompute is -2; -1 to 2147483647 are allowed");
     s = parsed("dp=2");
+    s.reserved = 1;
+    refused(model(), &s, &o, GANTRY_E_UNSUPPORTED, "gantry_strategy");
+    s = parsed("dp=2");
     o.batch_count = 0;
     refused(model(), &s, &o, GANTRY_E_GRAPH, "nothing says which buffers are the batch");
     o = adamw();
@@ -343,7 +348,7 @@ static bool spreads_slices(void)
 
 static bool spreads_and_recomputes(void)
 {
-    return spreads(deep(), deep_weights, 1, "pp=2,micro=2,recompute=all");
+    return spreads(deep(), deep_weights, 1, "pp=2,interleave=2,micro=2,recompute=all");
 }
 
 START_TEST(memory_that_runs_out)

@@ -31,6 +31,7 @@ static const row table[] = {
     { "dropout", "x y", NULL, NULL, GY_FIRST_ELEMENTS, NULL },
     { "embedding", "ids y", NULL, NULL, GY_FIRST_NONE, NULL },
     { "gemm", "a c", NULL, NULL, GY_FIRST_NONE, "ta" },
+    { "gemm_bias", "a c", NULL, NULL, GY_FIRST_NONE, "ta" },
     { "layernorm", "x y", NULL, "x", GY_FIRST_NONE, NULL },
     { "mul", "x y z", NULL, NULL, GY_FIRST_NONE, NULL },
     { "reduce_sum", "x", "out", NULL, GY_FIRST_NONE, NULL },

@@ -259,7 +259,8 @@ static int run_iterations(session *s)
     if (gantry_schedule_summarize(s->schedule, &sum, &err))
         return fail(&err);
     count = s->starts - s->resumed;
-    bool overlap = sum.in_flight > 1 && count > alone + 1;
+    bool overlap =
+        sum.in_flight > 1 && count > alone + 1 && !s->ranks.network; /* one start at a time goes over ranks */
     int code = overlap ? run_alone(s, alone) : run_in_turn(s);
     return code || !overlap ? code : run_series(s, count - alone, &sum);
 }
@@ -327,6 +328,51 @@ static int prepare(session *s)
     return code;
 }
 
+/* Does any of them name a state, of which each rank has what its devices hold? */
+static bool have_state(const session *s, const string_list *outputs)
+{
+    for (size_t i = 0; i < outputs->count; i++) {
+        gantry_buffer buffer;
+        gantry_buffer_info info;
+        const char *path;
+        if (!find_binding(s, "output", outputs->at[i], &buffer, &path) && !is_output(s, buffer.id, &info))
+            return true;
+    }
+    return false;
+}
+
+/* Ranks above 0 give their part of the states that rank 0 writes, in its order. */
+static int give_states(const session *s)
+{
+    gantry_error err;
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < s->ranks.outputs.count && !code; i++) {
+        gantry_buffer buffer;
+        gantry_buffer_info info;
+        const char *path;
+        code = find_binding(s, "output", s->ranks.outputs.at[i], &buffer, &path);
+        if (code || is_output(s, buffer.id, &info))
+            continue;
+        void *room = malloc(info.bytes + 1);
+        if (!room)
+            return fail_nomem();
+        code = gantry_run_state(s->run, buffer, room, info.bytes, &err) ? fail(&err) : EXIT_FINE;
+        free(room);
+    }
+    return code;
+}
+
+/* States of several ranks are written while all are there; anything else when all have carried out their part. */
+static int meet_and_write(const session *s)
+{
+    bool is_first = !s->ranks.network || gantry_network_rank(s->ranks.network) == 0;
+    bool reads = s->ranks.network && have_state(s, is_first ? &s->o->outputs : &s->ranks.outputs);
+    int code = reads ? is_first ? write_results(s) : give_states(s) : EXIT_FINE;
+    if (!code)
+        code = meet_ranks(&s->ranks);
+    return code || reads ? code : write_results(s);
+}
+
 /* Runs and writes; what a first signal interrupts is the run, and what it leaves is whole. */
 static int run_and_write(session *s)
 {
@@ -334,13 +380,11 @@ static int run_and_write(session *s)
     progress_stage("running");
     int code = run_iterations(s);
     progress_clear();
-    if (!code)
-        code = meet_ranks(&s->ranks);
     bool interrupted = code && code == interrupt_code();
     if (interrupted && !s->ranks.network) /* else leave_ranks ends all */
         code = end_interrupted(s);
     else if (!code)
-        code = write_results(s);
+        code = meet_and_write(s);
     interrupt_note(false);
     return code;
 }

@@ -11,6 +11,7 @@ typedef struct ranks {
     gantry_network *network; /* NULL: there is one process */
     FILE *said;              /* of ranks above 0: what went to standard error, and where that goes when it is told */
     int errors;
+    string_list outputs; /* of ranks above 0: what rank 0 writes, as it was given */
 } ranks;
 
 typedef struct trials trials;         /* train/trials.c */

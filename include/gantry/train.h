@@ -72,21 +72,28 @@ GANTRY_MUST_USE gantry_status gantry_graph_differentiate(gantry_graph *graph, co
  *  stage s of replica r is on device (s x dp + r) x tp + t. docs/train.md has what becomes of a model. */
 typedef struct gantry_strategy {
     size_t struct_size;
-    int32_t dp;    /* replicas: the batch is cut into so many, each on a device of its own; 1: one */
-    int32_t pp;    /* stages that a replica's nodes are cut into, by the operations they take; 1: one */
-    int32_t micro; /* micro-batches that each replica's batch is cut into, one after the other; 1: one */
-    int32_t zero;  /* 1 to 3: weights, gradients and what the optimiser keeps are in shards, one on each device that
-                      reads the same; 0: they are whole */
-    int32_t tp;    /* slices that weights, and what is computed from them, are cut into, each on a device; 1: one */
+    int32_t dp;        /* replicas: the batch is cut into so many, each on a device of its own; 1: one */
+    int32_t pp;        /* stages that a replica's nodes are cut into, by the operations they take; 1: one */
+    int32_t micro;     /* micro-batches that each replica's batch is cut into, one after the other; 1: one */
+    int32_t zero;      /* 1 to 3: weights, gradients and what the optimiser keeps are in shards, one on each device that
+                          reads the same; 0: they are whole */
+    int32_t tp;        /* slices that weights, and what is computed from them, are cut into, each on a device; 1: one */
+    int32_t recompute; /* so many layers of each stage, the first ones, have their activations computed again in the
+                          backward pass in place of kept; 0: none; GANTRY_RECOMPUTE_ALL, GANTRY_RECOMPUTE_AUTO */
+    int32_t interleave; /* chunks of layers that each device of a pipeline has, pp x interleave stages in all: stage s
+                           is where stage s mod pp is; 1: one */
     int32_t reserved;
 } gantry_strategy;
 #define GANTRY_STRATEGY_INIT                                                                                           \
     {                                                                                                                  \
-        sizeof(gantry_strategy), 1, 1, 1, 0, 1, 0                                                                      \
+        sizeof(gantry_strategy), 1, 1, 1, 0, 1, 0, 1, 0                                                                \
     }
+#define GANTRY_RECOMPUTE_ALL  INT32_MAX
+#define GANTRY_RECOMPUTE_AUTO (-1) /* as many as memories want: who schedules has to try; graphs are not made of it */
 
-/** Reads "dp=2,tp=2,pp=2,micro=4,zero=1", in any order, into *strategy, whose struct_size is set; what is not named is
- * as in GANTRY_STRATEGY_INIT. E_INVALID: a name that is none, one that is there twice, a number out of range. */
+/** Reads "dp=2,tp=2,pp=2,micro=4,zero=1,recompute=all", in any order, into *strategy, whose struct_size is set; what is
+ * not named is as in GANTRY_STRATEGY_INIT. `recompute` is a number, "all", "none" or "auto". E_INVALID: a name that is
+ * none, one that is there twice, a number out of range. */
 GANTRY_MUST_USE gantry_status gantry_strategy_parse(gantry_strategy *strategy, const char *text, gantry_error *err);
 
 /** Writes "dp=2,micro=4" of a strategy, what is as in GANTRY_STRATEGY_INIT left out ("dp=1" if all is), and a 0 behind
@@ -103,11 +110,14 @@ GANTRY_API int gantry_strategy_candidate(size_t i, int32_t devices, gantry_strat
  * rule for each kernel; reductions over the batch become contributions to one sum, so that losses and gradients are
  * those of the whole batch up to rounding. With tp, pairs of products with weights, and what lies between them, become
  * one node a slice of the weights; buffers in between and weights are cut into tiles or parts, and files hold them
- * whole. All nodes get `on`, and a `priority` by which micro-batches follow each
- * other. `options` as in gantry_graph_differentiate, which is called afterwards, with options NULL. E_GRAPH, with the
- * node or the buffer: rows or weights that cannot be cut so, or nothing says which buffers are the batch. E_INVALID:
- * the graph was checked or differentiated before, numbers that are out of range. After an error the graph is of no more
- * use.
+ * whole. All nodes get `on`, and a `priority` by which micro-batches follow each other. With `recompute`,
+ * gantry_graph_differentiate adds nodes "ID.again", which compute again, into buffers "NAME.again", what the backward
+ * pass reads of a layer, to the bit. Layers are what the file has by `use`; where it has none, the nodes between two
+ * places where little has to be kept (Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016). `options` as
+ * in gantry_graph_differentiate, which is called afterwards, with options NULL. E_GRAPH, with the node or the buffer:
+ * rows or weights that cannot be cut so, or nothing says which buffers are the batch. E_INVALID: the graph was checked
+ * or differentiated before, numbers that are out of range, GANTRY_RECOMPUTE_AUTO. After an error the graph is of no
+ * more use.
  */
 GANTRY_MUST_USE gantry_status gantry_graph_parallelize(gantry_graph *graph, const gantry_strategy *strategy,
                                                        const gantry_train_options *options, gantry_error *err);

@@ -144,7 +144,8 @@ typedef struct gy_node_extra {
     GY_VEC(uint32_t) with, apart;
     GY_VEC(gy_node_time) time;
     int32_t priority;
-    double share; /* 1 by default */
+    int32_t back_delay; /* nodes of its adjoint have so much less of priority */
+    double share;       /* 1 by default */
 } gy_node_extra;
 
 typedef struct gy_node {
@@ -228,8 +229,11 @@ struct gantry_graph {
     const char *machine_json, *machine_path;
     const gantry_train_options *train; /* what training it means; NULL: nobody said */
     uint32_t train_origin;
-    uint32_t loss;   /* of `train` */
-    uint32_t shards; /* weights are in so many shards, or in none: 0 */
+    uint32_t loss;     /* of `train` */
+    uint32_t shards;   /* weights are in so many shards, or in none: 0 */
+    int32_t recompute; /* layers of each stage whose activations are computed again, see gantry_strategy; 0: none */
+    uint32_t stage_devices; /* a stage of a pipeline has so many devices in a row; 0: there are no stages */
+    int32_t weight_delay;   /* nodes that give to gradients of weights alone have so much less of priority */
     bool differentiated;
     struct gy_flow *flow;    /* after sealing: see flow.h */
     int64_t limit;           /* of nodes, parts, tiles, tasks and what gy_graph_most_uses says; 0: the default */

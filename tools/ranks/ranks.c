@@ -55,6 +55,7 @@ int join_ranks(ranks *r, options *o)
     bool first = gantry_network_rank(r->network) == 0;
     int code = first ? EXIT_FINE : be_silent(r);
     code = code ? code : refuse_options(o);
+    r->outputs = first ? (string_list){ 0 } : o->outputs;
     if (!first)
         be_quiet(o);
     return code;

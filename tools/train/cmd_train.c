@@ -110,7 +110,7 @@ static int train(const options *o)
         return unfit;
     all.train = true;
     all.iterations = o->steps;
-    if (o->strategy && strcmp(o->strategy, "auto") == 0) {
+    if (is_strategy_open(o->strategy)) {
         int code = choose_strategy(&all, chosen);
         if (code)
             return code;
@@ -138,6 +138,7 @@ const command command_train = {
     "  gantry train mlp --devices 2 --trials lr=0.1,0.01,0.001\n"
     "  gantry train mlp --devices 2 --strategy dp=2,micro=4,zero=1\n"
     "  gantry train gpt --machine h200-8 --backend sim --steps 1 --strategy auto\n"
+    "  gantry train gpt --devices 1 --param layers=8 --max-memory mem0=7MB --strategy recompute=auto\n"
     "  gantry train mlp --devices 2 --steps 300 --every 50 --output w1=w1.npy\n"
     "  gantry train digits_mlp --devices 2 --input x=x.npy --input labels=labels.npy --evaluate 10 --evaluate-input "
     "x=test_x.npy --evaluate-input labels=test_labels.npy\n"

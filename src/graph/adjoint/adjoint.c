@@ -49,6 +49,32 @@ static gantry_status go_back(gy_adjoint *a)
     return gy_adjoint_built(a);
 }
 
+static bool is_gradient(const gy_adjoint *a, uint32_t buffer)
+{
+    for (size_t i = 0; i < a->weight.count; i++)
+        if (a->of[a->weight.at[i]].buffer.id == buffer)
+            return true;
+    return false;
+}
+
+/* Nobody but the optimiser waits for gradients of weights: in a pipeline they are taken where a device has nothing to
+ * do for others (Qi et al., Zero Bubble Pipeline Parallelism, 2023). */
+static gantry_status delay_gradients(gy_adjoint *a)
+{
+    gantry_graph *g = a->graph;
+    if (!gy_build_merge(g))
+        return gy_fail_nomem(a->err);
+    for (uint32_t i = a->nodes; i < g->nodes.count; i++) {
+        const gy_node *n = &g->nodes.at[i];
+        bool gives = n->kind != GY_NODE_FILL;
+        for (uint32_t k = n->access; k < n->access + n->accesses; k++)
+            gives = gives && (g->access.at[k].mode == GANTRY_READ || is_gradient(a, g->access.at[k].buffer));
+        if (gives)
+            gantry_node_priority(g, (gantry_node){ i, g->number }, gy_node_extra_of(g, i)->priority - g->weight_delay);
+    }
+    return gy_adjoint_built(a);
+}
+
 static gantry_status begin(gy_adjoint *a)
 {
     gantry_graph *g = a->graph;
@@ -72,7 +98,11 @@ static gantry_status differentiate(gy_adjoint *a)
     bool unique = a->graph->build_->unique_ids;
     a->graph->build_->unique_ids = false; /* ids that come give way to those that are there */
     gantry_status status = go_back(a);
+    if (!status && a->graph->weight_delay)
+        status = delay_gradients(a);
     status = status ? status : gy_adjoint_optimise(a);
+    if (!status && a->graph->recompute)
+        status = gy_adjoint_recompute(a);
     a->graph->build_->unique_ids = unique;
     return status;
 }

@@ -176,6 +176,14 @@ void gy_adjoint_rules_text(gy_text *to);
 /* Gives a node that steps a part of a weight its place, where one follows from who reads the part. */
 void gy_adjoint_own(gy_adjoint *a, gantry_node node, uint32_t weight, int64_t part);
 
+/* Do both nodes say the same device? */
+bool gy_adjoint_is_same_place(const gy_node_extra *a, const gy_node_extra *b);
+
 gantry_status gy_adjoint_optimise(gy_adjoint *a);
+
+/* ---- recompute.c ---- */
+
+/* Adds the nodes that the `recompute` of the graph asks for: called behind all else. See recompute.h. */
+gantry_status gy_adjoint_recompute(gy_adjoint *a);
 
 #endif

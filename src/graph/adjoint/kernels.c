@@ -80,17 +80,18 @@ static void take_rows(gy_adjoint *a, const gy_primal *p, gantry_node node, const
 
 /* ---- products ---- */
 
-/* c = alpha op(a) op(b). One factor's adjoint is a product of that of c and the other factor; where the factor is
- * transposed, so is its adjoint, and both change places. */
-static void go_back_factor(gy_adjoint *a, const gy_primal *p, const char *arg)
+/* c = alpha op(a) op(b). One factor's adjoint is a product of that of c, which is `product`, and the other factor;
+ * where the factor is transposed, so is its adjoint, and both change places. */
+static void go_back_factor(gy_adjoint *a, const gy_primal *p, const char *kernel, const char *arg,
+                           gantry_region product)
 {
     bool ta = number_of(a, p, "ta", 0) != 0, tb = number_of(a, p, "tb", 0) != 0, is_a = arg[0] == 'a';
     bool transposed = is_a ? ta : tb, other_transposed = is_a ? tb : ta;
     const char *other = is_a ? "b" : "a";
     bool adjoint_first = is_a != transposed; /* c is the left factor of a's adjoint, the right one of b's */
-    gantry_node node = begin(a, p, p->manifest->name, arg);
+    gantry_node node = begin(a, p, kernel, arg);
     copy_scalar(a, p, node, "alpha");
-    give_adjoint(a, p, node, adjoint_first ? "a" : "b", "c");
+    gantry_node_arg(a->graph, node, adjoint_first ? "a" : "b", product);
     give(a, p, node, adjoint_first ? "b" : "a", other);
     gantry_node_scalar(a->graph, node, adjoint_first ? "ta" : "tb", transposed);
     bool turn = transposed ? other_transposed : !other_transposed;
@@ -98,12 +99,18 @@ static void go_back_factor(gy_adjoint *a, const gy_primal *p, const char *arg)
     take_sum(a, p, node, "c", arg, false);
 }
 
-static gantry_status go_back_gemm(gy_adjoint *a, const gy_primal *p)
+static void go_back_factors(gy_adjoint *a, const gy_primal *p, const char *kernel, gantry_region product)
 {
     if (wants(a, p, "a"))
-        go_back_factor(a, p, "a");
+        go_back_factor(a, p, kernel, "a", product);
     if (wants(a, p, "b"))
-        go_back_factor(a, p, "b");
+        go_back_factor(a, p, kernel, "b", product);
+}
+
+static gantry_status go_back_gemm(gy_adjoint *a, const gy_primal *p)
+{
+    gy_access c = access_of(a, p, "c");
+    go_back_factors(a, p, p->manifest->name, gy_adjoint_of(a, &c));
     return gy_adjoint_built(a);
 }
 
@@ -118,6 +125,55 @@ static gantry_status go_back_gemm_batched(gy_adjoint *a, const gy_primal *p)
                                 "stack of as many",
                                 factors[i], (long long)stack);
     return go_back_gemm(a, p);
+}
+
+/* ---- a product with a bias ---- */
+
+/* The adjoint of what the activation is taken of: the derivative of relu follows from its result, that of gelu, in the
+ * form with tanh, from its argument, which is computed again. */
+static gantry_region inner_adjoint(gy_adjoint *a, const gy_primal *p, bool is_gelu)
+{
+    static const char *const gelu = "d = grad * (0.5 + 0.5 * tanh(0.79788456080286535588 * (z + 0.044715 * z * z * z)) "
+                                    "+ 0.39894228040143267794 * z * (1 + 0.134145 * z * z) * (1 - "
+                                    "square(tanh(0.79788456080286535588 * (z + 0.044715 * z * z * z)))))";
+    gy_access c = access_of(a, p, "c");
+    gantry_region z = gy_adjoint_primal_rows(a, &c);
+    gantry_region made = gy_adjoint_rows(a, &c, gy_adjoint_clone(a, c.buffer, "inner.grad"));
+    if (is_gelu) {
+        z = gy_adjoint_rows(a, &c, gy_adjoint_clone(a, c.buffer, "inner"));
+        gantry_node again = begin(a, p, "gemm_bias", "inner");
+        copy_scalar(a, p, again, "ta");
+        copy_scalar(a, p, again, "tb");
+        give(a, p, again, "a", "a");
+        give(a, p, again, "b", "b");
+        give(a, p, again, "bias", "bias");
+        gantry_node_arg(a->graph, again, "c", z);
+    }
+    gantry_region grad = gy_adjoint_of(a, &c);
+    gantry_node node =
+        gantry_graph_map(a->graph, gy_adjoint_id(a, p, "activation"), is_gelu ? gelu : "d = select(z > 0, grad, 0)");
+    gantry_node_arg(a->graph, node, "d", made);
+    gantry_node_arg(a->graph, node, "grad", grad);
+    gantry_node_arg(a->graph, node, "z", z);
+    gy_adjoint_place(a, node, p->node);
+    return made;
+}
+
+static gantry_status go_back_gemm_bias(gy_adjoint *a, const gy_primal *p)
+{
+    enum { NONE, RELU, GELU }; /* as the kernel numbers activations */
+    int activation = (int)number_of(a, p, "activation", NONE);
+    gy_access c = access_of(a, p, "c"), bias = access_of(a, p, "bias");
+    gantry_region inner = activation == NONE ? gy_adjoint_of(a, &c) : inner_adjoint(a, p, activation == GELU);
+    if (wants(a, p, "bias")) {
+        gy_destination target = gy_adjoint_target(a, &bias);
+        gantry_node node = gantry_graph_reduce(a->graph, gy_adjoint_id(a, p, "bias"), "to = sum(d)");
+        gantry_node_arg_as(a->graph, node, "to", target.region, gy_destination_access(&target));
+        gantry_node_arg(a->graph, node, "d", inner);
+        gy_adjoint_place(a, node, p->node);
+    }
+    go_back_factors(a, p, "gemm", inner);
+    return gy_adjoint_built(a);
 }
 
 /* ---- kernels with one written result ---- */
@@ -174,6 +230,25 @@ static gantry_status go_back_rope(gy_adjoint *a, const gy_primal *p)
     gantry_node node;
     go_back_written(a, p, &w, &node);
     gantry_node_scalar(a->graph, node, "sign", -number_of(a, p, "sign", 1));
+    return gy_adjoint_built(a);
+}
+
+/* The matrix of a transform of n numbers, with pairs of reals for complex ones, is n times that of the inverse,
+ * transposed. */
+static gantry_status go_back_fft(gy_adjoint *a, const gy_primal *p)
+{
+    static const written w = { "fft", "y", "x", "y", "x", { "axis", "axes" }, { NULL } };
+    gy_maths_shape shape = gy_adjoint_shape(a, gy_primal_access(a, p, "x"));
+    int64_t axis = (int64_t)number_of(a, p, "axis", -2), axes = (int64_t)number_of(a, p, "axes", 1);
+    bool is_inverse = number_of(a, p, "inverse", 0) != 0;
+    double count = 1, scale = number_of(a, p, "scale", 1);
+    axis += axis < 0 ? (int64_t)shape.rank : 0;
+    for (int64_t k = axis; k >= 0 && k < axis + axes && k < (int64_t)shape.rank; k++)
+        count *= (double)shape.extent[k];
+    gantry_node node;
+    go_back_written(a, p, &w, &node);
+    gantry_node_scalar(a->graph, node, "inverse", !is_inverse);
+    gantry_node_scalar(a->graph, node, "scale", is_inverse ? scale / count : scale * count);
     return gy_adjoint_built(a);
 }
 
@@ -283,8 +358,10 @@ static const gy_rule rules[] = {
     { "dot", "out = sum(x * y)", true, NULL, NULL },
     { "dropout", NULL, false, "x", go_back_dropout },
     { "embedding", NULL, false, "table", go_back_embedding },
+    { "fft", NULL, false, "x", go_back_fft },
     { "gemm", NULL, false, "a b", go_back_gemm },
     { "gemm_batched", NULL, false, "a b", go_back_gemm_batched },
+    { "gemm_bias", NULL, false, "a b bias", go_back_gemm_bias },
     { "layernorm", NULL, false, "x gain bias", go_back_norm },
     { "mul", "z = x * y", false, NULL, NULL },
     { "reduce_sum", "out = sum(x)", true, NULL, NULL },

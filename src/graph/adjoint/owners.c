@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static bool is_same_place(const gy_node_extra *a, const gy_node_extra *b)
+bool gy_adjoint_is_same_place(const gy_node_extra *a, const gy_node_extra *b)
 {
     if (a->on && b->on)
         return strcmp(a->on, b->on) == 0;
@@ -22,7 +22,7 @@ static bool note_place(gy_adjoint *a, uint32_t node)
     if (!x->on && !x->on_expr)
         return false;
     for (size_t i = 0; i < a->owner.count; i++)
-        if (is_same_place(gy_node_extra_of(a->graph, a->owner.at[i]), x))
+        if (gy_adjoint_is_same_place(gy_node_extra_of(a->graph, a->owner.at[i]), x))
             return true;
     if (!gy_vec_push(&a->owner, node))
         gy_build_nomem(a->graph);

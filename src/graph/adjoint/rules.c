@@ -133,7 +133,7 @@ void gy_adjoint_place(gy_adjoint *a, gantry_node node, uint32_t like)
     const gy_node_extra *x = gy_node_extra_of(a->graph, like);
     const char *on = x->on;
     const gy_expr *expr = x->on_expr; /* adding attributes moves *x */
-    int priority = x->priority;
+    int priority = x->priority - x->back_delay;
     if (on)
         gantry_node_on(a->graph, node, on);
     else if (expr)

@@ -180,6 +180,12 @@ void gy_graph_set_machine(gantry_graph *graph, const char *json, const char *pat
     }
 }
 
+bool gy_graph_note_use(gantry_graph *graph, uint32_t first, uint32_t depth)
+{
+    gy_used_nodes made = { first, (uint32_t)graph->nodes.count, depth };
+    return gy_vec_push(&graph->build_->uses, made);
+}
+
 void gy_build_trim(gy_build *build)
 {
     gy_map_free(&build->places);
@@ -188,6 +194,7 @@ void gy_build_trim(gy_build *build)
     gy_vec_free(&build->late_access);
     gy_vec_free(&build->late_scalar);
     gy_vec_free(&build->late_after);
+    gy_vec_free(&build->uses);
 }
 
 void gy_build_free(gy_build *build)

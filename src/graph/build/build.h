@@ -25,6 +25,8 @@ void gy_graph_unique_ids(gantry_graph *graph);
 void gy_graph_add_param(gantry_graph *graph, const char *name, int64_t integer, double real, bool is_real);
 /* The `machine` key: an object as JSON text, or the path of a file. */
 void gy_graph_set_machine(gantry_graph *graph, const char *json, const char *path);
+/* Nodes from `first` on are another graph, used with so many uses around it. False: out of memory. */
+bool gy_graph_note_use(gantry_graph *graph, uint32_t first, uint32_t depth);
 /* A reader's own mistake at the current origin: the first one sticks. */
 void gy_graph_mistake(gantry_graph *graph, gantry_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -29,6 +29,30 @@ static gy_node *node_of_pair(gantry_graph *g, gantry_node node, gantry_node othe
     return n;
 }
 
+bool gy_build_copy_extra(gantry_graph *g, gy_node *n, uint32_t count)
+{
+    if (n->extra == GY_NONE)
+        return true;
+    gy_node_extra x = g->extra.at[n->extra];
+    memset(&x.time, 0, sizeof x.time);
+    memset(&x.rank_on, 0, sizeof x.rank_on);
+    memset(&x.with, 0, sizeof x.with);
+    memset(&x.apart, 0, sizeof x.apart);
+    for (size_t i = 0; i < g->extra.at[n->extra].time.count; i++) {
+        gy_node_time t = g->extra.at[n->extra].time.at[i];
+        t.us /= count;
+        if (!gy_vec_push(&x.time, t)) {
+            gy_vec_free(&x.time);
+            return false;
+        }
+    }
+    n->extra = (uint32_t)g->extra.count;
+    if (gy_vec_push(&g->extra, x))
+        return true;
+    gy_vec_free(&x.time);
+    return false;
+}
+
 /* ---- order ---- */
 
 void gantry_node_after(gantry_graph *graph, gantry_node node, gantry_node other)

@@ -224,6 +224,11 @@ void gy_build_renumber(gantry_graph *graph, const uint32_t *number)
         l->first_node = number[l->first_node];
         l->last_node = number[l->last_node];
     }
+    for (size_t i = 0; i < graph->build_->uses.count; i++) {
+        gy_used_nodes *u = &graph->build_->uses.at[i];
+        u->first = number[u->first];
+        u->last = number[u->last];
+    }
 }
 
 /* Accesses and scalars of nodes that are there, node by node. */

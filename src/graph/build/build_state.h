@@ -22,6 +22,11 @@ typedef struct gy_late_after {
     uint32_t node, after;
 } gy_late_after;
 
+/* Nodes [first, last) that are one of other graphs used (`use`), `depth` uses around it. */
+typedef struct gy_used_nodes {
+    uint32_t first, last, depth;
+} gy_used_nodes;
+
 typedef struct gy_build {
     /* The source location that was set last: a line of the program, or a pointer. */
     gy_text pointer;
@@ -42,6 +47,7 @@ typedef struct gy_build {
     GY_VEC(gy_late_access) late_access;
     GY_VEC(gy_late_scalar) late_scalar;
     GY_VEC(gy_late_after) late_after;
+    GY_VEC(gy_used_nodes) uses; /* those inside of others before these */
 } gy_build;
 
 /* The start of every building call: true if there is a graph that is open and without a mistake. */
@@ -78,12 +84,16 @@ static inline gantry_node gy_node_handle(const gantry_graph *g, const gy_node *n
 {
     return node ? (gantry_node){ (uint32_t)(node - g->nodes.at), g->number } : (gantry_node){ GANTRY_NONE, 0 };
 }
+/* Gives a node that is a copy of another, or one of `count` that it becomes, attributes of its own: `with`, `apart` and
+ * places of ranks are left out, times that were given are one of `count` parts. False: out of memory. */
+bool gy_build_copy_extra(gantry_graph *graph, gy_node *node, uint32_t count);
 /* The region, resolved, added to the node: tile by tile if `as_list` and the buffer is tiled. */
 void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, gantry_access mode, uint32_t arg,
                      bool as_list);
 /* Adds the late entries to where they belong. false: out of memory. */
 bool gy_build_merge(gantry_graph *graph);
-/* Nodes came or went: what names them by number, `after` and loops, follows. `number` is by old number, and one more.
+/* Nodes came or went: what names them by number, `after`, loops and uses, follows. `number` is by old number, and one
+ * more.
  */
 void gy_build_renumber(gantry_graph *graph, const uint32_t *number);
 /* Nodes came or went: accesses and scalars lie node by node again, and indices of names are those of nodes. false: out

@@ -77,16 +77,23 @@ void gy_read_free_files(gy_used_files *files)
     gy_vec_free(files);
 }
 
+/* How many uses are around what the reader reads. */
+static uint32_t depth_of(const gy_reader *r)
+{
+    uint32_t depth = 0;
+    for (const gy_scope *s = r->scope; s; s = s->outer->scope)
+        depth++;
+    return depth;
+}
+
 /* A file that uses itself would never end. */
 static gantry_status check_circle(gy_reader *r, const gy_json_at *at, const gy_used_file *file)
 {
-    int depth = 0;
-    for (const gy_scope *s = r->scope; s; s = s->outer->scope) {
+    int depth = (int)depth_of(r);
+    for (const gy_scope *s = r->scope; s; s = s->outer->scope)
         if (strcmp(s->file->path, file->path) == 0)
             return gy_read_fail(r, at, "\"%s\" uses itself: nodes cannot be made without end",
                                 json_string_value(at->value));
-        depth++;
-    }
     if (r->graph->source && strcmp(r->graph->source, file->name) == 0)
         return gy_read_fail(r, at, "\"%s\" is this graph itself: nodes cannot be made without end",
                             json_string_value(at->value));
@@ -259,6 +266,8 @@ static gantry_status use_file(gy_reader *r, const gy_json_at *at, const json_t *
     gantry_status status = read_with(r, &with, file, &scope);
     status = status ? status : read_inside(r, at, file, &scope);
     gy_vec_free(&scope.meaning);
+    if (!status && !gy_graph_note_use(r->graph, first, depth_of(r)))
+        status = gy_read_nomem(r);
     status = status ? status : add_span(r, id, first);
     return status || strcmp(id, written) == 0 ? status : add_span(r, written, first);
 }

@@ -141,31 +141,6 @@ static const char *piece_id(cutter *c, const char *id, uint32_t piece)
     return made;
 }
 
-/* Attributes of its own, with one of `count` parts of the times that were given. */
-static bool copy_extra(cutter *c, gy_node *n, uint32_t count)
-{
-    if (n->extra == GY_NONE)
-        return true;
-    gy_node_extra x = c->g->extra.at[n->extra];
-    memset(&x.time, 0, sizeof x.time);
-    memset(&x.rank_on, 0, sizeof x.rank_on);
-    memset(&x.with, 0, sizeof x.with);
-    memset(&x.apart, 0, sizeof x.apart);
-    for (size_t i = 0; i < c->g->extra.at[n->extra].time.count; i++) {
-        gy_node_time t = c->g->extra.at[n->extra].time.at[i];
-        t.us /= count;
-        if (!gy_vec_push(&x.time, t)) {
-            gy_vec_free(&x.time);
-            return false;
-        }
-    }
-    n->extra = (uint32_t)c->g->extra.count;
-    if (gy_vec_push(&c->g->extra, x))
-        return true;
-    gy_vec_free(&x.time);
-    return false;
-}
-
 /* The node that is made: piece i of `count`, slice t; GY_NONE: it is in no slices. */
 typedef struct place_of_piece {
     uint32_t i, count, slice;
@@ -291,7 +266,8 @@ static gantry_status add_piece(cutter *c, uint32_t node, const gy_node *n, const
     made.flops /= among;
     made.bytes /= among;
     made.access = (uint32_t)g->access.count;
-    bool ok = made.id && copy_extra(c, &made, among) && copy_scalars(c, n, &made, how->rule.first, how->step * p->i);
+    bool ok =
+        made.id && gy_build_copy_extra(g, &made, among) && copy_scalars(c, n, &made, how->rule.first, how->step * p->i);
     for (uint32_t k = 0; k < n->accesses && ok; k++)
         ok = gy_vec_push(&g->access, access_piece(c, g->access.at[n->access + k], &how->rule, k, p));
     return ok && push(c, &made, own, node, p->slice) ? GANTRY_OK : gy_fail_nomem(c->s->err);

@@ -10,16 +10,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEYS = 5, MOST = 65536 }; /* of pieces, and of devices */
-static const char *const keys[KEYS] = { "dp", "tp", "pp", "micro", "zero" };
+enum { KEYS = 7, MOST = 65536 }; /* of pieces, and of devices */
+static const char *const keys[KEYS] = { "dp", "tp", "pp", "interleave", "micro", "zero", "recompute" };
+
+/* Words that the last of them, `recompute`, may be in place of a number. */
+typedef struct word {
+    const char *text;
+    int32_t value;
+} word;
+static const word words[] = { { "none", 0 }, { "all", GANTRY_RECOMPUTE_ALL }, { "auto", GANTRY_RECOMPUTE_AUTO } };
+enum { WORDS = sizeof words / sizeof *words };
 
 static gantry_status fail_key(const char *key, gantry_error *err)
 {
     const char *near = gy_nearest(key, keys, KEYS);
     return gy_fail(err, GANTRY_E_INVALID, NULL,
-                   "strategy: there is no \"%.40s\"%s%s%s; allowed are dp, tp, pp, micro and zero, such "
-                   "as \"dp=2,micro=4\"",
+                   "strategy: there is no \"%.40s\"%s%s%s; allowed are dp, tp, pp, interleave, micro, zero and "
+                   "recompute, such as \"dp=2,micro=4\"",
                    key, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+}
+
+static bool has_words(size_t key)
+{
+    return key == KEYS - 1;
+}
+
+static const word *find_word(size_t key, const char *value)
+{
+    for (size_t i = 0; i < WORDS && has_words(key) && value; i++)
+        if (strcmp(words[i].text, value) == 0)
+            return &words[i];
+    return NULL;
+}
+
+static gantry_status fail_value(size_t key, const char *value, gantry_error *err)
+{
+    return gy_fail(err, GANTRY_E_INVALID, NULL,
+                   "strategy: \"%s\" is \"%.40s\"; give a whole number, such as \"%s=2\"%s", keys[key],
+                   value ? value : "", keys[key], has_words(key) ? ", or \"all\", \"none\" or \"auto\"" : "");
 }
 
 static gantry_status read_one(char *item, int32_t *const *to, uint32_t *seen, gantry_error *err)
@@ -35,12 +63,15 @@ static gantry_status read_one(char *item, int32_t *const *to, uint32_t *seen, ga
     if (*seen & 1U << key)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "strategy: \"%s\" is there twice; give it once", keys[key]);
     *seen |= 1U << key;
+    const word *named = find_word(key, value);
+    if (named) {
+        *to[key] = named->value;
+        return GANTRY_OK;
+    }
     bool has_digit = value && *value >= '0' && *value <= '9';
     long number = has_digit ? strtol(value, &end, 10) : -1;
     if (!has_digit || *end || number > INT32_MAX)
-        return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "strategy: \"%s\" is \"%.40s\"; give a whole number, such as \"%s=2\"", keys[key],
-                       value ? value : "", keys[key]);
+        return fail_value(key, value, err);
     *to[key] = (int32_t)number;
     return GANTRY_OK;
 }
@@ -51,26 +82,40 @@ gantry_status gy_strategy_check(const gantry_strategy *s, gantry_error *err)
         const char *name;
         int32_t value, least, most;
     } all[] = {
-        { "dp", s->dp, 1, MOST },       { "tp", s->tp, 1, MOST },  { "pp", s->pp, 1, MOST },
-        { "micro", s->micro, 1, MOST }, { "zero", s->zero, 0, 3 },
+        { "dp", s->dp, 1, MOST },
+        { "tp", s->tp, 1, MOST },
+        { "pp", s->pp, 1, MOST },
+        { "interleave", s->interleave, 1, MOST },
+        { "micro", s->micro, 1, MOST },
+        { "zero", s->zero, 0, 3 },
+        { "recompute", s->recompute, GANTRY_RECOMPUTE_AUTO, GANTRY_RECOMPUTE_ALL },
     };
+    GY_TRY(gy_struct_reserved(s->reserved, "gantry_strategy", err));
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].value < all[i].least || all[i].value > all[i].most)
             return gy_fail(err, GANTRY_E_INVALID, NULL, "strategy: %s is %d; %d to %d are allowed", all[i].name,
                            (int)all[i].value, (int)all[i].least, (int)all[i].most);
-    int64_t together = (int64_t)s->dp * s->tp;
-    if (together * s->pp > MOST || together * s->micro > MOST)
+    if (s->interleave > 1 && s->pp == 1)
         return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "strategy: dp=%d, tp=%d, pp=%d and micro=%d are more than %d devices or pieces of the batch; "
-                       "give smaller numbers",
-                       (int)s->dp, (int)s->tp, (int)s->pp, (int)s->micro, (int)MOST);
+                       "strategy: interleave is %d and there are no stages to interleave; give pp, such as "
+                       "\"pp=2,interleave=%d\"",
+                       (int)s->interleave, (int)s->interleave);
+    int64_t together = (int64_t)s->dp * s->tp;
+    if (together * s->pp > MOST || together * s->micro > MOST ||
+        (int64_t)s->interleave * (s->pp > s->micro ? s->pp : s->micro) > MOST)
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "strategy: dp=%d, tp=%d, pp=%d, interleave=%d and micro=%d are more than %d devices, stages or "
+                       "pieces of the batch; give smaller numbers",
+                       (int)s->dp, (int)s->tp, (int)s->pp, (int)s->interleave, (int)s->micro, (int)MOST);
     return GANTRY_OK;
 }
 
 gantry_status gantry_strategy_parse(gantry_strategy *strategy, const char *text, gantry_error *err)
 {
     gantry_strategy made = GANTRY_STRATEGY_INIT;
-    int32_t *const to[KEYS] = { &made.dp, &made.tp, &made.pp, &made.micro, &made.zero };
+    int32_t *const to[KEYS] = {
+        &made.dp, &made.tp, &made.pp, &made.interleave, &made.micro, &made.zero, &made.recompute
+    };
     uint32_t seen = 0;
     GY_NEED(strategy, err);
     GY_NEED(text, err);
@@ -92,23 +137,32 @@ gantry_status gantry_strategy_parse(gantry_strategy *strategy, const char *text,
     return GANTRY_OK;
 }
 
+static size_t write_one(char *to, size_t size, bool is_next, size_t key, int32_t value)
+{
+    const char *comma = is_next ? "," : "";
+    for (size_t i = 0; i < WORDS && has_words(key); i++)
+        if (words[i].value == value)
+            return (size_t)snprintf(to, size, "%s%s=%s", comma, keys[key], words[i].text);
+    return (size_t)snprintf(to, size, "%s%s=%d", comma, keys[key], (int)value);
+}
+
 size_t gantry_strategy_text(const gantry_strategy *strategy, char *to, size_t size)
 {
     static const gantry_strategy usual = GANTRY_STRATEGY_INIT;
     gantry_strategy s = usual;
-    char text[100] = "";
+    char text[160] = "";
     size_t length = 0;
     if (!strategy || gy_struct_read(&s, sizeof s, strategy, "gantry_strategy", NULL)) {
         if (to && size)
             to[0] = '\0';
         return 0;
     }
-    const int32_t values[KEYS] = { s.dp, s.tp, s.pp, s.micro, s.zero };
-    const int32_t defaults[KEYS] = { usual.dp, usual.tp, usual.pp, usual.micro, usual.zero };
+    const int32_t values[KEYS] = { s.dp, s.tp, s.pp, s.interleave, s.micro, s.zero, s.recompute };
+    const int32_t defaults[KEYS] = { usual.dp,    usual.tp,   usual.pp,       usual.interleave,
+                                     usual.micro, usual.zero, usual.recompute };
     for (size_t i = 0; i < KEYS; i++)
         if (values[i] != defaults[i])
-            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s=%d", length ? "," : "", keys[i],
-                                       (int)values[i]);
+            length += write_one(text + length, sizeof text - length, length > 0, i, values[i]);
     return (size_t)snprintf(to, to ? size : 0, "%s", length ? text : "dp=1");
 }
 

@@ -130,7 +130,7 @@ static gantry_status find_stages(gy_spreading *s, uint32_t *stage)
     for (size_t i = 0, k = 0; !status && i < t.steps.count; i = k) {
         while (k < t.steps.count && t.steps.at[k].micro == t.steps.at[i].micro)
             k++;
-        share_out(&t.steps.at[i], k - i, (uint32_t)s->strategy.pp, stage);
+        share_out(&t.steps.at[i], k - i, (uint32_t)(s->strategy.pp * s->strategy.interleave), stage);
     }
     for (uint32_t i = 1; !status && i < s->graph->nodes.count; i++) /* what was one node is of one stage */
         if (s->from[i].node == s->from[i - 1].node && micro_of(s, i) == micro_of(s, i - 1))
@@ -161,19 +161,39 @@ static gantry_status make_places(gy_spreading *s, const gy_expr **place, uint32_
     return GANTRY_OK;
 }
 
+/*
+ * Micro-batches follow each other by priority. Each device takes chunk after chunk for as many of them as there are
+ * stages, as in Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM
+ * (2021); with one chunk it is one micro-batch after the other. Backward passes come so many turns later as it takes a
+ * micro-batch to go through the chunks.
+ */
+static void give_turn(gy_spreading *s, gantry_node node, uint32_t chunk)
+{
+    int pp = s->strategy.pp, chunks = s->strategy.interleave;
+    int micro = (int)(micro_of(s, node.id) % (uint32_t)s->strategy.micro);
+    int turn = micro / pp * pp * chunks + (int)chunk * pp + micro % pp;
+    int delay = 2 * (chunks - 1 - (int)chunk) * pp;
+    if (!turn && !delay)
+        return;
+    gantry_node_priority(s->graph, node, -turn);
+    gy_node_extra *x = gy_build_extra(s->graph, &s->graph->nodes.at[node.id]);
+    if (x)
+        x->back_delay = delay;
+}
+
 static gantry_status place_nodes(gy_spreading *s, const gy_expr *const *place, const uint32_t *stage)
 {
     gantry_graph *g = s->graph;
     uint32_t dp = (uint32_t)s->strategy.dp, micro = (uint32_t)s->strategy.micro, tp = (uint32_t)s->strategy.tp;
+    uint32_t pp = (uint32_t)s->strategy.pp;
     for (uint32_t i = 0; i < g->nodes.count; i++) {
         gantry_node node = { i, g->number };
         uint32_t slice = s->from[i].slice == GY_NONE ? s->of[i].from % tp : s->from[i].slice;
         if (s->of[i].from == s->of[i].to)
             continue;
         if (!has_place(g, i))
-            gy_node_on_expr(g, node, place[(stage[i] * dp + micro_of(s, i) / micro) * tp + slice]);
-        if (micro_of(s, i) % micro)
-            gantry_node_priority(g, node, -(int)(micro_of(s, i) % micro));
+            gy_node_on_expr(g, node, place[(stage[i] % pp * dp + micro_of(s, i) / micro) * tp + slice]);
+        give_turn(s, node, stage[i] / pp);
     }
     return g->error.status ? (*s->err = g->error, g->error.status) : GANTRY_OK;
 }

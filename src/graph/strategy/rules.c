@@ -32,6 +32,7 @@ static const row table[] = {
     { "dropout", "x y", NULL, NULL, GY_FIRST_ELEMENTS, NULL, 0 },
     { "embedding", "ids y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
     { "gemm", "a c", NULL, NULL, GY_FIRST_NONE, "ta", 0 },
+    { "gemm_bias", "a c", NULL, NULL, GY_FIRST_NONE, "ta", 0 },
     { "layernorm", "x y", NULL, "x", GY_FIRST_NONE, NULL, 0 },
     { "mul", "x y z", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
     { "reduce_sum", "x", "out", NULL, GY_FIRST_NONE, NULL, 0 },

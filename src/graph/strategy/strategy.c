@@ -100,11 +100,18 @@ gantry_status gantry_graph_parallelize(gantry_graph *graph, const gantry_strateg
     }
     GY_TRY(gy_struct_read(&s.strategy, sizeof s.strategy, strategy, "gantry_strategy", s.err));
     GY_TRY(gy_strategy_check(&s.strategy, s.err));
+    if (s.strategy.recompute == GANTRY_RECOMPUTE_AUTO)
+        return gy_fail(s.err, GANTRY_E_INVALID, NULL,
+                       "strategy: recompute=auto is for who schedules, such as gantry train: which number fits the "
+                       "memories is known by trying; give \"recompute=all\", or how many layers of a stage");
     GY_TRY(gy_train_check(graph, options, "gantry_graph_parallelize", s.err));
     gantry_status status = options ? gy_train_note(graph, options, s.err) : GANTRY_OK;
     s.options = graph->train;
     s.pieces = (uint32_t)(s.strategy.dp * s.strategy.micro * s.strategy.tp);
     status = status ? status : spread(&s);
+    graph->recompute = s.strategy.recompute;
+    graph->stage_devices = s.strategy.pp > 1 ? (uint32_t)(s.strategy.dp * s.strategy.tp) : 0;
+    graph->weight_delay = s.strategy.pp > 1 && !s.strategy.recompute ? s.strategy.pp : 0;
     end(&s);
     if (status && !graph->error.status)
         graph->error = *s.err;

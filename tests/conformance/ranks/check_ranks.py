@@ -97,6 +97,20 @@ def check_plain(r, root):
     r.mpirun(3, "run", root / "graphs/saxpy.json", "--devices", 2, "--param", "n=64")  # one has nothing to do
 
 
+def check_training(r, root):
+    """Evaluations between steps, by weights that are on other ranks, in tiles and shards too; weights are written as one process writes them."""
+    cases = [("--devices", 4, "--strategy", "dp=2,tp=2,zero=3"), ("--devices", 2, "--strategy", "pp=2,micro=2"),
+             ("--devices", 2, "--strategy", "tp=2,recompute=all"), ("--devices", 2, "--objective", "period")]
+    for number, case in enumerate(cases):
+        words = ["train", root / "graphs/models/mlp.json", *case, "--param", "batch=32", "--steps", 6, "--evaluate", 2, "--effort", 0, "--backend", "host"]
+        files = [r.folder / f"w1-{number}-{ranks}.npy" for ranks in (1, 2)]
+        one = call([r.gantry, *words, "--output", f"w1={files[0]}", "--output", f"loss={r.folder / 'loss.npy'}"])
+        two = r.mpirun(2, *words, "--output", f"w1={files[1]}", "--output", f"loss={r.folder / 'loss.npy'}")
+        lines = [[line for line in done.stdout.splitlines() if line.startswith("step ")] for done in (one, two)]
+        assert lines[0] == lines[1] and sum("evaluated loss" in line for line in lines[0]) == 3, f"{case}: {one.stdout}{two.stdout}{two.stderr}"
+        assert files[0].read_bytes() == files[1].read_bytes(), f"{case}: w1 is another"
+
+
 def check_resume(r, root):
     """4 ranks leave a checkpoint amid a loop, and one between starts; 2 ranks and one process go on from it to the bits of one process."""
     until = ["run", root / "graphs/jacobi_until.json", "--devices", 4, "--param", "n=16", "--param", "steps=60", "--param", "every=10", "--json"]
@@ -249,7 +263,7 @@ def main(gantry, root, mpi, built, backend="host"):
         for options in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             os.environ[options] = f"{os.environ.get(options, '')}:log_path={folder}/sanitizer".lstrip(":")
         r = Ranks(gantry, mpi, pathlib.Path(folder), backend)
-        for check in (check_plain, check_resume, check_failures, check_interrupts, check_launchers, check_heard, check_gallery) if backend == "host" else (check_gpus,):
+        for check in (check_plain, check_training, check_resume, check_failures, check_interrupts, check_launchers, check_heard, check_gallery) if backend == "host" else (check_gpus,):
             check(r, pathlib.Path(root))
     return 0
 

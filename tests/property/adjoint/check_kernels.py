@@ -17,6 +17,13 @@ def cases(rng):
         yield "gemm", {"alpha": 0.7, "ta": ta, "tb": tb}, {"a": [3, 4][:: -1 if ta else 1], "b": [4, 5][:: -1 if tb else 1]}, {}, {"c": [3, 5]}
         yield ("gemm_batched", {"alpha": -1.5, "ta": ta, "tb": tb}, {"a": [2] + [3, 4][:: -1 if ta else 1], "b": [2] + [4, 5][:: -1 if tb else 1]}, {},
                {"c": [2, 3, 5]})
+        for activation in (0, 1, 2):
+            yield ("gemm_bias", {"activation": activation, "ta": ta, "tb": tb},
+                   {"a": [3, 4][:: -1 if ta else 1], "b": [4, 5][:: -1 if tb else 1], "bias": [1, 5] if ta else [5]}, {}, {"c": [3, 5]})
+    for inverse, scale in itertools.product((0, 1), (1, 0.3)):
+        yield "fft", {"inverse": inverse, "scale": scale}, {"x": [2, 5, 2]}, {}, {"y": [2, 5, 2]}
+        yield "fft", {"inverse": inverse, "scale": scale, "axis": 1, "axes": 2}, {"x": [2, 3, 4, 2]}, {}, {"y": [2, 3, 4, 2]}
+    yield "fft", {"axis": 0}, {"x": [6, 2, 2]}, {}, {"y": [6, 2, 2]}
     for kernel in ("add", "mul"):
         yield kernel, {}, {"x": [3, 4], "y": [3, 4]}, {}, {"z": [3, 4]}
     yield "bias_add", {}, {"x": [3, 4], "b": [4]}, {}, {"y": [3, 4]}

@@ -249,7 +249,7 @@ class Refused(unittest.TestCase):
         self.check("tp=0", text, "tp is 0; 1 to 65536")
         self.check("tp=2,tp=2", text, '"tp" is there twice')
         self.check("dp=2,tp=2,pp=2", text, "for 8 devices, and there are 4", devices=4)
-        self.check("dp=600,tp=600", text, "dp=600, tp=600", "more than 65536 devices or pieces")
+        self.check("dp=600,tp=600", text, "dp=600, tp=600", "more than 65536 devices, stages or pieces")
 
     def test_shapes(self):
         self.check("tp=3", whole(**training.CASES[0][0]), 'tp=3 cuts buffer "w1" along axis 1, which is 8 long', "cannot be cut into 3",

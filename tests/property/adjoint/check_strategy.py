@@ -29,6 +29,23 @@ def whole(dtype="f64", **train):
     return text
 
 
+def chain(layers=8, rows=24, widths=None, dtype="f64"):
+    """h[i + 1] = tanh(h[i] w[i]), whole and without layers; the loss is the mean of the squares of the last."""
+    widths = widths or [16] * (layers + 1)
+    buffers = {f"w{i}": buffer(widths[i:i + 2], dtype, init={"normal": {"seed": i + 1, "deviation": 0.3}}) for i in range(layers)}
+    buffers |= {f"h{i}": buffer([rows, widths[i]], dtype) for i in range(layers + 1)}
+    buffers |= {f"z{i}": buffer([rows, widths[i]], dtype) for i in range(1, layers + 1)}
+    buffers["h0"]["init"] = {"normal": {"seed": 99}}
+    buffers["loss"] = buffer([1], dtype, output=True)
+    nodes = []
+    for i in range(layers):
+        nodes += [{"id": f"fc{i}", "kernel": "gemm", "args": {"a": f"h{i}", "b": f"w{i}", "c": f"z{i + 1}"}},
+                  {"id": f"act{i}", "map": {"h": "tanh(z)"}, "args": {"z": f"z{i + 1}", "h": f"h{i + 1}"}}]
+    nodes.append({"id": "loss", "reduce": {"l": "mean(square(h))"}, "args": {"h": f"h{layers}", "l": "loss"}})
+    return {"gantry": 1, "name": "chain", "buffers": buffers, "nodes": nodes,
+            "train": {"loss": "loss", "weights": [f"w{i}" for i in range(layers)], "learning_rate": 0.1, "batch": ["h0"]}}
+
+
 def losses(text, strategy, given, devices, steps=training.STEPS, **how):
     graph = gantry.parse(text, train=True, strategy=strategy, devices=devices)
     run = graph.schedule(devices, **{"effort": 0, **how}).run(backend="host")
@@ -132,6 +149,35 @@ class Strategies(unittest.TestCase):
             self.assertEqual(str(nodes[f"fc1[{part}]"]["on"]), str(part // 2))
             self.assertEqual(str(nodes[f"loss[{part}]"]["on"]), str(2 + part // 2))
 
+    def test_chunks(self):
+        """Chunk c of stage s is on device s; backward passes come when the chunks were gone through, gradients of weights a round later."""
+        nodes = nodes_of(chain(), "pp=2,interleave=2,micro=4")
+        where = [str(nodes[f"fc{i}[0]"]["on"]) for i in range(8)]
+        self.assertEqual(where, [*"00110011"])
+        turns = {chunk: [-nodes[f"fc{layer}[{micro}]"].get("priority", 0) for micro in range(4)] for chunk, layer in ((0, 0), (1, 4))}
+        self.assertEqual(turns, {0: [0, 1, 4, 5], 1: [2, 3, 6, 7]})
+        back = {layer: [-nodes[f"fc{layer}[{micro}].grad.a"].get("priority", 0) for micro in range(4)] for layer in (1, 4)}
+        self.assertEqual(back, {4: turns[1], 1: [turn + 4 for turn in turns[0]]})
+        for layer in (1, 4):
+            self.assertEqual(-nodes[f"fc{layer}[1].grad.b"]["priority"], back[layer][1] + 2)
+
+    def test_chunks_learn_the_same(self):
+        text = chain()
+        wanted = losses(text, "dp=1", {}, 1, 10)
+        for strategy, devices in (("pp=2,interleave=2,micro=4", 2), ("dp=2,pp=2,interleave=4,micro=2,zero=1", 4), ("pp=3,interleave=2,micro=3", 3),
+                                  ("pp=2,interleave=2,micro=4,recompute=all", 2), ("pp=2,interleave=2,tp=2,micro=2", 4)):
+            with self.subTest(strategy=strategy):
+                np.testing.assert_allclose(losses(text, strategy, {}, devices, 10), wanted, rtol=1e-9, atol=1e-9)
+
+    def test_chunks_have_fewer_bubbles(self):
+        """On a machine file, two chunks a device take less time than one: of (pp - 1) / micro idle time half is left."""
+        def makespan(strategy, params):
+            graph = gantry.load(ROOT / "graphs/models/gpt.json", params, devices=4, train=True, strategy=strategy)
+            return graph.schedule(gantry.Machine.load(ROOT / "graphs/machines/host-4.json"), effort=0).makespan
+        params = {"layers": 16, "batch": 8, "tokens": 32, "words": 8}
+        one, two = makespan("pp=4,micro=8", params), makespan("pp=4,interleave=2,micro=8", params)
+        self.assertLess(two, 0.97 * one)
+
     def test_memory(self):
         """Micro-batches want less memory for activations, shards less for weights: with room for them alone, the model is trained."""
         def peak(strategy, devices, room=None, **params):
@@ -192,6 +238,9 @@ class Kernels(unittest.TestCase):
         self.one({"x": "h", "y": "h2", "z": "y"}, "mul", [6, 4], [6, 4], {"h2": ([6, 4], f)})
         self.one({"a": "h", "b": "b", "c": "y"}, "gemm", [6, 4], [6, 5], {"b": ([4, 5], f)}, ["b"])
         self.one({"a": "h", "b": "b", "c": "y", "tb": 1, "alpha": 0.5}, "gemm", [6, 4], [6, 5], {"b": ([5, 4], f)}, ["b"])
+        for activation in (0, 1, 2):
+            self.one({"a": "h", "b": "b", "bias": "c", "c": "y", "activation": activation}, "gemm_bias", [6, 4], [6, 5],
+                     {"b": ([4, 5], f), "c": ([5], f)}, ["b", "c"])
         self.one(xy | {"w": "c", "pad": 1}, "conv2d", [6, 2, 5, 5], [6, 3, 5, 5], {"c": ([3, 2, 3, 3], f)}, ["c"])
         self.one({"q": "h", "k": "k", "v": "v", "y": "y", "causal": 1}, "attention", [6, 5, 4], [6, 5, 4],
                  {"k": ([6, 5, 4], f), "v": ([6, 5, 4], f)}, ["k", "v"])
@@ -276,7 +325,7 @@ class Refused(unittest.TestCase):
             self.assertLess(len(caught.exception.text), 500, "the text was cut off")
 
     def test_texts(self):
-        self.check("dq=2", 'there is no "dq" (did you mean "dp"?)', "dp, tp, pp, micro and zero")
+        self.check("dq=2", 'there is no "dq" (did you mean "dp"?)', "dp, tp, pp, interleave, micro, zero and recompute")
         self.check("", 'there is no ""')
         self.check("dp=2,", 'there is no ""')
         self.check("dp=2,dp=2", '"dp" is there twice')
@@ -285,7 +334,9 @@ class Refused(unittest.TestCase):
         self.check("dp=-1", '"dp" is "-1"')
         self.check("dp=0", "dp is 0; 1 to 65536")
         self.check("zero=4", "zero is 4; 0 to 3")
-        self.check("dp=60000,micro=60000", "more than 65536 devices or pieces")
+        self.check("interleave=2", "interleave is 2 and there are no stages", "pp=2,interleave=2")
+        self.check("pp=2,interleave=0", "interleave is 0; 1 to 65536")
+        self.check("dp=60000,micro=60000", "more than 65536 devices, stages or pieces")
         self.check("dp=2,pp=2", "for 4 devices, and there are 2", devices=2)
 
     def test_batches(self):

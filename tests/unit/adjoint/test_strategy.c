@@ -6,6 +6,7 @@
 #include "support/run_suite.h"
 #include "support/survive.h"
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SHAPE(...) ((const int64_t[]){ __VA_ARGS__ })
@@ -85,6 +86,41 @@ static gantry_graph *pair(void)
 
 static const char *const pair_weights[] = { "w", "v" };
 
+enum { DEPTH = 9 };
+static const char *const deep_weights[] = { "w" };
+
+/* h1 = tanh(x w), h2 = tanh(h1 w), and so on; loss = the mean of the squares of the last */
+static gantry_graph *deep(void)
+{
+    char name[20];
+    gantry_graph *g = gantry_graph_new("deep");
+    gantry_buffer w = gantry_graph_buffer(g, "w", GANTRY_F32, 2, SHAPE(8, 8));
+    gantry_buffer h = gantry_graph_buffer(g, "x", GANTRY_F32, 2, SHAPE(8, 8));
+    gantry_buffer loss = gantry_graph_buffer(g, "loss", GANTRY_F32, 1, SHAPE(1));
+    gantry_buffer_init_normal(g, w, 1, 0, 1);
+    gantry_buffer_init_normal(g, h, 2, 0, 1);
+    for (int i = 0; i < DEPTH; i++) {
+        snprintf(name, sizeof name, "z%d", i);
+        gantry_buffer z = gantry_graph_buffer(g, name, GANTRY_F32, 2, SHAPE(8, 8));
+        snprintf(name, sizeof name, "fc%d", i);
+        gantry_node node = gantry_graph_kernel(g, name, "gemm");
+        gantry_node_arg(g, node, "a", gantry_all(h));
+        gantry_node_arg(g, node, "b", gantry_all(w));
+        gantry_node_arg(g, node, "c", gantry_all(z));
+        snprintf(name, sizeof name, "h%d", i + 1);
+        h = gantry_graph_buffer(g, name, GANTRY_F32, 2, SHAPE(8, 8));
+        snprintf(name, sizeof name, "tanh%d", i);
+        node = gantry_graph_map(g, name, "h = tanh(z)");
+        gantry_node_time(g, node, NULL, 8);
+        gantry_node_arg(g, node, "h", gantry_all(h));
+        gantry_node_arg(g, node, "z", gantry_all(z));
+    }
+    gantry_node node = gantry_graph_reduce(g, "loss", "l = mean(square(h))");
+    gantry_node_arg(g, node, "l", gantry_all(loss));
+    gantry_node_arg(g, node, "h", gantry_all(h));
+    return g;
+}
+
 static gantry_strategy parsed(const char *text)
 {
     gantry_error err;
@@ -108,17 +144,36 @@ static int64_t parts_of(const gantry_graph *g, const char *name)
 
 START_TEST(texts)
 {
-    gantry_strategy s = parsed("zero=3,micro=4,pp=5,tp=6,dp=2");
+    gantry_strategy s = parsed("zero=3,micro=4,pp=5,tp=6,dp=2,interleave=3");
+    ck_assert_int_eq(s.interleave, 3);
     ck_assert_int_eq(s.dp, 2);
     ck_assert_int_eq(s.tp, 6);
     ck_assert_int_eq(s.pp, 5);
     ck_assert_int_eq(s.micro, 4);
     ck_assert_int_eq(s.zero, 3);
     s = parsed("micro=7");
+    ck_assert_int_eq(s.interleave, 1);
     ck_assert_int_eq(s.dp, 1);
     ck_assert_int_eq(s.tp, 1);
     ck_assert_int_eq(s.pp, 1);
     ck_assert_int_eq(s.zero, 0);
+    ck_assert_int_eq(s.recompute, 0);
+    static const struct {
+        const char *text;
+        int32_t value;
+    } rows[] = { { "recompute=all", GANTRY_RECOMPUTE_ALL },
+                 { "recompute=auto", GANTRY_RECOMPUTE_AUTO },
+                 { "dp=2,recompute=5", 5 },
+                 { "recompute=1", 1 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[64];
+        s = parsed(rows[i].text);
+        ck_assert_int_eq(s.recompute, rows[i].value);
+        ck_assert_uint_eq(gantry_strategy_text(&s, text, sizeof text), strlen(rows[i].text));
+        ck_assert_str_eq(text, rows[i].text);
+    }
+    s = parsed("recompute=none");
+    ck_assert_int_eq(s.recompute, 0);
 }
 END_TEST
 
@@ -190,6 +245,25 @@ START_TEST(slices)
 }
 END_TEST
 
+/* Without layers a chain is cut into segments; the loss follows from the last one, of which nothing is computed again.
+ */
+START_TEST(computed_again)
+{
+    gantry_error err;
+    gantry_graph *g = deep();
+    gantry_train_options o = adamw();
+    o.weights = deep_weights;
+    o.weight_count = 1;
+    gantry_strategy s = parsed("recompute=all");
+    ck_assert_msg(gantry_graph_parallelize(g, &s, &o, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_msg(gantry_graph_differentiate(g, NULL, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_msg(gantry_graph_check(g, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert(has_node(g, "fc0.again") && !has_node(g, "tanh8.again") && !has_node(g, "loss.again"));
+    ck_assert(gantry_graph_find_buffer(g, "z0.again").id != GANTRY_NONE);
+    gantry_graph_free(g);
+}
+END_TEST
+
 static void refused(gantry_graph *g, const gantry_strategy *s, const gantry_train_options *o, gantry_status status,
                     const char *text)
 {
@@ -218,6 +292,13 @@ START_TEST(calls_that_are_wrong)
     refused(model(), &s, &o, GANTRY_E_GRAPH, "8 rows of \"x\" for 3 pieces");
     s.dp = 0;
     refused(model(), &s, &o, GANTRY_E_INVALID, "dp is 0; 1 to 65536 are allowed");
+    s = parsed("recompute=auto");
+    refused(model(), &s, &o, GANTRY_E_INVALID, "recompute=auto is for who schedules");
+    s.recompute = -2;
+    refused(model(), &s, &o, GANTRY_E_INVALID, "recompute is -2; -1 to 2147483647 are allowed");
+    s = parsed("dp=2");
+    s.reserved = 1;
+    refused(model(), &s, &o, GANTRY_E_UNSUPPORTED, "gantry_strategy");
     s = parsed("dp=2");
     o.batch_count = 0;
     refused(model(), &s, &o, GANTRY_E_GRAPH, "nothing says which buffers are the batch");
@@ -239,12 +320,13 @@ END_TEST
 
 /* ---- without memory ---- */
 
-static bool spreads(gantry_graph *g, const char *const *of, const char *strategy)
+static bool spreads(gantry_graph *g, const char *const *of, size_t count, const char *strategy)
 {
     gantry_error err;
     gantry_train_options o = adamw();
     gantry_strategy s = GANTRY_STRATEGY_INIT;
     o.weights = of;
+    o.weight_count = count;
     gantry_status status = gantry_strategy_parse(&s, strategy, &err);
     status = status ? status : gantry_graph_parallelize(g, &s, &o, &err);
     status = status ? status : gantry_graph_differentiate(g, NULL, &err);
@@ -256,16 +338,22 @@ static bool spreads(gantry_graph *g, const char *const *of, const char *strategy
 
 static bool spreads_pieces(void)
 {
-    return spreads(model(), weights, "dp=2,pp=2,micro=2,zero=1");
+    return spreads(model(), weights, 2, "dp=2,pp=2,micro=2,zero=1");
 }
 
 static bool spreads_slices(void)
 {
-    return spreads(pair(), pair_weights, "dp=2,tp=2,pp=2,zero=1");
+    return spreads(pair(), pair_weights, 2, "dp=2,tp=2,pp=2,zero=1");
+}
+
+static bool spreads_and_recomputes(void)
+{
+    return spreads(deep(), deep_weights, 1, "pp=2,interleave=2,micro=2,recompute=all");
 }
 
 START_TEST(memory_that_runs_out)
 {
+    assert_survives(spreads_and_recomputes, 100);
     assert_survives(spreads_pieces, 100);
     assert_survives(spreads_slices, 100);
 }
@@ -280,6 +368,7 @@ int main(void)
     tcase_add_test(tests, candidates);
     tcase_add_test(tests, pieces_and_shards);
     tcase_add_test(tests, slices);
+    tcase_add_test(tests, computed_again);
     tcase_add_test(tests, calls_that_are_wrong);
     tcase_add_test(tests, memory_that_runs_out);
     suite_add_tcase(suite, tests);

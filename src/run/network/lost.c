@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What back ends say to heartbeats and ask them, in modules too, which have none of their own: what this rank is at,
- * and whether another one is lost. */
+/* Back ends tell heartbeats what this rank is at, and ask whether another one is lost; in modules too, which have no
+ * heartbeats of their own. */
 #include "run/network/network.h"
 
 bool gy_network_is_lost(void *network)

@@ -238,7 +238,7 @@ static void read_all(void *data)
             read_call(j, &j->calls[i], j->result[i]);
 }
 
-/* What goes to other processes. */
+/* Sends to other processes. */
 static void send_all(void *data)
 {
     job *j = data;

@@ -97,8 +97,7 @@ def check_bits(r):
         assert made == (set(range(5)) if dtype[0] == "i" else {3, 4}), f"{dtype}: calls {made}"  # `what` of fake.h: sums are 0 to 2
     r.same(graph_of("f32", 4, "auto", 3), 4, spread(4, "stream"), ", adding in its own order", but="reduce", GANTRY_CUDA_NETWORK="nccl")
     r.same(graph_of("f32", 2, "auto", 3), 2, ["--devices", 2, "--spread", 2, "--replay", "stream"], "NCCL 2.28.9 does [0-9]+ ops between ranks$|in host memory$")
-    for seed in "234":
-        r.same(graph_of("i32", 4, "auto", 1), 4, spread(4, "stream"), "; NCCL", FAKE_CUDA_SEED=seed)
+    r.same(graph_of("i32", 4, "auto", 1), 4, spread(4, "stream"), "; NCCL", FAKE_CUDA_SEED="2")
 
 
 def check_gallery(r, root):
@@ -106,6 +105,7 @@ def check_gallery(r, root):
         graph = json.loads((root / f"graphs/{name}.json").read_text())
         graph["params"].update(params)
         r.same(graph, ranks, ["--devices", 4, "--spread", ranks, "--replay", replay], "NCCL 2.28.9 does [0-9]+ ops between ranks")
+    r.same(graph_of("i32", 2, "auto", 2), 3, ["--devices", 2, "--spread", 2, "--replay", "stream"], "; NCCL")  # one has nothing to do
 
 
 def check_reasons(r):

@@ -100,7 +100,7 @@ typedef struct gy_nccl {
 /* Making a communicator takes seconds; one that takes longer than this does not come. */
 #define GY_NCCL_MAKE_NS INT64_C(120000000000)
 
-/* Who makes the communicators of a set: `user` of gy_nccl_use_rank. */
+/* The maker of the communicators of a set: `user` of gy_nccl_use_rank. */
 typedef struct gy_nccl_maker {
     gy_nccl *n;
     const gy_nccl_set *set;

@@ -135,7 +135,7 @@ static gantry_status compare(gy_nccl *n, gantry_error *err)
 
 /* ---- communicators ---- */
 
-/* What a process says of the set that is being made. */
+/* The word of a process on the set that is being made. */
 typedef struct word {
     int32_t state; /* of NCCL */
     gy_nccl_id id; /* of the process that has the first GPU of the set */

@@ -91,7 +91,7 @@ static gantry_status plan_copy(gy_nccl *n, uint32_t op, const all_gpus *all, con
     return GANTRY_OK;
 }
 
-/* What NCCL does has no steps of ours. */
+/* NCCL has steps of its own. */
 static gantry_status plan_collective(gy_nccl *n, uint32_t op, const char **why, gantry_error *err)
 {
     gy_exchange *x = NULL;

@@ -123,7 +123,8 @@ static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit,
     return status;
 }
 
-/* Fails a start that no longer moves, or has passed its deadline. */
+/* Fails a start that no longer moves, or has passed its deadline. Where NCCL may wait for another rank, that one is
+ * told by heartbeats; of a graph nobody knows, so it may take twice what the caller allows. */
 static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error *err)
 {
     int64_t began = turn_of(h, start)->begin_ns;
@@ -138,8 +139,8 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
         return fail_time(h, p, limit, "", err);
     }
     atomic_store_explicit(&h->at, h->graphs ? (uint32_t)h->job->schedule->ops.count : p->op, memory_order_relaxed);
-    if (gy_nccl_waits_for_ranks(h, p->op)) {
-        p->still = gy_waited_begin(); /* heartbeats tell of ranks that do not come to it */
+    if (gy_nccl_waits_for_ranks(h, p->op) && !(h->graphs && h->job->timeout_ns && still > 2 * gy_cuda_patience(h))) {
+        p->still = h->graphs ? p->still : gy_waited_begin(); /* heartbeats tell of ranks that do not come to it */
         return GANTRY_OK;
     }
     if (!h->job->timeout_ns && atomic_load_explicit(&h->at_work, memory_order_relaxed))

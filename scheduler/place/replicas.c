@@ -20,25 +20,26 @@
 #include "base/imap.h"
 #include "graph/repeat.h"
 #include "scheduler/cost/cost.h"
+#include "scheduler/place/memory_sets.h"
 #include <string.h>
 
-/* Payloads have a bit for each memory, and what else there is to say about the rows. */
-#define MEMORIES    62
-#define CONTRIBUTED (UINT64_C(1) << 62) /* the memories have contributions of a reduction */
-#define EVERYWHERE  UINT64_MAX
-#define BIT(memory) (UINT64_C(1) << (memory))
+/* Payloads are sets of memories (memory_sets.h); marked: these have contributions of a reduction. */
+#define CONTRIBUTED GY_MEMORY_SET_MARK
 
-enum { ROUNDS = 4 };    /* of walks forth, at most */
-enum { BUSY = 4 };      /* so many times what it spares another device to wait, a replica may keep its own busy */
-enum { TASKS = 10000 }; /* beyond, planning twice takes too long */
+enum { ROUNDS = 4 };        /* of walks forth, at most */
+enum { BUSY = 4 };          /* so many times what it spares another device to wait, a replica may keep its own busy */
+enum { TASKS = 50000 };     /* beyond, walking over them takes too long */
+enum { FEW_TASKS = 10000 }; /* beyond, planning twice is worth it for states only */
 
 typedef struct replicas {
     gy_plan *p;
     uint8_t *pure;       /* per node: it may be carried out more than once, anywhere */
     uint32_t *device_of; /* per memory: who carries out what is wanted there, GY_NONE */
-    uint64_t *mask;      /* per task: memories of its replicas */
-    gy_imap *rows;       /* per value: payload of the walk at hand; no domain before the first access */
-    gy_imap *kept; /* per state that ends as itself: memories that want it at the beginning; forth: that have it */
+    gy_memory_sets sets;
+    uint64_t *mask; /* per task: memories of its replicas */
+    uint64_t *own;  /* per memory: the set of it alone */
+    gy_imap *rows;  /* per value: payload of the walk at hand; no domain before the first access */
+    gy_imap *kept;  /* per state that ends as itself: memories that want it at the beginning; forth: that have it */
     bool failed, changed;
 } replicas;
 
@@ -68,9 +69,9 @@ static uint32_t accesses_of(const replicas *r, uint32_t task)
 }
 
 /* Where the rows of an access are touched: in the task's own memory, and in those of its replicas. */
-static uint64_t touched(const replicas *r, uint32_t task, const seen *a)
+static uint64_t touched(replicas *r, uint32_t task, const seen *a)
 {
-    return BIT(a->memory) | r->mask[task];
+    return gy_set_union(&r->sets, r->own[a->memory], r->mask[task]);
 }
 
 static bool is_state(const replicas *r, uint32_t value)
@@ -106,7 +107,7 @@ static void add_bits(replicas *r, gy_imap *maps, const seen *a, uint64_t bits)
     uint32_t i = gy_imap_cut(map, a->first, a->last);
     r->failed = i == GY_IMAP_NONE;
     for (; i != GY_IMAP_NONE && map->at[i].first < a->last; i = gy_imap_next(map, i))
-        map->at[i].payload |= bits;
+        map->at[i].payload = gy_set_union(&r->sets, map->at[i].payload, bits);
     gy_imap_join(map, a->first, a->last);
 }
 
@@ -118,7 +119,7 @@ static uint64_t any_bits(replicas *r, gy_imap *maps, const seen *a)
         return 0;
     for (uint32_t i = gy_imap_find(map, a->first); i != GY_IMAP_NONE && map->at[i].first < a->last;
          i = gy_imap_next(map, i))
-        bits |= map->at[i].payload;
+        bits = gy_set_union(&r->sets, bits, map->at[i].payload);
     return bits;
 }
 
@@ -211,8 +212,9 @@ static uint64_t wanted_of(replicas *r, uint32_t task)
     uint64_t bits = 0;
     for (uint32_t k = 0; k < accesses_of(r, task); k++) {
         seen a = access_of(r, task, k);
-        bits |= a.mode == GANTRY_READ ? 0 : any_bits(r, r->rows, &a);
-        bits &= ~BIT(a.memory);
+        if (a.mode != GANTRY_READ)
+            bits = gy_set_union(&r->sets, bits, any_bits(r, r->rows, &a));
+        bits = gy_set_without(&r->sets, bits, a.memory);
     }
     return bits;
 }
@@ -221,10 +223,10 @@ static uint64_t choose(replicas *r, uint32_t task, bool first)
 {
     uint64_t wanted = wanted_of(r, task), mask = 0;
     if (!first || !wanted || !r->pure[r->p->flow->task[task].node])
-        return wanted & r->mask[task];
-    for (uint32_t m = 0; m < r->p->machine->memories; m++)
-        if (wanted & BIT(m) && may_be(r, task, m))
-            mask |= BIT(m);
+        return gy_set_common(&r->sets, wanted, r->mask[task]);
+    for (uint32_t m = 0; gy_set_goes_on(&r->sets, wanted, m); m++)
+        if (gy_set_has(&r->sets, wanted, m) && may_be(r, task, m))
+            mask = gy_set_union(&r->sets, mask, r->own[m]);
     return mask;
 }
 
@@ -270,23 +272,22 @@ static void begin_with(replicas *r, gy_imap *states)
         seen all = { .value = b, .last = buffer->rows };
         uint32_t home = gy_buffer_home(p->machine, buffer);
         if (buffer->cls == GANTRY_CONST)
-            set_rows(r, r->rows, &all, EVERYWHERE);
+            set_rows(r, r->rows, &all, gy_set_all(&r->sets) | CONTRIBUTED);
         else if (buffer->cls == GANTRY_INPUT && home != GY_NONE)
-            set_rows(r, r->rows, &all, BIT(home));
+            set_rows(r, r->rows, &all, r->own[home]);
     }
 }
 
-static bool is_combined(uint64_t bits)
+static bool is_combined(const replicas *r, uint64_t bits)
 {
-    uint64_t memories = bits & ~CONTRIBUTED;
-    return bits & CONTRIBUTED && memories & (memories - 1);
+    return bits & CONTRIBUTED && gy_set_several(&r->sets, bits);
 }
 
 static gy_ticks quickest(const replicas *r, uint64_t from, uint32_t to, int64_t bytes)
 {
     gy_ticks least = GY_TICKS_MAX;
     for (uint32_t m = 0; m < r->p->machine->memories; m++) {
-        gy_ticks t = from & BIT(m) ? gy_transfer_time(r->p, m, to, bytes) : GY_TICKS_MAX;
+        gy_ticks t = gy_set_has(&r->sets, from, m) ? gy_transfer_time(r->p, m, to, bytes) : GY_TICKS_MAX;
         least = t < least ? t : least;
     }
     return least;
@@ -305,7 +306,7 @@ static gy_ticks lacks(replicas *r, const seen *a, uint32_t memory)
         uint64_t bits = map->at[i].payload;
         int64_t first = map->at[i].first > a->first ? map->at[i].first : a->first;
         int64_t last = map->at[i].last < a->last ? map->at[i].last : a->last;
-        if (bits && !(bits & BIT(memory)) && !is_combined(bits))
+        if (bits && !gy_set_has(&r->sets, bits, memory) && !is_combined(r, bits))
             sum = gy_ticks_both(sum, quickest(r, bits, memory, gy_buffer_span(b, first, last)));
     }
     return sum;
@@ -330,7 +331,7 @@ static void bring(replicas *r, uint32_t task, bool all)
     for (uint32_t k = 0; k < accesses_of(r, task); k++) {
         seen a = access_of(r, task, k);
         if (a.mode == GANTRY_READ || a.mode == GANTRY_READWRITE)
-            add_bits(r, r->rows, &a, all ? touched(r, task, &a) : BIT(a.memory));
+            add_bits(r, r->rows, &a, all ? touched(r, task, &a) : r->own[a.memory]);
     }
 }
 
@@ -341,9 +342,9 @@ static void carry_out(replicas *r, uint32_t task)
         seen a = access_of(r, task, k);
         bool adds = a.mode >= GANTRY_SUM, more = adds && any_bits(r, r->rows, &a) & CONTRIBUTED;
         if (more)
-            add_bits(r, r->rows, &a, BIT(a.memory));
+            add_bits(r, r->rows, &a, r->own[a.memory]);
         else if (a.mode != GANTRY_READ)
-            set_rows(r, r->rows, &a, adds ? CONTRIBUTED | BIT(a.memory) : touched(r, task, &a));
+            set_rows(r, r->rows, &a, adds ? CONTRIBUTED | r->own[a.memory] : touched(r, task, &a));
     }
 }
 
@@ -372,10 +373,10 @@ static void walk_forth(replicas *r)
     for (uint32_t i = 0; i < p->flow->tasks && !r->failed; i++) {
         uint32_t task = p->placed.order[i];
         bring(r, task, false);
-        for (uint32_t m = 0; r->mask[task] >> m; m++) {
-            if (!(r->mask[task] & BIT(m)) || pays(r, task, m))
+        for (uint32_t m = 0; gy_set_goes_on(&r->sets, r->mask[task], m); m++) {
+            if (!gy_set_has(&r->sets, r->mask[task], m) || pays(r, task, m))
                 continue;
-            r->mask[task] &= ~BIT(m);
+            r->mask[task] = gy_set_without(&r->sets, r->mask[task], m);
             r->changed = true;
         }
         carry_out(r, task);
@@ -394,9 +395,14 @@ static bool begin(replicas *r)
     r->rows = gy_calloc((size_t)p->flow->values + 1, sizeof *r->rows);
     r->kept = gy_calloc(p->graph->buffers.count + 1, sizeof *r->kept);
     r->device_of = gy_calloc(p->machine->memories, sizeof *r->device_of);
-    r->failed = r->failed || !r->pure || !r->mask || !r->rows || !r->kept || !r->device_of;
-    for (uint32_t m = 0; !r->failed && m < p->machine->memories; m++)
+    r->own = gy_calloc(p->machine->memories, sizeof *r->own);
+    gy_memory_sets_make(&r->sets, p->machine->memories);
+    r->failed = r->failed || !r->pure || !r->mask || !r->rows || !r->kept || !r->device_of || !r->own;
+    for (uint32_t m = 0; !r->failed && m < p->machine->memories; m++) {
         r->device_of[m] = gy_plan_device_of(p, m);
+        r->own[m] = gy_set_one(&r->sets, m);
+    }
+    r->failed = r->failed || r->sets.failed;
     return !r->failed;
 }
 
@@ -420,6 +426,8 @@ static void end(replicas *r)
     gy_free(r->rows);
     gy_free(r->kept);
     gy_free(r->device_of);
+    gy_free(r->own);
+    gy_memory_sets_free(&r->sets);
 }
 
 static gantry_status write_down(const replicas *r, gantry_error *err)
@@ -429,20 +437,30 @@ static gantry_status write_down(const replicas *r, gantry_error *err)
     if (!p->placed.replica_first)
         return gy_fail_nomem(err);
     for (uint32_t task = 0; task < p->flow->tasks; task++) {
-        for (uint32_t m = 0; r->mask[task] >> m; m++)
-            if (r->mask[task] & BIT(m) && !gy_vec_push(&p->placed.replica, ((gy_replica){ task, r->device_of[m] })))
+        for (uint32_t m = 0; gy_set_goes_on(&r->sets, r->mask[task], m); m++)
+            if (gy_set_has(&r->sets, r->mask[task], m) &&
+                !gy_vec_push(&p->placed.replica, ((gy_replica){ task, r->device_of[m] })))
                 return gy_fail_nomem(err);
         p->placed.replica_first[task + 1] = (uint32_t)p->placed.replica.count;
     }
     return GANTRY_OK;
 }
 
+static bool has_states(const gy_plan *p)
+{
+    bool has = false;
+    for (uint32_t b = 0; b < p->graph->buffers.count; b++)
+        has = has || p->graph->buffers.at[b].cls == GANTRY_STATE;
+    return has;
+}
+
 /* A policy that was named, and a proved optimum, carry out each task once; so does a machine without contention, for
  * which the answers of the literature hold. */
 static bool is_asked(const gy_plan *p, const gy_options *o)
 {
-    return p->machine->contention && p->machine->memories <= MEMORIES && p->workers > 1 && p->attempt->in_flight == 1 &&
-           p->flow->tasks <= TASKS && !o->policy && !o->optimal && o->effort > 0;
+    uint32_t tasks = p->flow->tasks;
+    return p->machine->contention && p->workers > 1 && p->attempt->in_flight == 1 && !o->policy && !o->optimal &&
+           o->effort > 0 && (tasks <= FEW_TASKS || (tasks <= TASKS && has_states(p)));
 }
 
 gantry_status gy_place_anywhere(gy_plan *p, gantry_error *err)
@@ -458,6 +476,22 @@ gantry_status gy_place_anywhere(gy_plan *p, gantry_error *err)
     return GANTRY_OK;
 }
 
+static bool changes_state(const replicas *r, uint32_t task)
+{
+    bool changes = false;
+    for (uint32_t k = 0; k < accesses_of(r, task); k++) {
+        seen a = access_of(r, task, k);
+        changes = changes || (a.mode != GANTRY_READ && is_state(r, a.value));
+    }
+    return changes;
+}
+
+/* Of many tasks only what a training step has: a state that all devices use, and that each could change by itself. */
+static bool is_worth_a_plan(const replicas *r, uint32_t task)
+{
+    return r->mask[task] && (r->p->flow->tasks <= FEW_TASKS || changes_state(r, task));
+}
+
 gantry_status gy_plan_replicas(gy_plan *p, const gy_options *o, gantry_error *err)
 {
     replicas r = { .p = p };
@@ -467,8 +501,9 @@ gantry_status gy_plan_replicas(gy_plan *p, const gy_options *o, gantry_error *er
         return GANTRY_OK;
     if (begin(&r) && find_pure(p, r.pure))
         find(&r);
-    for (uint32_t task = 0; r.mask && !r.failed && task < p->flow->tasks; task++)
-        p->placed.replicable = p->placed.replicable || r.mask[task];
+    r.failed = r.failed || r.sets.failed;
+    for (uint32_t task = 0; r.mask && !r.failed && task < p->flow->tasks && !p->placed.replicable; task++)
+        p->placed.replicable = is_worth_a_plan(&r, task);
     if (r.failed)
         status = gy_fail_nomem(err);
     else if (p->placed.replicable && p->attempt->replicate)

@@ -12,24 +12,6 @@
 
 enum { TICK_NS = 20000000, TICKS_OF_A_BEAT = 5 };
 
-void gy_network_ask(gantry_network *n, gy_tell tell, void *context)
-{
-    pthread_mutex_lock(&n->lock);
-    n->tell = tell;
-    n->tells = context;
-    pthread_mutex_unlock(&n->lock);
-}
-
-void gy_network_ask_no_more(gantry_network *n, const void *context)
-{
-    pthread_mutex_lock(&n->lock);
-    if (n->tells == context) {
-        n->tell = NULL;
-        n->tells = NULL;
-    }
-    pthread_mutex_unlock(&n->lock);
-}
-
 void gy_network_at(gantry_network *n, char *text, size_t size)
 {
     text[0] = 0;

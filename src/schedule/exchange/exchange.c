@@ -16,7 +16,7 @@ typedef struct builder {
     const gantry_graph *graph;
     const gy_op *op;
     gy_pieces all;
-    bool failed; /* out of memory */
+    bool whole, failed; /* whole: without the steps of the algorithm; failed: out of memory */
 } builder;
 
 static const gy_use *use_of(const builder *b, uint32_t k)
@@ -305,7 +305,7 @@ static gantry_status finish(gy_exchange **made, gy_arena *arena, builder *b, gan
     if (!x || b->failed)
         return gy_fail_nomem(err);
     bool staged = needs_stage(b); /* of the pieces as they are if all go at once */
-    if (!staged && !gy_exchange_rounds(b->schedule, b->op, &b->all))
+    if (!staged && !b->whole && !gy_exchange_rounds(b->schedule, b->op, &b->all))
         return gy_fail_nomem(err);
     x->staged = staged;
     x->pieces = (uint32_t)b->all.piece.count;
@@ -326,17 +326,29 @@ static gantry_status finish(gy_exchange **made, gy_arena *arena, builder *b, gan
     return GANTRY_OK;
 }
 
+static gantry_status make(gy_exchange **made, gy_arena *arena, builder *b, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    if (b->op->node == GY_NONE)
+        status = plan_inserted(b, err);
+    else
+        plan_node(b);
+    if (status == GANTRY_OK)
+        status = finish(made, arena, b, err);
+    gy_pieces_free(&b->all);
+    return status;
+}
+
 gantry_status gy_exchange_make(gy_exchange **made, gy_arena *arena, const gantry_schedule *schedule,
                                const gantry_graph *graph, uint32_t op, gantry_error *err)
 {
     builder b = { .schedule = schedule, .graph = graph, .op = &schedule->ops.at[op] };
-    gantry_status status = GANTRY_OK;
-    if (b.op->node == GY_NONE)
-        status = plan_inserted(&b, err);
-    else
-        plan_node(&b);
-    if (status == GANTRY_OK)
-        status = finish(made, arena, &b, err);
-    gy_pieces_free(&b.all);
-    return status;
+    return make(made, arena, &b, err);
+}
+
+gantry_status gy_exchange_make_whole(gy_exchange **made, gy_arena *arena, const gantry_schedule *schedule,
+                                     const gantry_graph *graph, uint32_t op, gantry_error *err)
+{
+    builder b = { .schedule = schedule, .graph = graph, .op = &schedule->ops.at[op], .whole = true };
+    return make(made, arena, &b, err);
 }

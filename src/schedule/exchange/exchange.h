@@ -36,5 +36,8 @@ typedef struct gy_exchange {
 /* Everything is allocated in the arena. E_SCHEDULE: an inserted collective writes rows that no source has. */
 gantry_status gy_exchange_make(gy_exchange **made, gy_arena *arena, const gantry_schedule *schedule,
                                const gantry_graph *graph, uint32_t op, gantry_error *err);
+/* The same without the steps of the op's algorithm: in one round, each target gets all of its sources. */
+gantry_status gy_exchange_make_whole(gy_exchange **made, gy_arena *arena, const gantry_schedule *schedule,
+                                     const gantry_graph *graph, uint32_t op, gantry_error *err);
 
 #endif

@@ -88,7 +88,8 @@ int fakeCudaCalls(const char *name);
  * of every device. */
 typedef struct fakeCudaJob {
     void (*body)(void *data);
-    int (*ready)(void *data);         /* NULL, or: 1 it can begin, 0 not before other work, -1 not by itself */
+    int (*ready)(void *data);         /* NULL, or: 1 it can begin, 0 not before other work, -1 not by itself,
+                                         -2 not before another process lets it */
     void (*hold)(void *data, int by); /* NULL, or: so many more graphs have it */
     void *data;                       /* lives longer than the work */
 } fakeCudaJob;

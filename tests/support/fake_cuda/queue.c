@@ -110,7 +110,8 @@ static bool resides(const work *w)
 
 typedef enum may { MAY, BLOCKED, HUNG, POLLS } may;
 
-/* BLOCKED: not before other work; HUNG: not by itself; POLLS: it waits for a word, or for a kernel that may. */
+/* BLOCKED: not before other work; HUNG: not by itself; POLLS: it waits for a word, for a kernel that may, or
+ * for another process. */
 static may may_begin(const op *o)
 {
     if (o->w.kind == WAIT)
@@ -118,7 +119,7 @@ static may may_begin(const op *o)
     if (resides(&o->w))
         return is_taken(o->w.device) ? POLLS : MAY;
     int ready = o->w.kind == JOB && o->w.job.ready ? o->w.job.ready(o->w.job.data) : 1;
-    return ready > 0 ? MAY : ready == 0 ? BLOCKED : HUNG;
+    return ready > 0 ? MAY : ready == 0 ? BLOCKED : ready == -1 ? HUNG : POLLS;
 }
 
 /* Mostly the most urgent, so that some streams run far ahead; sometimes any. What has begun counts as what polls. */

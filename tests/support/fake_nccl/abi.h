@@ -13,6 +13,13 @@
  * calls that do not match; memory of another device, or that overlaps; a stream of another device; a communicator that
  * is still in progress; blocking communicators; ends while a graph has work of it, where NCCL waits forever.
  *
+ * Where FAKE_NCCL_FOLDER names a folder, ranks may be those of several processes, as files there: what a rank sends is
+ * written when its kernel begins, and its kernel ends when what it gets is there. Calls that do not match end the
+ * program then, and FAKE_NCCL_MUTANT makes such: "skip:2": the second group of calls of rank 1 is left out, "swap:2":
+ * the two collectives from the second on are exchanged. FAKE_NCCL_PATIENCE ends what waits for a
+ * peer for so many looks. Misuse is told in the file `wrong` there, too, as launchers lose what is said last. A peer
+ * whose process is gone is an error of the communicator.
+ *
  * Errors, by FAKE_CUDA_FAIL or fakeCudaFail: the name of a function; "ncclInit": making a communicator, later
  * (7: never ends); "ncclLaunch": a group, later; "ncclAsync": the n-th question fails, and all after it; "ncclHang":
  * the kernels of the n-th group never end.

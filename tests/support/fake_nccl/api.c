@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static clique *cliques;
 static uint64_t ids;
@@ -46,6 +47,8 @@ void fail_use(const char *format, ...)
     va_start(args, format);
     vsnprintf(text + used, sizeof text - used, format, args);
     va_end(args);
+    if (apart_can())
+        apart_tell(text);
     fakeCudaWrong(text);
 }
 
@@ -75,8 +78,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     int code = fakeCudaInjected("ncclGetUniqueId");
     fakeCudaLock();
     *id = (ncclUniqueId){ { 0 } };
-    ids++;
-    memcpy(id->internal, &ids, sizeof ids);
+    uint64_t number = ((uint64_t)getpid() << 32) + ++ids; /* also among processes */
+    memcpy(id->internal, &number, sizeof number);
     fakeCudaUnlock();
     return (ncclResult_t)code;
 }
@@ -125,7 +128,11 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state)
         fail_use("a question to a communicator that is no more");
     bool told = code && comm->state != ncclInProgress;
     comm->state = told ? (ncclResult_t)code : comm->state;
-    bool all = comm->clique->finalized == 0 || comm->clique->finalized == comm->clique->ranks;
+    bool all = comm->clique->finalized == 0 || comm->clique->finalized == comm->clique->present;
+    ncclResult_t apart = comm->clique->apart && !comm->clique->finalized ? apart_state(comm->clique) : ncclSuccess;
+    if (apart != ncclSuccess && apart != ncclInProgress)
+        comm->state = comm->then = apart;
+    all = all && apart == ncclSuccess;
     if (comm->state == ncclInProgress && comm->then != ncclInProgress && all && comm->polls-- <= 0) {
         if (comm->clique->finalized)
             end_clique(comm->clique);
@@ -195,7 +202,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
     fakeCudaInjected("ncclCommDestroy");
     fakeCudaLock();
-    if (!comm || comm->gone || comm->state != ncclSuccess || comm->clique->finalized != comm->clique->ranks)
+    if (!comm || comm->gone || comm->state != ncclSuccess || comm->clique->finalized != comm->clique->present)
         fail_use("a communicator is destroyed before it is finalized");
     comm->gone = true;
     comm->clique->destroyed++;
@@ -246,7 +253,8 @@ static job *make_job(clique *q)
     job *j = calloc(1, sizeof *j);
     j->clique = q;
     j->calls = group.calls;
-    j->count = group.count;
+    j->count = j->local = group.count;
+    j->number = calloc((size_t)j->count + 1, sizeof *j->number);
     j->result = calloc((size_t)j->count + 1, sizeof *j->result);
     j->source = calloc((size_t)j->count + 1, sizeof *j->source);
     for (int i = 0; i < j->count; i++) {
@@ -266,8 +274,11 @@ static ncclResult_t end_calls(void)
     int later = fakeCudaInjected("ncclLaunch");
     j->hangs = fakeCudaInjected("ncclHang") != 0;
     job_check(j);
+    if (q->apart && apart_leaves_out(j))
+        return ncclInProgress;
     for (int r = 0; r < q->ranks; r++)
-        become(q->comm[r], (ncclResult_t)later);
+        if (q->comm[r])
+            become(q->comm[r], (ncclResult_t)later);
     q->waiting = j;
     if (fakeCudaDraw() % 2)
         launch_waiting(q);
@@ -282,7 +293,10 @@ ncclResult_t ncclGroupEnd(void)
     if (group.depth-- != 1)
         fail_use("a group ends that is not the outermost");
     if (group.made && !result) {
-        if (group.made->present != group.made->ranks || group.count)
+        group.made->apart = group.made->present != group.made->ranks && apart_can();
+        if (group.made->apart)
+            apart_begin(group.made);
+        if ((group.made->present != group.made->ranks && !group.made->apart) || group.count)
             fail_use("%d of %d ranks are made in a group", group.made->present, group.made->ranks);
         result = ncclInProgress;
     }
@@ -364,8 +378,10 @@ static void __attribute__((destructor)) check_alive(void)
     while (cliques) {
         clique *q = cliques;
         cliques = q->next;
-        for (int r = 0; r < q->ranks; r++)
+        for (int r = 0; r < q->ranks; r++) {
             free(q->comm[r]);
+            free(q->ghost[r]);
+        }
         free(q);
     }
 }

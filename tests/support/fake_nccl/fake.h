@@ -29,7 +29,10 @@ typedef struct clique {
     int ranks, present, finalized, destroyed, graphs; /* graphs: nodes of graphs with its work */
     struct ncclComm *comm[RANKS];
     bool aborted, launched;
-    struct job *waiting; /* a group that has not reached the streams yet */
+    struct ncclComm *ghost[RANKS]; /* of ranks of other processes */
+    int pid[RANKS];                /* of those */
+    bool apart;                    /* it has such */
+    struct job *waiting;           /* a group that has not reached the streams yet */
     struct clique *next;
 } clique;
 
@@ -38,6 +41,7 @@ struct ncclComm {
     int rank, device, polls; /* polls: until it is no longer in progress */
     ncclResult_t state, then;
     bool gone, initial;
+    int collectives, sends[RANKS], receives[RANKS]; /* made, where ranks are of several processes */
 };
 
 /* A group: its calls, and its work on the streams. */
@@ -48,8 +52,10 @@ typedef struct part {
 typedef struct job {
     clique *clique;
     call *calls;
-    char **source, **result; /* per call: what is sent, what is received */
-    int count;
+    char **source, **result;  /* per call: what is sent, what is received */
+    int looks;                /* for what other processes send */
+    int count, local;         /* local: without those of other processes, which come behind them */
+    int *number;              /* per call: which one it is, in its files */
     bool hangs, begun[RANKS]; /* begun: what the rank sends has been read */
     part part[RANKS];
     CUstream stream[RANKS];
@@ -61,7 +67,18 @@ size_t size_of(ncclDataType_t type);
 /* to (op)= from, element by element */
 void combine(ncclDataType_t type, ncclRedOp_t op, char *to, const char *from, size_t count);
 
+/* apart.c: ranks of several processes */
+bool apart_can(void);
+void apart_tell(const char *text);   /* in the file `wrong` */
+void apart_begin(clique *q);         /* tells the others of the ranks that this process has */
+ncclResult_t apart_state(clique *q); /* of making it, or of a peer */
+bool apart_leaves_out(job *j);       /* FAKE_NCCL_MUTANT: not given to the streams */
+void apart_publish(job *j);          /* what its ranks send */
+bool apart_ready(job *j);            /* what they get is there */
+void apart_fetch(job *j);            /* as calls of the others, behind its own */
+
 /* job.c */
+size_t sent(const call *c); /* bytes */
 void job_check(const job *j);
 void job_launch(job *j);
 void jobs_free(void);

@@ -10,7 +10,7 @@ static const job *holder[RANKS]; /* of each device */
 
 /* ---- what a rank reads and writes ---- */
 
-static size_t sent(const call *c)
+size_t sent(const call *c)
 {
     size_t bytes = c->count * size_of(c->type), ranks = (size_t)c->comm->clique->ranks;
     bool nothing = c->what == RECV || (c->what == BROADCAST && c->root != c->comm->rank);
@@ -105,11 +105,13 @@ void job_check(const job *j)
         const call *c = &j->calls[i];
         if (c->what >= SEND) {
             const call *d = partner(j, c);
+            if (j->clique->apart && !j->clique->comm[c->root])
+                continue;
             if (!d || d->count != c->count || d->type != c->type)
                 fail_use("rank %d and rank %d do not agree on what is sent", c->comm->rank, c->root);
         }
         for (int r = 0; c->what < SEND && r < j->clique->ranks; r++)
-            if (!same_call(c, nth(j, r, place_of(j, c))))
+            if (j->clique->comm[r] && !same_call(c, nth(j, r, place_of(j, c))))
                 fail_use("rank %d does not make the call %d of rank %d", r, place_of(j, c), c->comm->rank);
         if (fakeCudaDeviceOf(c->stream) != c->comm->device)
             fail_use("rank %d is on device %d, its stream is not", c->comm->rank, c->comm->device);
@@ -131,7 +133,7 @@ static int may_hold(void *data)
 
 static void read_rank(job *j, int rank)
 {
-    for (int i = 0; i < j->count && !j->begun[rank]; i++) {
+    for (int i = 0; i < j->local && !j->begun[rank]; i++) {
         const call *c = &j->calls[i];
         if (c->comm->rank == rank && sent(c))
             memcpy(j->source[i], c->from, sent(c));
@@ -171,7 +173,9 @@ static void begin_rank(void *data)
 
 static int may_end(void *data)
 {
-    const job *j = data;
+    job *j = data;
+    if (j->clique->apart && !j->hangs && !j->clique->aborted)
+        return apart_ready(j) ? 1 : -2;
     return j->hangs && !j->clique->aborted ? -1 : 1;
 }
 
@@ -227,16 +231,28 @@ static void read_all(void *data)
     for (int r = 0; r < j->clique->ranks && !j->clique->aborted; r++)
         read_rank(j, r);
     memset(j->begun, 0, sizeof j->begun);
-    for (int i = 0; i < j->count && !j->clique->aborted; i++)
+    if (j->clique->apart && !j->clique->aborted)
+        apart_fetch(j);
+    for (int i = 0; i < j->local && !j->clique->aborted; i++)
         if (received(&j->calls[i]))
             read_call(j, &j->calls[i], j->result[i]);
+}
+
+/* Sends to other processes. */
+static void send_all(void *data)
+{
+    job *j = data;
+    for (int r = 0; r < j->clique->ranks && !j->clique->aborted; r++)
+        read_rank(j, r);
+    if (!j->clique->aborted)
+        apart_publish(j);
 }
 
 static void write_rank(void *data)
 {
     const part *p = data;
     const job *j = p->job;
-    for (int i = 0; i < j->count && !j->clique->aborted; i++) {
+    for (int i = 0; i < j->local && !j->clique->aborted; i++) {
         const call *c = &j->calls[i];
         if (c->comm->rank == p->rank && received(c))
             write_call(c, j->result[i]);
@@ -280,12 +296,14 @@ void job_launch(job *j)
             code |= queue(&j->stream[r], 1, begin_rank, may_hold, hold_nothing, &j->part[r]);
         }
     }
+    code |= j->clique->apart ? queue(streams, ranks, send_all, NULL, hold_nothing, j) : 0;
     code |= queue(streams, ranks, read_all, may_end, hold_graph, j);
     for (int r = 0; r < j->clique->ranks; r++)
         if (j->stream[r])
             code |= queue(&j->stream[r], 1, write_rank, NULL, hold_nothing, &j->part[r]);
     for (int r = 0; r < j->clique->ranks && code; r++)
-        j->clique->comm[r]->then = ncclUnhandledCudaError;
+        if (j->clique->comm[r])
+            j->clique->comm[r]->then = ncclUnhandledCudaError;
 }
 
 void jobs_free(void)
@@ -294,9 +312,11 @@ void jobs_free(void)
         job *j = jobs;
         jobs = j->next;
         for (int i = 0; i < j->count; i++) {
-            free(j->result[i]);
+            if (i < j->local)
+                free(j->result[i]);
             free(j->source[i]);
         }
+        free(j->number);
         free(j->result);
         free(j->source);
         free(j->calls);

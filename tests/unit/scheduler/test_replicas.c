@@ -62,12 +62,12 @@ static uint32_t count_repeats(void)
 }
 
 /* Every device reads the weights and adds to a gradient; one node changes the weights by it. */
-static gantry_node step(double us)
+static gantry_node step_on(int devices, double us)
 {
     gantry_buffer w = buffer(g, "w", 1 << 20), sum = buffer(g, "sum", 1 << 20);
     gantry_buffer_set_class(g, w, GANTRY_STATE);
     gantry_buffer_init_value(g, w, 0);
-    for (int i = 0; i < DEVICES; i++) {
+    for (int i = 0; i < devices; i++) {
         gantry_node n = work_on("gradient", i, 500);
         gantry_node_read(g, n, gantry_all(w));
         gantry_node_reduce(g, n, gantry_all(sum), GANTRY_SUM);
@@ -76,6 +76,11 @@ static gantry_node step(double us)
     gantry_node_read(g, n, gantry_all(sum));
     gantry_node_readwrite(g, n, gantry_all(w));
     return n;
+}
+
+static gantry_node step(double us)
+{
+    return step_on(DEVICES, us);
 }
 
 START_TEST(state_lives_on_each_device)
@@ -88,6 +93,33 @@ START_TEST(state_lives_on_each_device)
     ck_assert_uint_eq(count_role(s, GY_ROLE_PERSIST), DEVICES);
     ck_assert_uint_eq(count_collectives(s, GANTRY_ALL_REDUCE), 1);
     ck_assert_uint_eq(count_kind(s, GY_OP_COPY), 0);
+    end();
+}
+END_TEST
+
+/* On more devices than a word has bits, over several words. */
+START_TEST(state_lives_on_many_devices)
+{
+    enum { MANY = 140 };
+    static char text[40000];
+    size_t used = (size_t)snprintf(
+        text, sizeof text,
+        "{\"gantry_machine\":1,\"name\":\"many\",\"memories\":[{\"id\":\"host\",\"capacity\":\"8GiB\"}");
+    for (int i = 0; i < MANY; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, ",{\"id\":\"m%d\",\"capacity\":\"1GiB\"}", i);
+    used += (size_t)snprintf(text + used, sizeof text - used, "],\"devices\":[");
+    for (int i = 0; i < MANY; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used,
+                                 "%s{\"id\":\"dev%d\",\"type\":\"gpu\",\"memory\":\"m%d\"}", i ? "," : "", i, i);
+    used += (size_t)snprintf(text + used, sizeof text - used,
+                             "],\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"latency_us\":2,\"bandwidth_gbs\":20}]}");
+    ck_assert_uint_lt(used, sizeof text);
+    m = parse_machine(text);
+    g = gantry_graph_new("replicas");
+    step_on(MANY, 5);
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(times("update"), MANY);
+    ck_assert_uint_eq(count_repeats(), MANY - 1);
     end();
 }
 END_TEST
@@ -161,6 +193,7 @@ int main(void)
     Suite *suite = suite_create("replicas");
     TCase *c = tcase_create("replicas");
     tcase_add_test(c, state_lives_on_each_device);
+    tcase_add_test(c, state_lives_on_many_devices);
     tcase_add_loop_test(c, once_where_that_is_asked_for, 0, 4);
     tcase_add_test(c, made_where_it_is_read);
     tcase_add_test(c, functions_run_once);

@@ -28,6 +28,9 @@ gantry_status gy_carry_submit(gy_submit *x);
 /* Finds the ops that NCCL carries out. That it is not there, or cannot do an op, is no error: copies do it, and reports
  * say why. */
 gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err);
+/* The same for what crosses, where there are several processes; whether NCCL is there is found out at the first start.
+ */
+gantry_status gy_nccl_open_ranks(gy_cuda *h, gantry_error *err);
 void gy_nccl_connect(gy_cuda *h); /* begins to make communicators, in the background */
 void gy_nccl_unlist(gy_cuda *h);  /* other runs of the process wait for this one no longer: before its events go */
 void gy_nccl_free(gy_cuda *h);    /* when nothing runs and no graph is left */
@@ -44,6 +47,11 @@ gantry_status gy_nccl_await_others(gy_cuda *h, gy_queue queue, gantry_error *err
 /* E_DEVICE: NCCL has failed since; `op` is the first not known to have ended, GY_NONE: all have. The run is over then.
  */
 gantry_status gy_nccl_watch(gy_cuda *h, uint32_t op, gantry_error *err);
+/* NCCL may be waiting for another process, where the op is the first not known to have ended. */
+bool gy_nccl_waits_for_ranks(const gy_cuda *h, uint32_t op);
+gantry_status gy_nccl_submit_ranks(gy_submit *x); /* x->op, which NCCL carries out between processes */
+/* Between processes a start that fails in the middle is the end of all: what has been submitted of it is let go. */
+void gy_nccl_end_ranks(gy_cuda *h, const gantry_error *why);
 /* If NCCL is used, the kernels of it that wait are let go, and the run is over. */
 void gy_nccl_end(gy_cuda *h, const gantry_error *why);
 /* Makes other communicators, if a capture spoilt them. */

@@ -14,8 +14,7 @@ static bool asks(const gy_op *op)
     return op->kind == GY_OP_COLLECTIVE && op->algorithm == GY_ALGORITHM_NCCL;
 }
 
-/* Notes `why` for the first op that is refused: "op 3, "sum": ...". */
-static void note_refusal(gy_nccl *n, uint32_t op, const char *why)
+void gy_nccl_refuse(gy_nccl *n, uint32_t op, const char *why)
 {
     gy_text name = { 0 };
     gy_op_text(&name, n->h->job->schedule, op);
@@ -27,10 +26,10 @@ static void note_refusal(gy_nccl *n, uint32_t op, const char *why)
 static gantry_status plan_op(gy_nccl *n, uint32_t op, gantry_error *err)
 {
     const char *why = NULL;
-    GY_TRY(gy_nccl_plan_make(&n->plan[op], n->h, op, &why, err));
+    GY_TRY(gy_nccl_plan_make(&n->plan[op], n->h, op, n->h->op[op].exchange, &why, err));
     n->asked++;
     if (why) {
-        note_refusal(n, op, why);
+        gy_nccl_refuse(n, op, why);
         return GANTRY_OK;
     }
     n->can++;
@@ -41,7 +40,7 @@ static gantry_status plan_op(gy_nccl *n, uint32_t op, gantry_error *err)
     return n->plan[op].set == GY_NONE ? gy_fail_nomem(err) : GANTRY_OK;
 }
 
-static gantry_status make(gy_cuda *h, gantry_error *err)
+gantry_status gy_nccl_new(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     gy_nccl *n = gy_arena_calloc(&h->arena, 1, sizeof *n);
@@ -81,7 +80,7 @@ static void agree_batch(gy_nccl *n, uint32_t head)
     if (calls == members || !asks(&n->h->job->schedule->ops.at[head]))
         return;
     if (can == members)
-        note_refusal(n, head, "it is in a batch with a collective of no rows");
+        gy_nccl_refuse(n, head, "it is in a batch with a collective of no rows");
     n->can -= can;
     for (uint32_t i = head; i < head + members; i++)
         gy_nccl_plan_free(&n->plan[i]);
@@ -138,7 +137,7 @@ gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err)
     gantry_error why = { 0 };
     for (uint32_t i = 0; i < s->ops.count && status == GANTRY_OK; i++) {
         if (asks(&s->ops.at[i])) {
-            status = h->nccl ? GANTRY_OK : make(h, err);
+            status = h->nccl ? GANTRY_OK : gy_nccl_new(h, err);
             status = status ? status : plan_op(h->nccl, i, err);
         }
     }
@@ -184,15 +183,19 @@ const char *gy_nccl_replay(gy_cuda *h)
         return gy_cupti_replay(h);
     uint32_t done = n->off ? 0 : n->can;
     int length = snprintf(n->text, sizeof n->text, "%s", gy_cupti_replay(h));
+    if (h->step && !n->met && !n->off)
+        return n->text; /* that is found out at the first start */
     if (done) {
-        length += snprintf(n->text + length, sizeof n->text - (size_t)length, "; NCCL %d.%d.%d does %u collective%s%s",
-                           n->api.version[0], n->api.version[1], n->api.version[2], done, done == 1 ? "" : "s",
+        length += snprintf(n->text + length, sizeof n->text - (size_t)length, "; NCCL %d.%d.%d does %u %s%s%s%s",
+                           n->api.version[0], n->api.version[1], n->api.version[2], done, h->step ? "op" : "collective",
+                           done == 1 ? "" : "s", h->step ? " between ranks" : "",
                            n->rounds ? ", adding in its own order" : "");
     }
     if (done < n->asked) {
         uint32_t left = n->asked - done;
-        snprintf(n->text + length, sizeof n->text - (size_t)length, "; %u collective%s by copies instead of NCCL: %s",
-                 left, left == 1 ? "" : "s", n->why);
+        snprintf(n->text + length, sizeof n->text - (size_t)length, "; %u %s%s by %s instead of NCCL: %s", left,
+                 h->step ? "op" : "collective", left == 1 ? "" : "s", h->step ? "messages between hosts" : "copies",
+                 n->why);
     }
     return n->text;
 }
@@ -257,11 +260,24 @@ static void *pointer_of(const gy_submit *x, gy_exchange_end end)
                                     gy_cuda_location(x->h, &s->use.at[op_of(x)->use + end.use], x->turn), end.offset));
 }
 
+/* The stream of a rank: its lane. Between processes that of the network, or, of other GPUs, one that goes along with
+ * it.
+ */
+static CUstream stream_of(const gy_submit *x, const gy_nccl_plan *p, uint32_t r)
+{
+    const gy_cuda *h = x->h;
+    if (!h->step)
+        return h->lane[lane_of(x, r)].queue.stream;
+    uint32_t device = h->nccl->set.at[p->set].device[r];
+    return gy_cuda_same_gpu(h, device, x->first_lane.device) ? x->first_lane.stream
+                                                             : h->device[device].auxiliary.stream;
+}
+
 static int call_rank(const gy_submit *x, const gy_nccl_plan *p, const gy_nccl_call *c, uint32_t r)
 {
     const gy_nccl *n = x->h->nccl;
     gy_nccl_comm comm = n->set.at[p->set].comm[r];
-    CUstream stream = x->h->lane[lane_of(x, r)].queue.stream;
+    CUstream stream = stream_of(x, p, r);
     const void *from = pointer_of(x, c->end[r]);
     void *to = pointer_of(x, c->end[op_of(x)->lanes + r]);
     switch (c->kind) {
@@ -285,15 +301,19 @@ static int call_pair(const gy_submit *x, const gy_nccl_plan *p, const gy_nccl_ca
 {
     const gy_nccl *n = x->h->nccl;
     gy_nccl_comm *comm = n->set.at[p->set].comm;
-    CUstream out = x->h->lane[lane_of(x, c->root)].queue.stream, in = x->h->lane[lane_of(x, c->to)].queue.stream;
-    int result = n->api.ncclSend(pointer_of(x, c->end[0]), c->count, p->type, (int)c->to, comm[c->root], out);
-    return gy_nccl_fine(result)
-               ? n->api.ncclRecv(pointer_of(x, c->end[1]), c->count, p->type, (int)c->root, comm[c->to], in)
-               : result;
+    int result = GY_NCCL_SUCCESS;
+    if (comm[c->root])
+        result = n->api.ncclSend(pointer_of(x, c->end[0]), c->count, p->type, (int)c->to, comm[c->root],
+                                 stream_of(x, p, c->root));
+    return comm[c->to] && gy_nccl_fine(result) ? n->api.ncclRecv(pointer_of(x, c->end[1]), c->count, p->type,
+                                                                 (int)c->root, comm[c->to], stream_of(x, p, c->to))
+                                               : result;
 }
 
+/* Of the ranks that this process has. */
 static int call_all(const gy_submit *x, const gy_nccl_plan *p)
 {
+    const gy_nccl_set *set = &x->h->nccl->set.at[p->set];
     int result = GY_NCCL_SUCCESS;
     for (size_t i = 0; i < p->call.count && gy_nccl_fine(result); i++) {
         const gy_nccl_call *c = &p->call.at[i];
@@ -301,8 +321,8 @@ static int call_all(const gy_submit *x, const gy_nccl_plan *p)
             result = call_pair(x, p, c);
             continue;
         }
-        for (uint32_t r = 0; r < op_of(x)->lanes && gy_nccl_fine(result); r++)
-            result = call_rank(x, p, c, r);
+        for (uint32_t r = 0; r < set->ranks && gy_nccl_fine(result); r++)
+            result = set->comm[r] ? call_rank(x, p, c, r) : result;
     }
     return result;
 }
@@ -321,12 +341,14 @@ static gantry_status fail_op(gy_submit *x, int result)
 {
     char what[200];
     gantry_error why = { 0 };
+    if (x->h->step && gy_nccl_is_lost(x->h, result))
+        return gy_nccl_watch_ranks(x->h, x->op, x->err);
     name_op(x->h, x->op, what, sizeof what);
     if (result == GY_NCCL_IN_PROGRESS)
         gy_fail(&why, GANTRY_E_DEVICE, NULL, "%s: NCCL: it is in progress for too long a time", what);
     else
         gy_nccl_fail(x->h->nccl, result, what, &why);
-    if (x->capture)
+    if (x->capture && !x->h->step) /* one process alone cannot make others */
         x->h->nccl->bad = true;
     else
         gy_nccl_end(x->h, &why);
@@ -347,25 +369,42 @@ static int call_batch(const gy_submit *x)
     return result;
 }
 
-/* One group call for all ranks. */
-gantry_status gy_nccl_submit(gy_submit *x)
+/* One group call for all ranks of this process. */
+static gantry_status call_group(gy_submit *x)
 {
     gy_nccl *n = x->h->nccl;
-    const gy_nccl_plan *p = &n->plan[x->op];
-    gantry_status status = order_lanes(x);
-    status = status || x->capture ? status : gy_nccl_await_others(x->h, x->first_lane, x->err);
-    status = status ? status : join_lanes(x, true);
-    if (status)
-        return status;
+    uint32_t set = n->plan[x->op].set;
+    atomic_store_explicit(&x->h->at, x->h->step ? x->op : GY_NONE, memory_order_relaxed);
     int result = n->api.ncclGroupStart();
     if (gy_nccl_fine(result)) {
         result = call_batch(x);
         int end = n->api.ncclGroupEnd();
         result = gy_nccl_fine(result) ? end : result;
     }
-    result = gy_nccl_fine(result) ? gy_nccl_settle(n, p->set) : result;
+    if (gy_nccl_fine(result))
+        result = x->h->step ? gy_nccl_settle_ranks(n, set) : gy_nccl_settle(n, set);
     x->h->current = GY_NONE;
-    return result == GY_NCCL_SUCCESS ? join_lanes(x, false) : fail_op(x, result);
+    return result == GY_NCCL_SUCCESS ? GANTRY_OK : fail_op(x, result);
+}
+
+gantry_status gy_nccl_submit(gy_submit *x)
+{
+    gantry_status status = order_lanes(x);
+    status = status || x->capture ? status : gy_nccl_await_others(x->h, x->first_lane, x->err);
+    status = status ? status : join_lanes(x, true);
+    status = status ? status : call_group(x);
+    return status ? status : join_lanes(x, false);
+}
+
+gantry_status gy_nccl_submit_ranks(gy_submit *x)
+{
+    const gy_nccl_set *set = &x->h->nccl->set.at[x->h->nccl->plan[x->op].set];
+    gy_queue queue;
+    GY_TRY(x->capture ? GANTRY_OK : gy_nccl_await_others(x->h, x->first_lane, x->err));
+    for (uint32_t r = 0; r < set->ranks; r++)
+        GY_TRY(set->comm[r] ? gy_submit_on(x, set->device[r], &queue) : GANTRY_OK);
+    gantry_status status = call_group(x);
+    return status ? status : gy_submit_join(x);
 }
 
 /* ---- while it runs ---- */
@@ -391,10 +430,13 @@ static uint32_t next_op(const gy_nccl *n, uint32_t op, uint32_t set)
 gantry_status gy_nccl_watch(gy_cuda *h, uint32_t op, gantry_error *err)
 {
     gy_nccl *n = h->nccl;
+    GY_TRY(n && h->step ? gy_nccl_watch_ranks(h, op, err) : GANTRY_OK);
     for (uint32_t i = 0; n && !n->off && i < n->made; i++) {
         int state = gy_nccl_state(n, i);
         if (gy_nccl_fine(state))
             continue;
+        if (h->step && gy_nccl_is_lost(h, state))
+            return gy_nccl_watch_ranks(h, op, err);
         char what[200], name[160];
         gantry_error why = { 0 };
         name_op(h, next_op(n, op, i), name, sizeof name);

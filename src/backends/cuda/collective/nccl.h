@@ -8,10 +8,17 @@
  *   nccl_comm.c    those of a run: made in the background, watched, aborted, closed
  *   nccl_order.c   the order of runs of one process
  *   nccl.c         opening, submitting, what reports say
+ *   nccl_ranks.c   between processes: which ops, and what a lost one means
+ *   nccl_meet.c    between processes: whether all can, and their communicators
  *
  * Copies do the ops that NCCL cannot do, as if another algorithm had been named, and the report says why. One thread
  * submits all ranks of an op in one group call, in the order of positions, so every rank sees the same order. An op
  * begins when it is at the head of all its lanes and has ended when all ranks have.
+ *
+ * Between processes it does what it can of all ops that cross, whatever their algorithm is, as long as the bits are
+ * those of one process. They are in the stream of the network, in the order of positions like all messages
+ * (submit/cross.c), so each process has the same calls on its communicators in the same order, and what is said there
+ * of deadlocks holds.
  *
  * NCCL adds in an order of its own, and rounds f16 and bf16 after each addition: sums of floating-point numbers are not
  * those of other algorithms, bit by bit. Reports say so.
@@ -55,8 +62,11 @@ typedef struct gy_nccl_plan {
 } gy_nccl_plan;
 
 /* Calls for the op, without a communicator. *why: NULL, or why NCCL cannot do it; then *plan is empty. */
-gantry_status gy_nccl_plan_make(gy_nccl_plan *plan, gy_cuda *h, uint32_t op, const char **why, gantry_error *err);
+gantry_status gy_nccl_plan_make(gy_nccl_plan *plan, gy_cuda *h, uint32_t op, const gy_exchange *exchange,
+                                const char **why, gantry_error *err);
 void gy_nccl_plan_free(gy_nccl_plan *plan);
+/* As far as one process knows: of several processes, which devices are one GPU is found out when they meet. */
+bool gy_nccl_same_gpu(const gy_cuda *h, uint32_t a, uint32_t b);
 
 /* ---- nccl_comm.c ---- */
 
@@ -77,6 +87,8 @@ typedef struct gy_nccl {
     uint32_t made;       /* communicators of so many sets are ready */
     int64_t begun_ns;    /* of the set that is being made; 0: none is */
     bool rounds, off;    /* off: copies do everything */
+    bool any_order;      /* between processes: it may add in its own order, whatever the algorithm is */
+    bool met;            /* processes have found out together whether they use it */
     bool bad;            /* a call failed: communicators cannot be used any more */
     bool locked;
     char why[512];        /* of what is done by copies */
@@ -85,8 +97,22 @@ typedef struct gy_nccl {
     struct gy_nccl *next; /* of all runs of the process that have communicators */
 } gy_nccl;
 
-/* Index of the communicator for the ranks of an op; GY_NONE: out of memory. */
+/* Making a communicator takes seconds; one that takes longer than this does not come. */
+#define GY_NCCL_MAKE_NS INT64_C(120000000000)
+
+/* The maker of the communicators of a set: `user` of gy_nccl_use_rank. */
+typedef struct gy_nccl_maker {
+    gy_nccl *n;
+    const gy_nccl_set *set;
+} gy_nccl_maker;
+
+/* Index of the communicator for the ranks of an op, or for these devices; GY_NONE: out of memory. */
 uint32_t gy_nccl_set_of(gy_nccl *n, uint32_t op);
+uint32_t gy_nccl_set_with(gy_nccl *n, const uint32_t *device, uint32_t ranks);
+gy_nccl_clique gy_nccl_clique_of(const gy_nccl *n, const gy_nccl_set *set);
+gantry_status gy_nccl_use_rank(void *user, uint32_t rank);
+/* Why the communicators of the set are not there, as this result of NCCL says. */
+void gy_nccl_unmade(const gy_nccl *n, const gy_nccl_set *set, int result, gantry_error *why);
 /* Begins to make the first communicator; the others follow while it is waited for. */
 void gy_nccl_begin(gy_nccl *n);
 /* All are there. If that fails, `off` is set and `why` says it; E_TIMEOUT: the deadline passed, they may come yet. */
@@ -108,5 +134,23 @@ void gy_nccl_assign(gy_nccl *n);
 uint32_t gy_nccl_members(const gy_cuda *h, uint32_t op);
 /* Submits x->op, which NCCL carries out. */
 gantry_status gy_nccl_submit(gy_submit *x);
+gantry_status gy_nccl_new(gy_cuda *h, gantry_error *err); /* h->nccl, without any op */
+/* Notes `why` for the first op that is refused: "op 3, "sum": ...". */
+void gy_nccl_refuse(gy_nccl *n, uint32_t op, const char *why);
+
+/* ---- nccl_ranks.c ---- */
+
+/* Like gy_nccl_settle, for as long as all processes are there and this one is not cancelled. */
+int gy_nccl_settle_ranks(gy_nccl *n, uint32_t set);
+/* E_DEVICE: a rank is lost; E_CANCELED: this one is cancelled. The run is over then. */
+gantry_status gy_nccl_watch_ranks(gy_cuda *h, uint32_t op, gantry_error *err);
+/* NCCL says that it is the fault of a peer: waits for heartbeats to tell which one is lost. False: they do not. */
+bool gy_nccl_is_lost(gy_cuda *h, int result);
+
+/* ---- nccl_meet.c ---- */
+
+/* All processes call it at their first start. They use NCCL if all can, and have communicators then; else `off` is set
+ * and `why` says it. E_DEVICE: a rank is lost. */
+gantry_status gy_nccl_meet(gy_nccl *n, gantry_error *err);
 
 #endif

@@ -5,13 +5,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include <stdio.h>
+#include <string.h>
 
-/* The patience for each step. Making a communicator takes seconds; one that takes longer than this does not come. */
-#define MAKE_NS   INT64_C(120000000000)
+/* The patience for each step. */
 #define LAUNCH_NS INT64_C(30000000000)
 #define CLOSE_NS  INT64_C(10000000000)
 
-static gy_nccl_clique clique_of(const gy_nccl *n, const gy_nccl_set *set)
+gy_nccl_clique gy_nccl_clique_of(const gy_nccl *n, const gy_nccl_set *set)
 {
     return (gy_nccl_clique){ &n->api, set->comm, set->ranks };
 }
@@ -23,31 +23,36 @@ gantry_status gy_nccl_fail(const gy_nccl *n, int result, const char *what, gantr
 
 /* ---- sets ---- */
 
-static bool is_set_of(const gy_nccl *n, const gy_nccl_set *set, const gy_op *op)
+static bool is_set_of(const gy_nccl *n, const gy_nccl_set *set, const uint32_t *device, uint32_t ranks)
 {
-    bool same = set->ranks == op->lanes;
-    for (uint32_t i = 0; same && i < set->ranks; i++) {
-        uint32_t device = gy_op_device(n->h->job->schedule, op, i);
-        same = n->h->device[set->device[i]].id == n->h->device[device].id;
-    }
+    bool same = set->ranks == ranks;
+    for (uint32_t i = 0; same && i < ranks; i++)
+        same = gy_nccl_same_gpu(n->h, set->device[i], device[i]);
     return same;
+}
+
+uint32_t gy_nccl_set_with(gy_nccl *n, const uint32_t *device, uint32_t ranks)
+{
+    for (uint32_t i = 0; i < n->set.count; i++)
+        if (is_set_of(n, &n->set.at[i], device, ranks))
+            return i;
+    gy_nccl_set set = { .ranks = ranks };
+    set.device = gy_arena_calloc(&n->h->arena, ranks, sizeof *set.device);
+    set.comm = gy_arena_calloc(&n->h->arena, ranks, sizeof *set.comm);
+    if (!set.device || !set.comm || !gy_vec_push(&n->set, set))
+        return GY_NONE;
+    memcpy(set.device, device, ranks * sizeof *device);
+    return (uint32_t)n->set.count - 1;
 }
 
 uint32_t gy_nccl_set_of(gy_nccl *n, uint32_t op)
 {
     const gantry_schedule *s = n->h->job->schedule;
     const gy_op *o = &s->ops.at[op];
-    for (uint32_t i = 0; i < n->set.count; i++)
-        if (is_set_of(n, &n->set.at[i], o))
-            return i;
-    gy_nccl_set set = { .ranks = o->lanes };
-    set.device = gy_arena_calloc(&n->h->arena, set.ranks, sizeof *set.device);
-    set.comm = gy_arena_calloc(&n->h->arena, set.ranks, sizeof *set.comm);
-    if (!set.device || !set.comm || !gy_vec_push(&n->set, set))
-        return GY_NONE;
-    for (uint32_t i = 0; i < set.ranks; i++)
-        set.device[i] = gy_op_device(s, o, i);
-    return (uint32_t)n->set.count - 1;
+    uint32_t *device = gy_arena_calloc(&n->h->arena, o->lanes, sizeof *device);
+    for (uint32_t i = 0; device && i < o->lanes; i++)
+        device[i] = gy_op_device(s, o, i);
+    return device ? gy_nccl_set_with(n, device, o->lanes) : GY_NONE;
 }
 
 /* "GPUs gpu0, gpu1" */
@@ -62,33 +67,32 @@ static void name_set(const gy_nccl *n, const gy_nccl_set *set, char *to, size_t 
 
 /* ---- making ---- */
 
-typedef struct maker {
-    gy_nccl *n;
-    const gy_nccl_set *set;
-} maker;
-
 /* NCCL has a current device of its own, so nothing is known of it. */
-static gantry_status use_rank(void *user, uint32_t rank)
+gantry_status gy_nccl_use_rank(void *user, uint32_t rank)
 {
-    const maker *m = user;
+    const gy_nccl_maker *m = user;
     m->n->h->current = GY_NONE;
     gantry_status status = gy_cuda_use(m->n->h, m->set->device[rank], NULL);
     m->n->h->current = GY_NONE;
     return status;
 }
 
-static void give_up(gy_nccl *n, const gy_nccl_set *set, int result)
+void gy_nccl_unmade(const gy_nccl *n, const gy_nccl_set *set, int result, gantry_error *why)
 {
     char what[200], gpus[120];
-    gantry_error why = { 0 };
     name_set(n, set, gpus, sizeof gpus);
     snprintf(what, sizeof what, "no communicator for %s", gpus);
-    if (result == GY_NCCL_IN_PROGRESS) {
-        gy_fail(&why, GANTRY_E_DEVICE, NULL, "%s: NCCL: it was not made within %d s", what,
-                (int)(MAKE_NS / 1000000000));
-    } else {
-        gy_nccl_fail(n, result, what, &why);
-    }
+    if (result == GY_NCCL_IN_PROGRESS)
+        gy_fail(why, GANTRY_E_DEVICE, NULL, "%s: NCCL: it was not made within %d s", what,
+                (int)(GY_NCCL_MAKE_NS / 1000000000));
+    else
+        gy_nccl_fail(n, result, what, why);
+}
+
+static void give_up(gy_nccl *n, const gy_nccl_set *set, int result)
+{
+    gantry_error why = { 0 };
+    gy_nccl_unmade(n, set, result, &why);
     snprintf(n->why, sizeof n->why, "%s", why.text);
     gy_nccl_abort(n);
     n->off = true;
@@ -101,19 +105,19 @@ void gy_nccl_begin(gy_nccl *n)
         return;
     gy_nccl_set *set = &n->set.at[n->made];
     n->begun_ns = gy_now_ns();
-    int result = gy_nccl_clique_begin(clique_of(n, set), use_rank, &(maker){ n, set });
+    int result = gy_nccl_clique_begin(gy_nccl_clique_of(n, set), gy_nccl_use_rank, &(gy_nccl_maker){ n, set });
     if (!gy_nccl_fine(result))
         give_up(n, set, result);
 }
 
 int gy_nccl_state(const gy_nccl *n, uint32_t set)
 {
-    return gy_nccl_clique_state(clique_of(n, &n->set.at[set]));
+    return gy_nccl_clique_state(gy_nccl_clique_of(n, &n->set.at[set]));
 }
 
 int gy_nccl_settle(gy_nccl *n, uint32_t set)
 {
-    return gy_nccl_clique_settle(clique_of(n, &n->set.at[set]), gy_now_ns() + LAUNCH_NS);
+    return gy_nccl_clique_settle(gy_nccl_clique_of(n, &n->set.at[set]), gy_now_ns() + LAUNCH_NS);
 }
 
 static gantry_status fail_deadline(const gy_nccl *n, const gy_nccl_set *set, gantry_error *err)
@@ -127,14 +131,16 @@ static gantry_status fail_deadline(const gy_nccl *n, const gy_nccl_set *set, gan
 
 gantry_status gy_nccl_ready(gy_nccl *n, gantry_error *err)
 {
+    if (n->h->step)
+        return gy_nccl_meet(n, err);
     int64_t deadline = n->h->job->deadline_ns, called = gy_now_ns();
     while (!n->off && n->made < n->set.count) {
         gy_nccl_set *set = &n->set.at[n->made];
         gy_nccl_begin(n);
-        int64_t until = n->begun_ns + MAKE_NS;
+        int64_t until = n->begun_ns + GY_NCCL_MAKE_NS;
         bool hurry = deadline && called + deadline < until;
-        int state =
-            n->off ? GY_NCCL_SUCCESS : gy_nccl_clique_settle(clique_of(n, set), hurry ? called + deadline : until);
+        int state = n->off ? GY_NCCL_SUCCESS
+                           : gy_nccl_clique_settle(gy_nccl_clique_of(n, set), hurry ? called + deadline : until);
         if (n->off)
             break;
         if (state == GY_NCCL_IN_PROGRESS && hurry)
@@ -156,7 +162,7 @@ void gy_nccl_abort(gy_nccl *n)
     for (uint32_t t = 0; t < n->h->turns; t++)
         gy_graph_free(n->h, t); /* what runs of it is freed when it ends */
     for (size_t i = 0; i < n->set.count; i++)
-        gy_nccl_clique_abort(clique_of(n, &n->set.at[i]));
+        gy_nccl_clique_abort(gy_nccl_clique_of(n, &n->set.at[i]));
     n->h->current = GY_NONE;
     n->made = 0;
     n->begun_ns = 0;
@@ -168,9 +174,9 @@ void gy_nccl_close(gy_nccl *n)
 {
     bool well = !n->h->broken.status && !n->bad && n->made == n->set.count;
     for (size_t i = 0; i < n->set.count && well; i++)
-        well = gy_nccl_clique_finalize(clique_of(n, &n->set.at[i]), gy_now_ns() + CLOSE_NS);
+        well = gy_nccl_clique_finalize(gy_nccl_clique_of(n, &n->set.at[i]), gy_now_ns() + CLOSE_NS);
     for (size_t i = 0; i < n->set.count && well; i++)
-        gy_nccl_clique_destroy(clique_of(n, &n->set.at[i]));
+        gy_nccl_clique_destroy(gy_nccl_clique_of(n, &n->set.at[i]));
     gy_nccl_abort(n); /* those that are left */
     gy_vec_free(&n->set);
 }

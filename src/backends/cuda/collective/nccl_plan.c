@@ -67,7 +67,7 @@ static const char *refuse_ranks(const planner *p)
         if (!a->gpu)
             return "a rank is no GPU";
         for (uint32_t k = 0; k < i; k++)
-            if (p->h->device[gy_op_device(s, p->op, k)].id == a->id)
+            if (gy_nccl_same_gpu(p->h, gy_op_device(s, p->op, k), gy_op_device(s, p->op, i)))
                 return "two ranks are on one GPU";
     }
     return p->op->lanes < 2 ? "there is one rank" : NULL;
@@ -81,10 +81,21 @@ static const char *refuse_ends(const planner *p)
         uint32_t device = gy_op_device(s, p->op, rank_of(p, p->exchange->end[i]));
         if (place.device == GY_NONE)
             return "a rank has its rows in host memory";
-        if (p->h->device[place.device].id != p->h->device[device].id)
+        if (!gy_nccl_same_gpu(p->h, place.device, device))
             return "a rank has its rows on another GPU";
     }
     return p->exchange->staged ? "it overwrites what other ranks read" : NULL;
+}
+
+/* Between ranks of several processes results have the bits of one process, so NCCL adds only what has those in any
+ * order: integers, and no more than two numbers. */
+static const char *refuse_order(const planner *p, bool real)
+{
+    bool free_order =
+        !p->h->step || p->h->nccl->any_order || p->op->algorithm == GY_ALGORITHM_NCCL || !real || p->op->lanes <= 2;
+    return free_order ? NULL
+                      : "it adds floating-point numbers of more than two ranks in the order of its algorithm, and NCCL "
+                        "in its own; with GANTRY_CUDA_NETWORK=nccl it may";
 }
 
 /* ncclDataType_t and ncclRedOp_t. For NCCL the larger of a number and NaN is the number, here it is NaN. */
@@ -99,10 +110,10 @@ static const char *refuse_reduction(planner *p)
     bool real = gy_dtype_is_float(type);
     p->plan->type = types[type];
     p->plan->op = ops[p->exchange->reduce];
-    p->plan->rounds = real;
+    p->plan->rounds = real && (!p->h->step || p->op->lanes > 2);
     return real && (p->exchange->reduce == GANTRY_MIN || p->exchange->reduce == GANTRY_MAX)
                ? "its min and max pass over NaN"
-               : NULL;
+               : refuse_order(p, real);
 }
 
 /* ---- calls ---- */
@@ -307,9 +318,15 @@ static void plan_moves(planner *p)
             plan_pairs(p, &p->exchange->piece[i]);
 }
 
-gantry_status gy_nccl_plan_make(gy_nccl_plan *plan, gy_cuda *h, uint32_t op, const char **why, gantry_error *err)
+bool gy_nccl_same_gpu(const gy_cuda *h, uint32_t a, uint32_t b)
 {
-    planner p = { .h = h, .op = &h->job->schedule->ops.at[op], .exchange = h->op[op].exchange, .plan = plan };
+    return h->step ? a == b : h->device[a].id == h->device[b].id;
+}
+
+gantry_status gy_nccl_plan_make(gy_nccl_plan *plan, gy_cuda *h, uint32_t op, const gy_exchange *exchange,
+                                const char **why, gantry_error *err)
+{
+    planner p = { .h = h, .op = &h->job->schedule->ops.at[op], .exchange = exchange, .plan = plan };
     refuse(&p, refuse_ranks(&p));
     refuse(&p, p.why ? NULL : refuse_ends(&p));
     if (!p.why)

@@ -82,7 +82,7 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
     status = status ? status : gy_combine_make(h, err);
     status = status ? status : gy_when_make(h, err);
     status = status ? status : gy_fill_open(h, err);
-    status = status || h->step ? status : gy_nccl_open(h, err);
+    status = status ? status : h->step ? gy_nccl_open_ranks(h, err) : gy_nccl_open(h, err);
     status = status ? status : gy_cuda_mirrors_make(h, err);
     if (status == GANTRY_OK) {
         gy_cuda_ops_stage(h);
@@ -124,6 +124,8 @@ static void free_clocks(gy_cuda *h)
 /* Everything that was made, in the opposite order; fine for what is half made. */
 static void free_all(gy_cuda *h)
 {
+    if (h->job->network)
+        gy_network_ask_no_more(h->job->network, h);
     if (h->device && h->turn) {
         gy_cuda_enter(h);
         gy_resident_end(h, true); /* the end of a start may be known from its kernels alone */
@@ -161,6 +163,7 @@ static gantry_status cuda_open(void **state, const gy_job *job, gantry_error *er
         return gy_fail_nomem(err);
     h->job = job;
     atomic_init(&h->failed.op, GY_NONE);
+    atomic_init(&h->at, GY_NONE);
     pthread_mutex_init(&h->broken_lock, NULL);
     gantry_status status = gy_driver_start(&h->d, &devices, err);
     if (status) {

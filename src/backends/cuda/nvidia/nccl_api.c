@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include <string.h>
 
+enum { GY_NCCL_LAST = 256 };
 static const char *const names[] = { "libnccl.so.2", NULL };
 
 /* 2.9 and later: 20900; before: 2800. */
@@ -38,16 +39,16 @@ gantry_status gy_nccl_load(gy_nccl_api *api, gantry_error *err)
 
 gantry_status gy_nccl_api_fail(const gy_nccl_api *api, int result, const char *what, gantry_error *err)
 {
-    const char *text = api->ncclGetErrorString(result), *last = api->ncclGetLastError(NULL);
-    bool more = last && last[0];
+    const char *text = api->ncclGetErrorString(result), *told = api->ncclGetLastError(NULL);
+    char last[GY_NCCL_LAST] = "";
+    for (size_t i = 0; told && told[i] && i + 1 < sizeof last; i++)
+        last[i] = told[i] == '\n' ? ' ' : told[i];
+    for (size_t length = strlen(last); length && last[length - 1] == ' '; length--)
+        last[length - 1] = 0; /* ends with one */
+    bool more = last[0];
     gantry_status status = gy_fail(err, GANTRY_E_DEVICE, NULL, "%s: NCCL: %s (%d)%s%s", what, text ? text : "no text",
                                    result, more ? ": " : "", more ? last : "");
-    if (err) {
+    if (err)
         err->native = result;
-        for (char *c = err->text; *c; c++)
-            *c = *c == '\n' ? ' ' : *c; /* ends with one */
-        for (size_t length = strlen(err->text); length && err->text[length - 1] == ' '; length--)
-            err->text[length - 1] = 0;
-    }
     return status;
 }

@@ -14,20 +14,28 @@ static void rest(unsigned polls)
 }
 
 /* GPUs are those whose context is current. */
-int gy_nccl_clique_begin(gy_nccl_clique c, gantry_status (*use)(void *user, uint32_t rank), void *user)
+int gy_nccl_clique_join(gy_nccl_clique c, const gy_nccl_id *id, const bool *mine,
+                        gantry_status (*use)(void *user, uint32_t rank), void *user)
 {
     gy_nccl_config config = GY_NCCL_CONFIG;
-    gy_nccl_id id;
-    int result = c.api->ncclGetUniqueId(&id);
-    result = gy_nccl_fine(result) ? c.api->ncclGroupStart() : result;
+    int result = c.api->ncclGroupStart();
     if (!gy_nccl_fine(result))
         return result;
     for (uint32_t i = 0; i < c.ranks && gy_nccl_fine(result); i++) {
+        if (mine && !mine[i])
+            continue;
         result = use(user, i) ? 1 /* ncclUnhandledCudaError */
-                              : c.api->ncclCommInitRankConfig(&c.comm[i], (int)c.ranks, id, (int)i, &config);
+                              : c.api->ncclCommInitRankConfig(&c.comm[i], (int)c.ranks, *id, (int)i, &config);
     }
     int end = c.api->ncclGroupEnd();
     return gy_nccl_fine(result) ? end : result;
+}
+
+int gy_nccl_clique_begin(gy_nccl_clique c, gantry_status (*use)(void *user, uint32_t rank), void *user)
+{
+    gy_nccl_id id;
+    int result = c.api->ncclGetUniqueId(&id);
+    return gy_nccl_fine(result) ? gy_nccl_clique_join(c, &id, NULL, use, user) : result;
 }
 
 int gy_nccl_clique_state(gy_nccl_clique c)
@@ -71,14 +79,15 @@ bool gy_nccl_clique_finalize(gy_nccl_clique c, int64_t until_ns)
 {
     int result = GY_NCCL_SUCCESS;
     for (uint32_t i = 0; i < c.ranks && gy_nccl_fine(result); i++)
-        result = c.api->ncclCommFinalize(c.comm[i]);
+        result = c.comm[i] ? c.api->ncclCommFinalize(c.comm[i]) : result;
     return gy_nccl_fine(result) && gy_nccl_clique_settle(c, until_ns) == GY_NCCL_SUCCESS;
 }
 
 void gy_nccl_clique_destroy(gy_nccl_clique c)
 {
     for (uint32_t i = 0; i < c.ranks; i++) {
-        c.api->ncclCommDestroy(c.comm[i]);
+        if (c.comm[i])
+            c.api->ncclCommDestroy(c.comm[i]);
         c.comm[i] = NULL;
     }
 }

@@ -9,7 +9,8 @@
 
 #include "backends/cuda/nvidia/nccl_api.h"
 
-/* The communicators of some GPUs, in the order of ranks; NULL: not made. The owner of the array owns them. */
+/* The communicators of some GPUs, in the order of ranks; NULL: not made, or another process has it. The owner of the
+ * array owns them. */
 typedef struct gy_nccl_clique {
     const gy_nccl_api *api;
     gy_nccl_comm *comm;
@@ -19,6 +20,10 @@ typedef struct gy_nccl_clique {
 /* Begins to make all, in one group; `use` makes the context of a rank's GPU current. A result of NCCL: they are there
  * when it is no longer "in progress". */
 int gy_nccl_clique_begin(gy_nccl_clique c, gantry_status (*use)(void *user, uint32_t rank), void *user);
+/* The same for those that are `mine` of a clique of several processes, which all have the id (ncclGetUniqueId) of one
+ * of them; NULL: all. */
+int gy_nccl_clique_join(gy_nccl_clique c, const gy_nccl_id *id, const bool *mine,
+                        gantry_status (*use)(void *user, uint32_t rank), void *user);
 /* The worst of its ranks: an error, else "in progress", else success. */
 int gy_nccl_clique_state(gy_nccl_clique c);
 /* The same once nothing is in progress, or the clock (gy_now_ns) says so. */

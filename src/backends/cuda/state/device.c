@@ -211,12 +211,13 @@ static gantry_status open_lanes(gy_cuda *h, gantry_error *err)
     return status;
 }
 
-/* A context takes a quarter of a second and hundreds of megabytes: GPUs without anything to do get none, but for one.
+/* A context takes a quarter of a second and hundreds of megabytes: GPUs without anything to do get none, but for one. A
+ * process without a rank in the machine, which has nothing to do, has the first GPU of others for its streams.
  */
 static void find_used(gy_cuda *h)
 {
     const gantry_schedule *s = h->job->schedule;
-    uint32_t any = GY_NONE;
+    uint32_t any = GY_NONE, first = GY_NONE;
     for (size_t i = 0; i < s->op_lane.count; i++) {
         uint32_t device = s->lanes.at[s->op_lane.at[i]].device;
         bool mine = gy_cuda_mine(h, gy_device_rank(s->machine, device));
@@ -227,7 +228,9 @@ static void find_used(gy_cuda *h)
         h->device[i].gpu = s->machine->device[i].gpu;
         any = h->device[i].gpu && gy_cuda_mine(h, gy_device_rank(s->machine, i)) ? i : any;
         h->first_gpu = h->device[i].used ? i : h->first_gpu;
+        first = h->device[i].gpu ? i : first;
     }
+    any = any == GY_NONE ? first : any;
     if (h->first_gpu == GY_NONE) {
         h->first_gpu = any;
         h->device[any].used = true;

@@ -211,6 +211,7 @@ typedef struct gy_cuda {
     gy_cuda_turn *turn;
     uint64_t begun, ended; /* starts */
     gy_cuda_failure failed;
+    atomic_uint at;              /* of the start that is waited for: the first op not known to have ended; GY_NONE */
     atomic_uint at_work;         /* functions on the host that streams have called and that have not returned */
     bool dirty_words;            /* status words must be cleared before the next start */
     bool ends_unseen;            /* a start had ended when it was waited for: events time the next one */

@@ -25,6 +25,8 @@ typedef struct gy_submit {
 
 /* Fails as gy_cuda_fail does, and names the op that is submitted. */
 gantry_status gy_submit_check(gy_submit *x, CUresult code, gy_queue queue, const char *what);
+/* The run was cancelled before this op: what comes behind "start 3 ended ". */
+gantry_status gy_cuda_op_cut(const gy_cuda *h, uint32_t op, gantry_error *err);
 gantry_status gy_submit_record(gy_submit *x, gy_queue queue, CUevent event);
 gantry_status gy_submit_await(gy_submit *x, gy_queue queue, CUevent event);
 /* Records a scratch event of the queue's device. Others that come after it must have been waited for by then. */

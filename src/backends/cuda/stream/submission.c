@@ -109,3 +109,15 @@ gantry_status gy_submit_callback(gy_submit *x, gy_queue queue, gy_callback callb
                   : gy_submit_check(x, x->h->d.cuLaunchHostFunc(queue.stream, gy_callback_run, kept), queue,
                                     "queueing a host function");
 }
+
+gantry_status gy_cuda_op_cut(const gy_cuda *h, uint32_t id, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    uint32_t device = gy_op_device(s, &s->ops.at[id], 0);
+    gy_text name = { 0 };
+    gy_op_text(&name, s, id);
+    gy_fail(err, GANTRY_E_CANCELED, NULL, "before op %u, \"%s\", on device \"%s\"", id,
+            name.failed || !name.length ? "?" : name.at, s->machine->device[device].id);
+    gy_text_free(&name);
+    return GANTRY_E_CANCELED;
+}

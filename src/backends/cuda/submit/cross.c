@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ops of several ranks, by messages (schedule/part.h). A stream of its own, that of the network, carries them out one
- * after the other: it waits for what the op waits for, copies what leaves a GPU to page-locked boxes, calls host
+ * after the other, by NCCL (collective/nccl_ranks.c) or by messages between hosts. For these it waits for what the op
+ * waits for, copies what leaves a GPU to page-locked boxes, calls host
  * functions that send and receive, and copies what has come to its GPU. So the streams of GPUs go on meanwhile, and a
  * captured start has the same nodes.
  *
@@ -214,6 +215,8 @@ static gantry_status submit_here(gy_submit *x, const gy_part_step *step)
 gantry_status gy_cross_submit(gy_submit *x)
 {
     const gy_part_step *step = step_of(x->h, x->op);
+    if (x->h->op[x->op].nccl)
+        return gy_nccl_submit_ranks(x);
     return step->runs && !gy_op_is_copy(op_of(x->h, x->op)) ? submit_here(x, step) : submit_messages(x, step);
 }
 

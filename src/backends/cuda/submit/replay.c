@@ -53,6 +53,15 @@ static void use_streams(gy_cuda *h)
     h->replay = "stream";
 }
 
+/* NCCL wants the same of all ranks, and each would judge by its own times. */
+void gy_replay_settle(gy_cuda *h)
+{
+    if (h->automatic.on && h->step && gy_nccl_waits_for_ranks(h, GY_NONE)) {
+        h->automatic.on = false;
+        use_streams(h);
+    }
+}
+
 void gy_replay_changed(gy_cuda *h)
 {
     for (uint32_t t = 0; t < h->turns; t++) {

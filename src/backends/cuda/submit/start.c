@@ -146,6 +146,7 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
     gy_cupti_begin(h);
     status = replay(h, start, stream, err);
     if (status) {
+        gy_nccl_end_ranks(h, err);
         gy_resident_end(h, true);
         gy_cuda_settle_all(h);
         return status;
@@ -161,8 +162,11 @@ gantry_status gy_cuda_begin(gy_cuda *h, uint64_t start, const CUstream *stream, 
 {
     if (h->broken.status)
         return gy_fail(err, h->broken.status, NULL, "the run is over since an earlier failure: %s", h->broken.text);
+    if (h->job->network)
+        gy_network_ask(h->job->network, gy_cuda_tell, h);
     gy_cuda_enter(h);
     gantry_status status = gy_nccl_enter(h, err);
+    gy_replay_settle(h);
     if (status == GANTRY_OK) {
         gy_range_start(h->ranges, start);
         status = submit(h, start, stream, err);

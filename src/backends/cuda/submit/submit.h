@@ -23,9 +23,6 @@ bool gy_cuda_ops_vary(const gy_cuda *h);
 /* The error of an op whose function returned `status`, or whose status word is `word`. */
 gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t op, gantry_status status, int32_t word, gantry_error *err);
 
-/* The run was cancelled before this op: what comes behind "start 3 ended ". */
-gantry_status gy_cuda_op_cut(const gy_cuda *h, uint32_t op, gantry_error *err);
-
 /* ---- batch.c: batches that one call carries out, where the kernel has one ---- */
 
 gantry_status gy_cuda_batches_make(gy_cuda *h, gantry_error *err); /* once the memory of GPUs can be allocated */
@@ -90,7 +87,8 @@ gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err);
 
 /* ---- replay.c ---- */
 
-void gy_replay_begin(gy_cuda *h);                                              /* at open, once ops are known */
+void gy_replay_begin(gy_cuda *h);  /* at open, once ops are known */
+void gy_replay_settle(gy_cuda *h); /* once it is known whether NCCL is used between processes */
 gantry_status gy_replay_prepare(gy_cuda *h, uint32_t turn, gantry_error *err); /* before each start */
 void gy_replay_record(gy_cuda *h, int64_t elapsed_ns);                         /* after each that succeeded */
 void gy_replay_changed(gy_cuda *h); /* arguments of launches have changed: graphs are dropped */
@@ -103,6 +101,7 @@ int64_t gy_ways_turn_ns(const gy_cuda *h);
 /* ---- wait.c ---- */
 
 gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err);
+void gy_cuda_tell(void *run, char *text, size_t size); /* a gy_tell: what the start that is waited for is at */
 bool gy_cuda_idle(gy_cuda *h);
 /* Waits until all starts have ended, or nothing moves any more. */
 void gy_cuda_drain(gy_cuda *h);

@@ -58,6 +58,25 @@ static void name_op_of(const gy_cuda *h, const progress *p, char *to, size_t siz
     gy_text_free(&name);
 }
 
+void gy_cuda_tell(void *run, char *text, size_t size)
+{
+    const gy_cuda *h = run;
+    const gantry_schedule *s = h->job->schedule;
+    uint32_t op = atomic_load_explicit(&h->at, memory_order_relaxed);
+    text[0] = 0;
+    if (op == GY_NONE)
+        return;
+    if (op >= s->ops.count) {
+        snprintf(text, size, "a start of %zu ops", s->ops.count);
+        return;
+    }
+    gy_text name = { 0 };
+    gy_op_text(&name, s, op);
+    snprintf(text, size, "op %u, \"%.100s\", on device \"%.60s\"", op, name.failed || !name.length ? "?" : name.at,
+             s->machine->device[gy_op_device(s, &s->ops.at[op], 0)].id);
+    gy_text_free(&name);
+}
+
 /* With the start of a series. */
 static void name_op(const gy_cuda *h, const progress *p, char *to, size_t size)
 {
@@ -104,7 +123,8 @@ static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit,
     return status;
 }
 
-/* Fails a start that no longer moves, or has passed its deadline. */
+/* Fails a start that no longer moves, or has passed its deadline. Where NCCL may wait for another rank, that one is
+ * told by heartbeats; of a graph nobody knows, so it may take twice what the caller allows. */
 static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error *err)
 {
     int64_t began = turn_of(h, start)->begin_ns;
@@ -117,6 +137,11 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
     if (h->job->deadline_ns && gy_now_ns() - began > h->job->deadline_ns) {
         snprintf(limit, sizeof limit, "the deadline of %.3f ms passed", (double)h->job->deadline_ns / 1e6);
         return fail_time(h, p, limit, "", err);
+    }
+    atomic_store_explicit(&h->at, h->graphs ? (uint32_t)h->job->schedule->ops.count : p->op, memory_order_relaxed);
+    if (gy_nccl_waits_for_ranks(h, p->op) && !(h->graphs && h->job->timeout_ns && still > 2 * gy_cuda_patience(h))) {
+        p->still = h->graphs ? p->still : gy_waited_begin(); /* heartbeats tell of ranks that do not come to it */
+        return GANTRY_OK;
     }
     if (!h->job->timeout_ns && atomic_load_explicit(&h->at_work, memory_order_relaxed))
         p->still = gy_waited_begin(); /* how long functions on the host take nobody knows */
@@ -242,6 +267,7 @@ gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, ga
     }
     int64_t seen_ns = 0;
     gantry_status status = wait_end(h, start, &seen_ns, err);
+    atomic_store_explicit(&h->at, GY_NONE, memory_order_relaxed);
     status = status ? status : gy_nccl_watch(h, GY_NONE, err); /* kernels that gave up have ended, too */
     if (gy_cuda_lost(h)) {
         gy_cuda_settle_all(h); /* arrays of the caller are in use until then, whatever the driver said */

@@ -131,8 +131,8 @@ int write_page(const session *s, gantry_files *files);
 int write_trained(const session *s);
 int look_at_loss(session *s, size_t step);
 int read_loss(const session *s, gantry_buffer buffer, double *loss);
-/* train/trials.c: the session's graph is that of all trials; losses of a step that was waited for, on one line (`to`
- * may be NULL); what became of them. */
+/* train/trials.c: the session's graph is that of all trials, and its options name buffers of that; losses of a step
+ * that was waited for, on one line (`to` may be NULL); what became of them. */
 int load_trials(session *s);
 void free_trials(trials *t);
 int look_at_trials(session *s, size_t step, FILE *to);
@@ -140,6 +140,8 @@ void print_trials(FILE *to, const session *s);
 void add_trials_json(json_t *report, const session *s);
 size_t trial_count(const trials *t);
 const char *trial_param(const trials *t, size_t i); /* "lr=0.1" */
+/* The one that --input number `input` of the session's options is for; trial_count(t): for all. */
+size_t trial_of_input(const trials *t, size_t input);
 /* The model with a value of a param, as options and --strategy have it; for as many devices as a trial has. */
 int load_with(gantry_graph **graph, const options *o, const char *param);
 json_t *number_json(double x); /* a text, where JSON has no number */

@@ -4,21 +4,51 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A name that ends in ".WORD": where graphs are used, or trials made, buffers have the names of these before theirs. */
+static const char *with_prefix(const char *word, const char *const *names, size_t count)
+{
+    size_t length = strlen(word);
+    for (size_t i = 0; i < count; i++) {
+        size_t before = strlen(names[i]);
+        before = before > length ? before - length : 0;
+        if (before && names[i][before - 1] == '.' && strcmp(names[i] + before, word) == 0)
+            return names[i];
+    }
+    return NULL;
+}
+
+static void offer_names(const char *word, const char *const *names, size_t count)
+{
+    enum { SHOWN = 8 };
+    const char *near = gantry_nearest(word, names, count);
+    near = near ? near : with_prefix(word, names, count);
+    if (near)
+        complain(" (did you mean \"%s\"?)", near);
+    for (size_t i = 0; i < count && i < SHOWN && !near; i++)
+        complain("%s\"%s\"", i ? ", " : "; it has ", names[i]);
+    if (count > SHOWN && !near)
+        complain(" and %zu more", count - SHOWN);
+    complain("\n");
+}
+
 int no_buffer(const session *s, const char *option, const char *text, const char *sign)
 {
     size_t count = gantry_graph_buffer_count(s->graph), known = 0;
     bool outputs = strstr(option, "input") == NULL;
     const char **names = malloc((count ? count : 1) * sizeof *names);
-    char near[256] = "", name[256];
+    char name[256];
     gantry_buffer_info info;
+    if (!names)
+        return fail_nomem();
     snprintf(name, sizeof name, "%.*s", (int)(sign - text < 255 ? sign - text : 255), text);
-    for (uint32_t i = 0; names && i < count; i++)
-        if (!outputs || is_output(s, i, &info) || (strcmp(option, "output") == 0 && info.cls == GANTRY_STATE))
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_out = strcmp(option, "output") == 0 ? is_written(s, i, &info) : is_output(s, i, &info);
+        if (outputs ? is_out : info.cls != GANTRY_TEMP)
             names[known++] = info.name;
-    if (names)
-        near_miss(near, sizeof near, name, names, known);
-    complain("--%s: graph \"%s\" has no %s \"%s\"%s\n", option, gantry_graph_name(s->graph),
-             outputs ? "output" : "buffer", name, near);
+    }
+    complain("--%s: graph \"%s\" has no %s \"%s\"", option, gantry_graph_name(s->graph), outputs ? "output" : "buffer",
+             name);
+    offer_names(name, names, known);
     free((void *)names);
     return EXIT_USAGE;
 }

@@ -29,9 +29,10 @@ typedef struct evaluated {
     options o;
     session of;
     const char *param; /* of the trial; NULL: there are none */
-    char prefix[40];   /* of the trial's buffers in the training, with its point; "" */
-    uint64_t arrays;   /* that are held out: as many starts */
-    char **own;        /* texts of `o.inputs` that were made here */
+    size_t trial;
+    char prefix[40]; /* of the trial's buffers in the training, with its point; "" */
+    uint64_t arrays; /* that are held out: as many starts */
+    char **own;      /* texts of `o.inputs` that were made here */
     size_t own_count;
     handed *hands;
     size_t hand_count;
@@ -99,8 +100,9 @@ static int take_input(const session *s, evaluated *e, size_t i)
     gantry_buffer_info info;
     const char *path;
     size_t length = strlen(e->prefix);
+    size_t trial = s->trials ? trial_of_input(s->trials, i) : 0;
     int code = find_binding(s, "input", s->o->inputs.at[i], &buffer, &path);
-    if (code || is_state(s->graph, buffer, &info))
+    if (code || is_state(s->graph, buffer, &info) || (s->trials && trial != e->trial && trial < trial_count(s->trials)))
         return code;
     const char *name = strncmp(info.name, e->prefix, length) == 0 ? info.name + length : info.name;
     if (held_out(s->o, name))
@@ -247,6 +249,7 @@ static int count_arrays(evaluated *e)
 static int open_one(session *s, evaluated *e, size_t i)
 {
     if (s->trials) {
+        e->trial = i;
         e->param = trial_param(s->trials, i);
         snprintf(e->prefix, sizeof e->prefix, "trial%zu.", i);
     }

@@ -27,8 +27,11 @@ typedef struct trial {
 struct trials {
     size_t count;
     trial at[MOST];
-    char *folder;  /* temporary, of the files; NULL: gone */
-    int32_t width; /* devices of a trial */
+    char *folder;     /* temporary, of the files; NULL: gone */
+    int32_t width;    /* devices of a trial */
+    options o;        /* those that were given, but for inputs: each has the name of a buffer of all trials or of one */
+    char **input;     /* their texts */
+    size_t *input_of; /* by input: its trial; `count`: it is for all */
 };
 
 static int fail_words(const char *text)
@@ -151,7 +154,7 @@ static int find_width(int32_t *width, const options *o)
     gantry_strategy strategy = GANTRY_STRATEGY_INIT;
     if (o->strategy && gantry_strategy_parse(&strategy, o->strategy, &err))
         return fail(&err);
-    *width = strategy.dp * strategy.pp;
+    *width = strategy.dp * strategy.tp * strategy.pp;
     return EXIT_FINE;
 }
 
@@ -327,6 +330,51 @@ static int find_losses(const session *s, trials *t, const char *loss)
     return EXIT_FINE;
 }
 
+/* Is what is before a sign the name of a buffer? Names may have signs in them. */
+static bool names_buffer(const gantry_graph *graph, const char *text)
+{
+    char *name = strdup(text);
+    bool is_name = false;
+    for (char *sign = name ? strrchr(name, '=') : NULL; sign && !is_name; sign = strrchr(name, '=')) {
+        *sign = 0;
+        is_name = gantry_graph_find_buffer(graph, name).id != GANTRY_NONE;
+    }
+    free(name);
+    return is_name;
+}
+
+static bool add_input(trials *t, const char *text, size_t of)
+{
+    string_list *to = &t->o.inputs;
+    char name[NAME], **made = &t->input[to->count];
+    int length = of < t->count ? asprintf(made, "%s.%s", name_of(name, of), text) : asprintf(made, "%s", text);
+    if (length < 0) {
+        *made = NULL;
+        return false;
+    }
+    t->input_of[to->count] = of;
+    to->at[to->count++] = *made;
+    return true;
+}
+
+/* What is not the same in all trials, such as a weight, is not there once: an --input of it is for that of each. */
+static int spread_inputs(session *s, trials *t)
+{
+    const string_list given = s->o->inputs;
+    t->o = *s->o;
+    t->o.inputs = (string_list){ calloc(given.count * t->count + 1, sizeof *given.at), 0 };
+    t->input = calloc(given.count * t->count + 1, sizeof *t->input);
+    t->input_of = calloc(given.count * t->count + 1, sizeof *t->input_of);
+    bool ok = t->o.inputs.at && t->input && t->input_of;
+    for (size_t i = 0; i < given.count && ok; i++) {
+        bool is_for_all = names_buffer(s->graph, given.at[i]);
+        for (size_t k = is_for_all ? t->count : 0; k < t->count + is_for_all && ok; k++)
+            ok = add_input(t, given.at[i], k);
+    }
+    s->o = &t->o;
+    return ok ? EXIT_FINE : fail_nomem();
+}
+
 static int load_all(session *s, trials *t, char **loss)
 {
     int code = find_width(&t->width, s->o);
@@ -337,6 +385,7 @@ static int load_all(session *s, trials *t, char **loss)
     for (size_t i = 0; i < t->count && !code; i++)
         code = write_trial(t, i);
     code = code ? code : parse_whole(s, t);
+    code = code ? code : spread_inputs(s, t);
     return code ? code : find_losses(s, t, *loss);
 }
 
@@ -367,8 +416,20 @@ const char *trial_param(const trials *t, size_t i)
     return t->at[i].param;
 }
 
+size_t trial_of_input(const trials *t, size_t input)
+{
+    return t->input_of[input];
+}
+
 void free_trials(trials *t)
 {
+    for (size_t i = 0; t && i < t->o.inputs.count; i++)
+        free(t->input[i]);
+    if (t) {
+        free((void *)t->o.inputs.at);
+        free(t->input);
+        free(t->input_of);
+    }
     for (size_t i = 0; t && i < t->count; i++) {
         free(t->at[i].param);
         free(t->at[i].file);

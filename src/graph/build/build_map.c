@@ -360,8 +360,8 @@ gantry_node gantry_graph_reduce(gantry_graph *graph, const char *id, const char 
 /* ---- when all arguments are given ---- */
 
 /* Accesses and scalars are sorted by argument, and each is given once. */
-static gantry_status find_kinds(const gantry_graph *g, const gy_node *n, const gy_maths *m, gy_maths_kind *kind,
-                                gantry_error *err)
+gantry_status gy_build_kinds(const gantry_graph *g, const gy_node *n, const gy_maths *m, gy_maths_kind *kind,
+                             gantry_error *err)
 {
     bool is_given[GY_MATHS_ARGS] = { false }, varies[GY_MATHS_ARGS] = { false };
     gantry_arg region[GY_MATHS_ARGS];
@@ -443,7 +443,7 @@ gantry_status gy_build_map(gantry_graph *g, uint32_t node, gantry_error *err)
     gy_maths_kind kind[GY_MATHS_ARGS];
     gy_text key = { 0 };
     GY_TRY(check_reduces(g, n, m, err));
-    GY_TRY(find_kinds(g, n, m, kind, err));
+    GY_TRY(gy_build_kinds(g, n, m, kind, err));
     bool made = make_key(&key, m, kind);
     gantry_status status = made ? GANTRY_OK : gy_fail_nomem(err);
     uint32_t index = made ? find_kernel(g, key.at) : GY_NONE;

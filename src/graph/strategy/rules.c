@@ -102,6 +102,7 @@ typedef struct cutting {
     const gy_maths *maths;
     gy_maths_shape model;
     bool is_reduced; /* along the first axis of the model */
+    int64_t count;   /* elements that a mean is of */
 } cutting;
 
 static uint32_t arg_of(const gantry_graph *g, const gy_node *node, const gy_maths *maths, const gy_access *x)
@@ -125,14 +126,21 @@ gy_maths_shape gy_spread_model(const gantry_graph *g, const gy_node *node, const
     return model;
 }
 
-static void find_model(cutting *c)
+/* Which axes are reduced, and how many elements each result is of: the shapes of results say so where no axis is named.
+ */
+static gantry_status find_model(cutting *c)
 {
+    gy_maths_kind kind[GY_MATHS_ARGS];
     c->model = gy_spread_model(c->s->graph, c->node, c->maths);
+    GY_TRY(gy_build_kinds(c->s->graph, c->node, c->maths, kind, c->s->err));
     for (uint32_t i = 0; i < c->maths->results; i++) {
-        const gy_maths_result *r = &c->maths->result[i];
-        bool is_first = !r->has_axis || r->axis == 0 || r->axis == -(int32_t)c->model.rank;
-        c->is_reduced = c->is_reduced || (r->reduction && is_first);
+        const gy_maths_kind *k = &kind[c->maths->result[i].arg];
+        if (!gy_maths_is_reduced(c->maths, i))
+            continue;
+        c->is_reduced = k->first == 0 && k->last > 0;
+        c->count = gy_maths_extents_of(&c->model, k->first, k->last).mid;
     }
+    return GANTRY_OK;
 }
 
 static const gy_maths_result *result_of(const cutting *c, uint32_t arg)
@@ -174,12 +182,11 @@ static gantry_status without_means(const cutting *c, const gy_maths **out)
     made->reduces = true;
     for (uint32_t i = 0; i < c->maths->results; i++) {
         const gy_maths_result *r = &c->maths->result[i];
-        int64_t count = r->has_axis ? c->model.extent[0] : gy_maths_shape_elements(&c->model);
         const char *text = r->text, *inner;
         if (r->reduction == GY_MATHS_MEAN) {
             inner = gy_maths_text_of(arena, c->maths, r->root);
             text = inner ? gy_arena_printf(arena, r->has_axis ? "sum((%s) / %lld.0, %d)" : "sum((%s) / %lld.0)", inner,
-                                           (long long)(count ? count : 1), (int)r->axis)
+                                           (long long)(c->count ? c->count : 1), (int)r->axis)
                          : NULL;
         }
         if (!text)
@@ -193,7 +200,7 @@ static gantry_status without_means(const cutting *c, const gy_maths **out)
 static gantry_status rule_of_formulas(cutting *c, gy_cut_rule *out)
 {
     const gantry_graph *g = c->s->graph;
-    find_model(c);
+    GY_TRY(find_model(c));
     out->can_cut = c->model.rank > 0;
     for (uint32_t i = 0; i < gy_node_regions(c->node) && out->can_cut; i++) {
         const gy_access *x = &g->access.at[c->node->access + i];

@@ -203,7 +203,8 @@ static gantry_status read_all(gy_checkpoint *c, json_t *root, const char *path, 
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "%s is of graph \"%s\" with hash %016" PRIx64
                        ", and the graph here is \"%s\" with hash %016" PRIx64
-                       "; give the same graph and params as the run had that wrote it",
+                       "; give the same graph and params, and of a training the same strategy and trials, as the "
+                       "run had that wrote it",
                        path, name ? name : "", graph, g->name ? g->name : "", g->hash);
     }
     c->moment.starts = (uint64_t)starts;

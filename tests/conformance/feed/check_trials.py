@@ -72,12 +72,13 @@ def check_numpy(here):
     draw = np.random.default_rng(4)
     rates, steps, batches, n = [0.2, 0.05, 0.01, 1.2], 9, 3, 16
     x, y = draw.standard_normal((batches, n, 4)), draw.standard_normal((batches, n))
-    np.save(here / "x.npy", x), np.save(here / "y.npy", y)
+    first = draw.standard_normal(4)
+    np.save(here / "x.npy", x), np.save(here / "y.npy", y), np.save(here / "first.npy", first)
     words = [word for i in range(4) for word in ("--watch", f"trial{i}.off", "--watch", f"trial{i}.w")]
     found, report = lines(train(here, "least.json", "--devices", "3", "--steps", str(steps), "--trials", "lr=" + ",".join(map(str, rates)), "--input", "x=x.npy",
-                                "--input", "y=y.npy", "--output", "trial2.w=w.npy", "--json", *words))
+                                "--input", "y=y.npy", "--input", "w=first.npy", "--output", "trial2.w=w.npy", "--json", *words))
     for i, rate in enumerate(rates):
-        w = np.zeros(4)
+        w = first
         for k in range(steps):
             a, b = x[k % batches], y[k % batches]
             off = a @ w - b
@@ -94,7 +95,7 @@ def check_strategies(here):
     """Losses are those of the training alone with that strategy, up to rounding; devices are those of the trial's group, which all have work."""
     rates = ["0.05", "0.01", "0.002"]
     small = ["mlp", "--param", "batch=32", "--param", "hidden=16"]
-    for strategy, each, devices in ("dp=2", 2, 2), ("dp=2,zero=1", 2, 5), ("dp=2,pp=2,micro=2", 4, 8), ("micro=4", 1, 2), ("auto", 2, 2):
+    for strategy, each, devices in ("dp=2", 2, 2), ("dp=2,zero=1", 2, 5), ("dp=2,pp=2,micro=2", 4, 8), ("tp=2", 2, 4), ("dp=2,tp=2", 4, 4), ("micro=4", 1, 2), ("auto", 2, 2):
         found, report = lines(train(here, *small, "--devices", str(devices), "--steps", "5", "--trials", "lr=" + ",".join(rates), "--strategy", strategy, "--json", "--watch",
                                     "trial0.loss", "--watch", "trial1.loss", "--watch", "trial2.loss"))
         places = {}

@@ -265,7 +265,8 @@ class Kernels(unittest.TestCase):
         for formula in ("sum(h * h)", "mean(h * h)", "max(h)", "min(h)"):
             self.sums([{"id": "l", "reduce": {"l": formula}, "args": {"h": "h", "l": "loss"}}])
         square = {"id": "l", "reduce": {"l": "sum(square(m))"}, "args": {"m": "m", "l": "loss"}}
-        for formula, shape in (("sum(h, 0)", [4]), ("mean(h, 0)", [4]), ("max(h, 0)", [4]), ("sum(h, 1)", [6]), ("mean(h, -1)", [6, 1])):
+        for formula, shape in (("sum(h, 0)", [4]), ("mean(h, 0)", [4]), ("max(h, 0)", [4]), ("sum(h, 1)", [6]), ("mean(h, -1)", [6, 1]),
+                               ("mean(h)", [1, 4]), ("mean(h)", [4]), ("mean(h)", [6, 1]), ("sum(h)", [6, 1]), ("max(h)", [6, 1]), ("mean(h)", [1, 1])):
             self.sums([{"id": "m", "reduce": {"m": formula}, "args": {"h": "h", "m": "m"}}, square], {"m": buffer(shape)})
 
     def test_norm_over_the_batch(self):

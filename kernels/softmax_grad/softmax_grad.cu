@@ -3,21 +3,32 @@
 #include "kernels/begin.cuh"
 #include "kernels/rows.cuh"
 
+/* Of a lane, and of `width` columns. */
+template <bool PACKED, typename Wide, typename T>
+static __device__ inline double products(const T *__restrict__ a, const T *__restrict__ b, int64_t width)
+{
+    typedef gy_element<Wide> e;
+    double sum = 0;
+    gy_each_pack<PACKED>(a, width, [&](int64_t c, const gy_pack<T> &v, int count) {
+        const gy_pack<T> p = gy_load_pack<PACKED>(b + c, count);
+#pragma unroll
+        for (int j = 0; j < gy_pack<T>::COUNT; j++)
+            sum += j < count ? (double)e::load(v.at[j]) * (double)e::load(p.at[j]) : 0.0;
+    });
+    return sum;
+}
+
+/* The sum of products of a row of a and of b, of `depth` columns, is taken off. dx may be dy all the same: a thread
+ * reads an element for the last time before it writes it, and nobody else reads it. */
 template <bool PACKED, typename Wide, typename T>
 static __device__ inline void rows_back(double scale, const T *__restrict__ y, const T *__restrict__ dy,
-                                        T *__restrict__ dx, int64_t rows, int64_t width)
+                                        T *__restrict__ dx, int64_t rows, int64_t width, const T *__restrict__ a,
+                                        const T *__restrict__ b, int64_t depth)
 {
     typedef gy_element<Wide> e;
     GY_FOR_EACH_ROW (r, rows) {
         const T *row = y + r * width, *d = dy + r * width;
-        double sum = 0;
-        gy_each_pack<PACKED>(row, width, [&](int64_t c, const gy_pack<T> &v, int count) {
-            const gy_pack<T> p = gy_load_pack<PACKED>(d + c, count);
-#pragma unroll
-            for (int j = 0; j < gy_pack<T>::COUNT; j++)
-                sum += j < count ? (double)e::load(v.at[j]) * (double)e::load(p.at[j]) : 0.0;
-        });
-        sum = gy_lanes_sum(sum);
+        const double sum = gy_lanes_sum(products<PACKED, Wide>(a + r * depth, b + r * depth, depth));
         gy_each_pack<PACKED>(row, width, [&](int64_t c, const gy_pack<T> &v, int count) {
             const gy_pack<T> p = gy_load_pack<PACKED>(d + c, count);
             gy_pack<T> to;
@@ -36,8 +47,24 @@ static __device__ inline void rows_back(double scale, const T *__restrict__ y, c
     {                                                                                                                  \
         gy_begin();                                                                                                    \
         if (gy_row_is_packed(width, y) && gy_row_is_packed(width, dy) && gy_row_is_packed(width, dx))                  \
-            rows_back<true, wide>(scale, y, dy, dx, rows, width);                                                      \
+            rows_back<true, wide>(scale, y, dy, dx, rows, width, y, dy, width);                                        \
         else                                                                                                           \
-            rows_back<false, wide>(scale, y, dy, dx, rows, width);                                                     \
+            rows_back<false, wide>(scale, y, dy, dx, rows, width, y, dy, width);                                       \
+    }
+GY_CUDA_FLOAT_TYPES(KERNEL)
+#undef KERNEL
+
+/* Of attention, whose weights are y: a and b are its result and the slopes of that. */
+#define KERNEL(suffix, type, wide)                                                                                     \
+    extern "C" __global__ void __launch_bounds__(GY_LANES *GY_ROW_WARPS)                                               \
+        softmax_grad_of_##suffix(double scale, const type *y, const type *dy, type *dx, int64_t rows, int64_t width,   \
+                                 const type *a, const type *b, int64_t d)                                              \
+    {                                                                                                                  \
+        gy_begin();                                                                                                    \
+        if (gy_row_is_packed(width, y) && gy_row_is_packed(width, dy) && gy_row_is_packed(d, a) &&                     \
+            gy_row_is_packed(d, b))                                                                                    \
+            rows_back<true, wide>(scale, y, dy, dx, rows, width, a, b, d);                                             \
+        else                                                                                                           \
+            rows_back<false, wide>(scale, y, dy, dx, rows, width, a, b, d);                                            \
     }
 GY_CUDA_FLOAT_TYPES(KERNEL)

@@ -11,4 +11,4 @@ static gantry_status launch_softmax_grad(const gantry_launch *l)
                                 (void *[]){ &scale, &y, &dy, &dx, &rows, &width });
 }
 
-GY_CUDA_KERNEL(softmax_grad, launch_softmax_grad, GY_FLOAT_DTYPES, "")
+GY_CUDA_KERNEL(softmax_grad, launch_softmax_grad, GY_FLOAT_DTYPES, "", "_of") /* _of: for attention */

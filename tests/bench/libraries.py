@@ -11,6 +11,7 @@ import pathlib
 import subprocess
 import tempfile
 
+import numpy
 import torch
 
 torch.backends.cudnn.allow_tf32 = False  # as torch.matmul by default, and as Gantry: f32 is f32
@@ -25,9 +26,18 @@ def array(shape, dtype, high=1):
     return (torch.rand(shape, device="cuda") * high).to(TYPES[dtype])
 
 
+def placed(name, buffer, folder):
+    """An array that is the first contents of a buffer becomes a file beside the graph."""
+    if not isinstance(buffer.get("init"), numpy.ndarray):
+        return buffer
+    numpy.save(folder / f"{name}.npy", buffer["init"])
+    return {**buffer, "init": {"npy": f"{name}.npy"}}
+
+
 def ours(command, buffers, name, **args):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "graph.json"
+        buffers = {key: placed(key, buffer, path.parent) for key, buffer in buffers.items()}
         path.write_text(json.dumps({"gantry": 1, "buffers": buffers, "nodes": [{"id": "n", "kernel": name, "args": args}]}))
         done = subprocess.run([command, "run", path, "--backend", "cuda", "--devices", "1", "--iterations", "11", "--json"],
                               capture_output=True, text=True, timeout=100)
@@ -120,12 +130,29 @@ def transforms():
                {"a": "a", "q": "q", "r": "r"}, lambda: torch.linalg.qr(a))
 
 
+def sparse():
+    """A band, as of a stencil, and rows of entries anywhere; PyTorch's are by cuSPARSE."""
+    for dtype in ("f32", "f64"):
+        for rows, each, band in ((1 << 20, 16, True), (1 << 20, 16, False), (1 << 16, 256, True)):
+            at = numpy.arange(each) if band else numpy.random.default_rng(1).integers(0, rows, (rows, each))
+            column = numpy.sort((numpy.arange(rows)[:, None] * band + at) % rows, 1).astype(numpy.int32).reshape(-1)
+            a = torch.sparse_csr_tensor(torch.arange(rows + 1, device="cuda", dtype=torch.int32) * each, torch.tensor(column, device="cuda"),
+                                        array(rows * each, dtype), (rows, rows))
+            buffers = {"r": {"dtype": "i32", "shape": [rows + 1], "class": "state", "init": {"iota": {"step": each}}},
+                       "c": {"dtype": "i32", "shape": [rows * each], "class": "state", "init": column}, "v": state([rows * each], dtype)}
+            for width in (1, 32, 128):
+                shape = [rows] if width == 1 else [rows, width]
+                x, kernel = array(shape, dtype), "spmv_csr" if width == 1 else "spmm_csr"
+                yield (f"{kernel} {dtype} {rows} rows of {each}{', band' * band}, {width}", {**buffers, "x": state(shape, dtype), "y": state(shape, dtype)},
+                       kernel, {"row_ptr": "r", "col": "c", "val": "v", "x": "x", "y": "y"}, lambda: a @ x)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("gantry")
     parser.add_argument("--only", default="")
     words = parser.parse_args()
-    for cases in (rows, products, orders, networks, transforms):
+    for cases in (rows, products, orders, networks, transforms, sparse):
         for title, buffers, name, args, call in cases():
             if words.only in title:
                 mine, other = ours(words.gantry, buffers, name, **args), theirs(call)

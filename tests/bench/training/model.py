@@ -19,12 +19,12 @@ class Description:
     def __init__(self, path, given, devices):
         self.graph = json.loads(pathlib.Path(path).read_text())
         self.train = self.graph["train"]
-        self.params = {}
+        self.params = {"devices": devices}
         for name, text in self.graph["params"].items():
-            self.params[name] = given.get(name, devices if text == "devices" else self.value(text))
+            self.params[name] = given.get(name, self.value(text))
 
     def value(self, text, **more):
-        return text if isinstance(text, (int, float)) else eval(text, {"__builtins__": {}, "min": min, **self.params, **more})
+        return text if isinstance(text, (int, float)) else eval(text, {"__builtins__": {}, "min": min, "max": max, **self.params, **more})
 
     def rate(self, step):
         """The learning rate of a step, from 1 on."""

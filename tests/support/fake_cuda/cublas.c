@@ -169,6 +169,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           cublasGemmAlgo_t algo)
 {
     FAIL_IF_TOLD(cublasGemmStridedBatchedEx);
+    fakeCudaInjected("cublasGemmStridedBatchedEx"); /* counts it */
     job j = { .kind = GEMM, .m = m, .n = n, .k = k, .batch = batchCount };
     j.a = (columns){ (void *)(uintptr_t)A, lda };
     j.b = (columns){ (void *)(uintptr_t)B, ldb };

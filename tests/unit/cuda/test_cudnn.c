@@ -161,9 +161,10 @@ static gantry_status attempt(const world *w, gantry_error *err)
     return status;
 }
 
-enum { FUNCTIONS = 4 };
+enum { FUNCTIONS = 5 };
 static const char *const functions[FUNCTIONS] = { "cudnnConvolutionForward", "cudnnConvolutionBackwardData",
-                                                  "cudnnConvolutionBackwardFilter", "cudnnBackendExecute" };
+                                                  "cudnnConvolutionBackwardFilter", "cudnnBackendExecute",
+                                                  "cublasGemmStridedBatchedEx" };
 
 /* Two starts of both back ends; `by_cudnn`: a bit for each of the functions that must have been called, others must
  * not. */
@@ -198,7 +199,7 @@ START_TEST(numbers)
 }
 END_TEST
 
-enum { GRAPHS = 8 }; /* the bit of cudnnBackendExecute */
+enum { GRAPHS = 8, PRODUCTS = 16 }; /* bits of cudnnBackendExecute and cublasGemmStridedBatchedEx */
 
 START_TEST(numbers_of_attention)
 {
@@ -222,6 +223,57 @@ START_TEST(gradients_of_some_heads_at_a_time)
     int before = fakeCudaCalls("cudnnBackendExecute");
     compare(&w, GRAPHS, "many heads");
     ck_assert_int_ge(fakeCudaCalls("cudnnBackendExecute") - before, 2 + 2);
+    free_world(&w);
+}
+END_TEST
+
+/* Large ones of f32 and f64: portions of two heads and one; heads that share keys; without cuDNN. */
+START_TEST(large_attention_by_products)
+{
+    static const struct {
+        heads of;
+        const char *dtype;
+        int products; /* of a start */
+    } cases[] = { { { 3, 3, 1024, 1024, 2, 1, false }, "f64", 2 * 7 },
+                  { { 4, 2, 400, 700, 6, 0, false }, "f32", 7 },
+                  { { 4, 4, 512, 512, 4, 1, false }, "f32", 7 } };
+    if (_i == 2)
+        setenv("FAKE_CUDNN_VERSION", "8907", 1);
+    world w = make_attention(&cases[_i].of, cases[_i].dtype, 1, replays[_i % 2]);
+    int before = fakeCudaCalls("cublasGemmStridedBatchedEx");
+    compare(&w, PRODUCTS, cases[_i].dtype);
+    if (_i % 2 == 0) /* once to have code loaded, and two starts */
+        ck_assert_int_eq(fakeCudaCalls("cublasGemmStridedBatchedEx") - before, 3 * cases[_i].products);
+    free_world(&w);
+}
+END_TEST
+
+/* Calls of cuBLAS, and the launch of what softens; then it works again. */
+START_TEST(products_that_fail)
+{
+    static const struct {
+        const char *library, *driver, *told;
+    } cases[] = {
+        { "cublasCreate:1", NULL, "cublasCreate of libcublas.so.13 returned CUBLAS_STATUS_NOT_INITIALIZED (1)" },
+        { "cublasSetMathMode:7", NULL, "cublasSetMathMode of libcublas.so.13 returned " },
+        { "cublasSetStream:7", NULL, "cublasSetStream of libcublas.so.13 returned " },
+        { "cublasSetWorkspace:7", NULL, "cublasSetWorkspace of libcublas.so.13 returned " },
+        { "cublasGemmStridedBatchedEx:13", NULL, "cublasGemmStridedBatchedEx of libcublas.so.13 returned " },
+        { NULL, "cuLaunchKernel:12:701", "launching it" }, /* behind ten that have code loaded, and a product */
+        { NULL, "cuModuleLoadData:2:209", "loading the code of \"softmax" },
+    };
+    world w = make_attention(&(heads){ 4, 4, 512, 512, 4, 1, false }, "f32", 1, "stream");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gantry_error err = { 0 };
+        if (cases[i].library)
+            setenv("FAKE_LINALG_FAIL", cases[i].library, 1);
+        fakeCudaFail(cases[i].driver);
+        gantry_status status = attempt(&w, &err);
+        unsetenv("FAKE_LINALG_FAIL");
+        fakeCudaFail(NULL);
+        ck_assert_msg(status != GANTRY_OK, "case %d", (int)i);
+        ck_assert_msg(strstr(err.text, cases[i].told) && strstr(err.text, "node \""), "%d: %s", (int)i, err.text);
+    }
     free_world(&w);
 }
 END_TEST
@@ -386,6 +438,8 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, numbers, 0, 2);
     tcase_add_loop_test(tests, numbers_of_attention, 0, 2);
+    tcase_add_loop_test(tests, large_attention_by_products, 0, 3);
+    tcase_add_test(tests, products_that_fail);
     tcase_add_loop_test(tests, graphs_are_refused, 0, 2);
     tcase_add_loop_test(tests, gradients_of_some_heads_at_a_time, 0, 1);
     tcase_add_loop_test(tests, refusals, 0, 2);

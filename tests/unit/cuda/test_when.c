@@ -218,6 +218,38 @@ START_TEST(calls_that_fail)
 }
 END_TEST
 
+/* With the real module: whichever kernel has no code for the GPU, a run is refused with a node and what to do, or
+ * others do its work. */
+START_TEST(no_code_for_the_gpu)
+{
+    enum { MODULES = 8 };
+    const char *real = getenv("FAKE_CUDA_KERNELS");
+    bool told = false;
+    for (int i = 1; i <= MODULES; i++) {
+        gantry_graph *g = parse("i32");
+        gantry_machine *m = gpu_machine(1, false);
+        gantry_schedule *s = make_schedule(g, m, "stream", "single");
+        gantry_run *run = NULL;
+        gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+        gantry_error err = { 0 };
+        char spec[60];
+        fakeCudaDevices(1, "all", 0);
+        snprintf(spec, sizeof spec, "cuModuleLoadData:%d:209", i);
+        fakeCudaFail(spec);
+        options.backend = "cuda";
+        gantry_status status = gantry_run_new(&run, s, &options, &err);
+        fakeCudaFail(NULL);
+        ck_assert_msg(!status || strstr(err.text, "node \""), "%s", err.text);
+        told = told ||
+               (status == GANTRY_E_UNSUPPORTED &&
+                strstr(err.text, "has a `when` and cannot run on device \"gpu0\": what asks a flag was compiled for "
+                                 "no GPU like this one: use the back end \"host\""));
+        drop(&(world){ g, m, s, run });
+    }
+    ck_assert_int_eq(told, real != NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("nodes by a flag on GPUs");
@@ -229,6 +261,7 @@ int main(void)
     tcase_add_loop_test(all, times_are_recorded, 0, REPLAYS);
     tcase_add_test(all, a_graph_of_an_op_is_made_once);
     tcase_add_test(all, calls_that_fail);
+    tcase_add_test(all, no_code_for_the_gpu);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }

@@ -2,7 +2,7 @@
 /*
  * attention and attention_grad by cuDNN's fused engines, in f16 and bf16. One plan for each shape and device, made when
  * a run is opened, as launch_conv.c makes them. What cuDNN does not do (f32 and f64, heads whose rows are no multiples
- * of 16 bytes, queries that see no key, what it refuses) our own kernels do.
+ * of 16 bytes, queries that see no key, what it refuses) products by cuBLAS or our own kernels do.
  *
  * The gradients need the statistics of attention, which graphs do not keep: attention is done again for them, into
  * scratch. What the gradients of scores take grows with queries times keys, so heads are done a few at a time where
@@ -41,7 +41,7 @@ typedef struct handle {
 
 static const gy_cuda_kernel *own_kernel(bool grad)
 {
-    return grad ? &gy_plain_attention_grad : &gy_plain_attention;
+    return grad ? &gy_else_attention_grad : &gy_else_attention;
 }
 
 /* ---- opened and closed ---- */
@@ -198,7 +198,7 @@ static gantry_status prepare_attention(const gantry_launch *l, uint64_t *scratch
     if (m && m->bytes > *scratch)
         *scratch = m->bytes;
     gantry_launch plain = gy_network_plain(&h->network, l);
-    return gy_cuda_image_prepare(&plain, scratch, err);
+    return own_kernel(h->grad)->prepare(&plain, scratch, err);
 }
 
 /* ---- launches ---- */

@@ -10,4 +10,10 @@
 #define LIBRARY(name)                                                                                                  \
     static const gy_cuda_choice choice_##name = { { &gy_library_##name, &gy_plain_##name } };                          \
     const gy_cuda_kernel gy_cuda_kernel_##name = GY_CHOICE_KERNEL(#name, choice_##name);
+/* gy_else_NAME: without cuDNN, which does it for what that refuses. */
+#define PRODUCTS(name)                                                                                                 \
+    static const gy_cuda_choice else_##name = { { &gy_products_##name, &gy_plain_##name } };                           \
+    const gy_cuda_kernel gy_else_##name = GY_CHOICE_KERNEL(#name, else_##name);                                        \
+    static const gy_cuda_choice choice_##name = { { &gy_library_##name, &gy_else_##name } };                           \
+    const gy_cuda_kernel gy_cuda_kernel_##name = GY_CHOICE_KERNEL(#name, choice_##name);
 #include "kernels/kernels.def"

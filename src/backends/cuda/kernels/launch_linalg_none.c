@@ -17,5 +17,6 @@ static gantry_status usable(const gy_cuda_kernel *kernel, const gy_driver *drive
 #define KERNEL(name)
 #define NETWORK(name)
 #define DEVICE(name)
-#define LIBRARY(name_) const gy_cuda_kernel gy_library_##name_ = { .name = #name_, .usable = usable };
+#define PRODUCTS(name_) const gy_cuda_kernel gy_products_##name_ = { .name = #name_, .usable = usable };
+#define LIBRARY(name_)  const gy_cuda_kernel gy_library_##name_ = { .name = #name_, .usable = usable };
 #include "kernels/kernels.def"

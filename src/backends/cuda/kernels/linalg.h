@@ -9,10 +9,11 @@
 
 #include "backends/cuda/kernels/kernels.h"
 
-/* By cuBLAS and cuSOLVER: what launch_linalg.c chooses from. */
+/* By NVIDIA's libraries: what launch_linalg.c chooses from. */
 #define KERNEL(name)
 #define DEVICE(name)
-#define LIBRARY(name) extern const gy_cuda_kernel gy_library_##name;
+#define LIBRARY(name)  extern const gy_cuda_kernel gy_library_##name;
+#define PRODUCTS(name) LIBRARY(name) extern const gy_cuda_kernel gy_products_##name, gy_else_##name;
 #include "kernels/kernels.def"
 
 /* As cuDriverGetVersion; 0: the driver does not tell. */

@@ -28,7 +28,8 @@ gantry_status gy_network_open(gy_network *n, const gy_cuda_kernel *own, const gy
     GY_TRY(gy_cudnn_open(&n->api, n->driver_version, err));
     if (GY_NETWORK_CALL(n, cudnnCreate, &n->cudnn))
         return gy_linalg_fail(n->why, n->driver_version, err);
-    gantry_status status = gy_cuda_image_open(&n->plain, own, driver, err);
+    n->own = own;
+    gantry_status status = own->open(&n->plain, own, driver, err);
     if (status)
         n->api.cudnnDestroy(n->cudnn);
     return status;
@@ -37,12 +38,12 @@ gantry_status gy_network_open(gy_network *n, const gy_cuda_kernel *own, const gy
 void gy_network_close(gy_network *n)
 {
     n->api.cudnnDestroy(n->cudnn);
-    gy_cuda_image_close(n->plain);
+    n->own->close(n->plain);
 }
 
 const char *gy_network_why(const gy_network *n)
 {
-    return n->why[0] ? n->why : gy_cuda_image_why(n->plain);
+    return n->why[0] ? n->why : n->own->why(n->plain);
 }
 
 gantry_launch gy_network_plain(const gy_network *n, const gantry_launch *l)

@@ -9,6 +9,7 @@
 typedef struct gy_network {
     gy_cudnn api;
     void *cudnn;
+    const gy_cuda_kernel *own;
     void *plain; /* of the own kernel */
     int driver_version;
     char why[240]; /* the last call failed */
@@ -19,7 +20,7 @@ enum { GY_NETWORK_MOST_BYTES = 512 << 20 };
 
 /* `usable` of a kernel by cuDNN. */
 gantry_status gy_network_usable(const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err);
-/* own: the kernel of this module. */
+/* own: what does all that cuDNN does not, with `prepare` and `why`. */
 gantry_status gy_network_open(gy_network *n, const gy_cuda_kernel *own, const gy_driver *driver, gantry_error *err);
 void gy_network_close(gy_network *n);
 /* The failure of a call, or of a launch of the own kernel. */

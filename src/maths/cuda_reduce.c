@@ -193,22 +193,59 @@ static void add_place(gy_text *to, const gy_maths_program *p, uint32_t arg)
                    has_m ? " * mid + (m)" : "", has_column ? ")" : "", has_column ? " * inner + column" : "");
 }
 
-/* VALUE(m, i): the values of element i of the model, which is element m of what becomes one. */
-static void add_value_macro(gy_text *to, const gy_maths_program *p)
+/* What element (m, i) loads of an argument. */
+static void add_loaded_place(gy_text *to, const gy_maths_program *p, uint32_t arg)
 {
-    gy_text_add(to, "#define VALUE(m, i) value((m), (i)");
+    if (is_at_borders(p, &p->kind[arg]))
+        add_place(to, p, arg);
+    else
+        gy_maths_cuda_add_load(to, p, arg, "");
+}
+
+/* A call of value(), of elements that were loaded before, as number k of several, or are loaded here. */
+static void add_value_call(gy_text *to, const gy_maths_program *p, bool is_loaded_before)
+{
+    gy_text_add(to, "value((m), (i)");
     for (uint32_t k = 0; k < p->maths->args; k++) {
         if (p->kind[k].is_number)
             gy_text_printf(to, ", a%u", k);
         if (p->kind[k].is_beside)
             gy_text_printf(to, ", p%u", k);
-        gy_text_add(to, gy_maths_cuda_loads(p, k) ? ", " : "");
-        if (gy_maths_cuda_loads(p, k) && is_at_borders(p, &p->kind[k]))
-            add_place(to, p, k);
-        else if (gy_maths_cuda_loads(p, k))
-            gy_maths_cuda_add_load(to, p, k, "");
+        if (!gy_maths_cuda_loads(p, k))
+            continue;
+        gy_text_add(to, ", ");
+        if (is_loaded_before)
+            gy_text_printf(to, "e%u[k]", k);
+        else
+            add_loaded_place(to, p, k);
     }
     gy_text_add(to, ")\n");
+}
+
+/*
+ * VALUE(m, i): the values of element i of the model, which is element m of what becomes one. Several are loaded before
+ * the first is computed, so that loads wait for memory together: a division has a branch, which no load is moved over.
+ * ROOM(count) is room for what they load, LOAD(k, m, i) loads number k of them, and LOADED(k, m, i) is its values.
+ */
+static void add_value_macros(gy_text *to, const gy_maths_program *p)
+{
+    gy_text_add(to, "#define VALUE(m, i) ");
+    add_value_call(to, p, false);
+    gy_text_add(to, "#define LOADED(k, m, i) ");
+    add_value_call(to, p, true);
+    gy_text_add(to, "#define ROOM(count)");
+    for (uint32_t k = 0; k < p->maths->args; k++)
+        if (gy_maths_cuda_loads(p, k))
+            gy_text_printf(to, " %s e%u[count];", gy_maths_cuda_element(p->kind[k].dtype), k);
+    gy_text_add(to, "\n#define LOAD(k, m, i)");
+    for (uint32_t k = 0; k < p->maths->args; k++) {
+        if (!gy_maths_cuda_loads(p, k))
+            continue;
+        gy_text_printf(to, " e%u[k] = ", k);
+        add_loaded_place(to, p, k);
+        gy_text_add(to, ";");
+    }
+    gy_text_add(to, "\n");
 }
 
 /* ---- results ---- */
@@ -281,10 +318,17 @@ static const char lanes_text[] =
     "            t[k] = none();\n"
     "        i64 m = lane;\n"
     "        for (; m + 7 * each < end; m += 8 * each) {\n"
+    "            ROOM(8)\n"
     "#pragma unroll\n"
     "            for (int k = 0; k < 8; k++) {\n"
     "                const i64 i = o * mid + m + each * k;\n"
-    "                t[k] = join(t[k], VALUE(m + each * k, i));\n"
+    "                LOAD(k, m + each * k, i)\n"
+    "                (void)i;\n"
+    "            }\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < 8; k++) {\n"
+    "                const i64 i = o * mid + m + each * k;\n"
+    "                t[k] = join(t[k], LOADED(k, m + each * k, i));\n"
     "            }\n"
     "        }\n"
     "#pragma unroll\n"
@@ -310,15 +354,18 @@ static const char lanes_text[] =
     "    totals t = none();\n"
     "    i64 m = first + threadIdx.x;\n"
     "    for (; m + 7 * 256 < last; m += 8 * 256) {\n"
-    "        totals v[8];\n"
+    "        ROOM(8)\n"
     "#pragma unroll\n"
     "        for (int k = 0; k < 8; k++) {\n"
     "            const i64 i = o * mid + m + 256 * k;\n"
-    "            v[k] = VALUE(m + 256 * k, i);\n"
+    "            LOAD(k, m + 256 * k, i)\n"
+    "            (void)i;\n"
     "        }\n"
     "#pragma unroll\n"
-    "        for (int k = 0; k < 8; k++)\n"
-    "            t = join(t, v[k]);\n"
+    "        for (int k = 0; k < 8; k++) {\n"
+    "            const i64 i = o * mid + m + 256 * k;\n"
+    "            t = join(t, LOADED(k, m + 256 * k, i));\n"
+    "        }\n"
     "    }\n"
     "    for (; m < last; m += 256) {\n"
     "        const i64 i = o * mid + m;\n"
@@ -349,15 +396,18 @@ static const char columns_text[] =
     "    totals t = none();\n"
     "    i64 m = first;\n"
     "    for (; m + 7 < last; m += 8) {\n"
-    "        totals v[8];\n"
+    "        ROOM(8)\n"
     "#pragma unroll\n"
     "        for (int k = 0; k < 8; k++) {\n"
     "            const i64 i = (o * mid + m + k) * inner + column;\n"
-    "            v[k] = VALUE(m + k, i);\n"
+    "            LOAD(k, m + k, i)\n"
+    "            (void)i;\n"
     "        }\n"
     "#pragma unroll\n"
-    "        for (int k = 0; k < 8; k++)\n"
-    "            t = join(t, v[k]);\n"
+    "        for (int k = 0; k < 8; k++) {\n"
+    "            const i64 i = (o * mid + m + k) * inner + column;\n"
+    "            t = join(t, LOADED(k, m + k, i));\n"
+    "        }\n"
     "    }\n"
     "    for (; m < last; m++) {\n"
     "        const i64 i = (o * mid + m) * inner + column;\n"
@@ -374,9 +424,20 @@ static const char finish_text[] =
     "    const i64 other = outer * segments * inner, pairs = (segments + 1) / 2;\n"
     "    totals *from = scratch + o * segments * inner + column, *to = scratch + other + o * pairs * inner + column;\n"
     "    for (i64 count = segments; count > 1; count = (count + 1) / 2) {\n"
-    "        for (i64 i = threadIdx.x; i < (count + 1) / 2; i += 256)\n"
-    "            to[i * inner] = 2 * i + 1 < count ? join(from[2 * i * inner], from[(2 * i + 1) * inner])\n"
-    "                                              : from[2 * i * inner];\n"
+    "        for (i64 first = threadIdx.x; first < (count + 1) / 2; first += 4 * 256) {\n"
+    "            totals v[4];\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < 4; k++) {\n"
+    "                const i64 i = first + k * 256;\n"
+    "                if (i < (count + 1) / 2)\n"
+    "                    v[k] = 2 * i + 1 < count ? join(from[2 * i * inner], from[(2 * i + 1) * inner])\n"
+    "                                             : from[2 * i * inner];\n"
+    "            }\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < 4; k++)\n"
+    "                if (first + k * 256 < (count + 1) / 2)\n"
+    "                    to[(first + k * 256) * inner] = v[k];\n"
+    "        }\n"
     "        __syncthreads();\n"
     "        totals *const before = from;\n"
     "        from = to;\n"
@@ -409,10 +470,11 @@ void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const
     add_store(to, p);
     gy_text_printf(to, "#define SEGMENT %d\n#define SHORT %d\n", is_columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT,
                    GY_MATHS_SHORT);
-    add_value_macro(to, p);
+    add_value_macros(to, p);
     add_store_macro(to, p);
     add_kernel(to, p, name, is_columns ? columns_text : lanes_text);
     add_kernel(to, p, finish.at ? finish.at : "", finish_text);
-    gy_text_add(to, "#undef SEGMENT\n#undef SHORT\n#undef VALUE\n#undef STORE\n");
+    gy_text_add(to,
+                "#undef SEGMENT\n#undef SHORT\n#undef VALUE\n#undef LOADED\n#undef ROOM\n#undef LOAD\n#undef STORE\n");
     gy_text_free(&finish);
 }

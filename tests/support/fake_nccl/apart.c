@@ -149,10 +149,11 @@ static bool is_apart(const clique *q, int rank)
 bool apart_leaves_out(job *j)
 {
     const char *text = getenv("FAKE_NCCL_MUTANT");
-    static int groups;
+    static int groups = 0;
     if (!text || strncmp(text, "skip:", 5) != 0 || !j->clique->comm[1])
         return false;
-    return ++groups == atoi(text + 5);
+    groups++;
+    return groups == atoi(text + 5);
 }
 
 /* Where the number of a collective is exchanged with the next one. */

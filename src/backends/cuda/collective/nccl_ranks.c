@@ -85,10 +85,9 @@ static gantry_status plan_copy(gy_nccl *n, uint32_t op, const all_gpus *all, con
     call.end = gy_arena_calloc(&n->h->arena, 2, sizeof *call.end);
     p->type = GY_NCCL_BYTES;
     p->set = all->set;
-    if (!call.end || !gy_vec_push(&p->call, call))
-        return gy_fail_nomem(err);
-    call.end[1].use = 1;
-    return GANTRY_OK;
+    if (call.end)
+        call.end[1].use = 1;
+    return call.end && gy_vec_push(&p->call, call) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
 /* NCCL has steps of its own. */

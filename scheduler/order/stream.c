@@ -202,6 +202,17 @@ static gy_ticks ready_at(const stream *st, uint32_t position)
     return ready;
 }
 
+/* The order expects ops of a device one after the other. Where they compute beside each other, what they give is there
+ * earlier, and copies of it begin earlier: without that, lanes that wait for copies would seem to be busy for long, and
+ * one lane would get all the rest. What waits for nothing begins as expected, when its link is free. Where the host
+ * takes time to give out each wait, that is what ops follow each other by, and more lanes are more waits. */
+static gy_ticks begins_at(const stream *st, uint32_t position)
+{
+    const gy_plan *p = st->p;
+    bool waits = p->sequence.need_first[position] < p->sequence.need_first[position + 1];
+    return waits && !p->machine->issue ? ready_at(st, position) : p->sequence.expect[position];
+}
+
 /* Any lane but the one of urgent ops, which such an op takes where it is free. */
 static bool choose_spread_lane(stream *st, uint32_t device, uint32_t position, gy_ticks ready, uint32_t *lane_id)
 {
@@ -363,12 +374,12 @@ static bool choose_lanes(stream *st, uint32_t position)
     op->lanes = d->lane == GY_LANE_COLLECTIVE ? d->ranks : 1;
     if (op->joined)
         return follow_batch(st, position);
-    st->end[position] = p->sequence.expect[position] + op->duration;
+    gy_ticks begin = begins_at(st, position);
+    st->end[position] = begin + op->duration;
     if (d->lane == GY_LANE_COLLECTIVE)
         return choose_rank_lanes(st, d);
-    bool done = d->lane == GY_LANE_COPY && !is_by_worker(p, d, op)
-                    ? choose_copy_lane(st, d->device, op, p->sequence.expect[position], &id)
-                    : choose_compute_lane(st, d, position, &id);
+    bool done = d->lane == GY_LANE_COPY && !is_by_worker(p, d, op) ? choose_copy_lane(st, d->device, op, begin, &id)
+                                                                   : choose_compute_lane(st, d, position, &id);
     return done && gy_vec_push(&st->op_lane, id);
 }
 

@@ -357,7 +357,8 @@ static bool add_input(trials *t, const char *text, size_t of)
     return true;
 }
 
-/* What is not the same in all trials, such as a weight, is not there once: an --input of it is for that of each. */
+/* A buffer that is not the same in all trials, such as a weight, is not there once: an --input of it is for that of
+ * each. */
 static int spread_inputs(session *s, trials *t)
 {
     const string_list given = s->o->inputs;

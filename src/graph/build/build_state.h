@@ -76,8 +76,8 @@ gantry_status gy_build_maps(gantry_graph *graph, gantry_error *err);
 uint32_t gy_build_formulas(gantry_graph *graph, const gy_maths *maths);
 /* The same for one node. */
 gantry_status gy_build_map(gantry_graph *graph, uint32_t node, gantry_error *err);
-/* What the node's regions and numbers are to its formulas, by argument: which axes are reduced, or spread. An error
- * says what is missing or does not fit. */
+/* By argument, how the node's regions and numbers fit its formulas: the axes that are reduced, or spread. An error says
+ * what is missing or does not fit. */
 gantry_status gy_build_kinds(const gantry_graph *graph, const gy_node *node, const gy_maths *maths, gy_maths_kind *kind,
                              gantry_error *err);
 /* A manifest of a program, in the version of the library; NULL with the mistake noted. */

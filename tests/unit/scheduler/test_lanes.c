@@ -135,7 +135,7 @@ START_TEST(scratch)
 }
 END_TEST
 
-/* ---- replay by the device ---- */
+/* ---- stencils ---- */
 
 /* `lists` lists of rows on each GPU; at each step a row becomes the mean of its neighbours, some of which the other GPU
  * has. */
@@ -157,6 +157,25 @@ static void add_stencil(int lists, int steps)
         gantry_node_on(g, n, list < lists ? "d0" : "d1");
     }
 }
+
+/* Rows come from another GPU in each step, and launches of the others overlap meanwhile, in all lanes: what four lanes
+ * need for it at least is the bound, and lanes are chosen as if copies came as early as they do. */
+START_TEST(beside_copies)
+{
+    char text[sizeof machine], *lanes;
+    memcpy(text, machine, sizeof text);
+    while ((lanes = strstr(text, "\"lanes\":1")))
+        lanes[strlen("\"lanes\":")] = '4';
+    gantry_machine_free(m);
+    m = parse_machine(text);
+    add_stencil(8, 20);
+    s = schedule(g, m, "heft");
+    ck_assert_msg(s->makespan <= s->bound + s->bound / 2, "%lld us, at least %lld us",
+                  (long long)(s->makespan / GY_TICKS_PER_US), (long long)(s->bound / GY_TICKS_PER_US));
+}
+END_TEST
+
+/* ---- replay by the device ---- */
 
 static gantry_schedule *by_device(gantry_graph *graph)
 {
@@ -227,6 +246,7 @@ int main(void)
     tcase_add_test(t, large_work);
     tcase_add_test(t, one_lane_only);
     tcase_add_test(t, scratch);
+    tcase_add_test(t, beside_copies);
     tcase_add_loop_test(t, workers, 0, 2);
     tcase_add_test(t, no_workers);
     suite_add_tcase(suite, t);

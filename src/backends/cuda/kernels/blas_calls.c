@@ -81,23 +81,23 @@ gy_factor gy_factor_of(double number, gantry_dtype dtype)
     return dtype == GANTRY_F64 ? (gy_factor){ .wide = number } : (gy_factor){ .single = (float)number };
 }
 
-gy_product gy_product_of(gantry_dtype dtype, double alpha, double beta, gy_gpu_matrix a, bool ta, gy_gpu_matrix b,
-                         bool tb, gy_gpu_matrix c)
+gy_blas_product gy_blas_product_of(gantry_dtype dtype, double alpha, double beta, gy_gpu_matrix a, bool ta,
+                                   gy_gpu_matrix b, bool tb, gy_gpu_matrix c)
 {
-    return (gy_product){ .a = a,
-                         .b = b,
-                         .c = c,
-                         .alpha = gy_factor_of(alpha, dtype),
-                         .beta = gy_factor_of(beta, dtype),
-                         .op_a = ta ? CUBLAS_OP_T : CUBLAS_OP_N,
-                         .op_b = tb ? CUBLAS_OP_T : CUBLAS_OP_N,
-                         .type = type_of(dtype),
-                         .compute = dtype == GANTRY_F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                         .depth = ta ? a.rows : a.columns };
+    return (gy_blas_product){ .a = a,
+                              .b = b,
+                              .c = c,
+                              .alpha = gy_factor_of(alpha, dtype),
+                              .beta = gy_factor_of(beta, dtype),
+                              .op_a = ta ? CUBLAS_OP_T : CUBLAS_OP_N,
+                              .op_b = tb ? CUBLAS_OP_T : CUBLAS_OP_N,
+                              .type = type_of(dtype),
+                              .compute = dtype == GANTRY_F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                              .depth = ta ? a.rows : a.columns };
 }
 
 /* c^T = op(b)^T op(a)^T, and what cuBLAS sees of each is its transpose. */
-gantry_status gy_blas_multiply(gy_blas_calls *c, const gy_product *p, int count, const long long step[3])
+gantry_status gy_blas_multiply(gy_blas_calls *c, const gy_blas_product *p, int count, const long long step[3])
 {
     return gy_blas_check(c,
                          c->blas.cublasGemmStridedBatchedEx(

@@ -35,18 +35,18 @@ typedef union gy_factor {
 gy_factor gy_factor_of(double number, gantry_dtype dtype);
 
 /* c = alpha op(a) op(b) + beta c, as cuBLAS is told. */
-typedef struct gy_product {
+typedef struct gy_blas_product {
     gy_gpu_matrix a, b, c;
     gy_factor alpha, beta;
     cublasOperation_t op_a, op_b;
     cudaDataType type;
     cublasComputeType_t compute;
     int depth;
-} gy_product;
+} gy_blas_product;
 
-gy_product gy_product_of(gantry_dtype dtype, double alpha, double beta, gy_gpu_matrix a, bool ta, gy_gpu_matrix b,
-                         bool tb, gy_gpu_matrix c);
+gy_blas_product gy_blas_product_of(gantry_dtype dtype, double alpha, double beta, gy_gpu_matrix a, bool ta,
+                                   gy_gpu_matrix b, bool tb, gy_gpu_matrix c);
 /* Of `count` matrices each. `step`: elements from matrix to matrix of a, b and c. */
-gantry_status gy_blas_multiply(gy_blas_calls *c, const gy_product *p, int count, const long long step[3]);
+gantry_status gy_blas_multiply(gy_blas_calls *c, const gy_blas_product *p, int count, const long long step[3]);
 
 #endif

@@ -189,7 +189,7 @@ static gy_gpu_matrix matrix_of(const stack *s)
 /* c = op(a) op(b) of `count` heads */
 static gantry_status multiply(handle *h, const portions *p, int64_t count, stack a, bool ta, stack b, bool tb, stack c)
 {
-    gy_product product = gy_product_of(p->dtype, 1, 0, matrix_of(&a), ta, matrix_of(&b), tb, matrix_of(&c));
+    gy_blas_product product = gy_blas_product_of(p->dtype, 1, 0, matrix_of(&a), ta, matrix_of(&b), tb, matrix_of(&c));
     long long step[3] = { a.rows * a.columns, b.rows * b.columns, c.rows * c.columns };
     gantry_status status = gy_blas_multiply(&h->blas, &product, (int)count, step);
     h->why = status ? h->blas.why : NULL;

@@ -66,20 +66,20 @@ static gantry_status begin(handle *h, const gantry_launch *l)
 enum { ALPHA, BETA, TA, TB, A, B, C };
 
 /* As the host version: writing forgets c, a sum adds to it. */
-static gy_product product_of(const gantry_launch *l)
+static gy_blas_product product_of(const gantry_launch *l)
 {
     const gantry_arg *arg = l->arg;
     gantry_dtype dtype = arg[C].dtype;
     double own = arg[C].access == GANTRY_WRITE ? 0 : arg[C].access == GANTRY_SUM ? 1 : arg[BETA].number;
-    return gy_product_of(dtype, arg[ALPHA].number, own, gy_gpu_matrix_of(&arg[A]), arg[TA].number != 0,
-                         gy_gpu_matrix_of(&arg[B]), arg[TB].number != 0, gy_gpu_matrix_of(&arg[C]));
+    return gy_blas_product_of(dtype, arg[ALPHA].number, own, gy_gpu_matrix_of(&arg[A]), arg[TA].number != 0,
+                              gy_gpu_matrix_of(&arg[B]), arg[TB].number != 0, gy_gpu_matrix_of(&arg[C]));
 }
 
 /* c^T = op(b)^T op(a)^T, and what cuBLAS sees of each is its transpose. */
 static gantry_status launch_gemm(const gantry_launch *l)
 {
     handle *h = l->handle;
-    gy_product p = product_of(l);
+    gy_blas_product p = product_of(l);
     gantry_status status = begin(h, l);
     if (status || p.c.rows == 0 || p.c.columns == 0)
         return status;
@@ -107,7 +107,7 @@ static gantry_status launch_gemm_batched(const gantry_launch *l)
 {
     handle *h = l->handle;
     const gantry_arg *arg = l->arg;
-    gy_product p = product_of(l);
+    gy_blas_product p = product_of(l);
     p.a = matrix_of_stack(&arg[A]);
     p.b = matrix_of_stack(&arg[B]);
     p.c = matrix_of_stack(&arg[C]);
@@ -137,7 +137,7 @@ static bool step_of(const gy_cuda_batch *batch, int arg, long long *step)
     return true;
 }
 
-static gantry_status multiply_lists(handle *h, const gy_product *p, const gy_cuda_batch *batch)
+static gantry_status multiply_lists(handle *h, const gy_blas_product *p, const gy_cuda_batch *batch)
 {
     void **list = (void **)(uintptr_t)batch->data;
     return gy_blas_check(
@@ -153,7 +153,7 @@ static gantry_status multiply_lists(handle *h, const gy_product *p, const gy_cud
 static gantry_status launch_gemms(const gantry_launch *first, const gy_cuda_batch *batch)
 {
     handle *h = first->handle;
-    gy_product p = product_of(first);
+    gy_blas_product p = product_of(first);
     long long step[3];
     gantry_status status = begin(h, first);
     if (status || p.c.rows == 0 || p.c.columns == 0)

@@ -46,6 +46,10 @@ class Check:
         return self.b.run(f"(() => {{ const v = viewer, box = v.canvas.element.getBoundingClientRect(), left = GUTTER, at = v.placeOf(v.parts[0], {op}, left, v.canvas.width - left);"
                           "return [box.left + (at.x + at.end) / 2, box.top + at.y + at.height / 2]; })()")
 
+    def is_visible(self, op):
+        x, y = self.place(op)
+        return y < 800 and self.b.run(f"document.elementFromPoint({x}, {y}) === viewer.canvas.element")
+
 
 def check_time(c):
     """Zoom at the pointer, keys, dragging, fit."""
@@ -106,7 +110,7 @@ def check_selection(c):
     parts, _ = page.read(c.folder / "one.html")
     part = parts[0]
     op = next(i for i, k in enumerate(part["kind"]) if k == "launch" and part["waits"][i] and part["lanes"][i] and c.b.run(f"viewer.widthOf(viewer.parts[0], {i})") > 4
-              and c.place(i)[1] < 800)
+              and c.b.run(f"viewer.parts[0].causes.cause[{i}]") >= 0 and c.is_visible(i))
     c.b.click(*c.place(op))
     c.b.frame()
     text = c.panel()

@@ -222,10 +222,20 @@ static void add_value_call(gy_text *to, const gy_maths_program *p, bool is_loade
     gy_text_add(to, ")\n");
 }
 
+/* Elements of each region that are loaded ahead: those of all regions take no more than 64 bytes, twice. */
+static uint32_t count_ahead(const gy_maths_program *p)
+{
+    uint32_t bytes = 0;
+    for (uint32_t k = 0; k < p->maths->args; k++)
+        bytes += gy_maths_cuda_loads(p, k) ? (uint32_t)gantry_dtype_size(p->kind[k].dtype) : 0;
+    return bytes <= 4 ? 8 : bytes <= 16 ? 4 : 2;
+}
+
 /*
- * VALUE(m, i): the values of element i of the model, which is element m of what becomes one. Several are loaded before
- * the first is computed, so that loads wait for memory together: a division has a branch, which no load is moved over.
- * ROOM(count) is room for what they load, LOAD(k, m, i) loads number k of them, and LOADED(k, m, i) is its values.
+ * VALUE(m, i): the values of element i of the model, which is element m of what becomes one. AHEAD elements are loaded
+ * while as many before them are computed, so that memory always has something to bring: a division has a branch, which
+ * the compiler moves no load over. ROOM is room for both, LOAD(k, m, i) loads number k of the next ones, TAKE(k) makes
+ * it number k of those that are computed, and LOADED(k, m, i) is its values.
  */
 static void add_value_macros(gy_text *to, const gy_maths_program *p)
 {
@@ -233,18 +243,22 @@ static void add_value_macros(gy_text *to, const gy_maths_program *p)
     add_value_call(to, p, false);
     gy_text_add(to, "#define LOADED(k, m, i) ");
     add_value_call(to, p, true);
-    gy_text_add(to, "#define ROOM(count)");
+    gy_text_printf(to, "#define AHEAD %u\n#define ROOM", count_ahead(p));
     for (uint32_t k = 0; k < p->maths->args; k++)
         if (gy_maths_cuda_loads(p, k))
-            gy_text_printf(to, " %s e%u[count];", gy_maths_cuda_element(p->kind[k].dtype), k);
+            gy_text_printf(to, " %s e%u[AHEAD], f%u[AHEAD];", gy_maths_cuda_element(p->kind[k].dtype), k, k);
     gy_text_add(to, "\n#define LOAD(k, m, i)");
     for (uint32_t k = 0; k < p->maths->args; k++) {
         if (!gy_maths_cuda_loads(p, k))
             continue;
-        gy_text_printf(to, " e%u[k] = ", k);
+        gy_text_printf(to, " f%u[k] = ", k);
         add_loaded_place(to, p, k);
         gy_text_add(to, ";");
     }
+    gy_text_add(to, "\n#define TAKE(k)");
+    for (uint32_t k = 0; k < p->maths->args; k++)
+        if (gy_maths_cuda_loads(p, k))
+            gy_text_printf(to, " e%u[k] = f%u[k];", k, k);
     gy_text_add(to, "\n");
 }
 
@@ -318,17 +332,10 @@ static const char lanes_text[] =
     "            t[k] = none();\n"
     "        i64 m = lane;\n"
     "        for (; m + 7 * each < end; m += 8 * each) {\n"
-    "            ROOM(8)\n"
     "#pragma unroll\n"
     "            for (int k = 0; k < 8; k++) {\n"
     "                const i64 i = o * mid + m + each * k;\n"
-    "                LOAD(k, m + each * k, i)\n"
-    "                (void)i;\n"
-    "            }\n"
-    "#pragma unroll\n"
-    "            for (int k = 0; k < 8; k++) {\n"
-    "                const i64 i = o * mid + m + each * k;\n"
-    "                t[k] = join(t[k], LOADED(k, m + each * k, i));\n"
+    "                t[k] = join(t[k], VALUE(m + each * k, i));\n"
     "            }\n"
     "        }\n"
     "#pragma unroll\n"
@@ -353,18 +360,37 @@ static const char lanes_text[] =
     "    const i64 last = mid - first < SEGMENT ? mid : first + SEGMENT;\n"
     "    totals t = none();\n"
     "    i64 m = first + threadIdx.x;\n"
-    "    for (; m + 7 * 256 < last; m += 8 * 256) {\n"
-    "        ROOM(8)\n"
+    "    if (m + (AHEAD - 1) * 256 < last) {\n"
+    "        ROOM\n"
     "#pragma unroll\n"
-    "        for (int k = 0; k < 8; k++) {\n"
+    "        for (int k = 0; k < AHEAD; k++) {\n"
     "            const i64 i = o * mid + m + 256 * k;\n"
     "            LOAD(k, m + 256 * k, i)\n"
     "            (void)i;\n"
     "        }\n"
+    "        for (;;) {\n"
+    "            const i64 next = m + AHEAD * 256;\n"
+    "            const bool goes_on = next + (AHEAD - 1) * 256 < last;\n"
     "#pragma unroll\n"
-    "        for (int k = 0; k < 8; k++) {\n"
-    "            const i64 i = o * mid + m + 256 * k;\n"
-    "            t = join(t, LOADED(k, m + 256 * k, i));\n"
+    "            for (int k = 0; k < AHEAD; k++) {\n"
+    "                TAKE(k)\n"
+    "            }\n"
+    "            if (goes_on) {\n"
+    "#pragma unroll\n"
+    "                for (int k = 0; k < AHEAD; k++) {\n"
+    "                    const i64 i = o * mid + next + 256 * k;\n"
+    "                    LOAD(k, next + 256 * k, i)\n"
+    "                    (void)i;\n"
+    "                }\n"
+    "            }\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < AHEAD; k++) {\n"
+    "                const i64 i = o * mid + m + 256 * k;\n"
+    "                t = join(t, LOADED(k, m + 256 * k, i));\n"
+    "            }\n"
+    "            m = next;\n"
+    "            if (!goes_on)\n"
+    "                break;\n"
     "        }\n"
     "    }\n"
     "    for (; m < last; m += 256) {\n"
@@ -395,18 +421,37 @@ static const char columns_text[] =
     "    const i64 last = mid - first < SEGMENT ? mid : first + SEGMENT;\n"
     "    totals t = none();\n"
     "    i64 m = first;\n"
-    "    for (; m + 7 < last; m += 8) {\n"
-    "        ROOM(8)\n"
+    "    if (m + AHEAD - 1 < last) {\n"
+    "        ROOM\n"
     "#pragma unroll\n"
-    "        for (int k = 0; k < 8; k++) {\n"
+    "        for (int k = 0; k < AHEAD; k++) {\n"
     "            const i64 i = (o * mid + m + k) * inner + column;\n"
     "            LOAD(k, m + k, i)\n"
     "            (void)i;\n"
     "        }\n"
+    "        for (;;) {\n"
+    "            const i64 next = m + AHEAD;\n"
+    "            const bool goes_on = next + AHEAD - 1 < last;\n"
     "#pragma unroll\n"
-    "        for (int k = 0; k < 8; k++) {\n"
-    "            const i64 i = (o * mid + m + k) * inner + column;\n"
-    "            t = join(t, LOADED(k, m + k, i));\n"
+    "            for (int k = 0; k < AHEAD; k++) {\n"
+    "                TAKE(k)\n"
+    "            }\n"
+    "            if (goes_on) {\n"
+    "#pragma unroll\n"
+    "                for (int k = 0; k < AHEAD; k++) {\n"
+    "                    const i64 i = (o * mid + next + k) * inner + column;\n"
+    "                    LOAD(k, next + k, i)\n"
+    "                    (void)i;\n"
+    "                }\n"
+    "            }\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < AHEAD; k++) {\n"
+    "                const i64 i = (o * mid + m + k) * inner + column;\n"
+    "                t = join(t, LOADED(k, m + k, i));\n"
+    "            }\n"
+    "            m = next;\n"
+    "            if (!goes_on)\n"
+    "                break;\n"
     "        }\n"
     "    }\n"
     "    for (; m < last; m++) {\n"
@@ -474,7 +519,7 @@ void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const
     add_store_macro(to, p);
     add_kernel(to, p, name, is_columns ? columns_text : lanes_text);
     add_kernel(to, p, finish.at ? finish.at : "", finish_text);
-    gy_text_add(to,
-                "#undef SEGMENT\n#undef SHORT\n#undef VALUE\n#undef LOADED\n#undef ROOM\n#undef LOAD\n#undef STORE\n");
+    gy_text_add(to, "#undef SEGMENT\n#undef SHORT\n#undef VALUE\n#undef LOADED\n#undef AHEAD\n#undef ROOM\n#undef "
+                    "LOAD\n#undef TAKE\n#undef STORE\n");
     gy_text_free(&finish);
 }

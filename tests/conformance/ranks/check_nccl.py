@@ -150,11 +150,13 @@ def check_lost(r):
     words = r.schedule(graph_of("i32", 2, "auto", 2), "--devices", 2, "--spread", 2, "--replay", "stream")
     words[words.index("--iterations") + 1] = 100000000
     for interrupts in (False, True):
-        child = subprocess.Popen(["mpirun.mpich", "-n", "2", *map(str, words), "--timeout", "2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for file in r.files.iterdir():
+            file.unlink()
+        child = subprocess.Popen(["mpirun.mpich", "-n", "2", *map(str, words), "--timeout", "3"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         begun = time.monotonic()
-        while len(ranks_of(r.folder / "g.json")) < 2 and time.monotonic() < begun + 30:
+        while not any(r.files.glob("*.*.*")) and time.monotonic() < begun + 60:  # until calls of NCCL are made, however busy the computer is
             time.sleep(0.05)
-        time.sleep(1.5)
+        time.sleep(0.3)
         pids = ranks_of(r.folder / "g.json")
         os.kill(pids[1], signal.SIGSTOP)
         if interrupts:
@@ -166,7 +168,8 @@ def check_lost(r):
             child.kill()
         says = "rank 0 was interrupted" if interrupts else r'rank 1 is lost: nothing was heard .*; it was at (op \d+, ".*", on device "gpu\d"|a start)'
         told = [line for line in errors.splitlines() if re.search("rank 1 is lost|was interrupted", line)]
-        assert child.returncode != 0 and len(told) == 1 and re.search(says, told[0]), f"exit {child.returncode}:\n{errors}"
+        right = [line for line in told if re.search(says, line)]  # who waits long for a rank to hear of the signal finds that it is lost, too
+        assert child.returncode != 0 and len(right) == 1 and len(told) <= 1 + interrupts, f"exit {child.returncode}:\n{errors}"
         print(told[0], flush=True)
 
 

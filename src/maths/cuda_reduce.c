@@ -193,7 +193,7 @@ static void add_place(gy_text *to, const gy_maths_program *p, uint32_t arg)
                    has_m ? " * mid + (m)" : "", has_column ? ")" : "", has_column ? " * inner + column" : "");
 }
 
-/* What element (m, i) loads of an argument. */
+/* The place of an argument that element (m, i) loads. */
 static void add_loaded_place(gy_text *to, const gy_maths_program *p, uint32_t arg)
 {
     if (is_at_borders(p, &p->kind[arg]))

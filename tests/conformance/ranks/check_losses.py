@@ -184,7 +184,8 @@ def check_full(losses):
         print("check_full is passed over: no disk can be made here (unshare -rm, mount -t tmpfs)")
         return
     # What fills the disk comes while the ranks are at work, once there is a checkpoint.
-    fill = 'while [ ! -e "$0"/checkpoint-000000000001 ]; do sleep 0.02; done; cat /dev/zero > "$0"/filled 2>/dev/null'
+    words[words.index("--iterations") + 1] = "1000000"  # so many are not over before
+    fill = 'n=0; until ls "$0" | grep -q "^checkpoint-0" || [ $n = 3000 ]; do sleep 0.02; n=$((n + 1)); done; cat /dev/zero > "$0"/filled 2>/dev/null'
     inner = f"({fill}) & \"$@\"; code=$?; ls \"$0\"; exit $code"
     done = subprocess.run([*map(str, [*probe, "sh", "-c", inner, kept, losses.gantry, *words, "--processes", 2, "--on-loss", "restart", "--mpirun", LAUNCH[losses.mpi], "--checkpoint", f"50:{kept}"])],
                           capture_output=True, text=True, timeout=120)

@@ -318,6 +318,46 @@ static void add_store_macro(gy_text *to, const gy_maths_program *p)
 
 /* ---- kernels ---- */
 
+/* Those of a thread in its segment: from m on, STEP apart, up to `last`; PLACE(m) is the number of one in the model. */
+static const char segment_text[] = "    totals t = none();\n"
+                                   "    if (m + (AHEAD - 1) * STEP < last) {\n"
+                                   "        ROOM\n"
+                                   "#pragma unroll\n"
+                                   "        for (int k = 0; k < AHEAD; k++) {\n"
+                                   "            const i64 i = PLACE(m + STEP * k);\n"
+                                   "            LOAD(k, m + STEP * k, i)\n"
+                                   "            (void)i;\n"
+                                   "        }\n"
+                                   "        for (;;) {\n"
+                                   "            const i64 next = m + AHEAD * STEP;\n"
+                                   "            const bool goes_on = next + (AHEAD - 1) * STEP < last;\n"
+                                   "#pragma unroll\n"
+                                   "            for (int k = 0; k < AHEAD; k++) {\n"
+                                   "                TAKE(k)\n"
+                                   "            }\n"
+                                   "            if (goes_on) {\n"
+                                   "#pragma unroll\n"
+                                   "                for (int k = 0; k < AHEAD; k++) {\n"
+                                   "                    const i64 i = PLACE(next + STEP * k);\n"
+                                   "                    LOAD(k, next + STEP * k, i)\n"
+                                   "                    (void)i;\n"
+                                   "                }\n"
+                                   "            }\n"
+                                   "#pragma unroll\n"
+                                   "            for (int k = 0; k < AHEAD; k++) {\n"
+                                   "                const i64 i = PLACE(m + STEP * k);\n"
+                                   "                t = join(t, LOADED(k, m + STEP * k, i));\n"
+                                   "            }\n"
+                                   "            m = next;\n"
+                                   "            if (!goes_on)\n"
+                                   "                break;\n"
+                                   "        }\n"
+                                   "    }\n"
+                                   "    for (; m < last; m += STEP) {\n"
+                                   "        const i64 i = PLACE(m);\n"
+                                   "        t = join(t, VALUE(m, i));\n"
+                                   "    }\n";
+
 /* Elements of a result lie side by side. Short ones have a warp each, or less: a thread stands for eight lanes, which
  * meet first, and then those of other threads. */
 static const char lanes_text[] =
@@ -358,55 +398,18 @@ static const char lanes_text[] =
     "    SHARED(totals, room, 256);\n"
     "    const i64 o = blockIdx.x / segments, first = blockIdx.x % segments * SEGMENT;\n"
     "    const i64 last = mid - first < SEGMENT ? mid : first + SEGMENT;\n"
-    "    totals t = none();\n"
-    "    i64 m = first + threadIdx.x;\n"
-    "    if (m + (AHEAD - 1) * 256 < last) {\n"
-    "        ROOM\n"
-    "#pragma unroll\n"
-    "        for (int k = 0; k < AHEAD; k++) {\n"
-    "            const i64 i = o * mid + m + 256 * k;\n"
-    "            LOAD(k, m + 256 * k, i)\n"
-    "            (void)i;\n"
-    "        }\n"
-    "        for (;;) {\n"
-    "            const i64 next = m + AHEAD * 256;\n"
-    "            const bool goes_on = next + (AHEAD - 1) * 256 < last;\n"
-    "#pragma unroll\n"
-    "            for (int k = 0; k < AHEAD; k++) {\n"
-    "                TAKE(k)\n"
-    "            }\n"
-    "            if (goes_on) {\n"
-    "#pragma unroll\n"
-    "                for (int k = 0; k < AHEAD; k++) {\n"
-    "                    const i64 i = o * mid + next + 256 * k;\n"
-    "                    LOAD(k, next + 256 * k, i)\n"
-    "                    (void)i;\n"
-    "                }\n"
-    "            }\n"
-    "#pragma unroll\n"
-    "            for (int k = 0; k < AHEAD; k++) {\n"
-    "                const i64 i = o * mid + m + 256 * k;\n"
-    "                t = join(t, LOADED(k, m + 256 * k, i));\n"
-    "            }\n"
-    "            m = next;\n"
-    "            if (!goes_on)\n"
-    "                break;\n"
-    "        }\n"
-    "    }\n"
-    "    for (; m < last; m += 256) {\n"
-    "        const i64 i = o * mid + m;\n"
-    "        t = join(t, VALUE(m, i));\n"
-    "    }\n"
-    "    room[threadIdx.x] = t;\n"
-    "    for (unsigned by = 128; by > 0; by /= 2) {\n"
-    "        __syncthreads();\n"
-    "        if (threadIdx.x < by)\n"
-    "            room[threadIdx.x] = t = join(t, room[threadIdx.x + by]);\n"
-    "    }\n"
-    "    if (threadIdx.x == 0 && segments == 1)\n"
-    "        STORE(o, t);\n"
-    "    else if (threadIdx.x == 0)\n"
-    "        scratch[blockIdx.x] = t;\n";
+    "    i64 m = first + threadIdx.x;\n";
+
+static const char lanes_meet_text[] = "    room[threadIdx.x] = t;\n"
+                                      "    for (unsigned by = 128; by > 0; by /= 2) {\n"
+                                      "        __syncthreads();\n"
+                                      "        if (threadIdx.x < by)\n"
+                                      "            room[threadIdx.x] = t = join(t, room[threadIdx.x + by]);\n"
+                                      "    }\n"
+                                      "    if (threadIdx.x == 0 && segments == 1)\n"
+                                      "        STORE(o, t);\n"
+                                      "    else if (threadIdx.x == 0)\n"
+                                      "        scratch[blockIdx.x] = t;\n";
 
 /* They do not: a thread for each column of a segment. */
 static const char columns_text[] =
@@ -419,49 +422,12 @@ static const char columns_text[] =
     "        return;\n"
     "    const i64 o = job / segments, first = job % segments * SEGMENT;\n"
     "    const i64 last = mid - first < SEGMENT ? mid : first + SEGMENT;\n"
-    "    totals t = none();\n"
-    "    i64 m = first;\n"
-    "    if (m + AHEAD - 1 < last) {\n"
-    "        ROOM\n"
-    "#pragma unroll\n"
-    "        for (int k = 0; k < AHEAD; k++) {\n"
-    "            const i64 i = (o * mid + m + k) * inner + column;\n"
-    "            LOAD(k, m + k, i)\n"
-    "            (void)i;\n"
-    "        }\n"
-    "        for (;;) {\n"
-    "            const i64 next = m + AHEAD;\n"
-    "            const bool goes_on = next + AHEAD - 1 < last;\n"
-    "#pragma unroll\n"
-    "            for (int k = 0; k < AHEAD; k++) {\n"
-    "                TAKE(k)\n"
-    "            }\n"
-    "            if (goes_on) {\n"
-    "#pragma unroll\n"
-    "                for (int k = 0; k < AHEAD; k++) {\n"
-    "                    const i64 i = (o * mid + next + k) * inner + column;\n"
-    "                    LOAD(k, next + k, i)\n"
-    "                    (void)i;\n"
-    "                }\n"
-    "            }\n"
-    "#pragma unroll\n"
-    "            for (int k = 0; k < AHEAD; k++) {\n"
-    "                const i64 i = (o * mid + m + k) * inner + column;\n"
-    "                t = join(t, LOADED(k, m + k, i));\n"
-    "            }\n"
-    "            m = next;\n"
-    "            if (!goes_on)\n"
-    "                break;\n"
-    "        }\n"
-    "    }\n"
-    "    for (; m < last; m++) {\n"
-    "        const i64 i = (o * mid + m) * inner + column;\n"
-    "        t = join(t, VALUE(m, i));\n"
-    "    }\n"
-    "    if (segments == 1)\n"
-    "        STORE(o * inner + column, t);\n"
-    "    else\n"
-    "        scratch[job * inner + column] = t;\n";
+    "    i64 m = first;\n";
+
+static const char columns_end_text[] = "    if (segments == 1)\n"
+                                       "        STORE(o * inner + column, t);\n"
+                                       "    else\n"
+                                       "        scratch[job * inner + column] = t;\n";
 
 /* A block for each result. Totals of pairs go to the other half of the scratch memory, so that none is read late. */
 static const char finish_text[] =
@@ -491,13 +457,14 @@ static const char finish_text[] =
     "    if (threadIdx.x == 0)\n"
     "        STORE((i64)blockIdx.x, from[0]);\n";
 
-static void add_kernel(gy_text *to, const gy_maths_program *p, const char *name, const char *text)
+static void add_kernel(gy_text *to, const gy_maths_program *p, const char *name, const char *begin, const char *middle,
+                       const char *end)
 {
     gy_text_printf(to, "extern \"C\" __global__ void __launch_bounds__(%d) %s(", GY_MATHS_BLOCK, name);
     gy_maths_cuda_add_parameters(to, p);
     gy_text_add(to, ", i64 outer, i64 mid, i64 inner, i64 segments");
     gy_maths_cuda_add_steps(to, p);
-    gy_text_printf(to, ", totals *scratch)\n{\n%s}\n", text);
+    gy_text_printf(to, ", totals *scratch)\n{\n%s%s%s}\n", begin, middle, end);
 }
 
 void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const char *name)
@@ -513,13 +480,16 @@ void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const
         add_down(to, p);
     add_value_of(to, p);
     add_store(to, p);
-    gy_text_printf(to, "#define SEGMENT %d\n#define SHORT %d\n", is_columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT,
-                   GY_MATHS_SHORT);
+    gy_text_printf(to, "#define SEGMENT %d\n#define SHORT %d\n#define STEP %d\n#define PLACE(m) %s\n",
+                   is_columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT, GY_MATHS_SHORT, is_columns ? 1 : 256,
+                   is_columns ? "((o * mid + (m)) * inner + column)" : "(o * mid + (m))");
     add_value_macros(to, p);
     add_store_macro(to, p);
-    add_kernel(to, p, name, is_columns ? columns_text : lanes_text);
-    add_kernel(to, p, finish.at ? finish.at : "", finish_text);
-    gy_text_add(to, "#undef SEGMENT\n#undef SHORT\n#undef VALUE\n#undef LOADED\n#undef AHEAD\n#undef ROOM\n#undef "
+    add_kernel(to, p, name, is_columns ? columns_text : lanes_text, segment_text,
+               is_columns ? columns_end_text : lanes_meet_text);
+    add_kernel(to, p, finish.at ? finish.at : "", finish_text, "", "");
+    gy_text_add(to, "#undef SEGMENT\n#undef SHORT\n#undef STEP\n#undef PLACE\n#undef VALUE\n#undef LOADED\n#undef "
+                    "AHEAD\n#undef ROOM\n#undef "
                     "LOAD\n#undef TAKE\n#undef STORE\n");
     gy_text_free(&finish);
 }

@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 
+from check_ranks import processes_of
+
 KINDS = {
     "all_reduce": ("part", "part"), "reduce": ("part", "last"), "broadcast": ("first", "part"), "scatter": ("all", "cut"),
     "gather": ("cut", "all"), "all_gather": ("cut", "each"), "reduce_scatter": ("each", "cut"), "all_to_all": ("part", "part"),
@@ -133,18 +135,6 @@ def check_mutants(r):
         assert re.search("another call than|another size|deadlock", told), f"{mutant}: {told}"
 
 
-def ranks_of(file):
-    found = []
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[0].endswith(b"/gantry") and str(file).encode() in words:
-            found.append(int(entry.name))
-    return sorted(found)
-
-
 def check_lost(r):
     """A rank that stops is told once, with what it was at; a signal to the other one, which waits in a kernel of NCCL, ends both, too."""
     words = r.schedule(graph_of("i32", 2, "auto", 2), "--devices", 2, "--spread", 2, "--replay", "stream")
@@ -157,7 +147,7 @@ def check_lost(r):
         while not any(r.files.glob("*.*.*")) and time.monotonic() < begun + 60:  # until calls of NCCL are made, however busy the computer is
             time.sleep(0.05)
         time.sleep(0.3)
-        pids = ranks_of(r.folder / "g.json")
+        pids = processes_of(str(r.folder / "g.json"))
         os.kill(pids[1], signal.SIGSTOP)
         if interrupts:
             time.sleep(0.3)

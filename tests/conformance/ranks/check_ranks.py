@@ -268,4 +268,5 @@ def main(gantry, root, mpi, built, backend="host"):
     return 0
 
 
-sys.exit(main(*sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

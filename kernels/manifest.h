@@ -23,6 +23,13 @@ static inline void gy_least_row_note(gy_least_row *least, int64_t row)
     while (row < seen && !atomic_compare_exchange_weak(least, &seen, row)) {
     }
 }
+/* Its number, from 1 on, becomes the status of the launch, if there is one. */
+static inline void gy_least_row_tell(gy_least_row *least, const gantry_launch *l)
+{
+    int64_t row = atomic_load(least);
+    if (row != INT64_MAX)
+        *l->status = (int32_t)(row + 1);
+}
 
 #define GY_ARGS(list) list, sizeof *(list), (int32_t)(sizeof(list) / sizeof *(list))
 #define GY_REGION(name_, access_, dtypes_, same_, summary_)                                                            \

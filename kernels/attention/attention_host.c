@@ -153,8 +153,7 @@ gantry_status gy_attention_run(const gantry_launch *l, int length, int y)
     call c = { .a = gy_attention_of(l, length), .length = length, .y = y, .wrong = INT64_MAX };
     double flops = 4.0 * (double)c.a.rows * (double)c.a.m * (double)c.a.d;
     gantry_status status = gy_linalg_cut(l, c.a.heads, flops, do_heads, &c);
-    if (c.wrong != INT64_MAX)
-        *l->status = (int32_t)(c.wrong + 1);
+    gy_least_row_tell(&c.wrong, l);
     return status;
 }
 

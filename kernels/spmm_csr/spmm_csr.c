@@ -60,8 +60,7 @@ static gantry_status run(const gantry_launch *l)
     int64_t entries = gy_arg_size(&l->arg[COLUMN]) / (y->shape[0] > 0 ? y->shape[0] : 1);
     int64_t grain = gy_grain_of_rows((entries + 1) * gy_arg_width(y));
     gantry_status status = gantry_launch_cut(l, y->rows, grain, piece, &wrong);
-    if (wrong != INT64_MAX)
-        *l->status = (int32_t)(wrong + 1);
+    gy_least_row_tell(&wrong, l);
     return status;
 }
 

@@ -37,8 +37,7 @@ static gantry_status run(const gantry_launch *l)
     gy_least_row wrong = INT64_MAX;
     int64_t entries = gy_arg_size(column) / (out->shape[0] > 0 ? out->shape[0] : 1);
     gantry_status status = gantry_launch_cut(l, out->rows, gy_grain_of_rows(4 * (entries + 1)), piece, &wrong);
-    if (wrong != INT64_MAX)
-        *l->status = (int32_t)(wrong + 1);
+    gy_least_row_tell(&wrong, l);
     return status;
 }
 

@@ -32,14 +32,21 @@ static int64_t bytes_of(const gy_recompute *c, const gy_rows_used *r)
     return gy_buffer_span(&c->a->graph->buffers.at[r->buffer], r->first, r->last);
 }
 
+/* Of the rows of an access, which it gives, too; NULL: they are none that joins segments. */
+static span_of_rows *span_of(const line *l, span_of_rows *spans, const gy_access *x, const gy_rows_used **rows)
+{
+    const gy_rows_used *r = *rows = gy_recompute_rows(l->c, x);
+    return r && r->joins ? &spans[r - l->c->rows.at] : NULL;
+}
+
 static void look(const line *l, span_of_rows *spans)
 {
     const gantry_graph *g = l->c->a->graph;
     for (size_t i = 0; i < l->count; i++) {
         const gy_node *n = &g->nodes.at[l->at[i]];
         for (uint32_t k = n->access; k < n->access + n->accesses; k++) {
-            const gy_rows_used *r = gy_recompute_rows(l->c, &g->access.at[k]);
-            span_of_rows *s = r && r->joins ? &spans[r - l->c->rows.at] : NULL;
+            const gy_rows_used *r;
+            span_of_rows *s = span_of(l, spans, &g->access.at[k], &r);
             if (s && g->access.at[k].mode != GANTRY_READ)
                 s->written = i + 1;
             if (s)
@@ -55,8 +62,8 @@ static void add_up(const line *l, span_of_rows *spans)
     for (size_t i = 0; i < l->count; i++) {
         const gy_node *n = &g->nodes.at[l->at[i]];
         for (uint32_t k = n->access; k < n->access + n->accesses; k++) {
-            const gy_rows_used *r = gy_recompute_rows(l->c, &g->access.at[k]);
-            span_of_rows *s = r && r->joins ? &spans[r - l->c->rows.at] : NULL;
+            const gy_rows_used *r;
+            span_of_rows *s = span_of(l, spans, &g->access.at[k], &r);
             if (!s || !s->written)
                 continue;
             int64_t bytes = bytes_of(l->c, r);

@@ -21,7 +21,7 @@ enum {
     Y = GY_ATTENTION_V + 1, /* of attention */
     OF_OTHERS = 1,          /* variant of softmax_grad */
     PIECE = 256,            /* bytes that pieces of scratch begin at multiples of */
-    AT_A_TIME = 128 << 20,  /* bytes of scores, if heads have fewer: so that all of a GPU has work */
+    AT_A_TIME = 64 << 20,   /* bytes of scores, if heads have fewer: so that all of a GPU has work */
     MOST_BYTES = 512 << 20, /* of scores of one head */
     LEAST_SCORES = 1 << 20  /* below, three launches or seven take longer than the own kernel's one or four */
 };

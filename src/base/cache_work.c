@@ -87,17 +87,8 @@ static bool is_locked(int parent, const char *name, int folder)
     return is_named(parent, name, folder);
 }
 
-/* Nobody holds its lock any more, so that others would remove it, too. */
-static void drop(int parent, const char *name, int folder)
-{
-    int code = errno;
-    unlinkat(parent, name, AT_REMOVEDIR);
-    if (folder >= 0)
-        close(folder);
-    errno = code;
-}
-
-/* The folder's descriptor; -1 with errno. */
+/* The folder's descriptor; -1 with errno. A folder whose lock another has is left to that one, which removes it by
+ * name: were it removed here, then the next one would get its name and be removed in its stead. */
 static int make_locked(int parent, char *name, size_t size)
 {
     for (int i = 0; i < MOST_NAMES; i++) {
@@ -111,8 +102,10 @@ static int make_locked(int parent, char *name, size_t size)
         if (folder >= 0 && is_locked(parent, name, folder))
             return folder;
         int code = errno;
-        drop(parent, name, folder);
-        if (folder < 0 && code != ENOENT) {
+        if (folder >= 0) {
+            close(folder);
+        } else if (code != ENOENT) {
+            unlinkat(parent, name, AT_REMOVEDIR);
             errno = code;
             return -1;
         }

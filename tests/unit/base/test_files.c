@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/files.h"
 
+#include "base/cache.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "folder.h"
@@ -244,6 +245,25 @@ START_TEST(file_systems_that_lack_something_will_do)
 }
 END_TEST
 
+/* A folder that somebody else has locked, before its maker could, is removed by that one, by name, later: the maker may
+ * not free the name for a folder that is in use then. */
+START_TEST(what_another_locked_keeps_its_name)
+{
+    gy_cache_entry entry;
+    gy_cache_work work;
+    char here[4096], name[64];
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+    ck_assert_int_eq(setenv("XDG_CACHE_HOME", here, 1), 0);
+    ck_assert_int_eq(gy_cache_open(&entry, 1, ".x", NULL), GANTRY_OK);
+    if (forbid(SYS_flock, 0, 0, EWOULDBLOCK))
+        return;
+    ck_assert_int_eq(gy_cache_work_begin(&work, &entry, NULL), GANTRY_E_IO);
+    snprintf(name, sizeof name, "gantry/%ld-0.tmp", (long)getpid());
+    ck_assert_int_eq(access(name, F_OK), 0);
+    gy_cache_close(&entry);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("files that appear together");
@@ -255,6 +275,7 @@ int main(void)
     tcase_add_test(tests, what_dead_processes_left_is_removed);
     tcase_add_test(tests, killed_writers_leave_whole_files);
     tcase_add_loop_test(tests, file_systems_that_lack_something_will_do, 0, sizeof lacks / sizeof *lacks);
+    tcase_add_test(tests, what_another_locked_keeps_its_name);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -44,4 +44,5 @@ const gantry_kernel gy_kernel_add = { .struct_size = sizeof(gantry_kernel),
                                       .flops = "x.size",
                                       .bytes = "x.bytes + y.bytes + z.bytes",
                                       .host = run,
-                                      .check = check };
+                                      .check = check,
+                                      .formula = "z = x + y" };

@@ -46,4 +46,5 @@ const gantry_kernel gy_kernel_axpby = { .struct_size = sizeof(gantry_kernel),
                                         .flops = "3 * x.size",
                                         .bytes = "x.bytes + 2 * y.bytes",
                                         .host = run,
-                                        .check = check };
+                                        .check = check,
+                                        .formula = "y = a * x + b * y" };

@@ -48,4 +48,5 @@ const gantry_kernel gy_kernel_bias_add = { .struct_size = sizeof(gantry_kernel),
                                            .flops = "x.size",
                                            .bytes = "x.bytes + b.bytes + y.bytes",
                                            .host = run,
-                                           .check = check };
+                                           .check = check,
+                                           .formula = "y = x + b" };

@@ -31,4 +31,5 @@ const gantry_kernel gy_kernel_copy = { .struct_size = sizeof(gantry_kernel),
                                        .flops = "0",
                                        .bytes = "x.bytes + y.bytes",
                                        .host = run,
-                                       .check = check };
+                                       .check = check,
+                                       .formula = "y = x" };

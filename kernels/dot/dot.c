@@ -46,4 +46,5 @@ const gantry_kernel gy_kernel_dot = { .struct_size = sizeof(gantry_kernel),
                                       .bytes = "x.bytes + y.bytes",
                                       .scratch = GY_CHUNK_SCRATCH,
                                       .host = run,
-                                      .check = check };
+                                      .check = check,
+                                      .formula = "out = sum(x * y)" };

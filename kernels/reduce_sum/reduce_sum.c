@@ -69,4 +69,5 @@ const gantry_kernel gy_kernel_reduce_sum = { .struct_size = sizeof(gantry_kernel
                                              .bytes = "x.bytes",
                                              .scratch = GY_CHUNK_SCRATCH,
                                              .host = run,
-                                             .check = check };
+                                             .check = check,
+                                             .formula = "out = sum(x)" };

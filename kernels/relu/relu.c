@@ -44,4 +44,5 @@ const gantry_kernel gy_kernel_relu = { .struct_size = sizeof(gantry_kernel),
                                        .flops = "x.size",
                                        .bytes = "x.bytes + y.bytes",
                                        .host = run,
-                                       .check = check };
+                                       .check = check,
+                                       .formula = "y = select(x > 0, x, 0)" };

@@ -44,4 +44,5 @@ const gantry_kernel gy_kernel_relu_grad = { .struct_size = sizeof(gantry_kernel)
                                             .flops = "x.size",
                                             .bytes = "x.bytes + dy.bytes + dx.bytes",
                                             .host = run,
-                                            .check = check };
+                                            .check = check,
+                                            .formula = "dx = select(x > 0, dy, 0)" };

@@ -44,4 +44,5 @@ const gantry_kernel gy_kernel_saxpy = { .struct_size = sizeof(gantry_kernel),
                                         .flops = "2 * x.size",
                                         .bytes = "x.bytes + 2 * y.bytes",
                                         .host = run,
-                                        .check = check };
+                                        .check = check,
+                                        .formula = "y = a * x + y" };

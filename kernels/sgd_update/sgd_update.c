@@ -44,4 +44,5 @@ const gantry_kernel gy_kernel_sgd_update = { .struct_size = sizeof(gantry_kernel
                                              .flops = "2 * w.size",
                                              .bytes = "2 * w.bytes + g.bytes",
                                              .host = run,
-                                             .check = check };
+                                             .check = check,
+                                             .formula = "w = w - lr * g" };

@@ -548,6 +548,31 @@ def gradients_of_heads():
                        {name: (sequences(a), rtol) for name, a in (("dq", dq), ("dk", dk), ("dv", dv))})
 
 
+def large_heads():
+    """So many scores that GPUs compute them by products, under a mask in bands of rows (src/backends/cuda/kernels/attention_portions.c): rows
+    that bands do not divide, keys that all see, heads that share keys. The mask of the reference is a matrix."""
+    for dtype, many, few, n, m, d in [("f32", 32, 32, 512, 512, 4), ("f64", 64, 32, 520, 530, 3), ("f32", 6, 3, 700, 900, 8)]:
+        q, k, v, dy = (values(dtype, shape, -1, 1) for shape in [(many, n, d), (few, m, d), (few, m, d), (many, n, d)])
+        Q, K, V, D = (np.asarray(a, float) for a in (q, k, v, dy))
+        y, dq, dk, dv = np.zeros_like(Q), np.zeros_like(Q), np.zeros_like(K), np.zeros_like(V)
+        hidden = np.where(np.tri(n, m, m - n) == 1, 0, -np.inf)
+        for h in range(many):
+            kv = h // (many // few)
+            p = np.exp(Q[h] @ K[kv].T / np.sqrt(d) + hidden)  # scores are small
+            p /= p.sum(1, keepdims=True)
+            y[h] = p @ V[kv]
+            slope = p * (D[h] @ V[kv].T)
+            slope = (slope - p * slope.sum(1, keepdims=True)) / np.sqrt(d)  # of scores, without y
+            dq[h] = slope @ K[kv]
+            dk[kv] += slope.T @ Q[h]
+            dv[kv] += p.T @ D[h]
+        given = {"causal": 1, "q": ("in", dtype, q), "k": ("in", dtype, k), "v": ("in", dtype, v)}
+        yield Case("attention", {**given, "y": ("out", dtype, np.zeros_like(q))}, {"y": (y, RTOL[dtype])})
+        back = {"y": ("in", dtype, y.astype(DTYPES[dtype])), "dy": ("in", dtype, dy), **{name: ("out", dtype, np.zeros_like(a)) for name, a in
+                (("dq", q), ("dk", k), ("dv", v))}}
+        yield Case("attention_grad", {**given, **back}, {"dq": (dq, 4 * RTOL[dtype]), "dk": (dk, 4 * RTOL[dtype]), "dv": (dv, 4 * RTOL[dtype])})
+
+
 def wrong_entries():
     """A column that x has no row for, and rows that go beyond the entries."""
     one, x = np.ones(2), np.ones((3, 40))
@@ -705,7 +730,7 @@ FOURIER_AXES = [((8, 3), 0, 1), ((97, 5), 0, 1), ((1, 60), 0, 1), ((4, 12, 5), 1
 def main(command, only):
     wanted = set(only) or {k["name"] for k in json.loads(gantry(command, "kernels", "--json"))["kernels"]}
     seen, count, failed = set(), 0, 0
-    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), heads(), gradients_of_heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
+    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), heads(), gradients_of_heads(), large_heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
                                 scans(), sorts(), best(), fourier()):
         if case.kernel not in wanted:
             continue

@@ -26,7 +26,7 @@ const gantry_kernel gy_kernel_attention_cached = {
     "attention over the first keys of a cache; status: number of a length that is none",
     GY_ARGS(args),
     0,
-    "(4 - 2 * causal) * q.size * k.last1",
+    "4 * " GY_ATTENTION_SCORES,
     "q.bytes + k.bytes + v.bytes + y.bytes",
     NULL,
     run,

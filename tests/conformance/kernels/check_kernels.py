@@ -573,6 +573,20 @@ def large_heads():
         yield Case("attention_grad", {**given, **back}, {"dq": (dq, 4 * RTOL[dtype]), "dk": (dk, 4 * RTOL[dtype]), "dv": (dv, 4 * RTOL[dtype])})
 
 
+def count_of_scores(kernels):
+    """Flops of the manifest against scores that are counted: between those that somebody sees and those of blocks of 64 queries; what is
+    computed, exactly, where blocks divide the queries."""
+    for name, products in ("attention", 2), ("attention_cached", 2), ("attention_grad", 5):
+        formula = next(k["flops"] for k in kernels if k["name"] == name).replace("q.", "q_").replace("k.", "k_")
+        for heads, n, m, d, causal in itertools.product([1, 6], [1, 7, 64, 65, 300, 512], [0, 3, 700], [8], [0, 1]):
+            sees = m + 1 + np.arange(n) if causal else np.full(n, m + n)  # of n + m keys
+            blocks = sum(len(block) * block.max() for block in np.split(sees, range(64, n, 64)))
+            flops = eval(formula, {"min": min, "max": max}, {"q_size": heads * n * d, "q_last1": n, "k_last1": n + m, "causal": causal})  # noqa: S307
+            once = 2 * products * heads * d
+            assert once * sees.sum() <= flops <= once * (sees.sum() + 64 * n), f"{name}: {flops} for {heads} heads of {n} queries, {n + m} keys"
+            assert n % 64 or flops == once * blocks, f"{name}: {flops} is not what blocks of 64 of {n} queries compute"
+
+
 def wrong_entries():
     """A column that x has no row for, and rows that go beyond the entries."""
     one, x = np.ones(2), np.ones((3, 40))
@@ -728,7 +742,9 @@ FOURIER_AXES = [((8, 3), 0, 1), ((97, 5), 0, 1), ((1, 60), 0, 1), ((4, 12, 5), 1
 
 
 def main(command, only):
-    wanted = set(only) or {k["name"] for k in json.loads(gantry(command, "kernels", "--json"))["kernels"]}
+    kernels = json.loads(gantry(command, "kernels", "--json"))["kernels"]
+    wanted = set(only) or {k["name"] for k in kernels}
+    count_of_scores(kernels)
     seen, count, failed = set(), 0, 0
     for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), heads(), gradients_of_heads(), large_heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
                                 scans(), sorts(), best(), fourier()):

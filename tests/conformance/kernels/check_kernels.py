@@ -254,7 +254,7 @@ def algebra():
         rtol = RTOL[dtype] * 2
         yield Case("gemm_batched", {**args, "c": ("out", dtype, c)}, {"c": (0.5 * product, rtol)}, {"c": "write"})
         yield Case("gemm_batched", {**args, "beta": -2, "c": ("inout", dtype, c)}, {"c": (0.5 * product - 2 * C, rtol)}, {"c": "readwrite"})
-    for dtype, n in itertools.product(WIDE, [1, 40]):
+    for dtype, n in itertools.product(WIDE, [1, 40, 600]):  # 600: threads have parts of it
         a = values(dtype, (n, n), -1, 1)
         spd = (a @ a.T + n * np.eye(n)).astype(DTYPES[dtype])
         factor = np.linalg.cholesky(spd.astype(float))
@@ -622,6 +622,8 @@ def failures():
     ones, three = np.ones((3, 3)), np.arange(3, dtype=np.int32)
     yield Refused("getrf", {"a": ("inout", "f64", ones), "pivots": ("out", "i32", three)}, 2)
     yield Refused("getrs", {"a": ("in", "f64", ones), "pivots": ("in", "i32", three + 2), "b": ("inout", "f64", ones)}, 3)
+    for wrong in (3, 400):
+        yield Refused("potrf", {"a": ("inout", "f64", np.diag(np.where(np.arange(600) == wrong, -1.0, 1)))}, wrong + 1)
     q = np.ones((2, 3, 8), np.float32)
     for lengths, status in [([3, 4], 2), ([-1, 3], 1)]:
         yield Refused("attention_cached", {"q": ("in", "f32", q), "k": ("in", "f32", q), "v": ("in", "f32", q), "length": ("in", "i32", np.array(lengths, np.int32)),

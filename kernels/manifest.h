@@ -36,7 +36,6 @@ static inline void gy_least_row_tell(gy_least_row *least, const gantry_launch *l
         *l->status = gy_row_code(row);
 }
 
-#define GY_ARGS(list) list, sizeof *(list), (int32_t)(sizeof(list) / sizeof *(list))
 #define GY_REGION(name_, access_, dtypes_, same_, summary_)                                                            \
     {                                                                                                                  \
         .name = name_, .access = access_, .dtypes = dtypes_, .same = same_, .summary = summary_                        \

@@ -462,6 +462,8 @@ class Exchanges:
 # ---- nodes in one ----
 
 PLAIN = {"id", "for", "if", "map", "reduce", "args", "access", "on"}
+ELEMENTWISE = {"add": "z = x + y", "axpby": "y = a * x + b * y", "bias_add": "y = x + b", "copy": "y = x", "mul": "z = x * y", "relu": "y = select(x > 0, x, 0)",
+               "relu_grad": "dx = select(x > 0, dy, 0)", "saxpy": "y = a * x + y", "scale": "y = a * x", "sgd_update": "w = w - lr * g"}
 REDUCING = re.compile(r"\s*(sum|mean|min|max|any|all|argmin|argmax)\s*\(")
 
 class Joining:
@@ -483,6 +485,8 @@ class Joining:
             return  # Then the nodes are those of the graph, or rule form says that they are not.
         need(sorted(n.index for one in groups for n in one) == [*range(len(g.nodes))], "form", "/nodes: a node twice, or not at all")
         self.where = {n.index: k for k, one in enumerate(groups) for n in one}
+        for one in groups:
+            self.write_out(one)
         self.read()
         self.keep_order(groups)
         made = [self.joined(name, one) if len(one) > 1 else self.g.nodes[one[0].index] for name, one in zip(ids, groups)]
@@ -491,6 +495,12 @@ class Joining:
         self.g.nodes = [copy.copy(one) for one in made]
         for i, one in enumerate(self.g.nodes):
             one.index = i
+    def write_out(self, group):
+        """Kernels of the library beside maps are their formulas."""
+        kernels = [n for n in group if n.form.get("kernel") in ELEMENTWISE and n.form["kernel"] not in self.even.own]
+        for n in kernels if 1 < len(group) != len(kernels) else []:
+            to, text = ELEMENTWISE[n.form["kernel"]].split(" = ")
+            n.form = {key: what for key, what in n.form.items() if key != "kernel"} | {"map": {to: text}}
     def read(self):
         """By buffer: (node, mode, first row, last row); tiles of kernels one by one."""
         self.found = [[] for _ in self.even.buffers]
@@ -522,9 +532,10 @@ class Joining:
             return a < d and c < b
         return not any(pair == {*x, *y} and loop.first <= node.index < loop.last for loop, pair in self.pairs)
     def moved(self, loop, groups):
-        first, last = (sum(min(n.index for n in one) < end for one in groups) for end in (loop.first, loop.last))
-        whole = all(first <= k < last for one, k in self.where.items() if loop.first <= one < loop.last)
-        need(whole, "node", "nodes leave their loop")
+        places = {self.where[i] for i in range(loop.first, loop.last)}
+        first, last = min(places), max(places) + 1
+        inside_only = all(loop.first <= n.index < loop.last for k in places for n in groups[k])
+        need(inside_only and len(places) == last - first, "node", "nodes leave their loop, or others come into it")
         return loop._replace(first=first, last=last, inner=[self.moved(one, groups) for one in loop.inner])
     def needed(self, group, buffer, first, last):
         b, found = self.even.buffers[buffer], self.found[buffer]

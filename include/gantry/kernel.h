@@ -202,6 +202,11 @@ typedef struct gantry_kernel {
     /** Optional. A handle per device (for libraries that need one); closed when the run is freed. */
     gantry_status (*open)(void **handle, int32_t device_ordinal);
     void (*close)(void *handle);
+    /** Optional. What it computes, as formulas of a map or a reduce node over all of its arguments, of which none is
+     * optional: "y = a * x + y", "out = sum(x * y)". Where the regions of a node fit these formulas as NumPy broadcasts
+     * arrays, adjoints (gantry_graph_differentiate) and the cuts of strategies follow from them. Both say the same up
+     * to rounding; of the library's own, those of maps to the bit for real elements. */
+    const char *formula;
 } gantry_kernel;
 /** The fields `arg`, `arg_size` and `args` for a table of arguments, in an initialiser by name. */
 #define GANTRY_KERNEL_ARGS(table)                                                                                      \

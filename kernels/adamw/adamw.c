@@ -66,16 +66,12 @@ static const gantry_kernel_arg args[] = {
 };
 
 const gantry_kernel gy_kernel_adamw = {
-    sizeof(gantry_kernel),
-    "adamw",
-    "m, v = moments of g; w = w - lr * (m' / (sqrt(v') + eps) + decay * w), where m', v' are free of bias",
-    GY_ARGS(args),
-    0,
-    "14 * w.size",
-    "2 * w.bytes + g.bytes + 2 * m.bytes + 2 * v.bytes",
-    NULL,
-    run,
-    check,
-    NULL,
-    NULL
+    .struct_size = sizeof(gantry_kernel),
+    .name = "adamw",
+    .summary = "m, v = moments of g; w = w - lr * (m' / (sqrt(v') + eps) + decay * w), where m', v' are free of bias",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "14 * w.size",
+    .bytes = "2 * w.bytes + g.bytes + 2 * m.bytes + 2 * v.bytes",
+    .host = run,
+    .check = check
 };

@@ -37,15 +37,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("z", GANTRY_WRITE, 0, 'T', "as many elements as x"),
 };
 
-const gantry_kernel gy_kernel_add = { sizeof(gantry_kernel),
-                                      "add",
-                                      "z = x + y, element by element",
-                                      GY_ARGS(args),
-                                      0,
-                                      "x.size",
-                                      "x.bytes + y.bytes + z.bytes",
-                                      NULL,
-                                      run,
-                                      check,
-                                      NULL,
-                                      NULL };
+const gantry_kernel gy_kernel_add = { .struct_size = sizeof(gantry_kernel),
+                                      .name = "add",
+                                      .summary = "z = x + y, element by element",
+                                      GANTRY_KERNEL_ARGS(args),
+                                      .flops = "x.size",
+                                      .bytes = "x.bytes + y.bytes + z.bytes",
+                                      .host = run,
+                                      .check = check,
+                                      .formula = "z = x + y" };

@@ -30,16 +30,13 @@ static const gantry_kernel_arg args[] = {
 };
 
 const gantry_kernel gy_kernel_argsort = {
-    sizeof(gantry_kernel),
-    "argsort",
-    "x[index[0]], x[index[1]], ... is x in ascending order; equal ones keep theirs",
-    GY_ARGS(args),
-    0,
-    "8 * x.bytes",
-    "(3 * x.bytes + 2 * index.bytes) * x.bytes / max(1, x.size)",
-    "2 * " GY_RADIX_COPY("x") " + " GY_RADIX_COPY("index") " + " GY_RADIX_COUNTS("x"),
-    run,
-    check,
-    NULL,
-    NULL
+    .struct_size = sizeof(gantry_kernel),
+    .name = "argsort",
+    .summary = "x[index[0]], x[index[1]], ... is x in ascending order; equal ones keep theirs",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "8 * x.bytes",
+    .bytes = "(3 * x.bytes + 2 * index.bytes) * x.bytes / max(1, x.size)",
+    .scratch = "2 * " GY_RADIX_COPY("x") " + " GY_RADIX_COPY("index") " + " GY_RADIX_COUNTS("x"),
+    .host = run,
+    .check = check
 };

@@ -18,15 +18,13 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as q"),
 };
 
-const gantry_kernel gy_kernel_attention = { sizeof(gantry_kernel),
-                                            "attention",
-                                            "y = softmax(scale q k^T) v, for each head",
-                                            GY_ARGS(args),
-                                            0,
-                                            "4 * " GY_ATTENTION_SCORES,
-                                            "q.bytes + k.bytes + v.bytes + y.bytes",
-                                            NULL,
-                                            run,
-                                            check,
-                                            gy_linalg_open_kernel,
-                                            gy_linalg_close };
+const gantry_kernel gy_kernel_attention = { .struct_size = sizeof(gantry_kernel),
+                                            .name = "attention",
+                                            .summary = "y = softmax(scale q k^T) v, for each head",
+                                            GANTRY_KERNEL_ARGS(args),
+                                            .flops = "4 * " GY_ATTENTION_SCORES,
+                                            .bytes = "q.bytes + k.bytes + v.bytes + y.bytes",
+                                            .host = run,
+                                            .check = check,
+                                            .open = gy_linalg_open_kernel,
+                                            .close = gy_linalg_close };

@@ -21,16 +21,14 @@ static const gantry_kernel_arg args[] = {
 };
 
 const gantry_kernel gy_kernel_attention_cached = {
-    sizeof(gantry_kernel),
-    "attention_cached",
-    "attention over the first keys of a cache; status: number of a length that is none",
-    GY_ARGS(args),
-    0,
-    "4 * " GY_ATTENTION_SCORES,
-    "q.bytes + k.bytes + v.bytes + y.bytes",
-    NULL,
-    run,
-    check,
-    gy_linalg_open_kernel,
-    gy_linalg_close
+    .struct_size = sizeof(gantry_kernel),
+    .name = "attention_cached",
+    .summary = "attention over the first keys of a cache; status: number of a length that is none",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "4 * " GY_ATTENTION_SCORES,
+    .bytes = "q.bytes + k.bytes + v.bytes + y.bytes",
+    .host = run,
+    .check = check,
+    .open = gy_linalg_open_kernel,
+    .close = gy_linalg_close
 };

@@ -152,15 +152,13 @@ static const gantry_kernel_arg args[] = {
 };
 
 /* scratch: of each query the logarithm of its sum of exponentials and the sum of y dy, which GPUs keep. */
-const gantry_kernel gy_kernel_attention_grad = { sizeof(gantry_kernel),
-                                                 "attention_grad",
-                                                 "gradients of attention by q, k and v",
-                                                 GY_ARGS(args),
-                                                 0,
-                                                 "10 * " GY_ATTENTION_SCORES,
-                                                 NULL,
-                                                 "16 * q.size / max(1, q.last0)",
-                                                 run,
-                                                 check,
-                                                 gy_linalg_open_kernel,
-                                                 gy_linalg_close };
+const gantry_kernel gy_kernel_attention_grad = { .struct_size = sizeof(gantry_kernel),
+                                                 .name = "attention_grad",
+                                                 .summary = "gradients of attention by q, k and v",
+                                                 GANTRY_KERNEL_ARGS(args),
+                                                 .flops = "10 * " GY_ATTENTION_SCORES,
+                                                 .scratch = "16 * q.size / max(1, q.last0)",
+                                                 .host = run,
+                                                 .check = check,
+                                                 .open = gy_linalg_open_kernel,
+                                                 .close = gy_linalg_close };

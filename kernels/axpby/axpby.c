@@ -39,15 +39,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_READWRITE, 0, 'T', "as many elements as x"),
 };
 
-const gantry_kernel gy_kernel_axpby = { sizeof(gantry_kernel),
-                                        "axpby",
-                                        "y = a x + b y",
-                                        GY_ARGS(args),
-                                        0,
-                                        "3 * x.size",
-                                        "x.bytes + 2 * y.bytes",
-                                        NULL,
-                                        run,
-                                        check,
-                                        NULL,
-                                        NULL };
+const gantry_kernel gy_kernel_axpby = { .struct_size = sizeof(gantry_kernel),
+                                        .name = "axpby",
+                                        .summary = "y = a x + b y",
+                                        GANTRY_KERNEL_ARGS(args),
+                                        .flops = "3 * x.size",
+                                        .bytes = "x.bytes + 2 * y.bytes",
+                                        .host = run,
+                                        .check = check,
+                                        .formula = "y = a * x + b * y" };

@@ -41,15 +41,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as many elements as x"),
 };
 
-const gantry_kernel gy_kernel_bias_add = { sizeof(gantry_kernel),
-                                           "bias_add",
-                                           "y = x + b, the same b for every row",
-                                           GY_ARGS(args),
-                                           0,
-                                           "x.size",
-                                           "x.bytes + b.bytes + y.bytes",
-                                           NULL,
-                                           run,
-                                           check,
-                                           NULL,
-                                           NULL };
+const gantry_kernel gy_kernel_bias_add = { .struct_size = sizeof(gantry_kernel),
+                                           .name = "bias_add",
+                                           .summary = "y = x + b, the same b for every row",
+                                           GANTRY_KERNEL_ARGS(args),
+                                           .flops = "x.size",
+                                           .bytes = "x.bytes + b.bytes + y.bytes",
+                                           .host = run,
+                                           .check = check,
+                                           .formula = "y = x + b" };

@@ -44,15 +44,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, 0, 'T', "as many elements as x"),
 };
 
-const gantry_kernel gy_kernel_busy = { sizeof(gantry_kernel),
-                                       "busy",
-                                       "waits, then y = a x",
-                                       GY_ARGS(args),
-                                       GANTRY_KERNEL_VARIADIC,
-                                       "x.size",
-                                       "x.bytes + y.bytes",
-                                       NULL,
-                                       run,
-                                       check,
-                                       NULL,
-                                       NULL };
+const gantry_kernel gy_kernel_busy = { .struct_size = sizeof(gantry_kernel),
+                                       .name = "busy",
+                                       .summary = "waits, then y = a x",
+                                       GANTRY_KERNEL_ARGS(args),
+                                       .flags = GANTRY_KERNEL_VARIADIC,
+                                       .flops = "x.size",
+                                       .bytes = "x.bytes + y.bytes",
+                                       .host = run,
+                                       .check = check };

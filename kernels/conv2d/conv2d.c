@@ -21,15 +21,14 @@ static const gantry_kernel_arg args[] = {
               "as x, (height + 2 pad - height of w) // stride + 1 pixels high, and so wide"),
 };
 
-const gantry_kernel gy_kernel_conv2d = { sizeof(gantry_kernel),
-                                         "conv2d",
-                                         "y = windows of images times weights, for each pixel of y; not turned around",
-                                         GY_ARGS(args),
-                                         0,
-                                         "2 * y.size * w.size / max(1, w.shape0)",
-                                         NULL,
-                                         NULL,
-                                         run,
-                                         check,
-                                         gy_linalg_open_kernel,
-                                         gy_linalg_close };
+const gantry_kernel gy_kernel_conv2d = {
+    .struct_size = sizeof(gantry_kernel),
+    .name = "conv2d",
+    .summary = "y = windows of images times weights, for each pixel of y; not turned around",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "2 * y.size * w.size / max(1, w.shape0)",
+    .host = run,
+    .check = check,
+    .open = gy_linalg_open_kernel,
+    .close = gy_linalg_close
+};

@@ -20,15 +20,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("dw", GANTRY_SUM, GY_FLOAT_DTYPES, 'T', "[channels of y, channels of x, height, width]"),
 };
 
-const gantry_kernel gy_kernel_conv2d_grad_w = { sizeof(gantry_kernel),
-                                                "conv2d_grad_w",
-                                                "gradient of conv2d by w, added to dw",
-                                                GY_ARGS(args),
-                                                0,
-                                                "2 * dy.size * dw.size / max(1, dw.shape0)",
-                                                NULL,
-                                                NULL,
-                                                run,
-                                                check,
-                                                gy_linalg_open_kernel,
-                                                gy_linalg_close };
+const gantry_kernel gy_kernel_conv2d_grad_w = { .struct_size = sizeof(gantry_kernel),
+                                                .name = "conv2d_grad_w",
+                                                .summary = "gradient of conv2d by w, added to dw",
+                                                GANTRY_KERNEL_ARGS(args),
+                                                .flops = "2 * dy.size * dw.size / max(1, dw.shape0)",
+                                                .host = run,
+                                                .check = check,
+                                                .open = gy_linalg_open_kernel,
+                                                .close = gy_linalg_close };

@@ -20,15 +20,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("dx", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "[images, channels, height, width] of x"),
 };
 
-const gantry_kernel gy_kernel_conv2d_grad_x = { sizeof(gantry_kernel),
-                                                "conv2d_grad_x",
-                                                "gradient of conv2d by x",
-                                                GY_ARGS(args),
-                                                0,
-                                                "2 * dy.size * w.size / max(1, w.shape0)",
-                                                NULL,
-                                                NULL,
-                                                run,
-                                                check,
-                                                gy_linalg_open_kernel,
-                                                gy_linalg_close };
+const gantry_kernel gy_kernel_conv2d_grad_x = { .struct_size = sizeof(gantry_kernel),
+                                                .name = "conv2d_grad_x",
+                                                .summary = "gradient of conv2d by x",
+                                                GANTRY_KERNEL_ARGS(args),
+                                                .flops = "2 * dy.size * w.size / max(1, w.shape0)",
+                                                .host = run,
+                                                .check = check,
+                                                .open = gy_linalg_open_kernel,
+                                                .close = gy_linalg_close };

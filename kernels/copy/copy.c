@@ -24,5 +24,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, 0, 'T', "target, as many elements"),
 };
 
-const gantry_kernel gy_kernel_copy = { sizeof(gantry_kernel), "copy", "y = x", GY_ARGS(args), 0,    "0",
-                                       "x.bytes + y.bytes",   NULL,   run,     check,         NULL, NULL };
+const gantry_kernel gy_kernel_copy = { .struct_size = sizeof(gantry_kernel),
+                                       .name = "copy",
+                                       .summary = "y = x",
+                                       GANTRY_KERNEL_ARGS(args),
+                                       .flops = "0",
+                                       .bytes = "x.bytes + y.bytes",
+                                       .host = run,
+                                       .check = check,
+                                       .formula = "y = x" };

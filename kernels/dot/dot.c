@@ -38,15 +38,13 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("out", GANTRY_SUM, GY_FLOAT_DTYPES, 0, "one element, of x's dtype or a wider one"),
 };
 
-const gantry_kernel gy_kernel_dot = { sizeof(gantry_kernel),
-                                      "dot",
-                                      "out += sum of x y",
-                                      GY_ARGS(args),
-                                      0,
-                                      "2 * x.size",
-                                      "x.bytes + y.bytes",
-                                      GY_CHUNK_SCRATCH,
-                                      run,
-                                      check,
-                                      NULL,
-                                      NULL };
+const gantry_kernel gy_kernel_dot = { .struct_size = sizeof(gantry_kernel),
+                                      .name = "dot",
+                                      .summary = "out += sum of x y",
+                                      GANTRY_KERNEL_ARGS(args),
+                                      .flops = "2 * x.size",
+                                      .bytes = "x.bytes + y.bytes",
+                                      .scratch = GY_CHUNK_SCRATCH,
+                                      .host = run,
+                                      .check = check,
+                                      .formula = "out = sum(x * y)" };

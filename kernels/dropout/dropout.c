@@ -60,15 +60,11 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as many elements, or the gradient of x"),
 };
 
-const gantry_kernel gy_kernel_dropout = { sizeof(gantry_kernel),
-                                          "dropout",
-                                          "y = x / (1 - p) or 0, by numbers of Philox; its own gradient",
-                                          GY_ARGS(args),
-                                          0,
-                                          "12 * x.size",
-                                          "x.bytes + y.bytes",
-                                          NULL,
-                                          run,
-                                          check,
-                                          NULL,
-                                          NULL };
+const gantry_kernel gy_kernel_dropout = { .struct_size = sizeof(gantry_kernel),
+                                          .name = "dropout",
+                                          .summary = "y = x / (1 - p) or 0, by numbers of Philox; its own gradient",
+                                          GANTRY_KERNEL_ARGS(args),
+                                          .flops = "12 * x.size",
+                                          .bytes = "x.bytes + y.bytes",
+                                          .host = run,
+                                          .check = check };

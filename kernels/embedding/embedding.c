@@ -39,15 +39,11 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "a row for each id"),
 };
 
-const gantry_kernel gy_kernel_embedding = { sizeof(gantry_kernel),
-                                            "embedding",
-                                            "y[i] = table[ids[i]], rows of a table",
-                                            GY_ARGS(args),
-                                            0,
-                                            "0",
-                                            "ids.bytes + 2 * y.bytes",
-                                            NULL,
-                                            run,
-                                            check,
-                                            NULL,
-                                            NULL };
+const gantry_kernel gy_kernel_embedding = { .struct_size = sizeof(gantry_kernel),
+                                            .name = "embedding",
+                                            .summary = "y[i] = table[ids[i]], rows of a table",
+                                            GANTRY_KERNEL_ARGS(args),
+                                            .flops = "0",
+                                            .bytes = "ids.bytes + 2 * y.bytes",
+                                            .host = run,
+                                            .check = check };

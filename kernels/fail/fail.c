@@ -47,15 +47,11 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, 0, 'T', "gets x"),
 };
 
-const gantry_kernel gy_kernel_fail = { sizeof(gantry_kernel),
-                                       "fail",
-                                       "y = x, then fails as told",
-                                       GY_ARGS(args),
-                                       0,
-                                       "0",
-                                       "x.bytes + y.bytes",
-                                       NULL,
-                                       run,
-                                       check,
-                                       NULL,
-                                       NULL };
+const gantry_kernel gy_kernel_fail = { .struct_size = sizeof(gantry_kernel),
+                                       .name = "fail",
+                                       .summary = "y = x, then fails as told",
+                                       GANTRY_KERNEL_ARGS(args),
+                                       .flops = "0",
+                                       .bytes = "x.bytes + y.bytes",
+                                       .host = run,
+                                       .check = check };

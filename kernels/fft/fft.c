@@ -81,16 +81,14 @@ static const gantry_kernel_arg args[] = {
 };
 
 const gantry_kernel gy_kernel_fft = {
-    sizeof(gantry_kernel),
-    "fft",
-    "discrete Fourier transform of complex numbers along one to three axes, by default the last but one",
-    GY_ARGS(args),
-    0,
-    "2.5 * x.size * log2(max(2, (axis == 0) * x.rows, (axis != 0 or axes > 1) * x.size / max(1, 2 * x.rows)))",
-    "2 * axes * (x.bytes + y.bytes)",
-    NULL,
-    run,
-    check,
-    open_fft,
-    gy_fft_close
+    .struct_size = sizeof(gantry_kernel),
+    .name = "fft",
+    .summary = "discrete Fourier transform of complex numbers along one to three axes, by default the last but one",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "2.5 * x.size * log2(max(2, (axis == 0) * x.rows, (axis != 0 or axes > 1) * x.size / max(1, 2 * x.rows)))",
+    .bytes = "2 * axes * (x.bytes + y.bytes)",
+    .host = run,
+    .check = check,
+    .open = open_fft,
+    .close = gy_fft_close
 };

@@ -105,15 +105,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("out", GANTRY_WRITE, GY_IMAGE_DTYPES, 'T', "the same shape; u8 is rounded and stops at 0 and 255"),
 };
 
-const gantry_kernel gy_kernel_filter2d = { sizeof(gantry_kernel),
-                                           "filter2d",
-                                           "out = sums of image around each pixel by weights, borders repeated",
-                                           GY_ARGS(args),
-                                           0,
-                                           "2 * weights.size * out.size",
-                                           "weights.bytes + image.bytes + out.bytes",
-                                           NULL,
-                                           run,
-                                           check,
-                                           NULL,
-                                           NULL };
+const gantry_kernel gy_kernel_filter2d = { .struct_size = sizeof(gantry_kernel),
+                                           .name = "filter2d",
+                                           .summary =
+                                               "out = sums of image around each pixel by weights, borders repeated",
+                                           GANTRY_KERNEL_ARGS(args),
+                                           .flops = "2 * weights.size * out.size",
+                                           .bytes = "weights.bytes + image.bytes + out.bytes",
+                                           .host = run,
+                                           .check = check };

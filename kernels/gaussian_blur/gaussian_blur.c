@@ -142,15 +142,11 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("out", GANTRY_WRITE, GY_IMAGE_DTYPES, 'T', "the same shape"),
 };
 
-const gantry_kernel gy_kernel_gaussian_blur = { sizeof(gantry_kernel),
-                                                "gaussian_blur",
-                                                "out = image filtered by a Gaussian, borders repeated",
-                                                GY_ARGS(args),
-                                                0,
-                                                "out.size * (24 * sigma + 4)",
-                                                "image.bytes + out.bytes",
-                                                NULL,
-                                                run,
-                                                check,
-                                                NULL,
-                                                NULL };
+const gantry_kernel gy_kernel_gaussian_blur = { .struct_size = sizeof(gantry_kernel),
+                                                .name = "gaussian_blur",
+                                                .summary = "out = image filtered by a Gaussian, borders repeated",
+                                                GANTRY_KERNEL_ARGS(args),
+                                                .flops = "out.size * (24 * sigma + 4)",
+                                                .bytes = "image.bytes + out.bytes",
+                                                .host = run,
+                                                .check = check };

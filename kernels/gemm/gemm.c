@@ -41,15 +41,13 @@ static const gantry_kernel_arg args[] = {
       .summary = "matrix; sum adds to it" },
 };
 
-const gantry_kernel gy_kernel_gemm = { sizeof(gantry_kernel),
-                                       "gemm",
-                                       "c = alpha op(a) op(b) + beta c",
-                                       GY_ARGS(args),
-                                       0,
-                                       "2 * a.size * (c.size // max(1, c.rows))",
-                                       "a.bytes + b.bytes + 2 * c.bytes",
-                                       NULL,
-                                       run,
-                                       check,
-                                       gy_linalg_open_kernel,
-                                       gy_linalg_close };
+const gantry_kernel gy_kernel_gemm = { .struct_size = sizeof(gantry_kernel),
+                                       .name = "gemm",
+                                       .summary = "c = alpha op(a) op(b) + beta c",
+                                       GANTRY_KERNEL_ARGS(args),
+                                       .flops = "2 * a.size * (c.size // max(1, c.rows))",
+                                       .bytes = "a.bytes + b.bytes + 2 * c.bytes",
+                                       .host = run,
+                                       .check = check,
+                                       .open = gy_linalg_open_kernel,
+                                       .close = gy_linalg_close };

@@ -88,15 +88,13 @@ static const gantry_kernel_arg args[] = {
       .summary = "stack of matrices; sum adds to it" },
 };
 
-const gantry_kernel gy_kernel_gemm_batched = { sizeof(gantry_kernel),
-                                               "gemm_batched",
-                                               "c = alpha op(a) op(b) + beta c, for each matrix of stacks",
-                                               GY_ARGS(args),
-                                               0,
-                                               "2 * c.size * ((ta != 0) * a.shape1 + (ta == 0) * a.shape2)",
-                                               "a.bytes + b.bytes + 2 * c.bytes",
-                                               NULL,
-                                               run,
-                                               check,
-                                               gy_linalg_open_kernel,
-                                               gy_linalg_close };
+const gantry_kernel gy_kernel_gemm_batched = { .struct_size = sizeof(gantry_kernel),
+                                               .name = "gemm_batched",
+                                               .summary = "c = alpha op(a) op(b) + beta c, for each matrix of stacks",
+                                               GANTRY_KERNEL_ARGS(args),
+                                               .flops = "2 * c.size * ((ta != 0) * a.shape1 + (ta == 0) * a.shape2)",
+                                               .bytes = "a.bytes + b.bytes + 2 * c.bytes",
+                                               .host = run,
+                                               .check = check,
+                                               .open = gy_linalg_open_kernel,
+                                               .close = gy_linalg_close };

@@ -89,16 +89,14 @@ static const gantry_kernel_arg args[] = {
 };
 
 const gantry_kernel gy_kernel_gemm_bias = {
-    sizeof(gantry_kernel),
-    "gemm_bias",
-    "c = f(op(a) op(b) + bias), the same bias for every row; f: none, relu or gelu",
-    GY_ARGS(args),
-    0,
-    "2 * a.size * (c.size // max(1, c.rows)) + c.size",
-    "a.bytes + b.bytes + bias.bytes + c.bytes",
-    NULL,
-    run,
-    check,
-    gy_linalg_open_kernel,
-    gy_linalg_close
+    .struct_size = sizeof(gantry_kernel),
+    .name = "gemm_bias",
+    .summary = "c = f(op(a) op(b) + bias), the same bias for every row; f: none, relu or gelu",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "2 * a.size * (c.size // max(1, c.rows)) + c.size",
+    .bytes = "a.bytes + b.bytes + bias.bytes + c.bytes",
+    .host = run,
+    .check = check,
+    .open = gy_linalg_open_kernel,
+    .close = gy_linalg_close
 };

@@ -24,15 +24,15 @@ static const gantry_kernel_arg args[] = {
               "one a row: row i was exchanged with row pivots[i] - 1, in the order of i"),
 };
 
-const gantry_kernel gy_kernel_getrf = { sizeof(gantry_kernel),
-                                        "getrf",
-                                        "P a = L U with partial pivoting; status: order of the minor that is singular",
-                                        GY_ARGS(args),
-                                        0,
-                                        "2 * a.size * a.rows // 3",
-                                        "2 * a.bytes",
-                                        NULL,
-                                        run,
-                                        check,
-                                        gy_linalg_open_kernel,
-                                        gy_linalg_close };
+const gantry_kernel gy_kernel_getrf = {
+    .struct_size = sizeof(gantry_kernel),
+    .name = "getrf",
+    .summary = "P a = L U with partial pivoting; status: order of the minor that is singular",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "2 * a.size * a.rows // 3",
+    .bytes = "2 * a.bytes",
+    .host = run,
+    .check = check,
+    .open = gy_linalg_open_kernel,
+    .close = gy_linalg_close
+};

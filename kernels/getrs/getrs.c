@@ -74,16 +74,14 @@ static const gantry_kernel_arg args[] = {
 };
 
 const gantry_kernel gy_kernel_getrs = {
-    sizeof(gantry_kernel),
-    "getrs",
-    "b = a^-1 b, from the factors of getrf; status: number of a pivot that is no row",
-    GY_ARGS(args),
-    0,
-    "2 * a.rows * b.size",
-    "a.bytes + 2 * b.bytes",
-    NULL,
-    run,
-    check,
-    gy_linalg_open_kernel,
-    gy_linalg_close
+    .struct_size = sizeof(gantry_kernel),
+    .name = "getrs",
+    .summary = "b = a^-1 b, from the factors of getrf; status: number of a pivot that is no row",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "2 * a.rows * b.size",
+    .bytes = "a.bytes + 2 * b.bytes",
+    .host = run,
+    .check = check,
+    .open = gy_linalg_open_kernel,
+    .close = gy_linalg_close
 };

@@ -64,15 +64,11 @@ static const gantry_kernel_arg args[] = {
     GY_NUMBER_OR("after3", 0, ""),
 };
 
-const gantry_kernel gy_kernel_halo_pack = { sizeof(gantry_kernel),
-                                            "halo_pack",
-                                            "what neighbours want of a tile, one further region for each",
-                                            GY_ARGS(args),
-                                            GANTRY_KERNEL_VARIADIC,
-                                            "0",
-                                            NULL,
-                                            NULL,
-                                            run,
-                                            check,
-                                            NULL,
-                                            NULL };
+const gantry_kernel gy_kernel_halo_pack = { .struct_size = sizeof(gantry_kernel),
+                                            .name = "halo_pack",
+                                            .summary = "what neighbours want of a tile, one further region for each",
+                                            GANTRY_KERNEL_ARGS(args),
+                                            .flags = GANTRY_KERNEL_VARIADIC,
+                                            .flops = "0",
+                                            .host = run,
+                                            .check = check };

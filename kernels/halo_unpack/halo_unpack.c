@@ -72,15 +72,11 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, 0, 'T', "the tile with its halo"),
 };
 
-const gantry_kernel gy_kernel_halo_unpack = { sizeof(gantry_kernel),
-                                              "halo_unpack",
-                                              "y = a tile with what is around it",
-                                              GY_ARGS(args),
-                                              0,
-                                              "0",
-                                              "x.bytes + edges.bytes + y.bytes",
-                                              NULL,
-                                              run,
-                                              check,
-                                              NULL,
-                                              NULL };
+const gantry_kernel gy_kernel_halo_unpack = { .struct_size = sizeof(gantry_kernel),
+                                              .name = "halo_unpack",
+                                              .summary = "y = a tile with what is around it",
+                                              GANTRY_KERNEL_ARGS(args),
+                                              .flops = "0",
+                                              .bytes = "x.bytes + edges.bytes + y.bytes",
+                                              .host = run,
+                                              .check = check };

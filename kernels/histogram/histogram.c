@@ -41,15 +41,11 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("out", GANTRY_SUM, WIDE, 0, "256 counts"),
 };
 
-const gantry_kernel gy_kernel_histogram = { sizeof(gantry_kernel),
-                                            "histogram",
-                                            "out[v] += how often v is in x",
-                                            GY_ARGS(args),
-                                            0,
-                                            "x.size",
-                                            "x.bytes + 2 * out.bytes",
-                                            NULL,
-                                            run,
-                                            check,
-                                            NULL,
-                                            NULL };
+const gantry_kernel gy_kernel_histogram = { .struct_size = sizeof(gantry_kernel),
+                                            .name = "histogram",
+                                            .summary = "out[v] += how often v is in x",
+                                            GANTRY_KERNEL_ARGS(args),
+                                            .flops = "x.size",
+                                            .bytes = "x.bytes + 2 * out.bytes",
+                                            .host = run,
+                                            .check = check };

@@ -53,15 +53,11 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, GY_WIDE_DTYPES, 'T', "grid after the step"),
 };
 
-const gantry_kernel gy_kernel_jacobi2d = { sizeof(gantry_kernel),
-                                           "jacobi2d",
-                                           "y = mean of x's four neighbours, border kept",
-                                           GY_ARGS(args),
-                                           0,
-                                           "4 * y.size",
-                                           "x.bytes + y.bytes",
-                                           NULL,
-                                           run,
-                                           check,
-                                           NULL,
-                                           NULL };
+const gantry_kernel gy_kernel_jacobi2d = { .struct_size = sizeof(gantry_kernel),
+                                           .name = "jacobi2d",
+                                           .summary = "y = mean of x's four neighbours, border kept",
+                                           GANTRY_KERNEL_ARGS(args),
+                                           .flops = "4 * y.size",
+                                           .bytes = "x.bytes + y.bytes",
+                                           .host = run,
+                                           .check = check };

@@ -61,15 +61,11 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, GY_WIDE_DTYPES, 'T', "volume after the step"),
 };
 
-const gantry_kernel gy_kernel_jacobi3d = { sizeof(gantry_kernel),
-                                           "jacobi3d",
-                                           "y = mean of x's six neighbours, border kept",
-                                           GY_ARGS(args),
-                                           0,
-                                           "9 * y.size",
-                                           "x.bytes + y.bytes",
-                                           NULL,
-                                           run,
-                                           check,
-                                           NULL,
-                                           NULL };
+const gantry_kernel gy_kernel_jacobi3d = { .struct_size = sizeof(gantry_kernel),
+                                           .name = "jacobi3d",
+                                           .summary = "y = mean of x's six neighbours, border kept",
+                                           GANTRY_KERNEL_ARGS(args),
+                                           .flops = "9 * y.size",
+                                           .bytes = "x.bytes + y.bytes",
+                                           .host = run,
+                                           .check = check };

@@ -19,15 +19,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as many elements as x"),
 };
 
-const gantry_kernel gy_kernel_layernorm = { sizeof(gantry_kernel),
-                                            "layernorm",
-                                            "y = (x - mean(x)) / sqrt(var(x) + eps) * gain + bias, for each row",
-                                            GY_ARGS(args),
-                                            0,
-                                            "9 * x.size",
-                                            "x.bytes + gain.bytes + bias.bytes + y.bytes",
-                                            NULL,
-                                            run,
-                                            check,
-                                            NULL,
-                                            NULL };
+const gantry_kernel gy_kernel_layernorm = { .struct_size = sizeof(gantry_kernel),
+                                            .name = "layernorm",
+                                            .summary =
+                                                "y = (x - mean(x)) / sqrt(var(x) + eps) * gain + bias, for each row",
+                                            GANTRY_KERNEL_ARGS(args),
+                                            .flops = "9 * x.size",
+                                            .bytes = "x.bytes + gain.bytes + bias.bytes + y.bytes",
+                                            .host = run,
+                                            .check = check };

@@ -23,16 +23,13 @@ static const gantry_kernel_arg args[] = {
 };
 
 const gantry_kernel gy_kernel_layernorm_grad = {
-    sizeof(gantry_kernel),
-    "layernorm_grad",
-    "gradients of layernorm: dx = that of x, dgain += that of gain, dbias += that of bias",
-    GY_ARGS(args),
-    0,
-    "24 * x.size",
-    "2 * x.bytes + 2 * dy.bytes + gain.bytes + dx.bytes + dgain.bytes + dbias.bytes",
-    "16 * (x.size // max(1, gain.size))",
-    run,
-    check,
-    NULL,
-    NULL
+    .struct_size = sizeof(gantry_kernel),
+    .name = "layernorm_grad",
+    .summary = "gradients of layernorm: dx = that of x, dgain += that of gain, dbias += that of bias",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "24 * x.size",
+    .bytes = "2 * x.bytes + 2 * dy.bytes + gain.bytes + dx.bytes + dgain.bytes + dbias.bytes",
+    .scratch = "16 * (x.size // max(1, gain.size))",
+    .host = run,
+    .check = check
 };

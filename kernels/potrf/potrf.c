@@ -76,15 +76,14 @@ static const gantry_kernel_arg args[] = {
               "symmetric positive definite; its lower triangle becomes the factor"),
 };
 
-const gantry_kernel gy_kernel_potrf = { sizeof(gantry_kernel),
-                                        "potrf",
-                                        "Cholesky factor, lower; status: order of the minor that is not positive",
-                                        GY_ARGS(args),
-                                        0,
-                                        "a.size * a.rows // 3",
-                                        "2 * a.bytes",
-                                        NULL,
-                                        run,
-                                        check,
-                                        gy_linalg_open_kernel,
-                                        gy_linalg_close };
+const gantry_kernel gy_kernel_potrf = { .struct_size = sizeof(gantry_kernel),
+                                        .name = "potrf",
+                                        .summary =
+                                            "Cholesky factor, lower; status: order of the minor that is not positive",
+                                        GANTRY_KERNEL_ARGS(args),
+                                        .flops = "a.size * a.rows // 3",
+                                        .bytes = "2 * a.bytes",
+                                        .host = run,
+                                        .check = check,
+                                        .open = gy_linalg_open_kernel,
+                                        .close = gy_linalg_close };

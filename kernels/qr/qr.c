@@ -84,15 +84,14 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("r", GANTRY_WRITE, GY_WIDE_DTYPES, 'T', "square; zeros below its diagonal, which is not negative"),
 };
 
-const gantry_kernel gy_kernel_qr = { sizeof(gantry_kernel),
-                                     "qr",
-                                     "a = q r by Householder's reflections, the thin factors",
-                                     GY_ARGS(args),
-                                     0,
-                                     "4 * a.size * r.rows - 4 * r.size * r.rows // 3",
-                                     "a.bytes + 2 * q.bytes + r.bytes",
-                                     "16 * r.rows",
-                                     run,
-                                     check,
-                                     gy_linalg_open_kernel,
-                                     gy_linalg_close };
+const gantry_kernel gy_kernel_qr = { .struct_size = sizeof(gantry_kernel),
+                                     .name = "qr",
+                                     .summary = "a = q r by Householder's reflections, the thin factors",
+                                     GANTRY_KERNEL_ARGS(args),
+                                     .flops = "4 * a.size * r.rows - 4 * r.size * r.rows // 3",
+                                     .bytes = "a.bytes + 2 * q.bytes + r.bytes",
+                                     .scratch = "16 * r.rows",
+                                     .host = run,
+                                     .check = check,
+                                     .open = gy_linalg_open_kernel,
+                                     .close = gy_linalg_close };

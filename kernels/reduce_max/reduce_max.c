@@ -82,15 +82,13 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("out", GANTRY_MAX, 0, 'T', "one element"),
 };
 
-const gantry_kernel gy_kernel_reduce_max = { sizeof(gantry_kernel),
-                                             "reduce_max",
-                                             "out = the largest of out and x",
-                                             GY_ARGS(args),
-                                             0,
-                                             "x.size",
-                                             "x.bytes",
-                                             GY_CHUNK_SCRATCH,
-                                             run,
-                                             check,
-                                             NULL,
-                                             NULL };
+const gantry_kernel gy_kernel_reduce_max = { .struct_size = sizeof(gantry_kernel),
+                                             .name = "reduce_max",
+                                             .summary = "out = the largest of out and x",
+                                             GANTRY_KERNEL_ARGS(args),
+                                             .flops = "x.size",
+                                             .bytes = "x.bytes",
+                                             .scratch = GY_CHUNK_SCRATCH,
+                                             .host = run,
+                                             .check = check,
+                                             .formula = "out = max(x)" };

@@ -61,15 +61,13 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("out", GANTRY_SUM, 0, 0, "one element, of x's dtype or a wider one"),
 };
 
-const gantry_kernel gy_kernel_reduce_sum = { sizeof(gantry_kernel),
-                                             "reduce_sum",
-                                             "out += sum of x",
-                                             GY_ARGS(args),
-                                             0,
-                                             "x.size",
-                                             "x.bytes",
-                                             GY_CHUNK_SCRATCH,
-                                             run,
-                                             check,
-                                             NULL,
-                                             NULL };
+const gantry_kernel gy_kernel_reduce_sum = { .struct_size = sizeof(gantry_kernel),
+                                             .name = "reduce_sum",
+                                             .summary = "out += sum of x",
+                                             GANTRY_KERNEL_ARGS(args),
+                                             .flops = "x.size",
+                                             .bytes = "x.bytes",
+                                             .scratch = GY_CHUNK_SCRATCH,
+                                             .host = run,
+                                             .check = check,
+                                             .formula = "out = sum(x)" };

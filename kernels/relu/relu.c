@@ -37,15 +37,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as many elements as x"),
 };
 
-const gantry_kernel gy_kernel_relu = { sizeof(gantry_kernel),
-                                       "relu",
-                                       "y = max(x, 0)",
-                                       GY_ARGS(args),
-                                       0,
-                                       "x.size",
-                                       "x.bytes + y.bytes",
-                                       NULL,
-                                       run,
-                                       check,
-                                       NULL,
-                                       NULL };
+const gantry_kernel gy_kernel_relu = { .struct_size = sizeof(gantry_kernel),
+                                       .name = "relu",
+                                       .summary = "y = max(x, 0)",
+                                       GANTRY_KERNEL_ARGS(args),
+                                       .flops = "x.size",
+                                       .bytes = "x.bytes + y.bytes",
+                                       .host = run,
+                                       .check = check,
+                                       .formula = "y = select(x > 0, x, 0)" };

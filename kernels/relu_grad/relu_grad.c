@@ -37,15 +37,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("dx", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "gradient of x"),
 };
 
-const gantry_kernel gy_kernel_relu_grad = { sizeof(gantry_kernel),
-                                            "relu_grad",
-                                            "dx = x > 0 ? dy : 0",
-                                            GY_ARGS(args),
-                                            0,
-                                            "x.size",
-                                            "x.bytes + dy.bytes + dx.bytes",
-                                            NULL,
-                                            run,
-                                            check,
-                                            NULL,
-                                            NULL };
+const gantry_kernel gy_kernel_relu_grad = { .struct_size = sizeof(gantry_kernel),
+                                            .name = "relu_grad",
+                                            .summary = "dx = x > 0 ? dy : 0",
+                                            GANTRY_KERNEL_ARGS(args),
+                                            .flops = "x.size",
+                                            .bytes = "x.bytes + dy.bytes + dx.bytes",
+                                            .host = run,
+                                            .check = check,
+                                            .formula = "dx = select(x > 0, dy, 0)" };

@@ -93,15 +93,13 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("out", GANTRY_WRITE, GY_IMAGE_DTYPES, 'T', "as many frames and channels, of any height and width"),
 };
 
-const gantry_kernel gy_kernel_resize = { sizeof(gantry_kernel),
-                                         "resize",
-                                         "out = image in another size, bilinear; borders repeated, no filter before",
-                                         GY_ARGS(args),
-                                         0,
-                                         "12 * out.size",
-                                         "image.bytes + out.bytes",
-                                         NULL,
-                                         run,
-                                         check,
-                                         NULL,
-                                         NULL };
+const gantry_kernel gy_kernel_resize = {
+    .struct_size = sizeof(gantry_kernel),
+    .name = "resize",
+    .summary = "out = image in another size, bilinear; borders repeated, no filter before",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "12 * out.size",
+    .bytes = "image.bytes + out.bytes",
+    .host = run,
+    .check = check
+};

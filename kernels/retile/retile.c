@@ -74,16 +74,12 @@ static const gantry_kernel_arg args[] = {
 };
 
 const gantry_kernel gy_kernel_retile = {
-    sizeof(gantry_kernel),
-    "retile",
-    "y = the elements of x at the same places of the array, which is cut in another way",
-    GY_ARGS(args),
-    0,
-    "0",
-    "2 * y.bytes",
-    NULL,
-    run,
-    check,
-    NULL,
-    NULL
+    .struct_size = sizeof(gantry_kernel),
+    .name = "retile",
+    .summary = "y = the elements of x at the same places of the array, which is cut in another way",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "0",
+    .bytes = "2 * y.bytes",
+    .host = run,
+    .check = check
 };

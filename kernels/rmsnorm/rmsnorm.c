@@ -18,15 +18,11 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as many elements as x"),
 };
 
-const gantry_kernel gy_kernel_rmsnorm = { sizeof(gantry_kernel),
-                                          "rmsnorm",
-                                          "y = x / sqrt(mean(x * x) + eps) * gain, for each row",
-                                          GY_ARGS(args),
-                                          0,
-                                          "5 * x.size",
-                                          "x.bytes + gain.bytes + y.bytes",
-                                          NULL,
-                                          run,
-                                          check,
-                                          NULL,
-                                          NULL };
+const gantry_kernel gy_kernel_rmsnorm = { .struct_size = sizeof(gantry_kernel),
+                                          .name = "rmsnorm",
+                                          .summary = "y = x / sqrt(mean(x * x) + eps) * gain, for each row",
+                                          GANTRY_KERNEL_ARGS(args),
+                                          .flops = "5 * x.size",
+                                          .bytes = "x.bytes + gain.bytes + y.bytes",
+                                          .host = run,
+                                          .check = check };

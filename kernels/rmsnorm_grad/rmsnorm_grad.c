@@ -21,15 +21,13 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("dgain", GANTRY_SUM, GY_FLOAT_DTYPES, 'T', "gradient of gain"),
 };
 
-const gantry_kernel gy_kernel_rmsnorm_grad = { sizeof(gantry_kernel),
-                                               "rmsnorm_grad",
-                                               "gradients of rmsnorm: dx = that of x, dgain += that of gain",
-                                               GY_ARGS(args),
-                                               0,
-                                               "18 * x.size",
-                                               "2 * x.bytes + 2 * dy.bytes + gain.bytes + dx.bytes + dgain.bytes",
-                                               "16 * (x.size // max(1, gain.size))",
-                                               run,
-                                               check,
-                                               NULL,
-                                               NULL };
+const gantry_kernel gy_kernel_rmsnorm_grad = { .struct_size = sizeof(gantry_kernel),
+                                               .name = "rmsnorm_grad",
+                                               .summary = "gradients of rmsnorm: dx = that of x, dgain += that of gain",
+                                               GANTRY_KERNEL_ARGS(args),
+                                               .flops = "18 * x.size",
+                                               .bytes =
+                                                   "2 * x.bytes + 2 * dy.bytes + gain.bytes + dx.bytes + dgain.bytes",
+                                               .scratch = "16 * (x.size // max(1, gain.size))",
+                                               .host = run,
+                                               .check = check };

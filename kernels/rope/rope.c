@@ -87,16 +87,12 @@ static const gantry_kernel_arg args[] = {
 };
 
 const gantry_kernel gy_kernel_rope = {
-    sizeof(gantry_kernel),
-    "rope",
-    "rotary positions: elements i and i + dim / 2 of each head are turned by an angle",
-    GY_ARGS(args),
-    0,
-    "6 * x.size",
-    "x.bytes + y.bytes",
-    NULL,
-    run,
-    check,
-    NULL,
-    NULL
+    .struct_size = sizeof(gantry_kernel),
+    .name = "rope",
+    .summary = "rotary positions: elements i and i + dim / 2 of each head are turned by an angle",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "6 * x.size",
+    .bytes = "x.bytes + y.bytes",
+    .host = run,
+    .check = check
 };

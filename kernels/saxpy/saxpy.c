@@ -37,7 +37,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_READWRITE, 0, 'T', "as many elements as x"),
 };
 
-const gantry_kernel gy_kernel_saxpy = {
-    sizeof(gantry_kernel),   "saxpy", "y = a x + y", GY_ARGS(args), 0,    "2 * x.size",
-    "x.bytes + 2 * y.bytes", NULL,    run,           check,         NULL, NULL
-};
+const gantry_kernel gy_kernel_saxpy = { .struct_size = sizeof(gantry_kernel),
+                                        .name = "saxpy",
+                                        .summary = "y = a x + y",
+                                        GANTRY_KERNEL_ARGS(args),
+                                        .flops = "2 * x.size",
+                                        .bytes = "x.bytes + 2 * y.bytes",
+                                        .host = run,
+                                        .check = check,
+                                        .formula = "y = a * x + y" };

@@ -37,5 +37,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, 0, 'T', "as many elements as x"),
 };
 
-const gantry_kernel gy_kernel_scale = { sizeof(gantry_kernel), "scale", "y = a x", GY_ARGS(args), 0,    "x.size",
-                                        "x.bytes + y.bytes",   NULL,    run,       check,         NULL, NULL };
+const gantry_kernel gy_kernel_scale = { .struct_size = sizeof(gantry_kernel),
+                                        .name = "scale",
+                                        .summary = "y = a x",
+                                        GANTRY_KERNEL_ARGS(args),
+                                        .flops = "x.size",
+                                        .bytes = "x.bytes + y.bytes",
+                                        .host = run,
+                                        .check = check,
+                                        .formula = "y = a * x" };

@@ -146,15 +146,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, 0, 'T', "as many elements as x"),
 };
 
-const gantry_kernel gy_kernel_scan = { sizeof(gantry_kernel),
-                                       "scan",
-                                       "y[i] = x[0] + ... + x[i]; integers wrap, floats are added in double",
-                                       GY_ARGS(args),
-                                       0,
-                                       "2 * x.size",
-                                       "2 * x.bytes + y.bytes",
-                                       GY_SCAN_SCRATCH,
-                                       run,
-                                       check,
-                                       NULL,
-                                       NULL };
+const gantry_kernel gy_kernel_scan = { .struct_size = sizeof(gantry_kernel),
+                                       .name = "scan",
+                                       .summary = "y[i] = x[0] + ... + x[i]; integers wrap, floats are added in double",
+                                       GANTRY_KERNEL_ARGS(args),
+                                       .flops = "2 * x.size",
+                                       .bytes = "2 * x.bytes + y.bytes",
+                                       .scratch = GY_SCAN_SCRATCH,
+                                       .host = run,
+                                       .check = check };

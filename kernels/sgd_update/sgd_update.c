@@ -37,15 +37,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("g", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "their gradient, as many elements"),
 };
 
-const gantry_kernel gy_kernel_sgd_update = { sizeof(gantry_kernel),
-                                             "sgd_update",
-                                             "w = w - lr g",
-                                             GY_ARGS(args),
-                                             0,
-                                             "2 * w.size",
-                                             "2 * w.bytes + g.bytes",
-                                             NULL,
-                                             run,
-                                             check,
-                                             NULL,
-                                             NULL };
+const gantry_kernel gy_kernel_sgd_update = { .struct_size = sizeof(gantry_kernel),
+                                             .name = "sgd_update",
+                                             .summary = "w = w - lr g",
+                                             GANTRY_KERNEL_ARGS(args),
+                                             .flops = "2 * w.size",
+                                             .bytes = "2 * w.bytes + g.bytes",
+                                             .host = run,
+                                             .check = check,
+                                             .formula = "w = w - lr * g" };

@@ -58,15 +58,11 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("out", GANTRY_WRITE, GY_IMAGE_DTYPES, 'T', "the same shape; u8 stops at 255"),
 };
 
-const gantry_kernel gy_kernel_sobel = { sizeof(gantry_kernel),
-                                        "sobel",
-                                        "out = strength of image's edges, borders repeated",
-                                        GY_ARGS(args),
-                                        0,
-                                        "14 * out.size",
-                                        "image.bytes + out.bytes",
-                                        NULL,
-                                        run,
-                                        check,
-                                        NULL,
-                                        NULL };
+const gantry_kernel gy_kernel_sobel = { .struct_size = sizeof(gantry_kernel),
+                                        .name = "sobel",
+                                        .summary = "out = strength of image's edges, borders repeated",
+                                        GANTRY_KERNEL_ARGS(args),
+                                        .flops = "14 * out.size",
+                                        .bytes = "image.bytes + out.bytes",
+                                        .host = run,
+                                        .check = check };

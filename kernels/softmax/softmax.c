@@ -70,15 +70,11 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as many elements as x"),
 };
 
-const gantry_kernel gy_kernel_softmax = { sizeof(gantry_kernel),
-                                          "softmax",
-                                          "y = exp(scale x) / sum of exp(scale x), for each row",
-                                          GY_ARGS(args),
-                                          0,
-                                          "12 * x.size",
-                                          "x.bytes + y.bytes",
-                                          NULL,
-                                          run,
-                                          check,
-                                          NULL,
-                                          NULL };
+const gantry_kernel gy_kernel_softmax = { .struct_size = sizeof(gantry_kernel),
+                                          .name = "softmax",
+                                          .summary = "y = exp(scale x) / sum of exp(scale x), for each row",
+                                          GANTRY_KERNEL_ARGS(args),
+                                          .flops = "12 * x.size",
+                                          .bytes = "x.bytes + y.bytes",
+                                          .host = run,
+                                          .check = check };

@@ -53,15 +53,13 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("dx", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "gradient of x"),
 };
 
-const gantry_kernel gy_kernel_softmax_grad = { sizeof(gantry_kernel),
-                                               "softmax_grad",
-                                               "gradient of softmax: dx = scale * y * (dy - sum of y dy), for each row",
-                                               GY_ARGS(args),
-                                               0,
-                                               "5 * y.size",
-                                               "2 * y.bytes + 2 * dy.bytes + dx.bytes",
-                                               NULL,
-                                               run,
-                                               check,
-                                               NULL,
-                                               NULL };
+const gantry_kernel gy_kernel_softmax_grad = {
+    .struct_size = sizeof(gantry_kernel),
+    .name = "softmax_grad",
+    .summary = "gradient of softmax: dx = scale * y * (dy - sum of y dy), for each row",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "5 * y.size",
+    .bytes = "2 * y.bytes + 2 * dy.bytes + dx.bytes",
+    .host = run,
+    .check = check
+};

@@ -35,15 +35,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("loss", GANTRY_SUM, GY_WIDE_DTYPES, 'T', "one element"),
 };
 
-const gantry_kernel gy_kernel_softmax_xent = { sizeof(gantry_kernel),
-                                               "softmax_xent",
-                                               "loss += scale * sum of -log softmax(logits)[label]",
-                                               GY_ARGS(args),
-                                               0,
-                                               "10 * logits.size",
-                                               "logits.bytes + labels.bytes",
-                                               "8 * min(8192, logits.rows)", /* sums of parts, on a GPU */
-                                               run,
-                                               check,
-                                               NULL,
-                                               NULL };
+const gantry_kernel gy_kernel_softmax_xent = { .struct_size = sizeof(gantry_kernel),
+                                               .name = "softmax_xent",
+                                               .summary = "loss += scale * sum of -log softmax(logits)[label]",
+                                               GANTRY_KERNEL_ARGS(args),
+                                               .flops = "10 * logits.size",
+                                               .bytes = "logits.bytes + labels.bytes",
+                                               .scratch = "8 * min(8192, logits.rows)", /* sums of parts, on a GPU */
+                                               .host = run,
+                                               .check = check };

@@ -34,15 +34,11 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("grad", GANTRY_WRITE, GY_WIDE_DTYPES, 'T', "gradient of the loss by the logits"),
 };
 
-const gantry_kernel gy_kernel_softmax_xent_grad = { sizeof(gantry_kernel),
-                                                    "softmax_xent_grad",
-                                                    "grad = scale * (softmax(logits) - one_hot(labels))",
-                                                    GY_ARGS(args),
-                                                    0,
-                                                    "10 * logits.size",
-                                                    "logits.bytes + labels.bytes + grad.bytes",
-                                                    NULL,
-                                                    run,
-                                                    check,
-                                                    NULL,
-                                                    NULL };
+const gantry_kernel gy_kernel_softmax_xent_grad = { .struct_size = sizeof(gantry_kernel),
+                                                    .name = "softmax_xent_grad",
+                                                    .summary = "grad = scale * (softmax(logits) - one_hot(labels))",
+                                                    GANTRY_KERNEL_ARGS(args),
+                                                    .flops = "10 * logits.size",
+                                                    .bytes = "logits.bytes + labels.bytes + grad.bytes",
+                                                    .host = run,
+                                                    .check = check };

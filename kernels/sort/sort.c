@@ -22,15 +22,12 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, 0, 'T', "as many elements as x"),
 };
 
-const gantry_kernel gy_kernel_sort = { sizeof(gantry_kernel),
-                                       "sort",
-                                       "y is x in ascending order, NaN last; both zeros are equal",
-                                       GY_ARGS(args),
-                                       0,
-                                       "8 * x.bytes",
-                                       "3 * x.bytes * x.bytes / max(1, x.size)",
-                                       GY_RADIX_COPY("x") " + " GY_RADIX_COUNTS("x"),
-                                       run,
-                                       check,
-                                       NULL,
-                                       NULL };
+const gantry_kernel gy_kernel_sort = { .struct_size = sizeof(gantry_kernel),
+                                       .name = "sort",
+                                       .summary = "y is x in ascending order, NaN last; both zeros are equal",
+                                       GANTRY_KERNEL_ARGS(args),
+                                       .flops = "8 * x.bytes",
+                                       .bytes = "3 * x.bytes * x.bytes / max(1, x.size)",
+                                       .scratch = GY_RADIX_COPY("x") " + " GY_RADIX_COUNTS("x"),
+                                       .host = run,
+                                       .check = check };

@@ -32,16 +32,13 @@ static const gantry_kernel_arg args[] = {
 };
 
 const gantry_kernel gy_kernel_sort_pairs = {
-    sizeof(gantry_kernel),
-    "sort_pairs",
-    "keys in ascending order, and a value that goes with each; equal keys keep their order",
-    GY_ARGS(args),
-    0,
-    "8 * keys.bytes",
-    "(3 * keys.bytes + 2 * values.bytes) * keys.bytes / max(1, keys.size)",
-    GY_RADIX_COPY("keys") " + " GY_RADIX_COPY("values") " + " GY_RADIX_COUNTS("keys"),
-    run,
-    check,
-    NULL,
-    NULL
+    .struct_size = sizeof(gantry_kernel),
+    .name = "sort_pairs",
+    .summary = "keys in ascending order, and a value that goes with each; equal keys keep their order",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "8 * keys.bytes",
+    .bytes = "(3 * keys.bytes + 2 * values.bytes) * keys.bytes / max(1, keys.size)",
+    .scratch = GY_RADIX_COPY("keys") " + " GY_RADIX_COPY("values") " + " GY_RADIX_COUNTS("keys"),
+    .host = run,
+    .check = check
 };

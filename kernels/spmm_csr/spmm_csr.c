@@ -87,16 +87,13 @@ static const gantry_kernel_arg args[] = {
 };
 
 const gantry_kernel gy_kernel_spmm_csr = {
-    sizeof(gantry_kernel),
-    "spmm_csr",
-    "y = A x, A in compressed sparse rows, x a matrix; status: number of a row with an entry that is not there",
-    GY_ARGS(args),
-    0,
-    "2 * val.size * y.size // max(1, y.shape0)",
-    "(val.bytes + col.bytes) * y.rows // max(1, y.shape0) + x.bytes + y.bytes",
-    NULL,
-    run,
-    check,
-    NULL,
-    NULL
+    .struct_size = sizeof(gantry_kernel),
+    .name = "spmm_csr",
+    .summary =
+        "y = A x, A in compressed sparse rows, x a matrix; status: number of a row with an entry that is not there",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "2 * val.size * y.size // max(1, y.shape0)",
+    .bytes = "(val.bytes + col.bytes) * y.rows // max(1, y.shape0) + x.bytes + y.bytes",
+    .host = run,
+    .check = check
 };

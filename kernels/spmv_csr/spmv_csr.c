@@ -59,15 +59,13 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("y", GANTRY_WRITE, GY_WIDE_DTYPES, 'T', "rows of the result"),
 };
 
-const gantry_kernel gy_kernel_spmv_csr = { sizeof(gantry_kernel),
-                                           "spmv_csr",
-                                           "y = A x, A in compressed sparse rows",
-                                           GY_ARGS(args),
-                                           0,
-                                           "2 * val.size * y.rows // max(1, y.shape0)",
-                                           "(val.bytes + col.bytes) * y.rows // max(1, y.shape0) + x.bytes + y.bytes",
-                                           NULL,
-                                           run,
-                                           check,
-                                           NULL,
-                                           NULL };
+const gantry_kernel gy_kernel_spmv_csr = {
+    .struct_size = sizeof(gantry_kernel),
+    .name = "spmv_csr",
+    .summary = "y = A x, A in compressed sparse rows",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "2 * val.size * y.rows // max(1, y.shape0)",
+    .bytes = "(val.bytes + col.bytes) * y.rows // max(1, y.shape0) + x.bytes + y.bytes",
+    .host = run,
+    .check = check
+};

@@ -48,15 +48,13 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("c", GANTRY_READWRITE, GY_WIDE_DTYPES, 'T', "square; only its lower triangle is used"),
 };
 
-const gantry_kernel gy_kernel_syrk = { sizeof(gantry_kernel),
-                                       "syrk",
-                                       "c = alpha a a^T + beta c, lower triangle",
-                                       GY_ARGS(args),
-                                       0,
-                                       "a.size * c.rows",
-                                       "a.bytes + 2 * c.bytes",
-                                       NULL,
-                                       run,
-                                       check,
-                                       gy_linalg_open_kernel,
-                                       gy_linalg_close };
+const gantry_kernel gy_kernel_syrk = { .struct_size = sizeof(gantry_kernel),
+                                       .name = "syrk",
+                                       .summary = "c = alpha a a^T + beta c, lower triangle",
+                                       GANTRY_KERNEL_ARGS(args),
+                                       .flops = "a.size * c.rows",
+                                       .bytes = "a.bytes + 2 * c.bytes",
+                                       .host = run,
+                                       .check = check,
+                                       .open = gy_linalg_open_kernel,
+                                       .close = gy_linalg_close };

@@ -101,16 +101,12 @@ static const gantry_kernel_arg args[] = {
 };
 
 const gantry_kernel gy_kernel_top_k = {
-    sizeof(gantry_kernel),
-    "top_k",
-    "the k largest of each row, the largest first; of equal ones that of the lower index",
-    GY_ARGS(args),
-    0,
-    "8 * x.bytes",
-    "x.bytes * (1 + x.bytes / max(1, x.size)) + values.bytes + indices.bytes",
-    NULL,
-    run,
-    check,
-    NULL,
-    NULL
+    .struct_size = sizeof(gantry_kernel),
+    .name = "top_k",
+    .summary = "the k largest of each row, the largest first; of equal ones that of the lower index",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "8 * x.bytes",
+    .bytes = "x.bytes * (1 + x.bytes / max(1, x.size)) + values.bytes + indices.bytes",
+    .host = run,
+    .check = check
 };

@@ -100,16 +100,12 @@ static const gantry_kernel_arg args[] = {
 };
 
 const gantry_kernel gy_kernel_transpose = {
-    sizeof(gantry_kernel),
-    "transpose",
-    "y = x with its first two axes exchanged, or those of each of several arrays",
-    GY_ARGS(args),
-    0,
-    "0",
-    "x.bytes + y.bytes",
-    NULL,
-    run,
-    check,
-    NULL,
-    NULL
+    .struct_size = sizeof(gantry_kernel),
+    .name = "transpose",
+    .summary = "y = x with its first two axes exchanged, or those of each of several arrays",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "0",
+    .bytes = "x.bytes + y.bytes",
+    .host = run,
+    .check = check
 };

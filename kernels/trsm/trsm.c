@@ -33,15 +33,13 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("b", GANTRY_READWRITE, GY_WIDE_DTYPES, 'T', "matrix with as many columns"),
 };
 
-const gantry_kernel gy_kernel_trsm = { sizeof(gantry_kernel),
-                                       "trsm",
-                                       "b = b a^-T, a lower triangular",
-                                       GY_ARGS(args),
-                                       0,
-                                       "b.size * a.rows",
-                                       "a.bytes + 2 * b.bytes",
-                                       NULL,
-                                       run,
-                                       check,
-                                       gy_linalg_open_kernel,
-                                       gy_linalg_close };
+const gantry_kernel gy_kernel_trsm = { .struct_size = sizeof(gantry_kernel),
+                                       .name = "trsm",
+                                       .summary = "b = b a^-T, a lower triangular",
+                                       GANTRY_KERNEL_ARGS(args),
+                                       .flops = "b.size * a.rows",
+                                       .bytes = "a.bytes + 2 * b.bytes",
+                                       .host = run,
+                                       .check = check,
+                                       .open = gy_linalg_open_kernel,
+                                       .close = gy_linalg_close };

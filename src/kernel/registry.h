@@ -61,6 +61,8 @@ typedef struct gy_kernel {
     const gy_kernel_code *code;             /* NULL: a kernel of the library or of the program */
     const struct gy_maths *maths;           /* the formulas of map nodes; NULL: it is no such kernel */
     const struct gy_maths_program *program; /* the same with types; NULL: those of arguments are not known yet */
+    const struct gy_maths *formula; /* those of a map node, or what the manifest says that it computes, with arguments
+                                       in the manifest's order; NULL: it says nothing */
 } gy_kernel;
 
 /* An expression over the arguments of a manifest, compiled into the arena; NULL for a NULL text. `what` names it in

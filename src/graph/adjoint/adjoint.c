@@ -86,8 +86,7 @@ static gantry_status begin(gy_adjoint *a)
     if (!a->follows || !a->leads || !a->of || !gy_build_merge(g))
         return gy_fail_nomem(a->err);
     GY_TRY(gy_build_maps(g, a->err));
-    a->formula = gy_calloc(g->kernels.count + 1, sizeof *a->formula);
-    return a->formula ? gy_train_find(a) : gy_fail_nomem(a->err);
+    return gy_train_find(a);
 }
 
 static gantry_status differentiate(gy_adjoint *a)
@@ -116,7 +115,6 @@ static void end(gy_adjoint *a)
     gy_free(a->follows);
     gy_free(a->leads);
     gy_free(a->of);
-    gy_free((void *)a->formula);
 }
 
 gantry_status gy_train_check(const gantry_graph *g, const gantry_train_options *options, const char *call,

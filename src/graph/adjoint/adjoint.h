@@ -47,9 +47,8 @@ typedef struct gy_adjoint {
     uint8_t *leads;       /* by buffer: the loss depends on it */
     gy_adjoint_state *of; /* by buffer */
     GY_VEC(gy_inflow) inflow;
-    GY_VEC(uint32_t) owner;   /* nodes, one for each device that reads the part of a weight that is looked at */
-    size_t turn;              /* of weights that are in no parts */
-    const gy_maths **formula; /* by kernel of the graph: what the table says in place of it; NULL: nothing */
+    GY_VEC(uint32_t) owner; /* nodes, one for each device that reads the part of a weight that is looked at */
+    size_t turn;            /* of weights that are in no parts */
     gantry_error *err;
 } gy_adjoint;
 
@@ -60,7 +59,7 @@ typedef struct gy_primal {
     const char *id;
     const gantry_kernel *manifest;
     const gy_maths *maths; /* its formulas, or those that say what its kernel does; else NULL */
-    const gy_rule *rule;   /* of its kernel; NULL: it is a map or a reduction, or a copy */
+    const gy_rule *rule;   /* of its kernel; NULL: it has formulas, or is a copy */
 } gy_primal;
 
 static inline bool gy_adjoint_is_active(const gy_adjoint *a, uint32_t buffer)
@@ -159,17 +158,18 @@ void gy_adjoint_place(gy_adjoint *a, gantry_node node, uint32_t like);
 
 struct gy_rule {
     const char *kernel;
-    const char *formulas; /* what the kernel computes, as a map or a reduction: its adjoint is theirs */
-    bool reduces;
-    const char *args; /* else: the arguments that have adjoints, blanks between them, */
+    const char *args; /* that have adjoints, blanks between them */
     gantry_status (*go_back)(gy_adjoint *a, const gy_primal *p);
 };
 /* Is it one of the words, which have blanks between them? */
 bool gy_adjoint_has_word(const char *words, const char *word);
 /* The row of a kernel; NULL: it has none. */
 const gy_rule *gy_adjoint_rule(const char *kernel);
-/* Names of all kernels that have one, with commas. */
-void gy_adjoint_rules_text(gy_text *to);
+/* Names of the library's kernels whose manifests have formulas, or that `has_row` knows, with commas. */
+void gy_kernels_text(gy_text *to, bool (*has_row)(const char *kernel));
+/* The formulas of a node, its own or those of its kernel's manifest. NULL: there are none, or its regions, which
+ * kernels take row by row, do not mean the same as broadcast arrays: *unfit is such an argument then, else NULL. */
+const gy_maths *gy_node_formulas(const gantry_graph *graph, const gy_node *node, const char **unfit);
 
 /* ---- optimise.c, owners.c ---- */
 

@@ -103,28 +103,7 @@ static void find_model(deriving *d)
     for (uint32_t i = 0; i < d->own; i++)
         if (!d->meaning[i].is_number && d->maths->is_read[i])
             gy_shape_join(&d->model, &d->meaning[i].shape);
-    d->last = d->model.rank; /* reductions of the table are of all elements */
-}
-
-/* Regions of kernels are taken row by row, whatever their shapes: as broadcast arrays they have to mean the same. */
-static gantry_status check_kernel_shapes(const deriving *d)
-{
-    for (uint32_t i = 0; i < d->own && d->p->rule; i++) {
-        const meaning *m = &d->meaning[i];
-        uint32_t skip = 0;
-        while (skip < m->shape.rank && m->shape.extent[skip] == 1)
-            skip++;
-        uint32_t rest = m->shape.rank - skip, from = d->model.rank - rest;
-        bool fits = m->is_number || rest <= d->model.rank;
-        for (uint32_t k = 0; k < rest && fits && !m->is_number; k++)
-            fits = m->shape.extent[skip + k] == d->model.extent[from + k];
-        if (!fits)
-            return gy_node_fail(d->a->graph, d->a->err, d->p->node,
-                                "gives kernel \"%s\" regions of several shapes (argument \"%s\"), which has no "
-                                "adjoint; give them one shape",
-                                d->p->manifest->name, m->name);
-    }
-    return GANTRY_OK;
+    d->last = d->model.rank; /* reductions of manifests are of all elements */
 }
 
 /* ---- results whose axes were reduced ---- */
@@ -353,7 +332,6 @@ gantry_status gy_adjoint_formulas(gy_adjoint *a, const gy_primal *p)
     deriving d = { .a = a, .p = p, .maths = p->maths };
     take_arguments(&d);
     find_model(&d);
-    GY_TRY(check_kernel_shapes(&d));
     for (uint32_t i = 0; i < p->maths->results; i++)
         GY_TRY(seed_result(&d, i));
     for (uint32_t i = 0; i < p->maths->args; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kernels have adjoints, and which nodes these are: one row a kernel. Kernels that a formula describes have those
- * of the formula; for others the row has the function that adds the nodes. */
+/* Which kernels have adjoints beside those whose manifests say in formulas what they compute, and which nodes these
+ * are: one row a kernel, with the function that adds the nodes. */
 #include "graph/adjoint/adjoint.h"
 #include "graph/build/build_state.h"
 
@@ -350,28 +350,20 @@ static gantry_status go_back_conv2d(gy_adjoint *a, const gy_primal *p)
 /* ---- the table ---- */
 
 static const gy_rule rules[] = {
-    { "add", "z = x + y", false, NULL, NULL },
-    { "attention", NULL, false, "q k v", go_back_attention },
-    { "bias_add", "y = x + b", false, NULL, NULL },
-    { "conv2d", NULL, false, "x w", go_back_conv2d },
-    { "copy", "y = x", false, NULL, NULL },
-    { "dot", "out = sum(x * y)", true, NULL, NULL },
-    { "dropout", NULL, false, "x", go_back_dropout },
-    { "embedding", NULL, false, "table", go_back_embedding },
-    { "fft", NULL, false, "x", go_back_fft },
-    { "gemm", NULL, false, "a b", go_back_gemm },
-    { "gemm_batched", NULL, false, "a b", go_back_gemm_batched },
-    { "gemm_bias", NULL, false, "a b bias", go_back_gemm_bias },
-    { "layernorm", NULL, false, "x gain bias", go_back_norm },
-    { "mul", "z = x * y", false, NULL, NULL },
-    { "reduce_sum", "out = sum(x)", true, NULL, NULL },
-    { "relu", "y = select(x > 0, x, 0)", false, NULL, NULL },
-    { "rmsnorm", NULL, false, "x gain", go_back_norm },
-    { "rope", NULL, false, "x", go_back_rope },
-    { "scale", "y = a * x", false, NULL, NULL },
-    { "softmax", NULL, false, "x", go_back_softmax },
-    { "softmax_xent", NULL, false, "logits", go_back_xent },
-    { "transpose", NULL, false, "x", go_back_transpose },
+    { "attention", "q k v", go_back_attention },
+    { "conv2d", "x w", go_back_conv2d },
+    { "dropout", "x", go_back_dropout },
+    { "embedding", "table", go_back_embedding },
+    { "fft", "x", go_back_fft },
+    { "gemm", "a b", go_back_gemm },
+    { "gemm_batched", "a b", go_back_gemm_batched },
+    { "gemm_bias", "a b bias", go_back_gemm_bias },
+    { "layernorm", "x gain bias", go_back_norm },
+    { "rmsnorm", "x gain", go_back_norm },
+    { "rope", "x", go_back_rope },
+    { "softmax", "x", go_back_softmax },
+    { "softmax_xent", "logits", go_back_xent },
+    { "transpose", "x", go_back_transpose },
 };
 enum { RULES = sizeof rules / sizeof *rules };
 
@@ -381,10 +373,4 @@ const gy_rule *gy_adjoint_rule(const char *kernel)
         if (strcmp(rules[i].kernel, kernel) == 0)
             return &rules[i];
     return NULL;
-}
-
-void gy_adjoint_rules_text(gy_text *to)
-{
-    for (size_t i = 0; i < RULES; i++)
-        gy_text_printf(to, "%s%s", i ? ", " : "", rules[i].kernel);
 }

@@ -42,40 +42,85 @@ static gantry_status fail_kind(gy_adjoint *a, uint32_t node)
                         kinds[a->graph->nodes.at[node].kind]);
 }
 
+void gy_kernels_text(gy_text *to, bool (*has_row)(const char *kernel))
+{
+    const gantry_kernel *k;
+    for (size_t i = 0; (k = gantry_kernel_at(i)); i++)
+        if (k->formula || has_row(k->name))
+            gy_text_printf(to, "%s%s", to->length ? ", " : "", k->name);
+}
+
+static bool has_rule(const char *kernel)
+{
+    return gy_adjoint_rule(kernel) != NULL;
+}
+
 static gantry_status fail_kernel(gy_adjoint *a, uint32_t node, const char *kernel)
 {
     gy_text known = { 0 };
-    gy_adjoint_rules_text(&known);
+    gy_kernels_text(&known, has_rule);
     gantry_status status =
         known.failed ? gy_fail_nomem(a->err)
                      : gy_node_fail(a->graph, a->err, node,
                                     "lies between weights and loss, and kernel \"%s\" has no adjoint; use maps and "
-                                    "reductions, or one of %s",
+                                    "reductions, one of %s, or a kernel of your own whose manifest has a formula",
                                     kernel, known.at);
     gy_text_free(&known);
     return status;
 }
 
-/* The formulas that stand for a kernel, read once. */
-static gantry_status read_rule(gy_adjoint *a, uint32_t kernel, const gy_rule *rule, const gy_maths **out)
+/* ---- formulas of manifests ---- */
+
+static bool is_reduced(const gy_maths *m, uint32_t arg)
 {
-    gy_arena *arena = &a->graph->arena;
-    if (!a->formula[kernel] && rule->formulas) {
-        gy_maths *m = gy_arena_calloc(arena, 1, sizeof *m);
-        if (!m)
-            return gy_fail_nomem(a->err);
-        m->reduces = rule->reduces;
-        GY_TRY(gy_maths_add_all(m, arena, rule->formulas, GANTRY_E_GRAPH, NULL, a->err));
-        a->formula[kernel] = m;
+    for (uint32_t i = 0; i < m->results; i++)
+        if (m->result[i].arg == arg)
+            return gy_maths_is_reduced(m, i);
+    return false;
+}
+
+/* The shape without the extents of 1 that it begins with is the end of the model's. */
+static bool is_end_of(const gy_maths_shape *shape, const gy_maths_shape *model)
+{
+    uint32_t skip = 0;
+    while (skip < shape->rank && shape->extent[skip] == 1)
+        skip++;
+    uint32_t rest = shape->rank - skip, from = model->rank - rest;
+    bool fits = rest <= model->rank;
+    for (uint32_t k = 0; k < rest && fits; k++)
+        fits = shape->extent[skip + k] == model->extent[from + k];
+    return fits;
+}
+
+const gy_maths *gy_node_formulas(const gantry_graph *g, const gy_node *n, const char **unfit)
+{
+    const gy_kernel *kernel = n->kind == GY_NODE_KERNEL && n->kernel != GY_NONE ? &g->kernels.at[n->kernel] : NULL;
+    *unfit = NULL;
+    if (!kernel || !kernel->formula || kernel->maths)
+        return kernel ? kernel->maths : NULL;
+    gy_maths_shape model = { 0 };
+    const gy_maths *m = kernel->formula;
+    for (uint32_t i = n->access; i < n->access + n->accesses; i++) {
+        gy_maths_shape one = gy_access_shape(g, &g->access.at[i]);
+        if (g->access.at[i].arg < m->args && m->is_read[g->access.at[i].arg])
+            gy_shape_join(&model, &one);
     }
-    *out = a->formula[kernel];
-    return GANTRY_OK;
+    for (uint32_t i = n->access; i < n->access + n->accesses && !*unfit; i++) {
+        const gy_access *x = &g->access.at[i];
+        gy_maths_shape one = gy_access_shape(g, x);
+        if (x->arg >= m->args)
+            *unfit = g->buffers.at[x->buffer].name;
+        else if (is_reduced(m, x->arg) ? gy_maths_shape_elements(&one) != 1 : !is_end_of(&one, &model))
+            *unfit = m->arg[x->arg];
+    }
+    return *unfit ? NULL : m;
 }
 
 gantry_status gy_adjoint_look(gy_adjoint *a, uint32_t node, gy_primal *out)
 {
     const gantry_graph *g = a->graph;
     const gy_node *n = &g->nodes.at[node];
+    const char *unfit;
     *out = (gy_primal){ .node = node, .id = n->id };
     if (n->kind == GY_NODE_COPY)
         return GANTRY_OK;
@@ -83,11 +128,16 @@ gantry_status gy_adjoint_look(gy_adjoint *a, uint32_t node, gy_primal *out)
         return fail_kind(a, node);
     const gy_kernel *kernel = &g->kernels.at[n->kernel];
     out->manifest = kernel->manifest;
-    out->maths = kernel->maths;
+    out->maths = gy_node_formulas(g, n, &unfit);
     if (out->maths)
         return GANTRY_OK;
+    if (unfit)
+        return gy_node_fail(g, a->err, node,
+                            "gives kernel \"%s\" regions of several shapes (argument \"%s\"), which has no adjoint; "
+                            "give them one shape",
+                            kernel->manifest->name, unfit);
     out->rule = kernel->code ? NULL : gy_adjoint_rule(kernel->manifest->name);
-    return out->rule ? read_rule(a, n->kernel, out->rule, &out->maths) : fail_kernel(a, node, kernel->manifest->name);
+    return out->rule ? GANTRY_OK : fail_kernel(a, node, kernel->manifest->name);
 }
 
 /* ---- what gives something ---- */

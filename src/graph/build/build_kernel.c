@@ -2,6 +2,8 @@
 /* Building: the kernels that a graph uses, its own and the library's. */
 #include "base/error.h"
 #include "graph/build/build_state.h"
+#include "maths/maths.h"
+#include <stdio.h>
 
 uint32_t gy_build_use_kernel(gantry_graph *graph, const gy_kernel *kernel)
 {
@@ -14,12 +16,82 @@ uint32_t gy_build_use_kernel(gantry_graph *graph, const gy_kernel *kernel)
     return index;
 }
 
+/* ---- what a manifest says in formulas ---- */
+
+static gantry_status fail_formula(const gantry_kernel *k, gantry_status status, gantry_error *err, const char *why)
+{
+    return status == GANTRY_E_NOMEM
+               ? gy_fail_nomem(err)
+               : gy_fail(err, status, NULL, "kernel \"%s\": formula \"%.80s\": %s", k->name, k->formula, why);
+}
+
+/* Its formulas give the arguments that are written, and name all. */
+static gantry_status check_formula(const gantry_kernel *k, const gy_maths *m, gantry_error *err)
+{
+    char why[160];
+    for (uint32_t i = 0; i < m->results; i++)
+        if (m->result[i].has_axis)
+            return fail_formula(k, GANTRY_E_GRAPH, err,
+                                "reductions of a manifest are of all elements, without an axis");
+    for (uint32_t i = 0; i < m->args; i++) {
+        if (i >= (uint32_t)k->args) {
+            snprintf(why, sizeof why, "the kernel has no argument \"%.60s\"", m->arg[i]);
+            return fail_formula(k, GANTRY_E_GRAPH, err, why);
+        }
+        const gantry_kernel_arg *a = &k->arg[i];
+        bool is_given = !a->scalar && a->access != GANTRY_READ;
+        if (m->is_written[i] == is_given && (m->is_read[i] || m->is_written[i]) && !a->optional)
+            continue;
+        snprintf(why, sizeof why, "argument \"%.60s\" %s", a->name,
+                 a->optional        ? "is optional, and arguments of formulas are always given"
+                 : is_given         ? "is written, and no formula gives it: add one"
+                 : m->is_written[i] ? "is not written, so no formula gives it"
+                                    : "is in no formula; the formulas of a kernel name all of its arguments");
+        return fail_formula(k, GANTRY_E_GRAPH, err, why);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status read_as(const gantry_kernel *k, gy_arena *arena, bool reduces, gy_maths **out, gantry_error *err)
+{
+    gantry_error inner;
+    gy_maths *m = *out = gy_arena_calloc(arena, 1, sizeof *m);
+    if (!m)
+        return gy_fail_nomem(err);
+    m->reduces = reduces;
+    for (; m->args < (uint32_t)k->args && m->args < GY_MATHS_ARGS; m->args++)
+        m->arg[m->args] = k->arg[m->args].name;
+    gantry_status status = gy_maths_add_all(m, arena, k->formula, GANTRY_E_GRAPH, NULL, &inner);
+    return status ? fail_formula(k, status, err, inner.text) : GANTRY_OK;
+}
+
+/* A formula with a reduction is that of a reduce node. */
+static gantry_status read_formula(const gantry_kernel *k, gy_arena *arena, const gy_maths **out, gantry_error *err)
+{
+    gy_maths *m;
+    *out = NULL;
+    if (!k->formula)
+        return GANTRY_OK;
+    GY_TRY(read_as(k, arena, true, &m, err));
+    bool reduces = false;
+    for (uint32_t i = 0; i < m->results; i++)
+        reduces = reduces || gy_maths_is_reduced(m, i);
+    if (!reduces)
+        GY_TRY(read_as(k, arena, false, &m, err));
+    GY_TRY(check_formula(k, m, err));
+    *out = m;
+    return GANTRY_OK;
+}
+
+/* ---- kernels in use ---- */
+
 /* Compiles a manifest and gives it the next index; GY_NONE with the mistake noted. */
 static uint32_t use_kernel(gantry_graph *g, const gantry_kernel *manifest, const gy_kernel_code *code)
 {
     gantry_error err;
     gy_kernel kernel;
     gantry_status status = gy_kernel_compile(&kernel, &g->arena, manifest, &err);
+    status = status ? status : read_formula(manifest, &g->arena, &kernel.formula, &err);
     if (status) {
         gy_graph_mistake(g, status, "%s", err.text);
         return GY_NONE;

@@ -286,7 +286,7 @@ static uint32_t make_kernel(gantry_graph *g, const char *key, const gy_maths *m,
         gy_graph_mistake(g, status, "%s", err.text);
         return GY_NONE;
     }
-    kernel.maths = m;
+    kernel.maths = kernel.formula = m;
     kernel.program = program;
     kernel.code = code;
     return gy_build_use_kernel(g, &kernel);

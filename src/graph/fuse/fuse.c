@@ -114,21 +114,15 @@ static void keep_named(gy_fuser *f)
     }
 }
 
-/* Of all attributes only `on` may be there. */
-static bool is_plain(const gantry_graph *g, uint32_t node)
+bool gy_fuse_is_plain(const gantry_graph *g, uint32_t node)
 {
     const gy_node *n = &g->nodes.at[node];
     const gy_node_extra *x = gy_node_extra_of(g, node);
-    bool is_alone = n->afters == 0 && !n->has_when && x->with.count == 0 && x->apart.count == 0;
-    return is_alone && !n->cost_given && !n->scratch_given && x->time.count == 0 && x->priority == 0 && x->share == 1;
-}
-
-static bool has_lists(const gantry_graph *g, const gy_node *n)
-{
     for (uint32_t i = n->access; i < n->access + n->accesses; i++)
         if (g->access.at[i].is_list || g->access.at[i].first == g->access.at[i].last)
-            return true;
-    return false;
+            return false;
+    bool is_alone = n->afters == 0 && !n->has_when && x->with.count == 0 && x->apart.count == 0;
+    return is_alone && !n->cost_given && !n->scratch_given && x->time.count == 0 && x->priority == 0 && x->share == 1;
 }
 
 static void fix_nodes(gy_fuser *f)
@@ -137,7 +131,7 @@ static void fix_nodes(gy_fuser *f)
     for (uint32_t i = 0; i < g->nodes.count; i++) {
         const gy_node *n = &g->nodes.at[i];
         bool has_formulas = n->kind == GY_NODE_KERNEL && n->kernel != GY_NONE && g->kernels.at[n->kernel].program;
-        f->fixed[i] |= !has_formulas || !is_plain(g, i) || has_lists(g, n);
+        f->fixed[i] |= !has_formulas || !gy_fuse_is_plain(g, i);
     }
     for (size_t i = 0; i < g->after.count; i++)
         f->fixed[g->after.at[i]] = 1;
@@ -167,7 +161,9 @@ static bool begin(gy_fuser *f)
     f->gone = gy_calloc(g->nodes.count + 1, 1);
     f->kept = gy_calloc(g->buffers.count + 1, 1);
     f->carried = gy_calloc(g->buffers.count + 1, 1);
-    if (!f->fixed || !f->gone || !f->kept || !f->carried)
+    f->stands_in = gy_calloc(g->nodes.count + 1, 1);
+    f->original = gy_calloc(g->nodes.count + 1, sizeof *f->original);
+    if (!f->fixed || !f->gone || !f->kept || !f->carried || !f->stands_in || !f->original || !gy_fuse_stand_in(f))
         return false;
     keep_named(f);
     fix_nodes(f);
@@ -183,6 +179,8 @@ static void end(gy_fuser *f)
     gy_free(f->gone);
     gy_free(f->kept);
     gy_free(f->carried);
+    gy_free(f->stands_in);
+    gy_free(f->original);
     gy_map_free(&f->writer);
     gy_map_free(&f->uses);
 }
@@ -251,6 +249,7 @@ static bool replace(gy_fuser *f, uint32_t a, uint32_t b, uint32_t place, const g
     }
     bool ok = count_uses(f, &first, -1) && count_uses(f, &second, -1) && count_uses(f, &g->nodes.at[place], 1);
     f->gone[place == a ? b : a] = 1;
+    f->stands_in[a] = f->stands_in[b] = 0;
     if (!ok)
         gy_fail_nomem(err);
     return ok;
@@ -262,7 +261,7 @@ static bool fuse_two(gy_fuser *f, uint32_t a, uint32_t b, uint32_t *at, gantry_e
     gantry_graph *g = f->graph;
     const gy_node *one = &g->nodes.at[a], *other = &g->nodes.at[b];
     bool alike = one->loop == other->loop && one->inner == other->inner && have_one_device(g, a, b);
-    if (a >= b || b - a > GY_FUSE_APART || f->fixed[a] || f->gone[a] || !alike)
+    if (a >= b || b - a > GY_FUSE_APART || f->fixed[a] || f->gone[a] || !alike || (f->stands_in[a] && f->stands_in[b]))
         return false;
     bool sinks = can_pass(f, a, a, b), rises = can_pass(f, b, a, b), keeps = false;
     size_t accesses = g->access.count, scalars = g->scalar.count;
@@ -307,6 +306,8 @@ gantry_status gy_graph_fuse(gantry_graph *graph, uint32_t *fused, gantry_error *
             ++*fused;
         ok = !failed.status && note_writer(&f, at);
     }
+    if (ok)
+        gy_fuse_step_back(&f);
     if (ok && *fused)
         ok = gy_fuse_compact(&f);
     end(&f);

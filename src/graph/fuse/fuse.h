@@ -5,6 +5,10 @@
  * have written, with the formulas of the first in place of its result, cast to the elements that the result has, so
  * that all bits stay.
  *
+ * Nodes of the library's kernels whose manifests say what they compute in formulas (gantry_kernel.formula) stand as
+ * maps meanwhile, so that they become parts of maps beside them. Two of them do not become one, and those that stay
+ * alone are as they were: a graph that gets along without formulas needs no compiler.
+ *
  * A and B become one where
  * - B reads whole regions that A gives, both in the same iteration of the same loop, with one `on` and no other
  *   attribute, no `after`, no costs of their own;
@@ -33,6 +37,8 @@ gantry_status gy_graph_fuse(gantry_graph *graph, uint32_t *fused, gantry_error *
 typedef struct gy_fuser {
     gantry_graph *graph;
     uint8_t *fixed, *gone; /* by node: it stays as it is; it went into another */
+    uint8_t *stands_in;    /* by node: it is a map in place of a library's kernel, which is in `original` */
+    gy_node *original;     /* by node */
     uint8_t *kept;         /* by buffer: whatever is written into it may be read by others */
     uint8_t *carried;      /* by buffer: outside of its loop its name may mean what another means */
     gy_map writer;         /* by region: 1 + the node that wrote it last */
@@ -48,6 +54,13 @@ static inline bool gy_fuse_equal(const gy_access *a, const gy_access *b)
 }
 /* May two accesses, in nodes of that loop, not be swapped? */
 bool gy_fuse_clash(const gy_fuser *f, const gy_node *node, const gy_access *a, const gy_access *b);
+
+/* stand_in.c: puts maps in place of nodes that share a region with a map. False: out of memory. */
+bool gy_fuse_stand_in(gy_fuser *f);
+/* The same the other way round, for those that are in no other node. */
+void gy_fuse_step_back(gy_fuser *f);
+/* Of all attributes a node may have `on` alone to become one with another; and lists are no regions. */
+bool gy_fuse_is_plain(const gantry_graph *graph, uint32_t node);
 
 /* pair.c: makes *made of nodes a and b, whose accesses and scalars are appended to the graph's, with `keeps` if it
  * gives something else beside that A gave. False: they cannot become one. *err is set only when out of memory. */

@@ -4,12 +4,13 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "maths/maths.h"
 
 #include <string.h>
 
-enum { CUDA, HOST, ENTRY, COMPILE, ARGS, VARIADIC, PURE, RESIDENT, LAUNCH, COST, SCRATCH, KEYS };
-static const char *const keys[KEYS] = { "cuda", "host",     "entry",  "compile", "args",   "variadic",
-                                        "pure", "resident", "launch", "cost",    "scratch" };
+enum { CUDA, HOST, ENTRY, COMPILE, ARGS, VARIADIC, PURE, RESIDENT, LAUNCH, COST, SCRATCH, MAP, REDUCE, KEYS };
+static const char *const keys[KEYS] = { "cuda",     "host",   "entry", "compile", "args", "variadic", "pure",
+                                        "resident", "launch", "cost",  "scratch", "map",  "reduce" };
 
 enum { NAME, ACCESS, DTYPE, SAME, LIST, TYPE, DEFAULT, ARG_KEYS };
 static const char *const arg_keys[ARG_KEYS] = { "name", "access", "dtype", "same", "list", "type", "default" };
@@ -395,6 +396,51 @@ static gantry_status read_formulas(gy_reader *r, const gy_json_at *at, const jso
     return status ? status : read_formula(r, &scratch, m->manifest, &m->manifest->scratch);
 }
 
+/* {"y": "a * x"} becomes "y = a * x", which is what manifests hold. */
+static gantry_status join_formulas(gy_reader *r, const gy_json_at *at, gantry_kernel *manifest)
+{
+    gy_text text = { 0 };
+    gantry_status status = GANTRY_OK;
+    json_t *object = gy_read_open(at->value);
+    for (void *i = json_object_iter(object); i && !status; i = json_object_iter_next(object, i)) {
+        gy_json_at member = gy_read_at(at, json_object_iter_key(i), json_object_iter_value(i));
+        const char *formula;
+        status = gy_read_string(r, &member, "a formula such as \"sqrt(x) + 1\"", &formula);
+        if (!status)
+            gy_text_printf(&text, "%s%s = %s", text.length ? "; " : "", member.key, formula);
+    }
+    if (!status && !text.length && !text.failed)
+        status = gy_read_fail(r, at,
+                              "must be an object with a formula for each argument that is written, such as "
+                              "{\"y\": \"sqrt(x) + 1\"}");
+    manifest->formula = text.failed || status ? NULL : gy_arena_strdup(&r->graph->arena, text.at);
+    gy_text_free(&text);
+    return status || manifest->formula ? status : gy_read_nomem(r);
+}
+
+/* A map or a reduce node of these formulas computes the same. */
+static gantry_status read_meaning(gy_reader *r, const gy_json_at *at, const json_t *const *value, const making *m)
+{
+    gy_json_at map = gy_read_at(at, "map", value[MAP]), reduce = gy_read_at(at, "reduce", value[REDUCE]);
+    if (map.value && reduce.value)
+        return gy_read_fail(r, &reduce, "cannot be beside \"map\": the kernel computes one or the other");
+    if (!map.value && !reduce.value)
+        return GANTRY_OK;
+    return join_formulas(r, map.value ? &map : &reduce, m->manifest);
+}
+
+/* Of the kernel that was just added. */
+static gantry_status check_meaning(gy_reader *r, const gy_json_at *at, const json_t *const *value)
+{
+    const gy_maths *formula = r->graph->kernels.at[r->graph->kernels.count - 1].formula;
+    gy_json_at map = gy_read_at(at, "map", value[MAP]), reduce = gy_read_at(at, "reduce", value[REDUCE]);
+    if (formula && map.value && formula->reduces)
+        return gy_read_fail(r, &map, "has a reduction; write \"reduce\" in place of \"map\"");
+    if (formula && reduce.value && !formula->reduces)
+        return gy_read_fail(r, &reduce, "reduces nothing; write \"map\" in place of \"reduce\"");
+    return GANTRY_OK;
+}
+
 static gantry_status read_kernel(gy_reader *r, const gy_json_at *at)
 {
     const json_t *value[KEYS];
@@ -429,10 +475,13 @@ static gantry_status read_kernel(gy_reader *r, const gy_json_at *at)
         status = read_formulas(r, at, value, &m);
     if (!status)
         status = read_codes(r, at, value, &m);
+    if (!status)
+        status = read_meaning(r, at, value, &m);
     if (status)
         return status;
     gy_graph_add_kernel_code(r->graph, m.manifest, m.code);
-    return gy_read_built(r, at);
+    GY_TRY(gy_read_built(r, at));
+    return check_meaning(r, at, value);
 }
 
 gantry_status gy_read_kernels(gy_reader *r, const gy_json_at *root)

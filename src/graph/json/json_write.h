@@ -20,6 +20,8 @@ void gy_write_path(gy_text *to, const gantry_graph *graph, const char *path);
 void gy_write_constant(gy_text *to, gy_constant value);
 void gy_write_generator(gy_text *to, const gantry_graph *graph, const gy_init *init);
 void gy_write_kernels(gy_text *to, const gantry_graph *graph);
+/* `"map": {...}` or `"reduce": {...}`, of a node or of a kernel. */
+void gy_write_formulas(gy_text *to, const struct gy_maths *maths);
 /* One node, in braces. */
 void gy_write_node(gy_text *to, const gantry_graph *graph, uint32_t node);
 

@@ -176,6 +176,8 @@ static void write_kernel(gy_text *to, const gantry_graph *g, const gy_kernel *k)
         gy_text_add(to, " }");
     }
     write_cost(to, k);
+    if (k->formula)
+        gy_write_formulas(to, k->formula);
     gy_text_add(to, " }");
 }
 

@@ -126,7 +126,7 @@ static void write_chosen(gy_text *to, const gantry_graph *g, const gy_node *n, c
     gy_text_add(to, any ? " }" : "");
 }
 
-static void write_formulas(gy_text *to, const gy_maths *m)
+void gy_write_formulas(gy_text *to, const gy_maths *m)
 {
     gy_write_key(to, m->reduces ? "reduce" : "map");
     gy_text_add(to, "{");
@@ -142,7 +142,7 @@ static void write_kernel(gy_text *to, const gantry_graph *g, const gy_node *n)
     const gantry_kernel *k = manifest_of(g, n);
     const gy_maths *maths = g->kernels.at[n->kernel].maths;
     if (maths) {
-        write_formulas(to, maths);
+        gy_write_formulas(to, maths);
     } else {
         gy_write_key(to, n->kind == GY_NODE_HOST ? "host" : "kernel");
         gy_text_json(to, k->name);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a node is cut along the batch, which is axis 0 of what it is cut along: one row a kernel, which names the
- * arguments whose rows go with the batch and those that are summed. Formulas need none: what has the extent of their
- * model along its first axis is cut, and a reduction along that axis is summed. Whatever a rule says holds for any
- * number of pieces.
+ * arguments whose rows go with the batch and those that are summed. Formulas, those of manifests too, need none: what
+ * has the extent of their model along its first axis is cut, and a reduction along that axis is summed. Whatever a rule
+ * says holds for any number of pieces.
  */
 #include "base/error.h"
 #include "graph/adjoint/adjoint.h"
@@ -23,34 +23,20 @@ typedef struct row {
 } row;
 
 static const row table[] = {
-    { "add", "x y z", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
     { "attention", "q k v y", NULL, "q", GY_FIRST_NONE, NULL, 0 },
-    { "bias_add", "x y", NULL, "x", GY_FIRST_NONE, NULL, 0 },
     { "conv2d", "x y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
-    { "copy", "x y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
-    { "dot", "x y", "out", NULL, GY_FIRST_NONE, NULL, 0 },
     { "dropout", "x y", NULL, NULL, GY_FIRST_ELEMENTS, NULL, 0 },
     { "embedding", "ids y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
     { "gemm", "a c", NULL, NULL, GY_FIRST_NONE, "ta", 0 },
     { "gemm_bias", "a c", NULL, NULL, GY_FIRST_NONE, "ta", 0 },
     { "layernorm", "x y", NULL, "x", GY_FIRST_NONE, NULL, 0 },
-    { "mul", "x y z", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
-    { "reduce_sum", "x", "out", NULL, GY_FIRST_NONE, NULL, 0 },
-    { "relu", "x y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
     { "rmsnorm", "x y", NULL, "x", GY_FIRST_NONE, NULL, 0 },
     { "rope", "x y", NULL, NULL, GY_FIRST_ROWS, NULL, 0 },
-    { "scale", "x y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
     { "softmax", "x y", NULL, "x", GY_FIRST_LAST, NULL, 0 },
     { "softmax_xent", "logits labels", "loss", "logits", GY_FIRST_NONE, NULL, 0 },
     { "transpose", "x y", NULL, NULL, GY_FIRST_NONE, "axis", 1 },
 };
 enum { ROWS = sizeof table / sizeof *table };
-
-void gy_spread_rules_text(gy_text *to)
-{
-    for (size_t i = 0; i < ROWS; i++)
-        gy_text_printf(to, "%s%s", i ? ", " : "", table[i].kernel);
-}
 
 static const row *find(const char *kernel)
 {
@@ -58,6 +44,11 @@ static const row *find(const char *kernel)
         if (strcmp(table[i].kernel, kernel) == 0)
             return &table[i];
     return NULL;
+}
+
+bool gy_spread_has_row(const char *kernel)
+{
+    return find(kernel) != NULL;
 }
 
 /* ---- kernels of the table ---- */
@@ -168,7 +159,7 @@ static bool take_summed(cutting *c, const gy_access *x, const gy_maths_result *r
 }
 
 /* Each mean over the batch becomes a sum over so many elements. NULL: it is the same formulas. */
-static gantry_status without_means(const cutting *c, const gy_maths **out)
+static gantry_status without_means(const cutting *c, gy_cut_rule *rule)
 {
     gy_arena *arena = &c->s->graph->arena;
     bool has_mean = false;
@@ -176,6 +167,10 @@ static gantry_status without_means(const cutting *c, const gy_maths **out)
         has_mean = has_mean || c->maths->result[i].reduction == GY_MATHS_MEAN;
     if (!has_mean || !c->is_reduced)
         return GANTRY_OK;
+    if (!c->s->graph->kernels.at[c->node->kernel].maths) {
+        rule->can_cut = false; /* code takes means as they are */
+        return GANTRY_OK;
+    }
     gy_maths *made = gy_arena_calloc(arena, 1, sizeof *made);
     if (!made)
         return gy_fail_nomem(c->s->err);
@@ -193,7 +188,7 @@ static gantry_status without_means(const cutting *c, const gy_maths **out)
             return gy_fail_nomem(c->s->err);
         GY_TRY(gy_maths_add(made, arena, c->maths->arg[r->arg], text, GANTRY_E_GRAPH, NULL, c->s->err));
     }
-    *out = made;
+    rule->mean = made;
     return GANTRY_OK;
 }
 
@@ -213,7 +208,7 @@ static gantry_status rule_of_formulas(cutting *c, gy_cut_rule *out)
         else
             out->role[i] = has_rows || (r && r->reduction) ? GY_CUT_ROWS : GY_CUT_WHOLE;
     }
-    return out->can_cut ? without_means(c, &out->mean) : GANTRY_OK;
+    return out->can_cut ? without_means(c, out) : GANTRY_OK;
 }
 
 /* ---- all nodes ---- */
@@ -239,7 +234,8 @@ gantry_status gy_spread_rule(gy_spreading *s, uint32_t node, gy_cut_role *role, 
     }
     if (n->kind != GY_NODE_KERNEL || n->kernel == GY_NONE)
         return GANTRY_OK;
-    cutting c = { .s = s, .number = node, .node = n, .maths = g->kernels.at[n->kernel].maths };
+    const char *unfit;
+    cutting c = { .s = s, .number = node, .node = n, .maths = gy_node_formulas(g, n, &unfit) };
     if (c.maths)
         return rule_of_formulas(&c, out);
     rule_of_kernel(g, n, out);

@@ -159,16 +159,6 @@ static bool find_softmax(const slicing *c)
     return causal == 0 || (columns > 0 && rows % columns == 0);
 }
 
-/* One number for each element of a row. */
-static bool find_bias_add(const slicing *c)
-{
-    if (!find_same(c))
-        return false;
-    if (axis_of(c, "x") == 0)
-        return axis_of(c, "b") == GY_SLICE_WHOLE;
-    return shape_of(c, "x").rank == 2 && set(c, "b", (int8_t)(shape_of(c, "b").rank - 1));
-}
-
 /* Positions are whole, and so are heads, see gy_slice_divides. */
 static bool find_rope(const slicing *c)
 {
@@ -203,19 +193,13 @@ static bool find_transpose(const slicing *c)
 }
 
 static const row table[] = {
-    { "add", NULL, find_same, "x y z" },
     { "attention", NULL, find_attention, NULL },
-    { "bias_add", NULL, find_bias_add, "x y" },
     { "conv2d", "w", find_conv2d, NULL },
-    { "copy", NULL, find_same, "x y" },
     { "gemm", "b", find_gemm, NULL },
     { "gemm_batched", NULL, find_gemm_batched, NULL },
     { "layernorm", NULL, find_norm, "x y" },
-    { "mul", NULL, find_same, "x y z" },
-    { "relu", NULL, find_same, "x y" },
     { "rmsnorm", NULL, find_norm, "x y" },
     { "rope", NULL, find_rope, "x y" },
-    { "scale", NULL, find_same, "x y" },
     { "softmax", NULL, find_softmax, "x y" },
     { "transpose", NULL, find_transpose, NULL },
 };
@@ -329,8 +313,10 @@ bool gy_slice_rule(const gantry_graph *g, uint32_t node, int8_t *axis)
     if (n->kind != GY_NODE_KERNEL || n->kernel == GY_NONE)
         return false;
     c.k = g->kernels.at[n->kernel].manifest;
-    if (g->kernels.at[n->kernel].maths)
-        return find_formulas(&c, g->kernels.at[n->kernel].maths);
+    const char *unfit;
+    const gy_maths *formulas = gy_node_formulas(g, n, &unfit);
+    if (formulas)
+        return find_formulas(&c, formulas);
     const row *r = row_of(g, n);
     return r && r->find(&c);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random graphs of maps and reductions, fused and not: the same bits of all outputs on one device and several, and tools/recheck
+"""Random graphs of maps, reductions and kernels that say what they compute in formulas, fused and not: the same bits of all outputs on one device and several, and tools/recheck
 says that both schedules are right.
 
 check_fuse.py GANTRY RECHECK [FIRST COUNT]
@@ -16,6 +16,11 @@ from numpy_gantry import gantry  # noqa: E402
 
 MAPS = ["a * b + s", "sqrt(abs(a)) - b", "a + 1", "select(a > b, a, b * s)", "max(a, 0)", "a / (1 + abs(b))", "a - c", "a * a + b * c", "s - a", "min(a, b) * 0.5"]
 SUMS = ["sum(a * b)", "sum(a)", "max(a - b)", "min(a + s)", "sum(select(a > 0, a, -a))"]
+# By kernel: what it reads, its numbers, what it gives, which is read before where it is one of the former.
+KERNELS = {"add": ("xy", "", "z"), "axpby": ("xy", "ab", "y"), "bias_add": ("xb", "", "y"), "copy": ("x", "", "y"), "mul": ("xy", "", "z"),
+           "relu": ("x", "", "y"), "relu_grad": (["x", "dy"], "", "dx"), "saxpy": ("xy", "a", "y"), "scale": ("x", "a", "y"),
+           "sgd_update": ("wg", ["lr"], "w")}
+REAL_ONLY = {"bias_add", "relu", "relu_grad", "sgd_update"}
 DTYPES = ["f32", "f32", "f32", "bf16", "f64", "i32", "f16", "u8"]
 
 
@@ -42,6 +47,28 @@ class Maker:
     def id(self, name):
         self.count += 1
         return f"{name}{self.count}"
+
+    def kernel(self):
+        """A kernel of the library, over whole buffers or one for each part; None: no buffer has the dtype of another."""
+        draw = self.draw
+        name = draw.choice(list(KERNELS))
+        reads, numbers, gives = KERNELS[name]
+        to = draw.choice(self.written) if gives in reads else draw.choice([f"x{i}" for i in range(8)])
+        dtype = self.buffers[to]["dtype"]
+        whole = dtype in ("i32", "u8")
+        same = [one for one in self.written if self.buffers[one]["dtype"] == dtype and one != to]
+        if not same or (whole and name in REAL_ONLY):
+            return None
+        suffix = "[i]" if draw.random() < 0.6 else ""
+        args = {one: draw.choice(same) + suffix for one in reads} | {gives: to + suffix}
+        if name == "bias_add":
+            row = self.buffers["line_" + dtype] = {"dtype": dtype, "shape": [1, self.width], "init": {"normal": {"seed": 5}}}
+            args["b"] = "line_" + row["dtype"]
+        args |= {one: draw.choice([2, 3] if whole else [0.3, -1.25, 1e-3]) for one in numbers}
+        if to not in self.written:
+            self.written.append(to)
+        form = {"id": self.id("k") + suffix, "kernel": name, "args": args}
+        return {"for": {"i": self.parts}, **form} if suffix else form
 
     def element(self, reduces):
         """A node over whole buffers, or one for each part."""
@@ -91,7 +118,7 @@ class Maker:
                 made.append({"id": self.id("copy"), "copy": {"from": "x7", "to": "x6"}} if self.buffers["x6"]["dtype"] == self.buffers["x7"]["dtype"]
                             else self.element(False))
             else:
-                made.append(self.element(kind > 0.75))
+                made.append((kind < 0.4 and self.kernel()) or self.element(kind > 0.75))
         return made
 
     def outer(self):

@@ -31,8 +31,9 @@ def weigh(rng, buffers, nodes, results):
 
 
 def runs(text, devices, fuse, folder):
-    forward = gantry.parse(text, fuse=fuse, devices=devices, folder=folder).schedule(devices, effort=0).run(backend="host")
-    trained = gantry.parse(text, fuse=fuse, devices=devices, folder=folder, train=True).schedule(devices, effort=0).run(backend="host")
+    how = {"fuse": fuse, "devices": devices, "folder": folder, "allow_code": folder is not None}
+    forward = gantry.parse(text, **how).schedule(devices, effort=0).run(backend="host", allow_code=folder is not None)
+    trained = gantry.parse(text, **how, train=True).schedule(devices, effort=0).run(backend="host", allow_code=folder is not None)
     return forward, trained
 
 

@@ -809,7 +809,7 @@ static const struct mistake {
     { kernel_again, GANTRY_E_GRAPH,
       "kernel \"t_scale\" is already in use by this graph; add it once, before the first node that uses it" },
     { kernel_size, GANTRY_E_INVALID,
-      "struct_size is 0, which is no size of a gantry_kernel; set it to sizeof(gantry_kernel), which is 104 in this "
+      "struct_size is 0, which is no size of a gantry_kernel; set it to sizeof(gantry_kernel), which is 112 in this "
       "version of the "
       "library" },
     { kernel_null_given, GANTRY_E_INVALID, "no kernel is given: the gantry_kernel is NULL" },

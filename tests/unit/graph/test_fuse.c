@@ -105,6 +105,69 @@ START_TEST(a_chain_that_ends_in_a_reduction_is_one_node)
 }
 END_TEST
 
+/* ---- kernels that say what they compute ---- */
+
+/* `second` by kernel "saxpy" in place of the map: other = 3 t + other, elements of `dtype`. */
+static gantry_graph *saxpy_behind(const char *first, gantry_dtype dtype, int64_t columns)
+{
+    gantry_graph *g = gantry_graph_new("kernels");
+    gantry_graph_fuse(g);
+    gantry_buffer x = gantry_graph_buffer(g, "x", dtype, 1, SHAPE(8)),
+                  t = gantry_graph_buffer(g, "t", dtype, 1, SHAPE(8));
+    gantry_buffer y = gantry_graph_buffer(g, "y", dtype, columns < 8 ? 2 : 1, SHAPE(columns, 8 / columns));
+    gantry_buffer_init_value(g, x, 1);
+    gantry_buffer_init_value(g, y, 1);
+    gantry_buffer_output(g, y);
+    if (strcmp(first, "relu") == 0) {
+        gantry_node relu = gantry_graph_kernel(g, "first", "relu");
+        gantry_node_arg(g, relu, "x", gantry_all(x));
+        gantry_node_arg(g, relu, "y", gantry_all(t));
+    } else {
+        add_map(g, "first", first, x, t);
+    }
+    gantry_node second = gantry_graph_kernel(g, "second", "saxpy");
+    gantry_node_scalar(g, second, "a", 3);
+    gantry_node_arg(g, second, "x", gantry_all(t));
+    gantry_node_arg(g, second, "y", gantry_all(y));
+    check_graph(g);
+    return g;
+}
+
+START_TEST(a_kernel_beside_a_map_becomes_part_of_it)
+{
+    gantry_graph *g = saxpy_behind("b = a * 2", GANTRY_F32, 8);
+    ck_assert_uint_eq(gantry_graph_node_count(g), 1);
+    const gy_maths *m = formulas_of(g, "first+second");
+    ck_assert_uint_eq(m->results, 1);
+    ck_assert_str_eq(m->result[0].text, "a * f32(a_2 * 2) + y");
+    ck_assert_uint_eq(g->nodes.at[0].scalars, 1);
+    ck_assert_double_eq(g->scalar.at[g->nodes.at[0].scalar].number.real, 3);
+    gantry_graph_free(g);
+}
+END_TEST
+
+static void check_second(gantry_graph *g, const char *kernel)
+{
+    ck_assert_uint_eq(gantry_graph_node_count(g), 2);
+    const gy_node *n = &g->nodes.at[gantry_graph_find_node(g, "second").id];
+    ck_assert_str_eq(g->kernels.at[n->kernel].manifest->name, kernel);
+    ck_assert_uint_eq(g->access.at[n->access].arg, 1); /* x of saxpy, behind its number */
+    gantry_graph_free(g);
+}
+
+START_TEST(kernels_without_a_map_stay_as_they_are)
+{
+    check_second(saxpy_behind("relu", GANTRY_F32, 8), "saxpy");
+}
+END_TEST
+
+START_TEST(kernels_of_whole_numbers_or_other_shapes_stay_as_they_are)
+{
+    check_second(saxpy_behind("b = a * 2", GANTRY_I32, 8), "saxpy");
+    check_second(saxpy_behind("b = a * 2", GANTRY_F32, 4), "saxpy");
+}
+END_TEST
+
 /* ---- what keeps nodes apart ---- */
 
 enum { AFTER, ON, PRIORITY, WHEN, COST, TIME, SHARE, WITH, APART, ATTRIBUTES };
@@ -213,6 +276,7 @@ START_TEST(what_others_read_is_written_still)
     gantry_node copy = gantry_graph_kernel(c.g, "copy", "copy");
     gantry_node_arg(c.g, copy, "x", gantry_all(c.t));
     gantry_node_arg(c.g, copy, "y", gantry_all(c.other));
+    gantry_node_priority(c.g, copy, 1);
     check_graph(c.g);
     const gy_maths *m = formulas_of(c.g, "first+second");
     ck_assert_uint_eq(m->results, 2);
@@ -325,6 +389,9 @@ int main(void)
     tcase_add_test(tests, two_maps_become_one_with_the_cast_of_what_lay_between);
     tcase_add_test(tests, nothing_becomes_one_unless_it_is_asked_for);
     tcase_add_test(tests, a_chain_that_ends_in_a_reduction_is_one_node);
+    tcase_add_test(tests, a_kernel_beside_a_map_becomes_part_of_it);
+    tcase_add_test(tests, kernels_without_a_map_stay_as_they_are);
+    tcase_add_test(tests, kernels_of_whole_numbers_or_other_shapes_stay_as_they_are);
     tcase_add_test(tests, an_attribute_keeps_a_node);
     tcase_add_test(tests, equal_places_keep_nothing_apart);
     tcase_add_test(tests, the_second_rises_where_the_first_cannot_sink);

@@ -265,6 +265,7 @@ class Kernel(Sized):
         ("name", c_char_p), ("summary", c_char_p), ("arg", POINTER(KernelArg)), ("arg_size", c_size_t), ("args", c_int32),
         ("flags", c_uint32), ("flops", c_char_p), ("bytes", c_char_p), ("scratch", c_char_p), ("host", KernelFunction),
         ("check", CheckFunction), ("open", OpenFunction), ("close", CloseFunction),
+        ("formula", c_char_p),
     ]
 
 

@@ -52,7 +52,8 @@ gantry_status gy_attention_check_inputs(const gantry_launch *l, int length, char
 gantry_status gy_attention_check(const gantry_launch *l, int length, int y, char *text, size_t size);
 gantry_status gy_attention_check_axes(const gantry_launch *l, int i, int other, char *text, size_t size);
 
-/* Elements of a head times the scores that are computed: under a mask 64 queries have the keys that the last of them sees (attention_host.c). */
+/* Elements of a head times the scores that are computed: under a mask 64 queries have the keys that the last of them
+ * sees (attention_host.c). */
 #define GY_ATTENTION_SCORES "q.size * (k.last1 - causal * max(0, min(q.last1, k.last1) - 64) / 2)"
 
 #define GY_ATTENTION_ARGS                                                                                              \

@@ -24,10 +24,4 @@ static inline gantry_status gy_check_embedding(const gantry_launch *l, int table
                          t->name, l->arg[ids].name);
 }
 
-/* Of an id that the table does not have: which one it is, from 1 on. */
-static inline int32_t gy_id_code(int64_t i)
-{
-    return i < INT32_MAX ? (int32_t)i + 1 : INT32_MAX;
-}
-
 #endif

@@ -23,12 +23,17 @@ static inline void gy_least_row_note(gy_least_row *least, int64_t row)
     while (row < seen && !atomic_compare_exchange_weak(least, &seen, row)) {
     }
 }
-/* Its number, from 1 on, becomes the status of the launch, if there is one. */
+/* The status of a launch for it: its number, from 1 on. */
+static inline int32_t gy_row_code(int64_t row)
+{
+    return row < INT32_MAX ? (int32_t)row + 1 : INT32_MAX;
+}
+/* Becomes the status of the launch, if there is one. */
 static inline void gy_least_row_tell(gy_least_row *least, const gantry_launch *l)
 {
     int64_t row = atomic_load(least);
     if (row != INT64_MAX)
-        *l->status = (int32_t)(row + 1);
+        *l->status = gy_row_code(row);
 }
 
 #define GY_REGION(name_, access_, dtypes_, same_, summary_)                                                            \

@@ -22,7 +22,7 @@ const gantry_kernel gy_kernel_attention = { .struct_size = sizeof(gantry_kernel)
                                             .name = "attention",
                                             .summary = "y = softmax(scale q k^T) v, for each head",
                                             GANTRY_KERNEL_ARGS(args),
-                                            .flops = "(4 - 2 * causal) * q.size * k.last1",
+                                            .flops = "4 * " GY_ATTENTION_SCORES,
                                             .bytes = "q.bytes + k.bytes + v.bytes + y.bytes",
                                             .host = run,
                                             .check = check,

@@ -52,6 +52,10 @@ gantry_status gy_attention_check_inputs(const gantry_launch *l, int length, char
 gantry_status gy_attention_check(const gantry_launch *l, int length, int y, char *text, size_t size);
 gantry_status gy_attention_check_axes(const gantry_launch *l, int i, int other, char *text, size_t size);
 
+/* Elements of a head times the scores that are computed: under a mask 64 queries have the keys that the last of them
+ * sees (attention_host.c). */
+#define GY_ATTENTION_SCORES "q.size * (k.last1 - causal * max(0, min(q.last1, k.last1) - 64) / 2)"
+
 #define GY_ATTENTION_ARGS                                                                                              \
     GY_SCALE_OR("scale", 0, "factor of q k^T; 0: 1 / sqrt(elements of a head)"),                                       \
         GY_NUMBER_OR("causal", 0, "1: the last query sees all keys, each one before it one key less"),                 \

@@ -25,7 +25,7 @@ const gantry_kernel gy_kernel_attention_cached = {
     .name = "attention_cached",
     .summary = "attention over the first keys of a cache; status: number of a length that is none",
     GANTRY_KERNEL_ARGS(args),
-    .flops = "(4 - 2 * causal) * q.size * k.last1",
+    .flops = "4 * " GY_ATTENTION_SCORES,
     .bytes = "q.bytes + k.bytes + v.bytes + y.bytes",
     .host = run,
     .check = check,

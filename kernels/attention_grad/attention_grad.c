@@ -116,15 +116,21 @@ static void one_head(const gantry_launch *l, const gy_attention *a, const work *
     gy_attention_narrow(dv, from, count, w->dv);
 }
 
+static gantry_status do_heads(const gantry_launch *l, void *data, int64_t first, int64_t last)
+{
+    const gy_attention *a = data;
+    work w;
+    bool made = make_work(&w, a, l->arg[GY_ATTENTION_Q].dtype);
+    for (int64_t h = first; h < last && made; h++)
+        one_head(l, a, &w, h);
+    free_work(&w);
+    return made ? GANTRY_OK : GANTRY_E_NOMEM;
+}
+
 static gantry_status run(const gantry_launch *l)
 {
     gy_attention a = gy_attention_of(l, 0);
-    work w;
-    bool made = make_work(&w, &a, l->arg[GY_ATTENTION_Q].dtype);
-    for (int64_t h = 0; h < a.heads && made; h++)
-        one_head(l, &a, &w, h);
-    free_work(&w);
-    return made ? GANTRY_OK : GANTRY_E_NOMEM;
+    return gy_linalg_cut(l, a.heads, 10.0 * (double)a.rows * (double)a.m * (double)a.d, do_heads, &a);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)
@@ -150,7 +156,7 @@ const gantry_kernel gy_kernel_attention_grad = { .struct_size = sizeof(gantry_ke
                                                  .name = "attention_grad",
                                                  .summary = "gradients of attention by q, k and v",
                                                  GANTRY_KERNEL_ARGS(args),
-                                                 .flops = "(10 - 5 * causal) * q.size * k.last1",
+                                                 .flops = "10 * " GY_ATTENTION_SCORES,
                                                  .scratch = "16 * q.size / max(1, q.last0)",
                                                  .host = run,
                                                  .check = check,

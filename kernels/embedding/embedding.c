@@ -4,19 +4,28 @@
 
 enum { TABLE, IDS, Y }; /* arguments */
 
-static gantry_status run(const gantry_launch *l)
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
     const gantry_arg *table = &l->arg[TABLE], *ids = &l->arg[IDS];
     size_t bytes = (size_t)table->row_bytes;
-    for (int64_t i = 0; i < gy_arg_size(ids); i++) {
+    for (int64_t i = first; i < last; i++) {
         int64_t id = gy_id(ids, i);
         if (id < 0 || id >= table->rows) {
-            *l->status = gy_id_code(i);
+            gy_least_row_note(data, i);
             return GANTRY_E_KERNEL;
         }
         memcpy((char *)l->arg[Y].data + (size_t)i * bytes, (const char *)table->data + (size_t)id * bytes, bytes);
     }
     return GANTRY_OK;
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    gy_least_row wrong = INT64_MAX;
+    gantry_status status =
+        gantry_launch_cut(l, gy_arg_size(&l->arg[IDS]), gy_grain_of_rows(gy_arg_width(&l->arg[TABLE])), piece, &wrong);
+    gy_least_row_tell(&wrong, l);
+    return status;
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

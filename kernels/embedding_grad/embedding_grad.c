@@ -21,7 +21,7 @@ static gantry_status find_places(const gantry_launch *l, places *p)
     for (int64_t i = gy_arg_size(&l->arg[IDS]) - 1; i >= 0; i--) {
         int64_t id = gy_id(&l->arg[IDS], i);
         if (id < 0 || id >= rows) {
-            *l->status = gy_id_code(i); /* the least of them stays */
+            *l->status = gy_row_code(i); /* the least of them stays */
             status = GANTRY_E_KERNEL;
             continue;
         }

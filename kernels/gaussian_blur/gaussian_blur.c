@@ -107,14 +107,21 @@ static void blur_row(const gantry_launch *l, const gy_image *m, const gy_image *
     }
 }
 
+/* Items are rows of all frames. */
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
+{
+    const gy_gaussian *g = data;
+    gy_image m = gy_image_of(&l->arg[1]), to = gy_image_of(&l->arg[2]);
+    for (int64_t i = first; i < last; i++)
+        blur_row(l, &m, &to, i / to.rows, to.first + i % to.rows, g->radius, g->weight);
+    return GANTRY_OK;
+}
+
 static gantry_status run(const gantry_launch *l)
 {
     gy_gaussian g = gy_gaussian_of(l->arg[0].number);
-    gy_image m = gy_image_of(&l->arg[1]), to = gy_image_of(&l->arg[2]);
-    for (int64_t frame = 0; frame < to.frames; frame++)
-        for (int64_t y = to.first; y < to.first + to.rows; y++)
-            blur_row(l, &m, &to, frame, y, g.radius, g.weight);
-    return GANTRY_OK;
+    gy_image to = gy_image_of(&l->arg[2]);
+    return gantry_launch_cut(l, to.frames * to.rows, gy_grain_of_rows((2 * g.radius + 1) * to.row_elements), piece, &g);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

@@ -55,13 +55,20 @@ static void resize_row(const gantry_launch *l, const gy_image *m, const gy_image
     }
 }
 
+/* Items are rows of all frames. */
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
+{
+    (void)data;
+    gy_image m = gy_image_of(&l->arg[0]), to = gy_image_of(&l->arg[1]);
+    for (int64_t i = first; i < last; i++)
+        resize_row(l, &m, &to, i / to.height, i % to.height);
+    return GANTRY_OK;
+}
+
 static gantry_status run(const gantry_launch *l)
 {
-    gy_image m = gy_image_of(&l->arg[0]), to = gy_image_of(&l->arg[1]);
-    for (int64_t f = 0; f < to.frames; f++)
-        for (int64_t y = 0; y < to.height; y++)
-            resize_row(l, &m, &to, f, y);
-    return GANTRY_OK;
+    gy_image to = gy_image_of(&l->arg[1]);
+    return gantry_launch_cut(l, to.frames * to.height, gy_grain_of_rows(8 * to.row_elements), piece, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

@@ -23,22 +23,30 @@ static void turn(const gantry_launch *l, int64_t row, int64_t width, int64_t i, 
     }
 }
 
-static gantry_status run(const gantry_launch *l)
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
     int64_t length = l->arg[GY_ROPE_LENGTH].integer, dim = l->arg[GY_ROPE_DIM].integer;
+    const gy_rope_rows *rows = data;
+    for (int64_t r = first; r < last; r++) {
+        int64_t position = l->arg[GY_ROPE_FIRST].integer + r % rows->positions;
+        position = length > 0 ? position % length : position;
+        for (int64_t i = 0; i < dim / 2; i++) {
+            double angle = (double)position * pow(l->arg[GY_ROPE_BASE].number, -2 * (double)i / (double)dim);
+            turn(l, r, rows->width, i, cos(angle), l->arg[GY_ROPE_SIGN].number * sin(angle));
+        }
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    enum { PER_ANGLE = 32 }; /* a power and two sines take as long as so many elements */
+    int64_t dim = l->arg[GY_ROPE_DIM].integer;
     gy_rope_rows rows;
     /* check() does not see numbers that change later. */
     if (!gy_rope_rows_of(l, &rows) || dim < 2 || dim % 2 || rows.width % dim)
         return GANTRY_E_KERNEL;
-    for (int64_t r = 0; r < rows.rows; r++) {
-        int64_t position = l->arg[GY_ROPE_FIRST].integer + r % rows.positions;
-        position = length > 0 ? position % length : position;
-        for (int64_t i = 0; i < dim / 2; i++) {
-            double angle = (double)position * pow(l->arg[GY_ROPE_BASE].number, -2 * (double)i / (double)dim);
-            turn(l, r, rows.width, i, cos(angle), l->arg[GY_ROPE_SIGN].number * sin(angle));
-        }
-    }
-    return GANTRY_OK;
+    return gantry_launch_cut(l, rows.rows, gy_grain_of_rows(rows.width + PER_ANGLE * dim), piece, &rows);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

@@ -28,17 +28,24 @@ static void store(const gantry_arg *out, int64_t i, float value)
         ((float *)out->data)[i] = value;
 }
 
-static gantry_status run(const gantry_launch *l)
+/* Items are rows of all frames. */
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
+    (void)data;
     const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
     gy_image m = gy_image_of(in), to = gy_image_of(out);
-    for (int64_t f = 0; f < to.frames; f++)
-        for (int64_t y = to.first; y < to.first + to.rows; y++)
-            for (int64_t x = 0; x < m.width; x++)
-                for (int64_t c = 0; c < m.channels; c++)
-                    store(out, (f * to.rows + y - to.first) * m.row_elements + x * m.channels + c,
-                          magnitude(in, &m, f, y, x, c));
+    for (int64_t i = first; i < last; i++)
+        for (int64_t x = 0; x < m.width; x++)
+            for (int64_t c = 0; c < m.channels; c++)
+                store(out, i * m.row_elements + x * m.channels + c,
+                      magnitude(in, &m, i / to.rows, to.first + i % to.rows, x, c));
     return GANTRY_OK;
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    gy_image to = gy_image_of(&l->arg[1]);
+    return gantry_launch_cut(l, to.frames * to.rows, gy_grain_of_rows(8 * to.row_elements), piece, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

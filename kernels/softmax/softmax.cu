@@ -10,9 +10,10 @@
 static __device__ inline float power(float scale, float x, float largest) { return gy_exp(fmaf(scale, x, -largest)); }
 static __device__ inline double power(double scale, double x, double largest) { return gy_exp(fma(scale, x, -largest)); }
 
-/* Which columns of a row count: all, or those up to that of the row. */
+/* How many columns of a row count: all; or, if `causal`, one in the first row of each `period`, one more in each row
+ * after it, and `before` more in all of them. Row 0 is row `first` of a period. */
 struct mask {
-    int64_t causal, first;
+    int64_t causal, first, period, before;
 };
 
 /* How many of `count` columns from c on come before `stop`. */
@@ -28,16 +29,19 @@ static __device__ inline void soften(Wide scale, const mask &m, const T *__restr
     typedef gy_element<Wide> e;
     GY_FOR_EACH_ROW (r, rows) {
         const T *row = x + r * width;
-        const int64_t stop = m.causal ? (m.first + r) % width + 1 : width;
+        const int64_t stop = m.causal ? m.before + (m.first + r) % m.period + 1 : width;
+        /* Columns behind are not read before the last loop, which overwrites them. */
+        const int64_t packs = (stop + gy_pack<T>::COUNT - 1) / gy_pack<T>::COUNT * gy_pack<T>::COUNT;
+        const int64_t read = packs < width ? packs : width;
         Wide largest = -(Wide)INFINITY;
         double sum = 0;
-        gy_each_pack<PACKED>(row, width, [&](int64_t c, const gy_pack<T> &v, int count) {
+        gy_each_pack<PACKED>(row, read, [&](int64_t c, const gy_pack<T> &v, int count) {
 #pragma unroll
             for (int j = 0; j < gy_pack<T>::COUNT; j++)
                 largest = j < seen(c, count, stop) ? fmax(largest, scale * (Wide)e::load(v.at[j])) : largest;
         });
         largest = gy_lanes_join(largest, [](Wide a, Wide b) { return fmax(a, b); });
-        gy_each_pack<PACKED>(row, width, [&](int64_t c, const gy_pack<T> &v, int count) {
+        gy_each_pack<PACKED>(row, read, [&](int64_t c, const gy_pack<T> &v, int count) {
             Wide part = 0; /* of a pack: converting each would take longer than computing it */
 #pragma unroll
             for (int j = 0; j < gy_pack<T>::COUNT; j++)
@@ -56,14 +60,34 @@ static __device__ inline void soften(Wide scale, const mask &m, const T *__restr
     }
 }
 
+template <typename Wide, typename T>
+static __device__ inline void soften_rows(double scale, const mask &m, const T *__restrict__ x, T *__restrict__ y,
+                                          int64_t rows, int64_t width)
+{
+    if (gy_row_is_packed(width, x) && gy_row_is_packed(width, y))
+        soften<true>((Wide)scale, m, x, y, rows, width);
+    else
+        soften<false>((Wide)scale, m, x, y, rows, width);
+}
+
 #define KERNEL(suffix, type, wide)                                                                                     \
     extern "C" __global__ void __launch_bounds__(GY_LANES *GY_ROW_WARPS)                                               \
         softmax_##suffix(double scale, int64_t causal, int64_t first, const type *x, type *y, int64_t rows, int64_t width)\
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        if (gy_row_is_packed(width, x) && gy_row_is_packed(width, y))                                                  \
-            soften<true>((wide)scale, mask{ causal, first }, x, y, rows, width);                                       \
-        else                                                                                                           \
-            soften<false>((wide)scale, mask{ causal, first }, x, y, rows, width);                                      \
+        soften_rows<wide>(scale, mask{ causal, first, width, 0 }, x, y, rows, width);                                  \
+    }
+GY_CUDA_FLOAT_TYPES(KERNEL)
+#undef KERNEL
+
+/* Of attention: the same `period` queries of each head, of which the first sees `before` keys and one more. y may be x:
+ * a thread reads an element for the last time before it writes it, and nobody else reads it. */
+#define KERNEL(suffix, type, wide)                                                                                     \
+    extern "C" __global__ void __launch_bounds__(GY_LANES *GY_ROW_WARPS)                                               \
+        softmax_of_##suffix(double scale, int64_t causal, int64_t before, int64_t period, const type *x, type *y,      \
+                            int64_t rows, int64_t width)                                                               \
+    {                                                                                                                  \
+        gy_begin();                                                                                                    \
+        soften_rows<wide>(scale, mask{ causal, 0, period, before }, x, y, rows, width);                                \
     }
 GY_CUDA_FLOAT_TYPES(KERNEL)

@@ -12,4 +12,4 @@ static gantry_status launch_softmax(const gantry_launch *l)
                                 (void *[]){ &scale, &causal, &first, &x, &y, &rows, &width });
 }
 
-GY_CUDA_KERNEL(softmax, launch_softmax, GY_FLOAT_DTYPES, "")
+GY_CUDA_KERNEL(softmax, launch_softmax, GY_FLOAT_DTYPES, "", "_of") /* _of: for attention */

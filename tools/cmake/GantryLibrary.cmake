@@ -18,3 +18,8 @@ set_target_properties(gantry PROPERTIES LINKER_LANGUAGE C VERSION ${PROJECT_VERS
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libgantry.map)
 gantry_installed(gantry)
 add_library(gantry::gantry ALIAS gantry)
+# Whoever builds the library builds its OpenBLAS with it: a module of other headers is refused without a word, and plain C, right and slow,
+# runs in its place.
+if(TARGET gantry-blas)
+  add_dependencies(gantry gantry-blas)
+endif()

@@ -254,7 +254,7 @@ def algebra():
         rtol = RTOL[dtype] * 2
         yield Case("gemm_batched", {**args, "c": ("out", dtype, c)}, {"c": (0.5 * product, rtol)}, {"c": "write"})
         yield Case("gemm_batched", {**args, "beta": -2, "c": ("inout", dtype, c)}, {"c": (0.5 * product - 2 * C, rtol)}, {"c": "readwrite"})
-    for dtype, n in itertools.product(WIDE, [1, 40]):
+    for dtype, n in itertools.product(WIDE, [1, 40, 600]):  # 600: threads have parts of it
         a = values(dtype, (n, n), -1, 1)
         spd = (a @ a.T + n * np.eye(n)).astype(DTYPES[dtype])
         factor = np.linalg.cholesky(spd.astype(float))
@@ -548,6 +548,45 @@ def gradients_of_heads():
                        {name: (sequences(a), rtol) for name, a in (("dq", dq), ("dk", dk), ("dv", dv))})
 
 
+def large_heads():
+    """So many scores that GPUs compute them by products, under a mask in bands of rows (src/backends/cuda/kernels/attention_portions.c): rows
+    that bands do not divide, keys that all see, heads that share keys. The mask of the reference is a matrix."""
+    for dtype, many, few, n, m, d in [("f32", 32, 32, 512, 512, 4), ("f64", 64, 32, 520, 530, 3), ("f32", 6, 3, 700, 900, 8)]:
+        q, k, v, dy = (values(dtype, shape, -1, 1) for shape in [(many, n, d), (few, m, d), (few, m, d), (many, n, d)])
+        Q, K, V, D = (np.asarray(a, float) for a in (q, k, v, dy))
+        y, dq, dk, dv = np.zeros_like(Q), np.zeros_like(Q), np.zeros_like(K), np.zeros_like(V)
+        hidden = np.where(np.tri(n, m, m - n) == 1, 0, -np.inf)
+        for h in range(many):
+            kv = h // (many // few)
+            p = np.exp(Q[h] @ K[kv].T / np.sqrt(d) + hidden)  # scores are small
+            p /= p.sum(1, keepdims=True)
+            y[h] = p @ V[kv]
+            slope = p * (D[h] @ V[kv].T)
+            slope = (slope - p * slope.sum(1, keepdims=True)) / np.sqrt(d)  # of scores, without y
+            dq[h] = slope @ K[kv]
+            dk[kv] += slope.T @ Q[h]
+            dv[kv] += p.T @ D[h]
+        given = {"causal": 1, "q": ("in", dtype, q), "k": ("in", dtype, k), "v": ("in", dtype, v)}
+        yield Case("attention", {**given, "y": ("out", dtype, np.zeros_like(q))}, {"y": (y, RTOL[dtype])})
+        back = {"y": ("in", dtype, y.astype(DTYPES[dtype])), "dy": ("in", dtype, dy), **{name: ("out", dtype, np.zeros_like(a)) for name, a in
+                (("dq", q), ("dk", k), ("dv", v))}}
+        yield Case("attention_grad", {**given, **back}, {"dq": (dq, 4 * RTOL[dtype]), "dk": (dk, 4 * RTOL[dtype]), "dv": (dv, 4 * RTOL[dtype])})
+
+
+def count_of_scores(kernels):
+    """Flops of the manifest against scores that are counted: between those that somebody sees and those of blocks of 64 queries; what is
+    computed, exactly, where blocks divide the queries."""
+    for name, products in ("attention", 2), ("attention_cached", 2), ("attention_grad", 5):
+        formula = next(k["flops"] for k in kernels if k["name"] == name).replace("q.", "q_").replace("k.", "k_")
+        for heads, n, m, d, causal in itertools.product([1, 6], [1, 7, 64, 65, 300, 512], [0, 3, 700], [8], [0, 1]):
+            sees = m + 1 + np.arange(n) if causal else np.full(n, m + n)  # of n + m keys
+            blocks = sum(len(block) * block.max() for block in np.split(sees, range(64, n, 64)))
+            flops = eval(formula, {"min": min, "max": max}, {"q_size": heads * n * d, "q_last1": n, "k_last1": n + m, "causal": causal})  # noqa: S307
+            once = 2 * products * heads * d
+            assert once * sees.sum() <= flops <= once * (sees.sum() + 64 * n), f"{name}: {flops} for {heads} heads of {n} queries, {n + m} keys"
+            assert n % 64 or flops == once * blocks, f"{name}: {flops} is not what blocks of 64 of {n} queries compute"
+
+
 def wrong_entries():
     """A column that x has no row for, and rows that go beyond the entries."""
     one, x = np.ones(2), np.ones((3, 40))
@@ -583,6 +622,8 @@ def failures():
     ones, three = np.ones((3, 3)), np.arange(3, dtype=np.int32)
     yield Refused("getrf", {"a": ("inout", "f64", ones), "pivots": ("out", "i32", three)}, 2)
     yield Refused("getrs", {"a": ("in", "f64", ones), "pivots": ("in", "i32", three + 2), "b": ("inout", "f64", ones)}, 3)
+    for wrong in (3, 400):
+        yield Refused("potrf", {"a": ("inout", "f64", np.diag(np.where(np.arange(600) == wrong, -1.0, 1)))}, wrong + 1)
     q = np.ones((2, 3, 8), np.float32)
     for lengths, status in [([3, 4], 2), ([-1, 3], 1)]:
         yield Refused("attention_cached", {"q": ("in", "f32", q), "k": ("in", "f32", q), "v": ("in", "f32", q), "length": ("in", "i32", np.array(lengths, np.int32)),
@@ -703,9 +744,11 @@ FOURIER_AXES = [((8, 3), 0, 1), ((97, 5), 0, 1), ((1, 60), 0, 1), ((4, 12, 5), 1
 
 
 def main(command, only):
-    wanted = set(only) or {k["name"] for k in json.loads(gantry(command, "kernels", "--json"))["kernels"]}
+    kernels = json.loads(gantry(command, "kernels", "--json"))["kernels"]
+    wanted = set(only) or {k["name"] for k in kernels}
+    count_of_scores(kernels)
     seen, count, failed = set(), 0, 0
-    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), heads(), gradients_of_heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
+    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), heads(), gradients_of_heads(), large_heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
                                 scans(), sorts(), best(), fourier()):
         if case.kernel not in wanted:
             continue

@@ -120,6 +120,13 @@ int fakeCudaCalls(const char *name)
     return calls;
 }
 
+void fakeCudaCount(const char *name, int more)
+{
+    lock();
+    counter_of(name)->calls += more;
+    unlock();
+}
+
 void fakeCudaSeed(uint64_t seed)
 {
     lock();

@@ -81,6 +81,8 @@ int fakeCudaAlive(char *text, size_t size);
  * or how many edges graphs had in which a kernel waits for one of another device, "wait between devices"; and how many
  * launches in them come early, "early". */
 int fakeCudaCalls(const char *name);
+/* For other libraries: more of what fakeCudaCalls tells by that name, less than 2^31 in all. */
+void fakeCudaCount(const char *name, int more);
 
 /* ---- for libraries that put work of their own on streams (tests/support/fake_nccl) ---- */
 

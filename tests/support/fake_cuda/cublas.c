@@ -182,6 +182,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
     j.step_c = strideC * size;
     if (!status && batchCount > 1 && strideC < (n > 0 ? (long long)ldc * (n - 1) + m : 0))
         columns_wrong("products of one batch that write the same elements");
+    fakeCudaCount("multiply-adds", (int)((int64_t)m * n * k * batchCount));
     return status ? status : queue(handle, &j);
 }
 

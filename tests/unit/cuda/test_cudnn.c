@@ -166,15 +166,15 @@ static const char *const functions[FUNCTIONS] = { "cudnnConvolutionForward", "cu
                                                   "cudnnConvolutionBackwardFilter", "cudnnBackendExecute",
                                                   "cublasGemmStridedBatchedEx" };
 
-/* Two starts of both back ends; `by_cudnn`: a bit for each of the functions that must have been called, others must
+/* Some starts of both back ends; `by_cudnn`: a bit for each of the functions that must have been called, others must
  * not. */
-static void compare(const world *w, unsigned by_cudnn, const char *what)
+static void compare_starts(const world *w, int starts, unsigned by_cudnn, const char *what)
 {
     int before[FUNCTIONS];
     for (int i = 0; i < FUNCTIONS; i++)
         before[i] = fakeCudaCalls(functions[i]);
     gantry_run *host = open_run(w->s, "host"), *run = open_run(w->s, "cuda");
-    for (int start = 0; start < 2; start++) {
+    for (int start = 0; start < starts; start++) {
         start_and_wait(host);
         start_and_wait(run);
         expect_near(run, host, w->g, what);
@@ -183,6 +183,11 @@ static void compare(const world *w, unsigned by_cudnn, const char *what)
     gantry_run_free(run);
     for (int i = 0; i < FUNCTIONS; i++)
         ck_assert_msg((fakeCudaCalls(functions[i]) > before[i]) == (by_cudnn >> i & 1), "%s: %s", what, functions[i]);
+}
+
+static void compare(const world *w, unsigned by_cudnn, const char *what)
+{
+    compare_starts(w, 2, by_cudnn, what);
 }
 
 START_TEST(numbers)
@@ -227,23 +232,31 @@ START_TEST(gradients_of_some_heads_at_a_time)
 }
 END_TEST
 
-/* Large ones of f32 and f64: portions of two heads and one; heads that share keys; without cuDNN. */
+/* Large ones of f32 and f64: portions of several heads; heads that share keys; without cuDNN; bands of 256 rows under a
+ * mask, and of 384 and 136 behind 10 keys that all see, twice, as two heads share keys. `scores`: that are computed, as
+ * counted by hand, once for each of two products and of five, of d multiplications each. */
 START_TEST(large_attention_by_products)
 {
     static const struct {
         heads of;
         const char *dtype;
-        int products; /* of a start */
-    } cases[] = { { { 9, 9, 1024, 1024, 2, 1, false }, "f64", 2 * 7 },
-                  { { 4, 2, 400, 700, 6, 0, false }, "f32", 7 },
-                  { { 4, 4, 512, 512, 4, 1, false }, "f32", 7 } };
+        int portions, scores;
+    } cases[] = {
+        { { 9, 9, 1024, 1024, 2, 1, false }, "f64", 2, 9 * 1024 * 1024 },
+        { { 4, 2, 400, 700, 6, 0, false }, "f32", 1, 4 * 400 * 700 },
+        { { 4, 4, 512, 512, 4, 1, false }, "f32", 1, 4 * 512 * 512 },
+        { { 32, 32, 512, 512, 1, 1, false }, "f32", 2, 32 * (256 * 256 + 256 * 512) },
+        { { 64, 32, 520, 530, 1, 1, false }, "f64", 4, 64 * (384 * 394 + 136 * 530) },
+    };
     if (_i == 2)
         setenv("FAKE_CUDNN_VERSION", "8907", 1);
     world w = make_attention(&cases[_i].of, cases[_i].dtype, 1, replays[_i % 2]);
-    int before = fakeCudaCalls("cublasGemmStridedBatchedEx");
-    compare(&w, PRODUCTS, cases[_i].dtype);
-    if (_i % 2 == 0) /* once to have code loaded, and two starts */
-        ck_assert_int_eq(fakeCudaCalls("cublasGemmStridedBatchedEx") - before, 3 * cases[_i].products);
+    int before = fakeCudaCalls("cublasGemmStridedBatchedEx"), work = fakeCudaCalls("multiply-adds");
+    compare_starts(&w, 1, PRODUCTS, cases[_i].dtype);
+    int calls = fakeCudaCalls("cublasGemmStridedBatchedEx") - before, starts = calls / (7 * cases[_i].portions);
+    ck_assert_int_eq(calls % (7 * cases[_i].portions), 0);
+    ck_assert(_i % 2 == 0 ? starts == 2 : starts > 0); /* once to have code loaded, and a start */
+    ck_assert_int_eq(fakeCudaCalls("multiply-adds") - work, starts * 7 * cases[_i].of.d * cases[_i].scores);
     free_world(&w);
 }
 END_TEST
@@ -438,7 +451,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, numbers, 0, 2);
     tcase_add_loop_test(tests, numbers_of_attention, 0, 2);
-    tcase_add_loop_test(tests, large_attention_by_products, 0, 3);
+    tcase_add_loop_test(tests, large_attention_by_products, 0, 5);
     tcase_add_test(tests, products_that_fail);
     tcase_add_loop_test(tests, graphs_are_refused, 0, 2);
     tcase_add_loop_test(tests, gradients_of_some_heads_at_a_time, 0, 1);

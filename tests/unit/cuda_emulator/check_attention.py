@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """attention and attention_grad in all types against NumPy in double, their kernels launched on the emulator: heads that share keys, queries
-that see no key, sizes that are no multiples of tiles, addresses that asynchronous copies cannot take.
+that see no key, sizes that are no multiples of tiles, addresses that asynchronous copies cannot take. Then what attention by products of
+cuBLAS has of softmax and its gradient: bands of rows of several heads, which see more keys from row to row.
 
-check_attention.py EMULATOR ATTENTION ATTENTION_GRAD
+check_attention.py EMULATOR ATTENTION ATTENTION_GRAD SOFTMAX SOFTMAX_GRAD
 """
 import ctypes
 import itertools
@@ -34,10 +35,10 @@ class Arrays(ctypes.Structure):
     _fields_ = [(name, ctypes.c_void_p) for name in ("q", "k", "v", "y", "dy", "dq", "dk", "dv", "sums")]
 
 
-def launch(name, blocks, *values):
+def launch(name, blocks, *values, block=(256, 1, 1)):
     kernel = emulator.emulator_find(name.encode())
     assert kernel, f"no kernel {name}"
-    extents = Extents((ctypes.c_uint * 3)(blocks, 1, 1), (ctypes.c_uint * 3)(256, 1, 1), 0)
+    extents = Extents((ctypes.c_uint * 3)(blocks, 1, 1), (ctypes.c_uint * 3)(*block), 0)
     params = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
     error = ctypes.create_string_buffer(240)
     code = emulator.emulator_run(ctypes.c_void_p(kernel), ctypes.byref(extents), params, ctypes.c_uint64(int(rng.integers(1 << 30))), error,
@@ -111,12 +112,44 @@ def check(dtype, many, few, n, m, d, causal, scale, past):
         expect(f"{name} of {what}", *one, should, dtype)
 
 
+def check_band(dtype, heads, n, m, d, first, rows, causal, past):
+    """Rows [first, first + rows) of n queries of each head, in place, with as many keys as the last of them sees."""
+    what = f"{dtype}, rows {first} to {first + rows} of {heads} heads of {n} queries and {m} keys, {d} elements, causal {causal}"
+    keys = m - n + first + rows if causal else m
+    s, slopes = rng.uniform(-3, 3, (heads, rows, keys)), rng.uniform(-1, 1, (heads, rows, keys))
+    room, at = placed(s, dtype, past)
+    y, dy = (placed(rng.uniform(-1, 1, (heads, n, d)), dtype, past) for _ in "yd")
+    i64, real = ctypes.c_int64, ctypes.c_double
+    lanes = 256 if keys > 1024 else 32
+    total, blocks, block = i64(heads * rows), min(-(-heads * rows * lanes // 256), 3), (lanes, 256 // lanes, 1)
+    pointer = ctypes.c_void_p(at.ctypes.data)
+    scores = double(at, dtype)
+    if causal:
+        _, row, column = np.indices(scores.shape)
+        scores = np.where(column <= m - n + first + row, scores, -np.inf)
+    p = np.exp(0.7 * (scores - scores.max(2, keepdims=True)))
+    launch(f"softmax_of_{dtype}", blocks, real(0.7), i64(causal), i64(m - n + first), i64(rows), pointer, pointer, total, i64(keys), block=block)
+    expect(what, room, at, p / p.sum(2, keepdims=True), dtype)
+    assert not causal or (at[~np.isfinite(scores)] == 0).all(), f"{what}: what is masked has no weight"
+
+    room, to = placed(slopes, dtype, past)
+    sums = (double(y[1], dtype) * double(dy[1], dtype))[:, first:first + rows].sum(2, keepdims=True)
+    want = 0.7 * double(at, dtype) * (double(to, dtype) - sums)
+    pointers = [ctypes.c_void_p(one[1].ctypes.data + first * d * one[1].itemsize) for one in (y, dy)]
+    target = ctypes.c_void_p(to.ctypes.data)
+    launch(f"softmax_grad_of_{dtype}", blocks, real(0.7), pointer, target, target, total, i64(keys), *pointers, i64(d), i64(rows), i64(n), block=block)
+    expect(f"gradient of {what}", room, to, want, dtype)
+
+
 def main():
     shapes = [(1, 1, 1, 1, 1), (2, 2, 130, 130, 64), (4, 2, 70, 150, 128), (2, 1, 9, 4, 72), (6, 2, 7, 70, 16), (3, 1, 65, 200, 33),
               (1, 1, 200, 64, 100), (1, 1, 40, 70, 200), (18, 18, 130, 5, 8)]
     for dtype, (number, shape), causal in itertools.product(TYPES, enumerate(shapes), (0, 1)):
         check(dtype, *shape, causal, -0.3 if number == 4 else shape[-1] ** -0.5, number % 3 if dtype != "f64" else 0)
-    print(f"attention and its gradient: {len(TYPES) * len(shapes) * 2} cases")
+    bands = [(3, 9, 9, 8, 4, 3), (2, 12, 17, 5, 0, 12), (4, 8, 300, 4, 2, 6), (2, 6, 1300, 8, 3, 3), (1, 1, 1, 1, 0, 1)]
+    for dtype, band, causal, past in itertools.product(TYPES, bands, (0, 1), (0, 1)):
+        check_band(dtype, *band, causal, past)
+    print(f"attention and its gradient: {len(TYPES) * len(shapes) * 2} cases, and {len(TYPES) * len(bands) * 4} bands of softmax")
 
 
 main()

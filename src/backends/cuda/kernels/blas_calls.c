@@ -4,13 +4,17 @@
 #include "base/error.h"
 #include <stdio.h>
 
-gantry_status gy_blas_check(gy_blas_calls *c, cublasStatus_t status, const char *call)
+gantry_status gy_blas_told(cublasStatus_t status, const char *call, const char *library, char *why, size_t size)
 {
     if (status == CUBLAS_STATUS_SUCCESS)
         return GANTRY_OK;
-    snprintf(c->why, sizeof c->why, "%s of %s returned %s (%d)", call, c->blas.lib.name, gy_blas_status_name(status),
-             (int)status);
+    snprintf(why, size, "%s of %s returned %s (%d)", call, library, gy_blas_status_name(status), (int)status);
     return GANTRY_E_DEVICE;
+}
+
+gantry_status gy_blas_check(gy_blas_calls *c, cublasStatus_t status, const char *call)
+{
+    return gy_blas_told(status, call, c->blas.lib.name, c->why, sizeof c->why);
 }
 
 gantry_status gy_blas_usable(const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)

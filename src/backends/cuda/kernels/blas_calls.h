@@ -20,7 +20,8 @@ gantry_status gy_blas_usable(const gy_cuda_kernel *kernel, const gy_driver *driv
 gantry_status gy_blas_calls_open(gy_blas_calls *c, const gy_driver *driver, gantry_error *err);
 void gy_blas_calls_close(gy_blas_calls *c); /* also what was not opened */
 
-/* A call's status. E_DEVICE: `why` says so. */
+/* A call's status. E_DEVICE: `why`, of `size` bytes, says so. */
+gantry_status gy_blas_told(cublasStatus_t status, const char *call, const char *library, char *why, size_t size);
 gantry_status gy_blas_check(gy_blas_calls *c, cublasStatus_t status, const char *call);
 /* Bytes of the workspace that every launch has. */
 uint64_t gy_blas_workspace(const gy_driver *driver, int ordinal);

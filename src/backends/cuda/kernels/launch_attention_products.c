@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attention and attention_grad in f32 and f64 by products of cuBLAS and the softmax of this library: scores lie in
- * memory, of a few heads at a time, so that they stay in the cache of the GPU. Ordinary cores multiply at their best
- * that way, which a fused kernel of our own does not reach. Small ones, f16 and bf16, queries and keys that are not as
- * many under a causal mask, and queries that see no key are left to our own kernel.
+ * memory, a portion at a time, so that they stay in the cache of the GPU. Ordinary cores multiply at their best that
+ * way, which a fused kernel of our own does not reach. Small ones, f16 and bf16, and queries that see no key are left
+ * to our own kernel.
  *
  *   forward    S = q k^T, P = softmax(scale S), y = P v
  *   backward   P again; dv = P^T dy, dP = dy v^T, dS = scale P (dP - sum(y dy)), dq = dS k, dk = dS^T q
+ *
+ * What portions (attention_portions.c) add to the same dv and dk comes in one order.
  */
+#include "backends/cuda/kernels/attention_portions.h"
 #include "backends/cuda/kernels/blas_calls.h"
 #include "backends/cuda/kernels/plain.h"
 #include "kernels/attention_grad/attention_grad.h"
@@ -15,14 +18,11 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include <limits.h>
 
 enum {
     Y = GY_ATTENTION_V + 1, /* of attention */
-    OF_OTHERS = 1,          /* variant of softmax_grad */
+    OF_ATTENTION = 1,       /* variant of softmax and of softmax_grad */
     PIECE = 256,            /* bytes that pieces of scratch begin at multiples of */
-    AT_A_TIME = 64 << 20,   /* bytes of scores, if heads have fewer: so that all of a GPU has work */
-    MOST_BYTES = 512 << 20, /* of scores of one head */
     LEAST_SCORES = 1 << 20  /* below, three launches or seven take longer than the own kernel's one or four */
 };
 
@@ -93,40 +93,31 @@ static const char *why_products(const void *opened)
 
 /* ---- what a launch takes ---- */
 
-/* The work of one launch: heads of keys at a time, and where their scores, and those of the gradients, are in scratch.
- */
-typedef struct portions {
-    gy_attention of;
+/* The work of one launch, and where scores of a portion, and those of the gradients, are in scratch. */
+typedef struct work {
+    gy_portions cut;
     gantry_dtype dtype;
-    int64_t size, heads; /* bytes of an element */
     uint64_t workspace, scores, slopes, end;
-} portions;
-
-static uint64_t rounded(uint64_t bytes)
-{
-    return (bytes + PIECE - 1) / PIECE * PIECE;
-}
+} work;
 
 static bool is_wanted(const gantry_launch *l, const gy_attention *a)
 {
     gantry_dtype dtype = l->arg[GY_ATTENTION_Q].dtype;
-    double scores = (double)a->rows * (double)a->m;
-    return (dtype == GANTRY_F32 || dtype == GANTRY_F64) && a->rows <= INT_MAX && a->m <= INT_MAX &&
-           (!a->causal || a->n == a->m) && scores * (double)gantry_dtype_size(dtype) <= MOST_BYTES && a->d > 0 &&
-           scores * (double)a->heads >= LEAST_SCORES;
+    return (dtype == GANTRY_F32 || dtype == GANTRY_F64) && a->d > 0 &&
+           gy_portions_fit(a, (int64_t)gantry_dtype_size(dtype)) &&
+           (double)a->heads * (double)a->rows * (double)a->m >= LEAST_SCORES;
 }
 
-static portions portions_of(const handle *h, const gantry_launch *l, const gy_attention *a)
+static work work_of(const handle *h, const gantry_launch *l, const gy_attention *a)
 {
-    portions p = { .of = *a, .dtype = l->arg[GY_ATTENTION_Q].dtype };
-    p.size = (int64_t)gantry_dtype_size(p.dtype);
-    int64_t bytes = a->rows * a->m * p.size, fit = AT_A_TIME / bytes;
-    p.heads = fit < 1 ? 1 : fit < a->heads ? fit : a->heads;
-    p.workspace = gy_blas_workspace(h->driver, l->device_ordinal);
-    p.scores = p.workspace;
-    p.slopes = p.scores + rounded((uint64_t)(p.heads * bytes));
-    p.end = h->own == &gy_plain_attention_grad ? p.slopes + (p.slopes - p.scores) : p.slopes;
-    return p;
+    work w = { .dtype = l->arg[GY_ATTENTION_Q].dtype };
+    w.cut = gy_portions_of(a, (int64_t)gantry_dtype_size(w.dtype));
+    uint64_t bytes = ((uint64_t)gy_portions_bytes(&w.cut) + PIECE - 1) / PIECE * PIECE;
+    w.workspace = gy_blas_workspace(h->driver, l->device_ordinal);
+    w.scores = w.workspace;
+    w.slopes = w.scores + bytes;
+    w.end = h->own == &gy_plain_attention_grad ? w.slopes + bytes : w.slopes;
+    return w;
 }
 
 static gantry_launch part_of(const gantry_launch *l, void *opened)
@@ -156,29 +147,48 @@ static gantry_status prepare_products(const gantry_launch *l, uint64_t *scratch,
     gantry_launch plain = plain_of(l);
     if (!is_wanted(l, &shape))
         return h->own->prepare(&plain, scratch, err);
-    portions p = portions_of(h, l, &shape);
-    *scratch = p.end > *scratch ? p.end : *scratch;
+    work w = work_of(h, l, &shape);
+    *scratch = w.end > *scratch ? w.end : *scratch;
     GY_TRY(open_parts(h, err));
     return prepare_parts(h, l, scratch, err);
 }
 
 /* ---- launches ---- */
 
-/* A matrix of each head. */
+/* A launch as the functions below take it. */
+typedef struct doing {
+    handle *h;
+    const gantry_launch *l;
+    const work *w;
+} doing;
+
+/* A matrix of each head, `step` elements apart. */
 typedef struct stack {
     void *data;
-    int64_t rows, columns;
+    int64_t rows, columns, step;
 } stack;
 
-static stack stack_of(const portions *p, const gantry_launch *l, int argument, int64_t head, int64_t rows)
+/* Rows of an argument from `row` on, of which each head has `all`. */
+static stack rows_of(const doing *now, int argument, int64_t head, int64_t all, int64_t row, int64_t rows)
 {
-    char *data = l->arg[argument].data;
-    return (stack){ data + head * rows * p->of.d * p->size, rows, p->of.d };
+    char *data = now->l->arg[argument].data;
+    int64_t d = now->w->cut.of.d;
+    return (stack){ data + (head * all + row) * d * now->w->cut.size, rows, d, all * d };
 }
 
-static stack stack_in(const portions *p, const gantry_launch *l, uint64_t at)
+static stack queries_of(const doing *now, const gy_portion *x, int argument)
 {
-    return (stack){ (char *)l->scratch + at, p->of.rows, p->of.m };
+    return rows_of(now, argument, x->head, now->w->cut.of.rows, x->row, x->rows);
+}
+
+static stack keys_of(const doing *now, const gy_portion *x, int argument)
+{
+    return rows_of(now, argument, x->head, now->w->cut.of.m, 0, x->keys);
+}
+
+static stack scores_at(const doing *now, const gy_portion *x, uint64_t at)
+{
+    return (stack){ (char *)now->l->scratch + at, x->rows, x->keys, x->rows * x->keys };
 }
 
 static gy_gpu_matrix matrix_of(const stack *s)
@@ -186,68 +196,72 @@ static gy_gpu_matrix matrix_of(const stack *s)
     return (gy_gpu_matrix){ s->data, (int)s->rows, (int)s->columns, (int)s->columns };
 }
 
-/* c = op(a) op(b) of `count` heads */
-static gantry_status multiply(handle *h, const portions *p, int64_t count, stack a, bool ta, stack b, bool tb, stack c)
+/* c = op(a) op(b) + beta c of the portion's heads */
+static gantry_status multiply(const doing *now, const gy_portion *x, stack a, bool ta, stack b, bool tb, double beta,
+                              stack c)
 {
-    gy_blas_product product = gy_blas_product_of(p->dtype, 1, 0, matrix_of(&a), ta, matrix_of(&b), tb, matrix_of(&c));
-    long long step[3] = { a.rows * a.columns, b.rows * b.columns, c.rows * c.columns };
-    gantry_status status = gy_blas_multiply(&h->blas, &product, (int)count, step);
+    handle *h = now->h;
+    gy_blas_product product =
+        gy_blas_product_of(now->w->dtype, 1, beta, matrix_of(&a), ta, matrix_of(&b), tb, matrix_of(&c));
+    long long step[3] = { a.step, b.step, c.step };
+    gantry_status status = gy_blas_multiply(&h->blas, &product, (int)x->heads, step);
     h->why = status ? h->blas.why : NULL;
     return status;
 }
 
-/* Scores become weights where they are: each thread reads an element for the last time before it writes it. */
-static gantry_status soften(handle *h, const portions *p, const gantry_launch *l, int64_t count, stack s)
+/* Scores become weights where they are. */
+static gantry_status soften(const doing *now, const gy_portion *x, stack s)
 {
-    double scale = p->of.scale;
-    int64_t causal = p->of.causal, first = 0, rows = count * s.rows;
-    gantry_launch part = part_of(l, h->soften);
+    handle *h = now->h;
+    double scale = now->w->cut.of.scale;
+    int64_t causal = now->w->cut.of.causal, before = x->before, period = x->period, rows = x->heads * x->rows;
+    gantry_launch part = part_of(now->l, h->soften);
     gantry_status status =
-        gy_cuda_image_launch(&part, 0, p->dtype, gy_rows_grid(rows, s.columns),
-                             (void *[]){ &scale, &causal, &first, &s.data, &s.data, &rows, &s.columns });
+        gy_cuda_image_launch(&part, OF_ATTENTION, now->w->dtype, gy_rows_grid(rows, s.columns),
+                             (void *[]){ &scale, &causal, &before, &period, &s.data, &s.data, &rows, &s.columns });
     h->why = status ? gy_cuda_image_why(h->soften) : NULL;
     return status;
 }
 
 /* The sum of y dy of a query, of y as it is given, is taken off the slopes of its weights. */
-static gantry_status soften_grad(handle *h, const portions *p, const gantry_launch *l, int64_t count, stack weights,
-                                 stack slopes, stack y, stack dy)
+static gantry_status soften_grad(const doing *now, const gy_portion *x, stack weights, stack slopes, stack y, stack dy)
 {
-    double scale = p->of.scale;
-    int64_t rows = count * weights.rows;
-    gantry_launch part = part_of(l, h->soften_grad);
-    gantry_status status = gy_cuda_image_launch(&part, OF_OTHERS, p->dtype, gy_rows_grid(rows, weights.columns),
-                                                (void *[]){ &scale, &weights.data, &slopes.data, &slopes.data, &rows,
-                                                            &weights.columns, &y.data, &dy.data, &y.columns });
+    handle *h = now->h;
+    double scale = now->w->cut.of.scale;
+    int64_t rows = x->heads * x->rows, period = x->rows, step = now->w->cut.of.rows;
+    gantry_launch part = part_of(now->l, h->soften_grad);
+    gantry_status status =
+        gy_cuda_image_launch(&part, OF_ATTENTION, now->w->dtype, gy_rows_grid(rows, weights.columns),
+                             (void *[]){ &scale, &weights.data, &slopes.data, &slopes.data, &rows, &weights.columns,
+                                         &y.data, &dy.data, &y.columns, &period, &step });
     h->why = status ? gy_cuda_image_why(h->soften_grad) : NULL;
     return status;
 }
 
-static gantry_status run_forward(handle *h, const portions *p, const gantry_launch *l, int64_t head, int64_t count)
+static gantry_status run_forward(const doing *now, const gy_portion *x)
 {
-    stack q = stack_of(p, l, GY_ATTENTION_Q, head, p->of.rows), k = stack_of(p, l, GY_ATTENTION_K, head, p->of.m);
-    stack v = stack_of(p, l, GY_ATTENTION_V, head, p->of.m), y = stack_of(p, l, Y, head, p->of.rows);
-    stack s = stack_in(p, l, p->scores);
-    GY_TRY(multiply(h, p, count, q, false, k, true, s));
-    GY_TRY(soften(h, p, l, count, s));
-    return multiply(h, p, count, s, false, v, false, y);
+    stack q = queries_of(now, x, GY_ATTENTION_Q), y = queries_of(now, x, Y);
+    stack k = keys_of(now, x, GY_ATTENTION_K), v = keys_of(now, x, GY_ATTENTION_V);
+    stack s = scores_at(now, x, now->w->scores);
+    GY_TRY(multiply(now, x, q, false, k, true, 0, s));
+    GY_TRY(soften(now, x, s));
+    return multiply(now, x, s, false, v, false, 0, y);
 }
 
-static gantry_status run_backward(handle *h, const portions *p, const gantry_launch *l, int64_t head, int64_t count)
+static gantry_status run_backward(const doing *now, const gy_portion *x)
 {
-    int64_t rows = p->of.rows, m = p->of.m;
-    stack q = stack_of(p, l, GY_ATTENTION_Q, head, rows), k = stack_of(p, l, GY_ATTENTION_K, head, m);
-    stack v = stack_of(p, l, GY_ATTENTION_V, head, m), dy = stack_of(p, l, GY_ATTENTION_GRAD_DY, head, rows);
-    stack dq = stack_of(p, l, GY_ATTENTION_GRAD_DQ, head, rows), dk = stack_of(p, l, GY_ATTENTION_GRAD_DK, head, m);
-    stack dv = stack_of(p, l, GY_ATTENTION_GRAD_DV, head, m), y = stack_of(p, l, GY_ATTENTION_GRAD_Y, head, rows);
-    stack s = stack_in(p, l, p->scores), ds = stack_in(p, l, p->slopes);
-    GY_TRY(multiply(h, p, count, q, false, k, true, s));
-    GY_TRY(soften(h, p, l, count, s));
-    GY_TRY(multiply(h, p, count, s, true, dy, false, dv));
-    GY_TRY(multiply(h, p, count, dy, false, v, true, ds));
-    GY_TRY(soften_grad(h, p, l, count, s, ds, y, dy));
-    GY_TRY(multiply(h, p, count, ds, false, k, false, dq));
-    return multiply(h, p, count, ds, true, q, false, dk);
+    stack q = queries_of(now, x, GY_ATTENTION_Q), y = queries_of(now, x, GY_ATTENTION_GRAD_Y);
+    stack dq = queries_of(now, x, GY_ATTENTION_GRAD_DQ), dy = queries_of(now, x, GY_ATTENTION_GRAD_DY);
+    stack k = keys_of(now, x, GY_ATTENTION_K), v = keys_of(now, x, GY_ATTENTION_V);
+    stack dk = keys_of(now, x, GY_ATTENTION_GRAD_DK), dv = keys_of(now, x, GY_ATTENTION_GRAD_DV);
+    stack s = scores_at(now, x, now->w->scores), ds = scores_at(now, x, now->w->slopes);
+    GY_TRY(multiply(now, x, q, false, k, true, 0, s));
+    GY_TRY(soften(now, x, s));
+    GY_TRY(multiply(now, x, s, true, dy, false, x->more, dv));
+    GY_TRY(multiply(now, x, dy, false, v, true, 0, ds));
+    GY_TRY(soften_grad(now, x, s, ds, y, dy));
+    GY_TRY(multiply(now, x, ds, false, k, false, 0, dq));
+    return multiply(now, x, ds, true, q, false, x->more, dk);
 }
 
 static gantry_status launch_products(const gantry_launch *l)
@@ -259,14 +273,12 @@ static gantry_status launch_products(const gantry_launch *l)
         gantry_launch plain = plain_of(l);
         return h->own->launch(&plain);
     }
-    portions p = portions_of(h, l, &shape);
-    gantry_status status = gy_blas_begin(&h->blas, l, p.workspace);
+    work w = work_of(h, l, &shape);
+    doing now = { h, l, &w };
+    gantry_status status = gy_blas_begin(&h->blas, l, w.workspace);
     h->why = status ? h->blas.why : NULL;
-    for (int64_t head = 0; head < shape.heads && !status; head += p.heads) {
-        int64_t count = shape.heads - head < p.heads ? shape.heads - head : p.heads;
-        status = h->own == &gy_plain_attention_grad ? run_backward(h, &p, l, head, count)
-                                                    : run_forward(h, &p, l, head, count);
-    }
+    for (gy_portion x = { 0 }; !status && gy_portions_next(&w.cut, &x);)
+        status = h->own == &gy_plain_attention_grad ? run_backward(&now, &x) : run_forward(&now, &x);
     return status;
 }
 

@@ -5,16 +5,14 @@
  * Nothing is tried out by the clock. The workspace is the launch's scratch, as in launch_blas.c. What cuBLASLt does not
  * do (f64, what it refuses) cuBLAS does, and a kernel of our own behind it.
  */
-#include "backends/cuda/kernels/linalg.h"
+#include "backends/cuda/kernels/blas_calls.h"
 #include "backends/cuda/kernels/plain.h"
-#include "backends/cuda/nvidia/blas.h"
 #include "backends/cuda/nvidia/blas_lt.h"
 #include "kernels/gemm_bias/gemm_bias.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/vec.h"
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -51,11 +49,7 @@ typedef struct handle {
 
 static gantry_status check(handle *h, cublasStatus_t status, const char *call)
 {
-    if (status == CUBLAS_STATUS_SUCCESS)
-        return GANTRY_OK;
-    snprintf(h->why, sizeof h->why, "%s of %s returned %s (%d)", call, h->api.lib.name, gy_blas_status_name(status),
-             (int)status);
-    return GANTRY_E_DEVICE;
+    return gy_blas_told(status, call, h->api.lib.name, h->why, sizeof h->why);
 }
 #define CALL(h, name, ...) check(h, (h)->api.name(__VA_ARGS__), #name)
 

@@ -29,7 +29,7 @@ static const row table[] = {
     { "conv2d", "x y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
     { "copy", "x y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
     { "dot", "x y", "out", NULL, GY_FIRST_NONE, NULL, 0 },
-    { "dropout", "x y", NULL, NULL, GY_FIRST_ELEMENTS, NULL, 0 },
+    { "dropout", "x y", NULL, NULL, GY_FIRST_ELEMENTS, "run", 0 },
     { "embedding", "ids y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
     { "gemm", "a c", NULL, NULL, GY_FIRST_NONE, "ta", 0 },
     { "gemm_bias", "a c", NULL, NULL, GY_FIRST_NONE, "ta", 0 },

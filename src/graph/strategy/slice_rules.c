@@ -179,6 +179,13 @@ static bool find_rope(const slicing *c)
     return axis_of(c, "x") != (int8_t)axis;
 }
 
+/* Elements keep the numbers that they have in the whole, see gy_slice_numbers. */
+static bool find_dropout(const slicing *c)
+{
+    double first, run;
+    return number(c, "first", 0, &first) && number(c, "run", 0, &run) && run == 0 && find_same(c);
+}
+
 /* Heads, behind the axis of sequences where there is one. */
 static bool find_attention(const slicing *c)
 {
@@ -203,21 +210,14 @@ static bool find_transpose(const slicing *c)
 }
 
 static const row table[] = {
-    { "add", NULL, find_same, "x y z" },
-    { "attention", NULL, find_attention, NULL },
-    { "bias_add", NULL, find_bias_add, "x y" },
-    { "conv2d", "w", find_conv2d, NULL },
-    { "copy", NULL, find_same, "x y" },
-    { "gemm", "b", find_gemm, NULL },
-    { "gemm_batched", NULL, find_gemm_batched, NULL },
-    { "layernorm", NULL, find_norm, "x y" },
-    { "mul", NULL, find_same, "x y z" },
-    { "relu", NULL, find_same, "x y" },
-    { "rmsnorm", NULL, find_norm, "x y" },
-    { "rope", NULL, find_rope, "x y" },
-    { "scale", NULL, find_same, "x y" },
-    { "softmax", NULL, find_softmax, "x y" },
-    { "transpose", NULL, find_transpose, NULL },
+    { "add", NULL, find_same, "x y z" },        { "attention", NULL, find_attention, NULL },
+    { "bias_add", NULL, find_bias_add, "x y" }, { "conv2d", "w", find_conv2d, NULL },
+    { "copy", NULL, find_same, "x y" },         { "dropout", NULL, find_dropout, "x y" },
+    { "gemm", "b", find_gemm, NULL },           { "gemm_batched", NULL, find_gemm_batched, NULL },
+    { "layernorm", NULL, find_norm, "x y" },    { "mul", NULL, find_same, "x y z" },
+    { "relu", NULL, find_same, "x y" },         { "rmsnorm", NULL, find_norm, "x y" },
+    { "rope", NULL, find_rope, "x y" },         { "scale", NULL, find_same, "x y" },
+    { "softmax", NULL, find_softmax, "x y" },   { "transpose", NULL, find_transpose, NULL },
 };
 
 static const row *find(const char *kernel)
@@ -364,4 +364,23 @@ bool gy_slice_divides(const gantry_graph *g, uint32_t node, int8_t *axis, int32_
     for (uint32_t k = (uint32_t)axis_of(&c, "x"); k < x.rank; k++)
         elements *= x.extent[k];
     return number(&c, "dim", 2, &dim) && (dim < 1 || elements / slices % (int64_t)dim == 0);
+}
+
+uint32_t gy_slice_numbers(const gantry_graph *g, uint32_t node, int8_t *axis, int32_t slices,
+                          gy_slice_number out[GY_SLICE_NUMBERS])
+{
+    const gy_node *n = &g->nodes.at[node];
+    const row *r = row_of(g, n);
+    if (!r || r->find != find_dropout)
+        return 0;
+    slicing c = { g, n, g->kernels.at[n->kernel].manifest, axis };
+    gy_maths_shape x = shape_of(&c, "x");
+    int64_t pitch = 1;
+    for (uint32_t k = (uint32_t)axis_of(&c, "x"); k < x.rank; k++)
+        pitch *= x.extent[k];
+    int64_t run = pitch / slices;
+    out[0] = (gy_slice_number){ "first", 0, run };
+    out[1] = (gy_slice_number){ "run", run, 0 };
+    out[2] = (gy_slice_number){ "pitch", pitch, 0 };
+    return axis_of(&c, "x") ? 3 : 1; /* along axis 0 they follow each other */
 }

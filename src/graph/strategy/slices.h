@@ -23,4 +23,15 @@ uint32_t gy_slice_opens(const gantry_graph *graph, uint32_t node, int8_t *axis);
 /* Do slices hold whole heads where the kernel wants that? */
 bool gy_slice_divides(const gantry_graph *graph, uint32_t node, int8_t *axis, int32_t slices);
 
+/* What a slice says otherwise than the whole: so much more of a number of the node, and so much more again for each
+ * slice before it. */
+typedef struct gy_slice_number {
+    const char *name;
+    int64_t all, each;
+} gy_slice_number;
+enum { GY_SLICE_NUMBERS = 3 };
+/* How many there are; `axis` as a rule found it, while accesses are those of whole buffers. */
+uint32_t gy_slice_numbers(const gantry_graph *graph, uint32_t node, int8_t *axis, int32_t slices,
+                          gy_slice_number out[GY_SLICE_NUMBERS]);
+
 #endif

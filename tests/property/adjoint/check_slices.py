@@ -172,6 +172,14 @@ class Kernels(unittest.TestCase):
         self.compare({"g": [8]}, [{"id": "it", "kernel": "bias_add", "args": {"x": "a", "b": "g", "y": "b"}}], both, weights=["g"], rows=24)
         self.compare({"g": [1, 8]}, [{"id": "it", "kernel": "bias_add", "args": {"x": "a", "b": "g", "y": "b"}}], weights=["g"])
 
+    def test_dropout(self):
+        """Elements of a slice have the mask that they have in the whole: losses and gradients are those of one device."""
+        both = ("tp=2", "tp=2,dp=2", "tp=4", "tp=2,micro=3", "dp=2,tp=2,micro=3")
+        for width in (8, 12):
+            for first in ({}, {"first": 5}):
+                self.compare({}, [{"id": "it", "kernel": "dropout", "args": {"p": 0.4, "seed": 9, "x": "a", "y": "b"} | first}], both, rows=24, width=width)
+        self.heads([{"id": "it", "kernel": "dropout", "args": {"p": 0.4, "seed": 9, "first": 3, "x": "q", "y": "p"}}], {})
+
     def test_formulas(self):
         self.compare({"g": [8], "h": [6, 1], "m": [8]}, [
             {"id": "h", "map": {"h": "v + 1"}, "args": {"h": "h", "v": "v"}},

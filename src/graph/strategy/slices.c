@@ -13,9 +13,11 @@ typedef struct slicer {
     const gantry_graph *g;
     uint32_t *group; /* by buffer: another one of its group, itself at the end */
     uint8_t *never;  /* by buffer: it is whole */
+    uint8_t *made;   /* by buffer: it follows from weights alone, as one that is converted does */
     int8_t *axis;    /* of the node at hand, by access */
     bool is_final;   /* no more buffers are cut */
     bool is_changed; /* `never` is */
+    bool is_grown;   /* more buffers are cut than before */
 } slicer;
 
 static uint32_t group_of(const slicer *c, uint32_t buffer)
@@ -39,6 +41,31 @@ static bool look(const slicer *c, uint32_t node)
         is_cut = is_cut || c->axis[i] != GY_SLICE_WHOLE;
     }
     return is_cut;
+}
+
+/* Those of which all rows are written by nodes that read weights, and what follows from weights, alone. */
+static void find_made(slicer *c)
+{
+    for (uint32_t i = 0; i < c->g->nodes.count; i++) {
+        bool reads = false, is_other = false;
+        for (uint32_t k = 0; k < c->g->nodes.at[i].accesses; k++) {
+            const gy_access *x = access_at(c, i, k);
+            reads = reads || x->mode == GANTRY_READ;
+            is_other = is_other || (x->mode == GANTRY_READ ? !c->s->is_weight[x->buffer] && !c->made[x->buffer]
+                                                           : x->mode != GANTRY_WRITE);
+        }
+        for (uint32_t k = 0; k < c->g->nodes.at[i].accesses; k++) {
+            const gy_access *x = access_at(c, i, k);
+            bool is_first_writer = c->s->writer[x->buffer] == i + 1;
+            if (x->mode != GANTRY_READ)
+                c->made[x->buffer] = reads && !is_other && (is_first_writer || c->made[x->buffer]);
+        }
+    }
+}
+
+static bool is_weight(const slicer *c, uint32_t buffer)
+{
+    return c->s->is_weight[buffer] || c->made[buffer];
 }
 
 /* ---- what can be in slices ---- */
@@ -69,7 +96,7 @@ static bool can_be_cut(const slicer *c, const gy_access *x, int8_t axis)
 static bool can_take(const slicer *c, uint32_t node, const gy_access *x, int8_t wanted)
 {
     int8_t known = c->s->slice[x->buffer];
-    if (wanted >= 0 && known == GY_SLICE_WHOLE && x->mode == GANTRY_READ && !c->s->is_weight[x->buffer])
+    if (wanted >= 0 && known == GY_SLICE_WHOLE && x->mode == GANTRY_READ && !is_weight(c, x->buffer))
         return false;
     if (wanted >= 0 && c->is_final)
         return known == wanted;
@@ -107,6 +134,7 @@ static void take(slicer *c, uint32_t node)
         uint32_t buffer = access_at(c, node, i)->buffer;
         if (c->axis[i] < 0)
             continue;
+        c->is_grown = c->is_grown || c->s->slice[buffer] != c->axis[i];
         c->s->slice[buffer] = c->axis[i];
         group = group == GY_NONE ? group_of(c, buffer) : group;
         c->group[group_of(c, buffer)] = group;
@@ -120,7 +148,7 @@ static bool opens(slicer *c, uint32_t node)
     if (i == GY_NONE)
         return false;
     const gy_access *x = access_at(c, node, i);
-    return c->s->is_weight[x->buffer] && x->mode == GANTRY_READ && can_be_cut(c, x, c->axis[i]);
+    return is_weight(c, x->buffer) && x->mode == GANTRY_READ && can_be_cut(c, x, c->axis[i]);
 }
 
 static bool fits(slicer *c, uint32_t node)
@@ -134,13 +162,9 @@ static bool fits(slicer *c, uint32_t node)
 }
 
 /* Forward, so that what a node reads is known before it; up to the first node that cannot. */
-static void search(slicer *c)
+static void sweep(slicer *c)
 {
-    for (uint32_t i = 0; i < c->s->buffers; i++) {
-        c->s->slice[i] = GY_SLICE_WHOLE;
-        c->group[i] = i;
-    }
-    c->is_final = false;
+    c->is_grown = false;
     for (uint32_t i = 0; i < c->g->nodes.count && !c->is_changed; i++) {
         if (!look(c, i) && !opens(c, i))
             continue;
@@ -149,6 +173,19 @@ static void search(slicer *c)
         else
             give_up(c, i);
     }
+}
+
+/* Again and again, since weights that others follow from are found behind the nodes that make these. */
+static void search(slicer *c)
+{
+    for (uint32_t i = 0; i < c->s->buffers; i++) {
+        c->s->slice[i] = GY_SLICE_WHOLE;
+        c->group[i] = i;
+    }
+    c->is_final = false;
+    do
+        sweep(c);
+    while (c->is_grown && !c->is_changed);
 }
 
 /* Weights may have become cut behind a node that reads them, and pairs may have no second. */
@@ -221,6 +258,7 @@ static gantry_status check_shapes(const slicer *c)
 
 static gantry_status slice(slicer *c)
 {
+    find_made(c);
     do {
         c->is_changed = false;
         search(c);
@@ -240,10 +278,12 @@ gantry_status gy_spread_slices(gy_spreading *s)
     slicer c = { .s = s, .g = s->graph };
     c.group = gy_calloc(s->buffers + 1, sizeof *c.group);
     c.never = gy_calloc(2 * s->buffers + 1, 1);
+    c.made = gy_calloc(s->buffers + 1, 1);
     c.axis = gy_calloc(most + 1, 1);
-    gantry_status status = c.group && c.never && c.axis ? slice(&c) : gy_fail_nomem(s->err);
+    gantry_status status = c.group && c.never && c.made && c.axis ? slice(&c) : gy_fail_nomem(s->err);
     gy_free(c.group);
     gy_free(c.never);
+    gy_free(c.made);
     gy_free(c.axis);
     return status;
 }

@@ -39,6 +39,24 @@ class Networks(unittest.TestCase):
                 np.testing.assert_allclose(losses(text, strategy, given, 6), wanted, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(losses(whole(**self.CASE), "dp=2,tp=2", given, 4, effort=1), wanted, rtol=1e-9, atol=1e-9)
 
+    def test_converted_weights(self):
+        """Products with what follows from weights alone, as where they are converted, are pairs, too, and the weights are cut with it."""
+        x, labels, w = training.data()
+        given = {"x": x, "labels": labels} | w
+        text = whole(**self.CASE)
+        for name in ("w1", "w2"):
+            text["buffers"] |= {f"of{i}_{name}": buffer(text["buffers"][name]["shape"]) for i in "ab"}
+            next(node for node in text["nodes"] if node["args"].get("b") == name)["args"]["b"] = f"ofb_{name}"
+            text["nodes"][:0] = [{"id": f"ofa_{name}", "map": {"to": "2 * from"}, "args": {"from": name, "to": f"ofa_{name}"}},
+                                 {"id": f"ofb_{name}", "map": {"to": "from / 2"}, "args": {"from": f"ofa_{name}", "to": f"ofb_{name}"}}]
+        wanted = training.by_hand(w, x, labels, self.CASE["optimizer"], 0.02, **self.HAND)
+        for strategy, devices in (("tp=2", 2), ("dp=2,tp=2,micro=2,zero=1", 4), ("tp=2,pp=2", 4)):
+            with self.subTest(strategy=strategy):
+                np.testing.assert_allclose(losses(text, strategy, given, devices), wanted, rtol=1e-9, atol=1e-9)
+        buffers = buffers_of(text, "tp=2")
+        self.assertEqual([buffers[name].get("tiles") for name in ("w1", "ofa_w1", "ofb_w1", "z")], [[1, 2]] * 4)
+        self.assertEqual([buffers[name]["split"] for name in ("w2", "ofa_w2", "ofb_w2")], [2] * 3)
+
     def test_models_of_the_repository(self):
         cases = {"mlp": ["tp=4", "dp=2,tp=2,micro=2,zero=1"], "cnn": ["tp=2", "dp=2,tp=2", "tp=2,pp=2,micro=2"], "gpt": ["tp=4", "tp=2,pp=2,micro=2"]}
         with tempfile.TemporaryDirectory() as folder:

@@ -187,7 +187,7 @@ static gy_access slice_of_piece(const cutter *c, gy_access x, gy_cut_role role, 
     return x;
 }
 
-static gy_access access_piece(const cutter *c, gy_access x, const gy_cut_rule *rule, uint32_t k,
+static gy_access access_piece(const cutter *c, const gy_node *n, gy_access x, const gy_cut_rule *rule, uint32_t k,
                               const place_of_piece *p)
 {
     gy_cut_role role = p->count > 1 ? rule->role[k] : GY_CUT_WHOLE;
@@ -196,7 +196,7 @@ static gy_access access_piece(const cutter *c, gy_access x, const gy_cut_rule *r
     if (role == GY_CUT_SUMMED && x.mode == GANTRY_WRITE)
         x.mode = (uint8_t)rule->mode;
     if (p->slice != GY_NONE && !is_in_slices && x.mode == GANTRY_WRITE)
-        x.mode = GANTRY_SUM;
+        x.mode = (uint8_t)gy_slice_mode(c->g, n, &x);
     if (is_in_slices)
         return slice_of_piece(c, x, role, p);
     if (role == GY_CUT_ROWS)
@@ -289,7 +289,7 @@ static gantry_status add_piece(cutter *c, uint32_t node, const gy_node *n, const
     made.access = (uint32_t)g->access.count;
     bool ok = made.id && gy_build_copy_extra(g, &made, among) && copy_scalars(c, n, &made, how, p);
     for (uint32_t k = 0; k < n->accesses && ok; k++)
-        ok = gy_vec_push(&g->access, access_piece(c, g->access.at[n->access + k], &how->rule, k, p));
+        ok = gy_vec_push(&g->access, access_piece(c, n, g->access.at[n->access + k], &how->rule, k, p));
     return ok && push(c, &made, own, node, p->slice) ? GANTRY_OK : gy_fail_nomem(c->s->err);
 }
 

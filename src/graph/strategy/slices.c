@@ -7,13 +7,17 @@
 #include "graph/adjoint/adjoint.h"
 
 #include <stdio.h>
+#include <string.h>
+
+/* What closes a pair: a reduction by formulas, or a product. */
+enum { BY_FORMULAS = 1, BY_KERNEL };
 
 typedef struct slicer {
     gy_spreading *s;
     const gantry_graph *g;
     uint32_t *group; /* by buffer: another one of its group, itself at the end */
     uint8_t *never;  /* by buffer: it is whole */
-    uint8_t *made;   /* by buffer: it follows from weights alone, as one that is converted does */
+    uint8_t *made;   /* by buffer: it follows from weights alone, as one that is converted does, or is a constant */
     int8_t *axis;    /* of the node at hand, by access */
     bool is_final;   /* no more buffers are cut */
     bool is_changed; /* `never` is */
@@ -43,9 +47,22 @@ static bool look(const slicer *c, uint32_t node)
     return is_cut;
 }
 
-/* Those of which all rows are written by nodes that read weights, and what follows from weights, alone. */
+/* As pieces.c finds it. */
+static bool is_batch(const slicer *c, uint32_t buffer)
+{
+    const gantry_train_options *o = c->s->options;
+    for (size_t i = 0; i < o->batch_count; i++)
+        if (strcmp(o->batch[i], c->g->buffers.at[buffer].name) == 0)
+            return true;
+    return !o->batch_count && c->g->buffers.at[buffer].parts;
+}
+
+/* Constants that are not of the batch, and those of which all rows are written by nodes that read weights, and what
+ * follows from weights, alone. */
 static void find_made(slicer *c)
 {
+    for (uint32_t i = 0; i < c->s->buffers; i++)
+        c->made[i] = c->g->buffers.at[i].cls == GANTRY_CONST && !c->s->writer[i] && !is_batch(c, i);
     for (uint32_t i = 0; i < c->g->nodes.count; i++) {
         bool reads = false, is_other = false;
         for (uint32_t k = 0; k < c->g->nodes.at[i].accesses; k++) {
@@ -87,7 +104,7 @@ static bool can_be_cut(const slicer *c, const gy_access *x, int8_t axis)
 {
     const gy_buffer *b = &c->g->buffers.at[x->buffer];
     bool is_part = b->parts ? x->part >= 0 && x->part_last == x->part + 1 : x->first == 0 && x->last == b->rows;
-    bool is_ours = c->s->is_weight[x->buffer] || b->cls == GANTRY_TEMP;
+    bool is_ours = is_weight(c, x->buffer) || b->cls == GANTRY_TEMP;
     return is_part && is_ours && !b->external && !b->tiles[0] && !b->split_auto && !c->never[x->buffer] &&
            (axis == 0 || b->rank <= GANTRY_TILE_AXES);
 }
@@ -104,7 +121,8 @@ static bool can_take(const slicer *c, uint32_t node, const gy_access *x, int8_t 
         return (known == GY_SLICE_WHOLE || known == wanted) && can_be_cut(c, x, wanted);
     if (known != GY_SLICE_WHOLE)
         return false;
-    return wanted == GY_SLICE_WHOLE || x->mode == GANTRY_SUM || (x->mode == GANTRY_WRITE && is_first(c, node, x));
+    return wanted == GY_SLICE_WHOLE || x->mode == gy_slice_mode(c->g, &c->g->nodes.at[node], x) ||
+           (x->mode == GANTRY_WRITE && is_first(c, node, x));
 }
 
 /* ---- groups ---- */
@@ -188,6 +206,39 @@ static void search(slicer *c)
     while (c->is_grown && !c->is_changed);
 }
 
+static bool divides(const slicer *c, uint32_t buffer)
+{
+    const gy_buffer *b = &c->g->buffers.at[buffer];
+    int8_t axis = c->s->slice[buffer];
+    int64_t parts = axis == 0 && b->parts ? b->parts : 1;
+    return axis < 0 || (b->shape[axis] % (parts * c->s->strategy.tp) == 0 && b->shape[axis] != 0);
+}
+
+/* Pairs have a second product, or a reduction in its place; what that alone would cut, and cannot, is whole. */
+static void give_up_open(slicer *c, const uint8_t *is_closed)
+{
+    for (uint32_t i = 0; i < c->s->buffers && !c->is_changed; i++) {
+        uint8_t closed = is_closed[group_of(c, i)];
+        if (c->s->slice[i] != GY_SLICE_WHOLE && (!closed || (closed == BY_FORMULAS && !divides(c, i))))
+            give_up_group(c, group_of(c, i));
+    }
+}
+
+/* What is in slices before a node that gives summands. */
+static void close_groups(const slicer *c, uint32_t node, uint8_t *is_closed)
+{
+    const gy_node *n = &c->g->nodes.at[node];
+    uint8_t by = n->kernel != GY_NONE && c->g->kernels.at[n->kernel].maths ? BY_FORMULAS : BY_KERNEL;
+    bool sums = false;
+    for (uint32_t k = 0; k < n->accesses; k++)
+        sums = sums || c->axis[k] == GY_SLICE_SUMMED;
+    for (uint32_t k = 0; k < n->accesses && sums; k++)
+        if (c->axis[k] >= 0) {
+            uint8_t *closed = &is_closed[group_of(c, access_at(c, node, k)->buffer)];
+            *closed = by > *closed ? by : *closed;
+        }
+}
+
 /* Weights may have become cut behind a node that reads them, and pairs may have no second. */
 static void verify(slicer *c)
 {
@@ -200,16 +251,9 @@ static void verify(slicer *c)
             continue;
         if (!fits(c, i))
             give_up(c, i);
-        bool sums = false;
-        for (uint32_t k = 0; k < c->g->nodes.at[i].accesses; k++)
-            sums = sums || c->axis[k] == GY_SLICE_SUMMED;
-        for (uint32_t k = 0; k < c->g->nodes.at[i].accesses && sums; k++)
-            if (c->axis[k] >= 0)
-                is_closed[group_of(c, access_at(c, i, k)->buffer)] = 1;
+        close_groups(c, i, is_closed);
     }
-    for (uint32_t i = 0; i < c->s->buffers && !c->is_changed; i++)
-        if (c->s->slice[i] != GY_SLICE_WHOLE && !is_closed[group_of(c, i)])
-            give_up_group(c, group_of(c, i));
+    give_up_open(c, is_closed);
 }
 
 /* ---- shapes ---- */
@@ -233,11 +277,8 @@ static gantry_status check_shapes(const slicer *c)
     int32_t slices = c->s->strategy.tp;
     bool is_any = false;
     for (uint32_t i = 0; i < c->s->buffers; i++) {
-        const gy_buffer *b = &c->g->buffers.at[i];
-        int8_t axis = c->s->slice[i];
-        int64_t parts = axis == 0 && b->parts ? b->parts : 1;
-        is_any = is_any || axis >= 0;
-        if (axis >= 0 && (b->shape[axis] % (parts * slices) || b->shape[axis] == 0))
+        is_any = is_any || c->s->slice[i] >= 0;
+        if (!divides(c, i))
             return fail_shape(c, i);
     }
     for (uint32_t i = 0; i < c->g->nodes.count; i++) {

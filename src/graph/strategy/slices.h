@@ -23,6 +23,8 @@ uint32_t gy_slice_opens(const gantry_graph *graph, uint32_t node, int8_t *axis);
 /* Do slices hold whole heads where the kernel wants that? */
 bool gy_slice_divides(const gantry_graph *graph, uint32_t node, int8_t *axis, int32_t slices);
 
+/* How what slices give to all of an argument is put together. */
+gantry_access gy_slice_mode(const gantry_graph *graph, const gy_node *node, const gy_access *x);
 /* What a slice says otherwise than the whole: so much more of a number of the node, and so much more again for each
  * slice before it. */
 typedef struct gy_slice_number {

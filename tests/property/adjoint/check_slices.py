@@ -74,6 +74,60 @@ class Networks(unittest.TestCase):
                     with self.subTest(model=name, strategy=strategy):
                         np.testing.assert_allclose(run(strategy, 4), wanted, rtol=1e-9, atol=1e-9)
 
+    def test_classes(self):
+        """A last layer by classes: maxima and sums of what slices have of each row are those of the row, so is the loss; where tp does not
+        divide the classes, they stay whole."""
+        rng = np.random.default_rng(8)
+        for classes, is_cut in ((8, True), (7, False)):
+            text = whole(**training.CASES[0][0])
+            text["buffers"] |= {"x": buffer([24, 8], **GIVEN), "w1": buffer([8, 6], **GIVEN), "b1": buffer([6], **GIVEN), "w2": buffer([6, 8], **GIVEN),
+                                "z": buffer([24, 6]), "h": buffer([24, 6]), "x2": buffer([24, 8]), "w3": buffer([8, classes], **GIVEN),
+                                "b2": buffer([classes], **GIVEN), "number": buffer([classes], "i32", init="iota", **{"class": "const"}),
+                                "y": buffer([24, classes])}
+            text["nodes"][2:3] = [{"id": "fc2", "kernel": "gemm", "args": {"a": "h", "b": "w2", "c": "x2"}},
+                                  {"id": "fc3", "kernel": "gemm", "args": {"a": "x2", "b": "w3", "c": "y"}}]
+            w = {name: rng.normal(size=text["buffers"][name]["shape"]) for name in ("x", "w1", "b1", "w2", "w3", "b2")}
+            w["labels"] = rng.integers(0, classes, (24, 1)).astype(np.int32)
+            h = np.tanh(w["x"] @ w["w1"] + w["b1"])
+            y = h @ w["w2"] @ w["w3"] + w["b2"]
+            e = np.exp(y - y.max(1, keepdims=True))
+            loss = -np.mean(np.log(np.take_along_axis(e, w["labels"], 1)[:, 0] / e.sum(1)))
+            dy = (e / e.sum(1, keepdims=True) - np.eye(classes)[w["labels"][:, 0]]) / 24
+            text["train"]["optimizer"] = "none"
+            for strategy in ("tp=2", "dp=2,tp=2", "tp=2,micro=2", "tp=2,pp=2"):
+                with self.subTest(classes=classes, strategy=strategy):
+                    out = gantry.parse(text, train=True, strategy=strategy, devices=4).schedule(4, effort=0).run(backend="host")(**w)
+                    wanted = {"loss": [loss], "w3.grad": (h @ w["w2"]).T @ dy, "w2.grad": h.T @ dy @ w["w3"].T, "b2.grad": dy.sum(0),
+                              "w1.grad": w["x"].T @ ((dy @ w["w3"].T @ w["w2"].T) * (1 - h * h))}
+                    for name, value in wanted.items():
+                        np.testing.assert_allclose(out[name], value, rtol=1e-10, atol=1e-11, err_msg=name)
+            buffers = buffers_of(text, "tp=2")
+            self.assertEqual([buffers[name].get("tiles") for name in ("w1", "w3", "y")], [[1, 2], *[[1, 2] if is_cut else None] * 2])
+
+    def test_statistics(self):
+        """What slices reduce over the batch, and then along themselves, is no rows of the batch."""
+        rng = np.random.default_rng(9)
+        shapes = {"x": [8, 5], "w1": [5, 6], "w2": [6, 5]}
+        buffers = {name: buffer(shape, **GIVEN) for name, shape in shapes.items()} | {"loss": buffer([1], output=True)}
+        buffers |= {name: buffer(shape) for name, shape in {"h": [8, 6], "y": [8, 5], "m": [6], "first": [1], "second": [1]}.items()}
+        nodes = [{"id": "fc1", "kernel": "gemm", "args": {"a": "x", "b": "w1", "c": "h"}},
+                 {"id": "fc2", "kernel": "gemm", "args": {"a": "h", "b": "w2", "c": "y"}},
+                 {"id": "m", "reduce": {"m": "mean(h, 0)"}, "args": {"h": "h", "m": "m"}},
+                 {"id": "first", "reduce": {"s": "sum(square(y))"}, "args": {"y": "y", "s": "first"}},
+                 {"id": "second", "reduce": {"s": "sum(square(m))"}, "args": {"m": "m", "s": "second"}},
+                 {"id": "loss", "map": {"l": "a + b"}, "args": {"a": "first", "b": "second", "l": "loss"}}]
+        text = {"gantry": 1, "name": "statistics", "buffers": buffers, "nodes": nodes,
+                "train": {"loss": "loss", "weights": ["w1", "w2"], "optimizer": "none", "batch": ["x"]}}
+        given = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+        x, w1, w2 = given.values()
+        h, y = x @ w1, x @ w1 @ w2
+        wanted = {"loss": [np.sum(y * y) + np.sum(h.mean(0) ** 2)], "w2.grad": 2 * h.T @ y, "w1.grad": x.T @ (2 * y @ w2.T + 2 * h.mean(0) / 8)}
+        for strategy in ("tp=2", "tp=2,micro=2", "dp=2,tp=2", "tp=2,pp=2"):
+            out = gantry.parse(text, train=True, strategy=strategy, devices=4).schedule(4, effort=0).run(backend="host")(**given)
+            for name, value in wanted.items():
+                np.testing.assert_allclose(out[name], value, rtol=1e-10, atol=1e-10, err_msg=f"{name} {strategy}")
+        self.assertEqual([buffers_of(text, "tp=2")[name].get("split") for name in ("m", "w2")], [2, 2])
+
     def test_places(self):
         """A slice of a pair is on its device; rows between pairs are shared out among them; weights are cut by column and by row."""
         nodes = nodes_of(whole(**self.CASE), "dp=2,tp=2,pp=2")
@@ -253,7 +307,7 @@ class Kernels(unittest.TestCase):
         buffers |= {"w3": buffer([4, 6], init=1), "y3": buffer([24, 6])}
         text["train"]["weights"].append("w3")
         text["nodes"].append({"id": "fc3", "kernel": "gemm", "args": {"a": "y", "b": "w3", "c": "y3"}})
-        text["nodes"].append({"id": "seen", "reduce": {"s": "sum(y3)"}, "args": {"y3": "y3", "s": "loss"}, "access": {"s": "sum"}})
+        text["nodes"].append({"id": "seen", "kernel": "reduce_sum", "args": {"x": "y3", "out": "loss"}})
         made = buffers_of(text, "tp=2")
         self.assertEqual([made[name].get("tiles") for name in ("w1", "w3", "y3")], [[1, 2], None, None])
         self.assertEqual(made["y3"]["split"], 2)
@@ -297,7 +351,9 @@ class Refused(unittest.TestCase):
         text = whole(**training.CASES[0][0])
         text["train"]["weights"].remove("b1")
         text["nodes"][1] = {"id": "odd", "kernel": "scan", "args": {"x": "z", "y": "h"}}
+        text["nodes"][3]["after"] = ["odd"]
         self.check("tp=2", text, "tp=2 finds no weights that it can cut")
+        del text["nodes"][3]["after"]
         text["buffers"] |= {"w3": buffer([8, 6]), "w4": buffer([6, 8]), "h3": buffer([24, 6]), "h4": buffer([24, 8])}
         for weight in ("w3", "w4"):
             text["buffers"][weight]["init"] = 1
@@ -310,6 +366,7 @@ class Refused(unittest.TestCase):
     def test_nothing_to_cut(self):
         text = whole(**training.CASES[0][0])
         text["nodes"][1]["after"] = ["fc1"]
+        text["nodes"][3]["after"] = ["fc2"]
         self.check("tp=2", text, "tp=2 finds no weights that it can cut", "/train", "use dp, or pp")
         text = whole(**training.CASES[0][0])
         text["buffers"]["h"]["output"] = True

@@ -109,6 +109,16 @@ static bool can_be_cut(const slicer *c, const gy_access *x, int8_t axis)
            (axis == 0 || b->rank <= GANTRY_TILE_AXES);
 }
 
+/* Can slices give summands, by the kernel, and is that all there will be? */
+static bool can_be_summed(const slicer *c, uint32_t node, const gy_access *x)
+{
+    const gy_node *n = &c->g->nodes.at[node];
+    const gantry_kernel_arg *a = &c->g->kernels.at[n->kernel].manifest->arg[x->arg];
+    gantry_access mode = gy_slice_mode(c->g, n, x);
+    bool is_taken = (a->accesses ? a->accesses : GANTRY_ACCESS_BIT(a->access)) & GANTRY_ACCESS_BIT(mode);
+    return is_taken && (x->mode == mode || (x->mode == GANTRY_WRITE && is_first(c, node, x)));
+}
+
 /* Can the access be as the rule wants it, by what is known of its buffer? */
 static bool can_take(const slicer *c, uint32_t node, const gy_access *x, int8_t wanted)
 {
@@ -121,8 +131,7 @@ static bool can_take(const slicer *c, uint32_t node, const gy_access *x, int8_t 
         return (known == GY_SLICE_WHOLE || known == wanted) && can_be_cut(c, x, wanted);
     if (known != GY_SLICE_WHOLE)
         return false;
-    return wanted == GY_SLICE_WHOLE || x->mode == gy_slice_mode(c->g, &c->g->nodes.at[node], x) ||
-           (x->mode == GANTRY_WRITE && is_first(c, node, x));
+    return wanted == GY_SLICE_WHOLE || can_be_summed(c, node, x);
 }
 
 /* ---- groups ---- */

@@ -573,6 +573,8 @@ def convolutions():
         common, rtol = {"stride": stride, "pad": pad}, 2 * RTOL[dtype]
         yield Case("conv2d", {**common, "x": ("in", dtype, x), "w": ("in", dtype, k), "y": ("out", dtype, np.zeros_like(dy))},
                    {"y": (np.einsum("nchwij,ocij->nohw", windows, K), rtol)})
+        yield Case("conv2d", {**common, "x": ("in", dtype, x), "w": ("in", dtype, k), "y": ("inout", dtype, dy)},
+                   {"y": (np.einsum("nchwij,ocij->nohw", windows, K) + D, rtol)}, {"y": "sum"})
         yield Case("conv2d_grad_x", {**common, "w": ("in", dtype, k), "dy": ("in", dtype, dy), "dx": ("out", dtype, np.zeros_like(x))},
                    {"dx": (dx[:, :, pad:pad + h, pad:pad + w], rtol)})
         yield Case("conv2d_grad_w", {**common, "x": ("in", dtype, x), "dy": ("in", dtype, dy), "dw": ("inout", dtype, start)},

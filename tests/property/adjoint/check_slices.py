@@ -128,6 +128,20 @@ class Networks(unittest.TestCase):
                 np.testing.assert_allclose(out[name], value, rtol=1e-10, atol=1e-10, err_msg=f"{name} {strategy}")
         self.assertEqual([buffers_of(text, "tp=2")[name].get("split") for name in ("m", "w2")], [2, 2])
 
+    def test_one_memory(self):
+        """Summands of slices on devices that share a memory are added up there, by kernels of all second products."""
+        machine = json.loads((ROOT / "graphs/machines/host-2.json").read_text())
+        machine["memories"].pop()
+        machine["routes"] = [route for route in machine["routes"] if "mem1" not in (route["from"], route["to"])]
+        machine["devices"][1]["memory"] = "mem0"
+        machine = gantry.Machine.parse(json.dumps(machine))
+        for name in ("mlp", "cnn"):
+            def run(strategy):
+                graph = gantry.load(ROOT / f"graphs/models/{name}.json", {"batch": 8}, devices=2, train=True, strategy=strategy)
+                run = graph.schedule(machine, effort=0).run(backend="host")
+                return [float(run()["loss"][0]) for _ in range(3)]
+            np.testing.assert_allclose(run("tp=2"), run(None), rtol=1e-5, err_msg=name)
+
     def test_places(self):
         """A slice of a pair is on its device; rows between pairs are shared out among them; weights are cut by column and by row."""
         nodes = nodes_of(whole(**self.CASE), "dp=2,tp=2,pp=2")

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What closes a pair: a reduction by formulas, or a product. */
+/* The node that closes a pair: a reduction by formulas, or a product. */
 enum { BY_FORMULAS = 1, BY_KERNEL };
 
 typedef struct slicer {
@@ -233,7 +233,7 @@ static void give_up_open(slicer *c, const uint8_t *is_closed)
     }
 }
 
-/* What is in slices before a node that gives summands. */
+/* Notes the groups that end in a node that gives summands. */
 static void close_groups(const slicer *c, uint32_t node, uint8_t *is_closed)
 {
     const gy_node *n = &c->g->nodes.at[node];

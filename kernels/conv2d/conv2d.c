@@ -17,8 +17,12 @@ static const gantry_kernel_arg args[] = {
     GY_CONV_SCALARS,
     GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "[images, channels, height, width]"),
     GY_REGION("w", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "[channels of y, channels of x, height, width]"),
-    GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T',
-              "as x, (height + 2 pad - height of w) // stride + 1 pixels high, and so wide"),
+    { .name = "y",
+      .access = GANTRY_WRITE,
+      .accesses = GANTRY_ACCESS_BIT(GANTRY_WRITE) | GANTRY_ACCESS_BIT(GANTRY_SUM),
+      .dtypes = GY_FLOAT_DTYPES,
+      .same = 'T',
+      .summary = "as x, (height + 2 pad - height of w) // stride + 1 pixels high, and so wide; sum adds to it" },
 };
 
 const gantry_kernel gy_kernel_conv2d = {

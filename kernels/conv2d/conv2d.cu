@@ -15,7 +15,8 @@ static __device__ void forward(const gy_conv &c, uint32_t across, const T *x, co
                                        at % c.wide * c.stride + in % c.window_width - c.pad);
         },
         [&](int32_t i, int32_t j, Wide sum) {
-            y[(j / pixels * c.results + i) * pixels + j % pixels] = gy_element<Wide>::template store<T>(sum);
+            T *to = &y[(j / pixels * c.results + i) * pixels + j % pixels];
+            *to = gy_element<Wide>::template store<T>(c.adds ? sum + gy_element<Wide>::load(*to) : sum);
         });
 }
 

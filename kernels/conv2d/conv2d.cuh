@@ -13,7 +13,7 @@ enum { GY_CONV_SIDE = 64, GY_CONV_DEPTH = 16, GY_CONV_EACH = 4, GY_CONV_THREADS 
 
 /* As conv2d.h has it. */
 struct gy_conv {
-    int32_t images, channels, height, width, results, high, wide, window_height, window_width, stride, pad;
+    int32_t images, channels, height, width, results, high, wide, window_height, window_width, stride, pad, adds;
 };
 
 /* left(i, k) and right(k, j) are elements, store(i, j, sum) takes them. Neighbouring threads look up neighbouring j, and

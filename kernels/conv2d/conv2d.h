@@ -13,6 +13,7 @@ typedef struct gy_conv {
     int32_t images, channels, height, width; /* of x */
     int32_t results, high, wide;             /* channels, height and width of y */
     int32_t window_height, window_width, stride, pad;
+    int32_t adds; /* of a launch of ours: y has what is there and the sum; else 0 */
 } gy_conv;
 
 /* By the numbers of the arguments x, w and y, or of their gradients. */

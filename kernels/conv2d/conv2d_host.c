@@ -137,7 +137,7 @@ static void one_image(const work *w, const gy_conv *c, gy_conv_way way, const ga
     patch(w->dtype, c, w->image, w->patches, false);
     if (way == GY_CONV_FORWARD) {
         w->table->gemm(w->dtype, 0, 0, 1, window, patches, 0, result);
-        store(y, i * w->out, w->out, w->result, false);
+        store(y, i * w->out, w->out, w->result, y->access == GANTRY_SUM);
     } else {
         load(y, i * w->out, w->out, w->result);
         w->table->gemm(w->dtype, 0, 1, 1, result, patches, 1, window);

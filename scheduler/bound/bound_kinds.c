@@ -18,6 +18,9 @@
  *
  * And for sets of tasks that cannot begin before h and are followed by q: h + the sum over the set + q.
  *
+ * Tasks that one kind alone can do, as most can where the graph says what goes where, are certain: their part of the
+ * sum is linear in the prices and is added up once for each move, not at each price that is tried.
+ *
  * A part of a task on a slow kind is worth nothing where the whole of it is too long to be there: refute.c.
  */
 #include "scheduler/bound/bound_kinds.h"
@@ -43,30 +46,54 @@ typedef struct target {
     uint32_t kind;
 } target;
 
-typedef struct finder {
-    const gy_kind_work *work;
-    prices at;
-    uint8_t *marked;   /* per task: is on the chain */
-    double *mean;      /* per task: its time, as the last answers were on average */
-    double *longest;   /* per task: of chains that end with it */
-    uint32_t *through; /* per task: the one before it on that chain */
-    double answers;
-    double best;
-    uint64_t steps;
-} finder;
-
 /* Values of an answer x to prices between `at` and the target: that of the target, and that of `at`. */
 typedef struct answer {
     double there, here, sum;
 } answer;
 
+typedef struct finder {
+    const gy_kind_work *work;
+    prices at;
+    uint32_t *only; /* per task: the kind that alone can do it; GY_NONE: several can, or none */
+    uint32_t *open; /* tasks that several kinds can do */
+    uint32_t opens;
+    double held[KINDS]; /* work of the certain tasks, by kind */
+    answer certain;     /* what they add to each answer of a move */
+    uint8_t *marked;    /* per task: is on the chain */
+    double *mean;       /* per task: its time, as the last answers were on average */
+    double *longest;    /* per task: of chains that end with it */
+    uint32_t *through;  /* per task: the one before it on that chain */
+    double answers;
+    double best;
+    uint64_t steps;
+} finder;
+
+static void sum_certain(finder *f, const target *to)
+{
+    const gy_kind_work *w = f->work;
+    f->certain = (answer){ 0 };
+    for (uint32_t k = 0; k < w->kinds; k++) {
+        f->certain.here += f->at.kind[k] * f->held[k];
+        f->certain.there += to->kind == k ? f->held[k] / w->count[k] : 0;
+    }
+    for (uint32_t t = 0; t < w->tasks; t++) {
+        if (f->only[t] == GY_NONE)
+            continue;
+        double time = w->time[(size_t)t * w->kinds + f->only[t]].time;
+        f->certain.here += f->at.chain[t] * time;
+        f->certain.there += to->kind == GY_NONE && f->marked[t] ? time : 0;
+    }
+    f->steps += w->tasks;
+}
+
 static answer ask(finder *f, const target *to, double share, double weight)
 {
     const gy_kind_work *w = f->work;
-    answer a = { 0 };
-    for (uint32_t t = 0; t < w->tasks; t++) {
+    answer a = f->certain;
+    a.sum = (1 - share) * a.here + share * a.there;
+    for (uint32_t i = 0; i < f->opens; i++) {
+        uint32_t t = f->open[i], best = 0;
         double least = HUGE_VAL, chain = f->at.chain[t], on = to->kind == GY_NONE && f->marked[t] ? 1 : 0;
-        uint32_t best = 0;
         for (uint32_t k = 0; k < w->kinds; k++) {
             const gy_kind_time *x = &w->time[(size_t)t * w->kinds + k];
             double goal = to->kind == k ? 1.0 / w->count[k] : 0;
@@ -77,15 +104,13 @@ static answer ask(finder *f, const target *to, double share, double weight)
                 best = k;
             }
         }
-        if (least >= HUGE_VAL)
-            continue;
         const gy_kind_time *x = &w->time[(size_t)t * w->kinds + best];
         a.sum += least;
         a.here += f->at.kind[best] * x->hold + chain * x->time;
         a.there += (to->kind == best ? x->hold / w->count[best] : 0) + on * x->time;
         f->mean[t] += weight * (x->time - f->mean[t]);
     }
-    f->steps += (uint64_t)w->tasks * w->kinds;
+    f->steps += (uint64_t)f->opens * w->kinds;
     return a;
 }
 
@@ -102,6 +127,7 @@ static void go(finder *f, const target *to, double share)
 static void move_towards(finder *f, target to)
 {
     double low = 0, high = 1, best = f->best, share = 0;
+    sum_certain(f, &to);
     for (int i = 0; i < HALVINGS; i++) {
         double middle = (low + high) / 2;
         bool last = i + 2 >= HALVINGS;
@@ -152,6 +178,7 @@ static void begin_with_equal_devices(finder *f)
         devices += w->count[k];
     for (uint32_t k = 0; k < w->kinds; k++)
         f->at.kind[k] = w->count[k] ? 1.0 / devices : 0;
+    sum_certain(f, &none);
     f->best = ask(f, &none, 0, 1).sum;
 }
 
@@ -233,6 +260,27 @@ static gantry_status try_sets(finder *f, double *most, gantry_error *err)
 
 /* ---- all of it ---- */
 
+/* Which tasks one kind alone can do. */
+static void find_certain(finder *f)
+{
+    const gy_kind_work *w = f->work;
+    for (uint32_t t = 0; t < w->tasks; t++) {
+        uint32_t can = 0, last = 0;
+        for (uint32_t k = 0; k < w->kinds; k++)
+            if (w->time[(size_t)t * w->kinds + k].time < HUGE_VAL) {
+                can++;
+                last = k;
+            }
+        f->only[t] = can == 1 ? last : GY_NONE;
+        if (can > 1)
+            f->open[f->opens++] = t;
+        if (can != 1)
+            continue;
+        f->held[last] += w->time[(size_t)t * w->kinds + last].hold;
+        f->mean[t] = w->time[(size_t)t * w->kinds + last].time;
+    }
+}
+
 static bool init(finder *f, const gy_kind_work *w)
 {
     size_t room = (size_t)w->tasks + 1;
@@ -242,7 +290,12 @@ static bool init(finder *f, const gy_kind_work *w)
     f->mean = gy_calloc(room, sizeof *f->mean);
     f->longest = gy_calloc(room, sizeof *f->longest);
     f->through = gy_calloc(room, sizeof *f->through);
-    return f->at.chain && f->marked && f->mean && f->longest && f->through;
+    f->only = gy_calloc(room, sizeof *f->only);
+    f->open = gy_calloc(room, sizeof *f->open);
+    bool done = f->at.chain && f->marked && f->mean && f->longest && f->through && f->only && f->open;
+    if (done)
+        find_certain(f);
+    return done;
 }
 
 static void free_finder(finder *f)
@@ -252,6 +305,8 @@ static void free_finder(finder *f)
     gy_free(f->mean);
     gy_free(f->longest);
     gy_free(f->through);
+    gy_free(f->only);
+    gy_free(f->open);
 }
 
 static void find_prices(finder *f)

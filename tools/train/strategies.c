@@ -3,15 +3,21 @@
  * them. recompute=auto: how many layers have to be computed again so that the rest fits the memories. */
 #include "strategies.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { AGAIN = 8 }; /* the best of those that were planned with little effort are planned as the user wants it */
+/* Not those that cannot become faster than the best by more than so much: effort does not beat bounds. */
+static const double worth = 0.03;
 
 typedef struct candidate {
+    gantry_strategy strategy;
     char text[STRATEGY_TEXT];
-    double us; /* predicted; 0: it does not fit */
+    double us;       /* predicted; 0: it does not fit */
+    double bound_us; /* no schedule is faster; 0: not known */
+    double busy_us;  /* of the device that computes longest */
     uint64_t moved, peak;
     char limit[80];
 } candidate;
@@ -21,8 +27,10 @@ typedef struct candidates {
     const char *path;
     gantry_machine *machine;
     candidate *at;
-    size_t count, refused;
-    bool is_tight; /* what does not fit is refused; else it may leave, where the user allows that */
+    size_t count, refused, slower; /* slower: their devices would compute for longer than the best takes */
+    double best_us;                /* of those so far; HUGE_VAL: none fits */
+    double work_us;                /* of one device that computes all; 0: not known, or devices are not alike */
+    bool is_tight;                 /* what does not fit is refused; else it may leave, where the user allows that */
 } candidates;
 
 /* ---- one strategy ---- */
@@ -52,8 +60,13 @@ static int find_limit(candidate *c, const gantry_schedule *schedule)
         return fail(&err);
     json_t *report = json_loadb(text, length, 0, NULL);
     gantry_free(text);
+    c->busy_us = 0;
     json_object_foreach(json_object_get(report, "busy_us"), name, value)
-        offer(c->limit, sizeof c->limit, &most, json_number_value(value), c->us, "%s%s", name, "");
+    {
+        double busy = json_number_value(value);
+        c->busy_us = busy > c->busy_us ? busy : c->busy_us;
+        offer(c->limit, sizeof c->limit, &most, busy, c->us, "%s%s", name, "");
+    }
     json_array_foreach(json_object_get(report, "routes"), i, value)
         offer(c->limit, sizeof c->limit, &most, json_number_value(json_object_get(value, "busy_us")), c->us, "%s -> %s",
               json_string_value(json_object_get(value, "from")), json_string_value(json_object_get(value, "to")));
@@ -69,6 +82,7 @@ static int take_figures(candidate *c, const gantry_schedule *schedule)
     if (gantry_schedule_summarize(schedule, &sum, &err))
         return fail(&err);
     c->us = sum.makespan_us;
+    c->bound_us = sum.bound_us;
     c->moved = sum.bytes_moved;
     c->peak = 0;
     for (size_t i = 0; i < gantry_machine_device_count(machine); i++) {
@@ -79,6 +93,24 @@ static int take_figures(candidate *c, const gantry_schedule *schedule)
         c->peak = peak > c->peak ? peak : c->peak;
     }
     return find_limit(c, schedule);
+}
+
+static int32_t devices_of(const gantry_strategy *s)
+{
+    return s->dp * s->tp * s->pp;
+}
+
+/* On the devices that the strategy is for, the first ones: what the scheduler would find out by trying them all. Limits
+ * of memories are told by name, and want all of them. *some: NULL: the whole machine. */
+static int take_devices(const candidates *all, const gantry_strategy *s, gantry_machine **some)
+{
+    gantry_error err;
+    char count[16];
+    *some = NULL;
+    if (all->o->max_memory || (size_t)devices_of(s) >= gantry_machine_worker_count(all->machine))
+        return EXIT_FINE;
+    snprintf(count, sizeof count, "%d", (int)devices_of(s));
+    return gantry_machine_select(some, all->machine, count, &err) == GANTRY_E_NOMEM ? fail(&err) : EXIT_FINE;
 }
 
 /* Loads and schedules the model. *fits: it is known what came of it. What does not fit the memories has no time. */
@@ -94,13 +126,16 @@ static int predict(const candidates *all, candidate *c, int64_t effort, bool *fi
     load.devices = (int32_t)gantry_machine_worker_count(all->machine);
     so.effort = (int32_t)effort;
     so.spill = all->is_tight ? "off" : so.spill;
+    gantry_machine *some;
+    int code = take_devices(all, &c->strategy, &some);
+    if (code)
+        return code;
     gantry_status status = gantry_graph_load(&graph, all->path, &load, &err);
     *fits = !status;
     bool is_cut_only = status == GANTRY_E_GRAPH && strcmp(all->o->strategy, "auto") == 0 &&
                        strcmp(c->text, "dp=1") != 0; /* the batch is not divisible so often */
     if (!status)
-        status = gantry_schedule_new(&schedule, graph, all->machine, &so, &err);
-    int code = EXIT_FINE;
+        status = gantry_schedule_new(&schedule, graph, some ? some : all->machine, &so, &err);
     if (!status)
         code = take_figures(c, schedule);
     else if (status == GANTRY_E_CAPACITY)
@@ -109,6 +144,7 @@ static int predict(const candidates *all, candidate *c, int64_t effort, bool *fi
         code = fail(&err);
     gantry_schedule_free(schedule);
     gantry_graph_free(graph);
+    gantry_machine_free(some);
     return interrupt_code() ? interrupt_code() : code;
 }
 
@@ -139,33 +175,104 @@ static int add(candidates *all, const gantry_strategy *s, int64_t effort)
     if (!grown)
         return fail_nomem();
     all->at = grown;
-    grown[all->count] = (candidate){ .us = 0 };
-    gantry_strategy_text(s, grown[all->count].text, sizeof grown->text);
-    int code = predict(all, &grown[all->count], effort, &fits);
+    candidate *c = &grown[all->count];
+    *c = (candidate){ .strategy = *s };
+    gantry_strategy_text(s, c->text, sizeof c->text);
+    int code = predict(all, c, effort, &fits);
     all->count += fits;
     all->refused += !fits;
+    all->best_us = fits && c->us > 0 && c->us < all->best_us ? c->us : all->best_us;
     return code;
 }
 
+/* Are they cut alike, but for micro-batches? */
+static bool is_same_cut(const gantry_strategy *a, const gantry_strategy *b)
+{
+    return a->dp == b->dp && a->tp == b->tp && a->pp == b->pp && a->zero == b->zero;
+}
+
+/* Work does not get less by being cut. So devices compute at least for their share of what one device takes for all,
+ * and at least for as long as with fewer micro-batches; if that is no shorter than the best so far, nor is a step. */
+static bool is_slower(const candidates *all, const gantry_strategy *s)
+{
+    if (all->work_us / devices_of(s) >= all->best_us)
+        return true;
+    for (size_t i = 0; i < all->count; i++) {
+        const candidate *c = &all->at[i];
+        if (is_same_cut(&c->strategy, s) && c->strategy.micro <= s->micro && c->busy_us >= all->best_us)
+            return true;
+    }
+    return false;
+}
+
+static int are_alike(const gantry_machine *machine, bool *alike)
+{
+    gantry_error err;
+    gantry_device_info first = GANTRY_DEVICE_INFO_INIT, one = GANTRY_DEVICE_INFO_INIT;
+    if (gantry_machine_device(machine, 0, &first, &err))
+        return fail(&err);
+    *alike = true;
+    for (size_t i = 1; i < gantry_machine_worker_count(machine); i++) {
+        if (gantry_machine_device(machine, i, &one, &err))
+            return fail(&err);
+        *alike = *alike && strcmp(one.kind, first.kind) == 0 && one.gpu == first.gpu && one.threads == first.threads &&
+                 !(one.bandwidth_gbs < first.bandwidth_gbs) && !(one.bandwidth_gbs > first.bandwidth_gbs);
+    }
+    return EXIT_FINE;
+}
+
+/* On one device, alone: what there is to compute. */
+static int find_work(candidates *all)
+{
+    gantry_strategy one = GANTRY_STRATEGY_INIT;
+    bool alike = false;
+    int code = are_alike(all->machine, &alike);
+    code = code ? code : add(all, &one, 0);
+    all->work_us = !code && alike && all->count ? all->at[0].busy_us : 0;
+    return code;
+}
+
+/* Those on so many devices, in the order of the list, with fewer micro-batches first. */
+static int predict_on(candidates *all, int32_t devices, int32_t count)
+{
+    gantry_strategy s = GANTRY_STRATEGY_INIT;
+    int code = EXIT_FINE;
+    for (size_t i = 0; !code && gantry_strategy_candidate(i, devices, &s); i++) {
+        bool is_done = count == 1 && s.micro == 1;
+        if (devices_of(&s) != count || is_done)
+            continue;
+        if (is_slower(all, &s))
+            all->slower++;
+        else
+            code = add(all, &s, 0);
+    }
+    return code;
+}
+
+/* Those on all devices first: the best of them rules out most of the others. */
 static int predict_all(candidates *all)
 {
     int32_t devices = (int32_t)gantry_machine_worker_count(all->machine);
-    gantry_strategy s = GANTRY_STRATEGY_INIT;
-    int code = EXIT_FINE;
-    for (size_t i = 0; !code && gantry_strategy_candidate(i, devices, &s); i++)
-        code = add(all, &s, 0);
+    int code = find_work(all);
+    for (int32_t count = devices; count > 0 && !code; count--)
+        code = predict_on(all, devices, count);
     if (!code)
         sort(all);
     return code;
 }
 
-static int predict_again(const candidates *all)
+static int predict_again(candidates *all)
 {
     size_t count = all->count < AGAIN ? all->count : AGAIN;
     bool fits;
     int code = EXIT_FINE;
-    for (size_t i = 0; i < count && all->at[i].us > 0 && !code && all->o->effort; i++)
-        code = predict(all, &all->at[i], all->o->effort, &fits);
+    for (size_t i = 0; i < count && all->at[i].us > 0 && !code && all->o->effort; i++) {
+        candidate *c = &all->at[i];
+        if (c->bound_us >= (1 - worth) * all->best_us)
+            continue;
+        code = predict(all, c, all->o->effort, &fits);
+        all->best_us = c->us > 0 && c->us < all->best_us ? c->us : all->best_us;
+    }
     if (!code)
         qsort(all->at, count, sizeof *all->at, compare);
     return code;
@@ -177,7 +284,7 @@ static int predict_again(const candidates *all)
 static int is_fit(const candidates *all, const gantry_strategy *s, bool *fits)
 {
     candidates tight = *all;
-    candidate c = { .us = 0 };
+    candidate c = { .strategy = *s };
     bool is_known;
     tight.is_tight = true;
     gantry_strategy_text(s, c.text, sizeof c.text);
@@ -291,6 +398,8 @@ static void print_table(const candidates *all)
     fprintf(to, "%-*s %12s %12s %12s  %s\n", width, "strategy", "a step", "peak", "moved", "busiest");
     for (size_t i = 0; i < all->count; i++)
         print_row(to, &all->at[i], width);
+    if (all->slower)
+        fprintf(to, "%zu others are slower: their devices compute for longer than the first takes\n", all->slower);
     if (all->refused)
         fprintf(to, "%zu others cannot be: the batch, or its split, is not divisible so\n", all->refused);
 }
@@ -353,7 +462,7 @@ int choose_strategy(const options *o, char text[STRATEGY_TEXT])
 {
     options whole = *o;
     gantry_graph *graph = NULL;
-    candidates all = { .o = o, .path = o->positional.at[0] };
+    candidates all = { .o = o, .path = o->positional.at[0], .best_us = HUGE_VAL };
     whole.strategy = NULL;
     int code = load_graph(&graph, &whole, all.path);
     if (!code)

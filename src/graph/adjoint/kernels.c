@@ -218,7 +218,7 @@ static gantry_status go_back_transpose(gy_adjoint *a, const gy_primal *p)
 
 static gantry_status go_back_dropout(gy_adjoint *a, const gy_primal *p)
 {
-    static const written w = { "dropout", "y", "x", "y", "x", { "p", "seed", "first" }, { NULL } };
+    static const written w = { "dropout", "y", "x", "y", "x", { "p", "seed", "first", "run", "pitch" }, { NULL } };
     gantry_node node;
     go_back_written(a, p, &w, &node);
     return gy_adjoint_built(a);

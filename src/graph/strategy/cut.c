@@ -9,11 +9,13 @@
 
 #include <string.h>
 
-/* How a node is cut: into `count` pieces, each so far on in what says where its rows begin. */
+/* How a node is cut: into `count` pieces, each so far on in what says where its rows begin; and what its slices say. */
 typedef struct cut_node {
     uint32_t count;
     gy_cut_rule rule;
     int64_t step;
+    uint32_t numbers;
+    gy_slice_number number[GY_SLICE_NUMBERS];
 } cut_node;
 
 typedef struct cutter {
@@ -26,6 +28,7 @@ typedef struct cutter {
     uint32_t *factor;  /* by buffer: how many parts each of its parts becomes; 1: as it is */
     cut_node *node;    /* by old node */
     gy_cut_role *role; /* by access */
+    int8_t *axis;      /* by access of the node at hand: of slices */
 } cutter;
 
 /* ---- rules, while accesses are those of whole buffers ---- */
@@ -49,11 +52,21 @@ static int64_t step_of(const cutter *c, const gy_node *n, gy_cut_first first, ui
     return 0;
 }
 
+static void find_numbers(const cutter *c, uint32_t node, cut_node *made)
+{
+    const gy_node *n = &c->g->nodes.at[node];
+    for (uint32_t i = 0; i < n->accesses; i++)
+        c->axis[i] = c->s->slice[c->g->access.at[n->access + i].buffer];
+    made->numbers = gy_slice_numbers(c->g, node, c->axis, c->s->strategy.tp, made->number);
+}
+
 static gantry_status find_rules(cutter *c)
 {
     for (uint32_t i = 0; i < c->g->nodes.count; i++) {
         const gy_node *n = &c->g->nodes.at[i];
         cut_node *made = &c->node[i];
+        if (c->s->is_sliced[i])
+            find_numbers(c, i, made);
         made->count = gy_spread_count(c->s, i);
         if (made->count < 2 && !c->s->is_sliced[i])
             continue;
@@ -174,7 +187,7 @@ static gy_access slice_of_piece(const cutter *c, gy_access x, gy_cut_role role, 
     return x;
 }
 
-static gy_access access_piece(const cutter *c, gy_access x, const gy_cut_rule *rule, uint32_t k,
+static gy_access access_piece(const cutter *c, const gy_node *n, gy_access x, const gy_cut_rule *rule, uint32_t k,
                               const place_of_piece *p)
 {
     gy_cut_role role = p->count > 1 ? rule->role[k] : GY_CUT_WHOLE;
@@ -183,7 +196,7 @@ static gy_access access_piece(const cutter *c, gy_access x, const gy_cut_rule *r
     if (role == GY_CUT_SUMMED && x.mode == GANTRY_WRITE)
         x.mode = (uint8_t)rule->mode;
     if (p->slice != GY_NONE && !is_in_slices && x.mode == GANTRY_WRITE)
-        x.mode = GANTRY_SUM;
+        x.mode = (uint8_t)gy_slice_mode(c->g, n, &x);
     if (is_in_slices)
         return slice_of_piece(c, x, role, p);
     if (role == GY_CUT_ROWS)
@@ -211,32 +224,40 @@ static gantry_status check_slices(const cutter *c, uint32_t node)
     return GANTRY_OK;
 }
 
-/* The number that says where the rows of a piece begin is further on. */
-static bool copy_scalars(cutter *c, const gy_node *from, gy_node *to, gy_cut_first first, int64_t before)
+/* More of a whole number of the node, which is the last; one that it does not say is 0. */
+static bool add_to_number(cutter *c, gy_node *n, const char *name, int64_t more)
 {
     gantry_graph *g = c->g;
-    bool has_first = first == GY_FIRST_NONE || before == 0;
-    to->scalar = (uint32_t)g->scalar.count;
-    for (uint32_t i = 0; i < from->scalars; i++) {
-        gy_scalar x = g->scalar.at[from->scalar + i];
-        bool is_first =
-            first != GY_FIRST_NONE && strcmp(g->kernels.at[from->kernel].manifest->arg[x.arg].name, "first") == 0;
-        if (is_first) {
-            x.number = gy_constant_whole((int64_t)x.number.real + before);
-            has_first = true;
-        }
-        if (!gy_vec_push(&g->scalar, x))
-            return false;
-    }
-    to->scalars = (uint32_t)g->scalar.count - to->scalar;
-    if (has_first)
-        return true;
-    const gantry_kernel *k = g->kernels.at[from->kernel].manifest;
-    gy_scalar made = { .number = gy_constant_whole(before) };
-    while (strcmp(k->arg[made.arg].name, "first") != 0)
+    const gantry_kernel *k = g->kernels.at[n->kernel].manifest;
+    gy_scalar made = { .number = gy_constant_whole(more) };
+    while (more && strcmp(k->arg[made.arg].name, name) != 0)
         made.arg++;
-    to->scalars++;
-    return gy_vec_push(&g->scalar, made);
+    for (uint32_t i = n->scalar; more && i < n->scalar + n->scalars; i++) {
+        gy_scalar *x = &g->scalar.at[i];
+        if (x->arg != made.arg)
+            continue;
+        x->number = gy_constant_whole((int64_t)x->number.real + more);
+        return true;
+    }
+    n->scalars += more != 0;
+    return !more || gy_vec_push(&g->scalar, made);
+}
+
+/* The number that says where the rows of a piece begin is further on, and a slice has its own. */
+static bool copy_scalars(cutter *c, const gy_node *from, gy_node *to, const cut_node *how, const place_of_piece *p)
+{
+    gantry_graph *g = c->g;
+    bool ok = true;
+    to->scalar = (uint32_t)g->scalar.count;
+    for (uint32_t i = 0; i < from->scalars && ok; i++) {
+        gy_scalar x = g->scalar.at[from->scalar + i];
+        ok = gy_vec_push(&g->scalar, x);
+    }
+    if (ok && how->rule.first != GY_FIRST_NONE)
+        ok = add_to_number(c, to, "first", how->step * p->i);
+    for (uint32_t i = 0; i < how->numbers && p->slice != GY_NONE && ok; i++)
+        ok = add_to_number(c, to, how->number[i].name, how->number[i].all + how->number[i].each * p->slice);
+    return ok;
 }
 
 static bool push(cutter *c, const gy_node *made, gy_piece_range of, uint32_t node, uint32_t slice)
@@ -266,10 +287,9 @@ static gantry_status add_piece(cutter *c, uint32_t node, const gy_node *n, const
     made.flops /= among;
     made.bytes /= among;
     made.access = (uint32_t)g->access.count;
-    bool ok =
-        made.id && gy_build_copy_extra(g, &made, among) && copy_scalars(c, n, &made, how->rule.first, how->step * p->i);
+    bool ok = made.id && gy_build_copy_extra(g, &made, among) && copy_scalars(c, n, &made, how, p);
     for (uint32_t k = 0; k < n->accesses && ok; k++)
-        ok = gy_vec_push(&g->access, access_piece(c, g->access.at[n->access + k], &how->rule, k, p));
+        ok = gy_vec_push(&g->access, access_piece(c, n, g->access.at[n->access + k], &how->rule, k, p));
     return ok && push(c, &made, own, node, p->slice) ? GANTRY_OK : gy_fail_nomem(c->s->err);
 }
 
@@ -344,7 +364,8 @@ gantry_status gy_spread_cut(gy_spreading *s)
     c.factor = gy_calloc(s->graph->buffers.count + 1, sizeof *c.factor);
     c.node = gy_calloc(s->graph->nodes.count + 1, sizeof *c.node);
     c.role = gy_calloc(s->graph->access.count + 1, sizeof *c.role);
-    gantry_status status = c.number && c.factor && c.node && c.role ? cut(&c) : gy_fail_nomem(s->err);
+    c.axis = gy_calloc(s->graph->access.count + 1, sizeof *c.axis);
+    gantry_status status = c.number && c.factor && c.node && c.role && c.axis ? cut(&c) : gy_fail_nomem(s->err);
     gy_vec_free(&c.nodes);
     gy_vec_free(&c.of);
     gy_vec_free(&c.from);
@@ -352,5 +373,6 @@ gantry_status gy_spread_cut(gy_spreading *s)
     gy_free(c.factor);
     gy_free(c.node);
     gy_free(c.role);
+    gy_free(c.axis);
     return status;
 }

@@ -215,6 +215,14 @@ static bool can_be_both(const gy_spreading *s, uint32_t node, const gy_cut_rule 
     return !s->is_sliced[node] || (s->of[node].from % slices == 0 && s->of[node].to % slices == 0);
 }
 
+/* Do rows that the node writes belong to the pieces that it computes? Not what is reduced along the batch, where these
+ * are several: also in a node that is in slices, which has those of a micro-batch all at once. */
+static bool is_own(const gy_cut_rule *rule, const gy_access *x, uint32_t i, uint32_t pieces, bool is_cut)
+{
+    bool by_rule = is_cut || (pieces > 1 && rule->can_cut);
+    return pieces && !gy_access_reduces(x) && (!by_rule || rule->role[i] == GY_CUT_ROWS);
+}
+
 static gantry_status look(gy_spreading *s, uint32_t node, gy_cut_role *role)
 {
     const gantry_graph *g = s->graph;
@@ -233,8 +241,8 @@ static gantry_status look(gy_spreading *s, uint32_t node, gy_cut_role *role)
         const gy_access *x = &g->access.at[n->access + i];
         if (x->mode == GANTRY_READ)
             continue;
-        bool is_own = !gy_access_reduces(x) && (!is_cut || rule.role[i] == GY_CUT_ROWS);
-        ok = !is_own || pieces.from == pieces.to || note_rows(&s->rows[x->buffer], x->first, x->last, pieces);
+        ok = !is_own(&rule, x, i, pieces.to - pieces.from, is_cut) ||
+             note_rows(&s->rows[x->buffer], x->first, x->last, pieces);
     }
     return ok ? GANTRY_OK : gy_fail_nomem(s->err);
 }

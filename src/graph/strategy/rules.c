@@ -25,7 +25,7 @@ typedef struct row {
 static const row table[] = {
     { "attention", "q k v y", NULL, "q", GY_FIRST_NONE, NULL, 0 },
     { "conv2d", "x y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
-    { "dropout", "x y", NULL, NULL, GY_FIRST_ELEMENTS, NULL, 0 },
+    { "dropout", "x y", NULL, NULL, GY_FIRST_ELEMENTS, "run", 0 },
     { "embedding", "ids y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
     { "gemm", "a c", NULL, NULL, GY_FIRST_NONE, "ta", 0 },
     { "gemm_bias", "a c", NULL, NULL, GY_FIRST_NONE, "ta", 0 },

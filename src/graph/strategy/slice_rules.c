@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 #include "graph/adjoint/adjoint.h"
+#include "graph/build/build_state.h"
 #include "graph/strategy/slices.h"
 
 #include <string.h>
@@ -169,6 +170,13 @@ static bool find_rope(const slicing *c)
     return axis_of(c, "x") != (int8_t)axis;
 }
 
+/* Elements keep the numbers that they have in the whole, see gy_slice_numbers. */
+static bool find_dropout(const slicing *c)
+{
+    double first, run;
+    return number(c, "first", 0, &first) && number(c, "run", 0, &run) && run == 0 && find_same(c);
+}
+
 /* Heads, behind the axis of sequences where there is one. */
 static bool find_attention(const slicing *c)
 {
@@ -195,6 +203,7 @@ static bool find_transpose(const slicing *c)
 static const row table[] = {
     { "attention", NULL, find_attention, NULL },
     { "conv2d", "w", find_conv2d, NULL },
+    { "dropout", NULL, find_dropout, "x y" },
     { "gemm", "b", find_gemm, NULL },
     { "gemm_batched", NULL, find_gemm_batched, NULL },
     { "layernorm", NULL, find_norm, "x y" },
@@ -255,33 +264,49 @@ static int32_t axis_of_model(const slicing *c, const gy_maths *m, uint32_t rank)
     return GY_SLICE_WHOLE;
 }
 
-/* Where the axis of the model is in a result that is reduced along another one, which is there with extent 1 or is not.
- */
-static int8_t axis_of_reduced(const gy_maths_result *r, int32_t axis, uint32_t model, uint32_t rank)
+/* By reduction: how summands of all of a result are put together; 0: they cannot be. */
+static gantry_access mode_of(const gy_maths_result *r)
 {
-    int32_t reduced = r->axis + (r->axis < 0 ? (int32_t)model : 0);
-    if (!r->has_axis || reduced == axis || (rank != model && rank + 1 != model))
-        return GY_SLICE_SUMMED;
-    return (int8_t)(axis - (rank < model && axis > reduced));
+    static const gantry_access modes[GY_MATHS_REDUCTIONS] = {
+        [GY_MATHS_TOTAL] = GANTRY_SUM,
+        [GY_MATHS_LEAST] = GANTRY_MIN,
+        [GY_MATHS_MOST] = GANTRY_MAX,
+    };
+    return modes[r->reduction];
+}
+
+/* Where the axis of the model is in a result, of which other axes are reduced and are there with extent 1 or are not.
+ * GY_SLICE_WHOLE: it is nowhere. */
+static int8_t axis_of_reduced(const gy_maths_kind *kind, const gy_maths_result *r, int32_t axis, uint32_t rank)
+{
+    int32_t left_out = kind->last - kind->first;
+    if (axis >= kind->first && axis < kind->last)
+        return mode_of(r) ? GY_SLICE_SUMMED : GY_SLICE_WHOLE;
+    if (rank == kind->rank)
+        return (int8_t)axis;
+    return rank + (uint32_t)left_out == kind->rank ? (int8_t)(axis - (axis >= kind->last ? left_out : 0))
+                                                   : GY_SLICE_WHOLE;
 }
 
 static bool find_formulas(const slicing *c, const gy_maths *m)
 {
     gy_maths_shape model = gy_spread_model(c->g, c->n, m);
+    gy_maths_kind kind[GY_MATHS_ARGS];
     int32_t axis = axis_of_model(c, m, model.rank);
-    for (uint32_t i = 0; i < gy_node_regions(c->n) && axis >= 0; i++) {
+    if (axis < 0 || gy_build_kinds(c->g, c->n, m, kind, NULL))
+        return false;
+    for (uint32_t i = 0; i < gy_node_regions(c->n); i++) {
         const gy_maths_result *r = result_of(c, m, i);
         gy_maths_shape shape = shape_at(c, i);
         int32_t own = axis - (int32_t)model.rank + (int32_t)shape.rank;
         int8_t wanted = own >= 0 && shape.extent[own] == model.extent[axis] ? (int8_t)own : GY_SLICE_WHOLE;
         if (r && r->reduction)
-            wanted = axis_of_reduced(r, axis, model.rank, shape.rank);
-        if (wanted == GY_SLICE_SUMMED || (r && wanted == GY_SLICE_WHOLE) ||
-            (c->axis[i] != GY_SLICE_WHOLE && c->axis[i] != wanted))
+            wanted = axis_of_reduced(&kind[r->arg], r, axis, shape.rank);
+        if ((r && wanted == GY_SLICE_WHOLE) || (c->axis[i] != GY_SLICE_WHOLE && c->axis[i] != wanted))
             return false;
         c->axis[i] = wanted;
     }
-    return axis >= 0;
+    return true;
 }
 
 /* ---- all nodes ---- */
@@ -350,4 +375,33 @@ bool gy_slice_divides(const gantry_graph *g, uint32_t node, int8_t *axis, int32_
     for (uint32_t k = (uint32_t)axis_of(&c, "x"); k < x.rank; k++)
         elements *= x.extent[k];
     return number(&c, "dim", 2, &dim) && (dim < 1 || elements / slices % (int64_t)dim == 0);
+}
+
+uint32_t gy_slice_numbers(const gantry_graph *g, uint32_t node, int8_t *axis, int32_t slices,
+                          gy_slice_number out[GY_SLICE_NUMBERS])
+{
+    const gy_node *n = &g->nodes.at[node];
+    const row *r = row_of(g, n);
+    if (!r || r->find != find_dropout)
+        return 0;
+    slicing c = { g, n, g->kernels.at[n->kernel].manifest, axis };
+    gy_maths_shape x = shape_of(&c, "x");
+    int64_t pitch = 1;
+    for (uint32_t k = (uint32_t)axis_of(&c, "x"); k < x.rank; k++)
+        pitch *= x.extent[k];
+    int64_t run = pitch / slices;
+    out[0] = (gy_slice_number){ "first", 0, run };
+    out[1] = (gy_slice_number){ "run", run, 0 };
+    out[2] = (gy_slice_number){ "pitch", pitch, 0 };
+    return axis_of(&c, "x") ? 3 : 1; /* along axis 0 they follow each other */
+}
+
+gantry_access gy_slice_mode(const gantry_graph *g, const gy_node *n, const gy_access *x)
+{
+    const char *unfit;
+    const gy_maths *m = gy_node_formulas(g, n, &unfit);
+    for (uint32_t r = 0; m && r < m->results; r++)
+        if (strcmp(m->arg[m->result[r].arg], g->kernels.at[n->kernel].manifest->arg[x->arg].name) == 0)
+            return mode_of(&m->result[r]);
+    return GANTRY_SUM;
 }

@@ -7,15 +7,21 @@
 #include "graph/adjoint/adjoint.h"
 
 #include <stdio.h>
+#include <string.h>
+
+/* The node that closes a pair: a reduction by formulas, or a product. */
+enum { BY_FORMULAS = 1, BY_KERNEL };
 
 typedef struct slicer {
     gy_spreading *s;
     const gantry_graph *g;
     uint32_t *group; /* by buffer: another one of its group, itself at the end */
     uint8_t *never;  /* by buffer: it is whole */
+    uint8_t *made;   /* by buffer: it follows from weights alone, as one that is converted does, or is a constant */
     int8_t *axis;    /* of the node at hand, by access */
     bool is_final;   /* no more buffers are cut */
     bool is_changed; /* `never` is */
+    bool is_grown;   /* more buffers are cut than before */
 } slicer;
 
 static uint32_t group_of(const slicer *c, uint32_t buffer)
@@ -41,6 +47,44 @@ static bool look(const slicer *c, uint32_t node)
     return is_cut;
 }
 
+/* As pieces.c finds it. */
+static bool is_batch(const slicer *c, uint32_t buffer)
+{
+    const gantry_train_options *o = c->s->options;
+    for (size_t i = 0; i < o->batch_count; i++)
+        if (strcmp(o->batch[i], c->g->buffers.at[buffer].name) == 0)
+            return true;
+    return !o->batch_count && c->g->buffers.at[buffer].parts;
+}
+
+/* Constants that are not of the batch, and those of which all rows are written by nodes that read weights, and what
+ * follows from weights, alone. */
+static void find_made(slicer *c)
+{
+    for (uint32_t i = 0; i < c->s->buffers; i++)
+        c->made[i] = c->g->buffers.at[i].cls == GANTRY_CONST && !c->s->writer[i] && !is_batch(c, i);
+    for (uint32_t i = 0; i < c->g->nodes.count; i++) {
+        bool reads = false, is_other = false;
+        for (uint32_t k = 0; k < c->g->nodes.at[i].accesses; k++) {
+            const gy_access *x = access_at(c, i, k);
+            reads = reads || x->mode == GANTRY_READ;
+            is_other = is_other || (x->mode == GANTRY_READ ? !c->s->is_weight[x->buffer] && !c->made[x->buffer]
+                                                           : x->mode != GANTRY_WRITE);
+        }
+        for (uint32_t k = 0; k < c->g->nodes.at[i].accesses; k++) {
+            const gy_access *x = access_at(c, i, k);
+            bool is_first_writer = c->s->writer[x->buffer] == i + 1;
+            if (x->mode != GANTRY_READ)
+                c->made[x->buffer] = reads && !is_other && (is_first_writer || c->made[x->buffer]);
+        }
+    }
+}
+
+static bool is_weight(const slicer *c, uint32_t buffer)
+{
+    return c->s->is_weight[buffer] || c->made[buffer];
+}
+
 /* ---- what can be in slices ---- */
 
 /* Nobody has written the rows before, so that summands are all there is in them. */
@@ -60,16 +104,26 @@ static bool can_be_cut(const slicer *c, const gy_access *x, int8_t axis)
 {
     const gy_buffer *b = &c->g->buffers.at[x->buffer];
     bool is_part = b->parts ? x->part >= 0 && x->part_last == x->part + 1 : x->first == 0 && x->last == b->rows;
-    bool is_ours = c->s->is_weight[x->buffer] || b->cls == GANTRY_TEMP;
+    bool is_ours = is_weight(c, x->buffer) || b->cls == GANTRY_TEMP;
     return is_part && is_ours && !b->external && !b->tiles[0] && !b->split_auto && !c->never[x->buffer] &&
            (axis == 0 || b->rank <= GANTRY_TILE_AXES);
+}
+
+/* Can slices give summands, by the kernel, and is that all there will be? */
+static bool can_be_summed(const slicer *c, uint32_t node, const gy_access *x)
+{
+    const gy_node *n = &c->g->nodes.at[node];
+    const gantry_kernel_arg *a = &c->g->kernels.at[n->kernel].manifest->arg[x->arg];
+    gantry_access mode = gy_slice_mode(c->g, n, x);
+    bool is_taken = (a->accesses ? a->accesses : GANTRY_ACCESS_BIT(a->access)) & GANTRY_ACCESS_BIT(mode);
+    return is_taken && (x->mode == mode || (x->mode == GANTRY_WRITE && is_first(c, node, x)));
 }
 
 /* Can the access be as the rule wants it, by what is known of its buffer? */
 static bool can_take(const slicer *c, uint32_t node, const gy_access *x, int8_t wanted)
 {
     int8_t known = c->s->slice[x->buffer];
-    if (wanted >= 0 && known == GY_SLICE_WHOLE && x->mode == GANTRY_READ && !c->s->is_weight[x->buffer])
+    if (wanted >= 0 && known == GY_SLICE_WHOLE && x->mode == GANTRY_READ && !is_weight(c, x->buffer))
         return false;
     if (wanted >= 0 && c->is_final)
         return known == wanted;
@@ -77,7 +131,7 @@ static bool can_take(const slicer *c, uint32_t node, const gy_access *x, int8_t 
         return (known == GY_SLICE_WHOLE || known == wanted) && can_be_cut(c, x, wanted);
     if (known != GY_SLICE_WHOLE)
         return false;
-    return wanted == GY_SLICE_WHOLE || x->mode == GANTRY_SUM || (x->mode == GANTRY_WRITE && is_first(c, node, x));
+    return wanted == GY_SLICE_WHOLE || can_be_summed(c, node, x);
 }
 
 /* ---- groups ---- */
@@ -107,6 +161,7 @@ static void take(slicer *c, uint32_t node)
         uint32_t buffer = access_at(c, node, i)->buffer;
         if (c->axis[i] < 0)
             continue;
+        c->is_grown = c->is_grown || c->s->slice[buffer] != c->axis[i];
         c->s->slice[buffer] = c->axis[i];
         group = group == GY_NONE ? group_of(c, buffer) : group;
         c->group[group_of(c, buffer)] = group;
@@ -120,7 +175,7 @@ static bool opens(slicer *c, uint32_t node)
     if (i == GY_NONE)
         return false;
     const gy_access *x = access_at(c, node, i);
-    return c->s->is_weight[x->buffer] && x->mode == GANTRY_READ && can_be_cut(c, x, c->axis[i]);
+    return is_weight(c, x->buffer) && x->mode == GANTRY_READ && can_be_cut(c, x, c->axis[i]);
 }
 
 static bool fits(slicer *c, uint32_t node)
@@ -134,13 +189,9 @@ static bool fits(slicer *c, uint32_t node)
 }
 
 /* Forward, so that what a node reads is known before it; up to the first node that cannot. */
-static void search(slicer *c)
+static void sweep(slicer *c)
 {
-    for (uint32_t i = 0; i < c->s->buffers; i++) {
-        c->s->slice[i] = GY_SLICE_WHOLE;
-        c->group[i] = i;
-    }
-    c->is_final = false;
+    c->is_grown = false;
     for (uint32_t i = 0; i < c->g->nodes.count && !c->is_changed; i++) {
         if (!look(c, i) && !opens(c, i))
             continue;
@@ -149,6 +200,53 @@ static void search(slicer *c)
         else
             give_up(c, i);
     }
+}
+
+/* Again and again, since weights that others follow from are found behind the nodes that make these. */
+static void search(slicer *c)
+{
+    for (uint32_t i = 0; i < c->s->buffers; i++) {
+        c->s->slice[i] = GY_SLICE_WHOLE;
+        c->group[i] = i;
+    }
+    c->is_final = false;
+    do
+        sweep(c);
+    while (c->is_grown && !c->is_changed);
+}
+
+static bool divides(const slicer *c, uint32_t buffer)
+{
+    const gy_buffer *b = &c->g->buffers.at[buffer];
+    int8_t axis = c->s->slice[buffer];
+    int64_t parts = axis == 0 && b->parts ? b->parts : 1;
+    return axis < 0 || (b->shape[axis] % (parts * c->s->strategy.tp) == 0 && b->shape[axis] != 0);
+}
+
+/* Pairs have a second product, or a reduction in its place; what that alone would cut, and cannot, is whole. */
+static void give_up_open(slicer *c, const uint8_t *is_closed)
+{
+    for (uint32_t i = 0; i < c->s->buffers && !c->is_changed; i++) {
+        uint8_t closed = is_closed[group_of(c, i)];
+        if (c->s->slice[i] != GY_SLICE_WHOLE && (!closed || (closed == BY_FORMULAS && !divides(c, i))))
+            give_up_group(c, group_of(c, i));
+    }
+}
+
+/* Notes the groups that end in a node that gives summands. */
+static void close_groups(const slicer *c, uint32_t node, uint8_t *is_closed)
+{
+    const gy_node *n = &c->g->nodes.at[node];
+    const char *unfit;
+    uint8_t by = gy_node_formulas(c->g, n, &unfit) ? BY_FORMULAS : BY_KERNEL;
+    bool sums = false;
+    for (uint32_t k = 0; k < n->accesses; k++)
+        sums = sums || c->axis[k] == GY_SLICE_SUMMED;
+    for (uint32_t k = 0; k < n->accesses && sums; k++)
+        if (c->axis[k] >= 0) {
+            uint8_t *closed = &is_closed[group_of(c, access_at(c, node, k)->buffer)];
+            *closed = by > *closed ? by : *closed;
+        }
 }
 
 /* Weights may have become cut behind a node that reads them, and pairs may have no second. */
@@ -163,16 +261,9 @@ static void verify(slicer *c)
             continue;
         if (!fits(c, i))
             give_up(c, i);
-        bool sums = false;
-        for (uint32_t k = 0; k < c->g->nodes.at[i].accesses; k++)
-            sums = sums || c->axis[k] == GY_SLICE_SUMMED;
-        for (uint32_t k = 0; k < c->g->nodes.at[i].accesses && sums; k++)
-            if (c->axis[k] >= 0)
-                is_closed[group_of(c, access_at(c, i, k)->buffer)] = 1;
+        close_groups(c, i, is_closed);
     }
-    for (uint32_t i = 0; i < c->s->buffers && !c->is_changed; i++)
-        if (c->s->slice[i] != GY_SLICE_WHOLE && !is_closed[group_of(c, i)])
-            give_up_group(c, group_of(c, i));
+    give_up_open(c, is_closed);
 }
 
 /* ---- shapes ---- */
@@ -196,11 +287,8 @@ static gantry_status check_shapes(const slicer *c)
     int32_t slices = c->s->strategy.tp;
     bool is_any = false;
     for (uint32_t i = 0; i < c->s->buffers; i++) {
-        const gy_buffer *b = &c->g->buffers.at[i];
-        int8_t axis = c->s->slice[i];
-        int64_t parts = axis == 0 && b->parts ? b->parts : 1;
-        is_any = is_any || axis >= 0;
-        if (axis >= 0 && (b->shape[axis] % (parts * slices) || b->shape[axis] == 0))
+        is_any = is_any || c->s->slice[i] >= 0;
+        if (!divides(c, i))
             return fail_shape(c, i);
     }
     for (uint32_t i = 0; i < c->g->nodes.count; i++) {
@@ -221,6 +309,7 @@ static gantry_status check_shapes(const slicer *c)
 
 static gantry_status slice(slicer *c)
 {
+    find_made(c);
     do {
         c->is_changed = false;
         search(c);
@@ -240,10 +329,12 @@ gantry_status gy_spread_slices(gy_spreading *s)
     slicer c = { .s = s, .g = s->graph };
     c.group = gy_calloc(s->buffers + 1, sizeof *c.group);
     c.never = gy_calloc(2 * s->buffers + 1, 1);
+    c.made = gy_calloc(s->buffers + 1, 1);
     c.axis = gy_calloc(most + 1, 1);
-    gantry_status status = c.group && c.never && c.axis ? slice(&c) : gy_fail_nomem(s->err);
+    gantry_status status = c.group && c.never && c.made && c.axis ? slice(&c) : gy_fail_nomem(s->err);
     gy_free(c.group);
     gy_free(c.never);
+    gy_free(c.made);
     gy_free(c.axis);
     return status;
 }

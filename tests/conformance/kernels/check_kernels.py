@@ -612,6 +612,8 @@ def convolutions():
         common, rtol = {"stride": stride, "pad": pad}, 2 * RTOL[dtype]
         yield Case("conv2d", {**common, "x": ("in", dtype, x), "w": ("in", dtype, k), "y": ("out", dtype, np.zeros_like(dy))},
                    {"y": (np.einsum("nchwij,ocij->nohw", windows, K), rtol)})
+        yield Case("conv2d", {**common, "x": ("in", dtype, x), "w": ("in", dtype, k), "y": ("inout", dtype, dy)},
+                   {"y": (np.einsum("nchwij,ocij->nohw", windows, K) + D, rtol)}, {"y": "sum"})
         yield Case("conv2d_grad_x", {**common, "w": ("in", dtype, k), "dy": ("in", dtype, dy), "dx": ("out", dtype, np.zeros_like(x))},
                    {"dx": (dx[:, :, pad:pad + h, pad:pad + w], rtol)})
         yield Case("conv2d_grad_w", {**common, "x": ("in", dtype, x), "dy": ("in", dtype, dy), "dw": ("inout", dtype, start)},
@@ -659,6 +661,12 @@ def training():
         u = philox(5000000007, first + n)[first:] / 2.0 ** 32
         want = np.where(u >= 0.3, wide(dtype, x) / 0.7, 0)
         yield Case("dropout", {"p": 0.3, "seed": 5000000007, "first": first, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))}, {"y": (want, RTOL[dtype])})
+    for dtype, run, first in itertools.product(FLOATS, [1, 5, 8], [0, 2]):  # columns of rows of 13
+        x = values(dtype, 40 * run)
+        u = philox(11, first + 13 * 40)[first:].reshape(40, 13)[:, :run].ravel() / 2.0 ** 32
+        want = np.where(u >= 0.3, wide(dtype, x) / 0.7, 0)
+        yield Case("dropout", {"p": 0.3, "seed": 11, "first": first, "run": run, "pitch": 13, "x": ("in", dtype, x),
+                               "y": ("out", dtype, np.zeros_like(x))}, {"y": (want, RTOL[dtype])})
     for dtype, step in itertools.product(FLOATS, [1, 10]):
         own = "f64" if dtype == "f64" else "f32"
         w, g, m, v = values(own, 500), values(dtype, 500), values(own, 500), values(own, 500, 0.1)

@@ -599,6 +599,11 @@ static bool convolved(problem *p, gantry_dtype type, int i)
     double u = type == GANTRY_F64 ? U : 0x1p-24;
     p->parts = true;
     p->bound = (bound){ 2 * unit_of(type), 2 * (terms + 3) * u * (terms * B * B + B) };
+    if (strcmp(p->kernel->name, "conv2d") == 0 && i % 2) { /* as by product */
+        p->operand[2].access = GANTRY_SUM;
+        p->bound.relative += 2 * unit_of(type);
+        p->bound.absolute += 2 * unit_of(type) * B;
+    }
     if (of_weights) { /* parts add to it one after the other, and it is rounded each time */
         p->bound.relative += 4 * unit_of(type);
         p->bound.absolute += 4 * unit_of(type) * (terms * B * B / 4 + B);
@@ -923,15 +928,20 @@ static bool stepped(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+/* Arrays, and then columns of wider rows. */
 static bool dropped(problem *p, gantry_dtype type, int i)
 {
-    if (i >= SIZES)
+    static const extents rows[] = { { 1, 7, 9 }, { 40, 5, 13 }, { 1000, 64, 128 }, { 3, 4097, 8195 }, { 0, 0, 0 } };
+    extents e = { 0, 0, 0 }; /* rows, their elements, and from row to row */
+    if (i >= SIZES && !pick(rows, i - SIZES, &e))
         return false;
-    begin(p, type, sizes[i]);
+    begin(p, type, i < SIZES ? sizes[i] : e.a * e.b);
     number(p, "p", 0.3);
     number(p, "seed", 5000000000 + i);
     number(p, "first", i);
-    p->parts = true;
+    number(p, "run", (double)e.b);
+    number(p, "pitch", (double)e.c);
+    p->parts = i < SIZES;
     return true;
 }
 

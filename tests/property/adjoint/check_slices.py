@@ -39,6 +39,24 @@ class Networks(unittest.TestCase):
                 np.testing.assert_allclose(losses(text, strategy, given, 6), wanted, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(losses(whole(**self.CASE), "dp=2,tp=2", given, 4, effort=1), wanted, rtol=1e-9, atol=1e-9)
 
+    def test_converted_weights(self):
+        """Products with what follows from weights alone, as where they are converted, are pairs, too, and the weights are cut with it."""
+        x, labels, w = training.data()
+        given = {"x": x, "labels": labels} | w
+        text = whole(**self.CASE)
+        for name in ("w1", "w2"):
+            text["buffers"] |= {f"of{i}_{name}": buffer(text["buffers"][name]["shape"]) for i in "ab"}
+            next(node for node in text["nodes"] if node["args"].get("b") == name)["args"]["b"] = f"ofb_{name}"
+            text["nodes"][:0] = [{"id": f"ofa_{name}", "map": {"to": "2 * from"}, "args": {"from": name, "to": f"ofa_{name}"}},
+                                 {"id": f"ofb_{name}", "map": {"to": "from / 2"}, "args": {"from": f"ofa_{name}", "to": f"ofb_{name}"}}]
+        wanted = training.by_hand(w, x, labels, self.CASE["optimizer"], 0.02, **self.HAND)
+        for strategy, devices in (("tp=2", 2), ("dp=2,tp=2,micro=2,zero=1", 4), ("tp=2,pp=2", 4)):
+            with self.subTest(strategy=strategy):
+                np.testing.assert_allclose(losses(text, strategy, given, devices), wanted, rtol=1e-9, atol=1e-9)
+        buffers = buffers_of(text, "tp=2")
+        self.assertEqual([buffers[name].get("tiles") for name in ("w1", "ofa_w1", "ofb_w1", "z")], [[1, 2]] * 4)
+        self.assertEqual([buffers[name]["split"] for name in ("w2", "ofa_w2", "ofb_w2")], [2] * 3)
+
     def test_models_of_the_repository(self):
         cases = {"mlp": ["tp=4", "dp=2,tp=2,micro=2,zero=1"], "cnn": ["tp=2", "dp=2,tp=2", "tp=2,pp=2,micro=2"], "gpt": ["tp=4", "tp=2,pp=2,micro=2"]}
         with tempfile.TemporaryDirectory() as folder:
@@ -55,6 +73,74 @@ class Networks(unittest.TestCase):
                 for strategy in strategies:
                     with self.subTest(model=name, strategy=strategy):
                         np.testing.assert_allclose(run(strategy, 4), wanted, rtol=1e-9, atol=1e-9)
+
+    def test_classes(self):
+        """A last layer by classes: maxima and sums of what slices have of each row are those of the row, so is the loss; where tp does not
+        divide the classes, they stay whole."""
+        rng = np.random.default_rng(8)
+        for classes, is_cut in ((8, True), (7, False)):
+            text = whole(**training.CASES[0][0])
+            text["buffers"] |= {"x": buffer([24, 8], **GIVEN), "w1": buffer([8, 6], **GIVEN), "b1": buffer([6], **GIVEN), "w2": buffer([6, 8], **GIVEN),
+                                "z": buffer([24, 6]), "h": buffer([24, 6]), "x2": buffer([24, 8]), "w3": buffer([8, classes], **GIVEN),
+                                "b2": buffer([classes], **GIVEN), "number": buffer([classes], "i32", init="iota", **{"class": "const"}),
+                                "y": buffer([24, classes])}
+            text["nodes"][2:3] = [{"id": "fc2", "kernel": "gemm", "args": {"a": "h", "b": "w2", "c": "x2"}},
+                                  {"id": "fc3", "kernel": "gemm", "args": {"a": "x2", "b": "w3", "c": "y"}}]
+            w = {name: rng.normal(size=text["buffers"][name]["shape"]) for name in ("x", "w1", "b1", "w2", "w3", "b2")}
+            w["labels"] = rng.integers(0, classes, (24, 1)).astype(np.int32)
+            h = np.tanh(w["x"] @ w["w1"] + w["b1"])
+            y = h @ w["w2"] @ w["w3"] + w["b2"]
+            e = np.exp(y - y.max(1, keepdims=True))
+            loss = -np.mean(np.log(np.take_along_axis(e, w["labels"], 1)[:, 0] / e.sum(1)))
+            dy = (e / e.sum(1, keepdims=True) - np.eye(classes)[w["labels"][:, 0]]) / 24
+            text["train"]["optimizer"] = "none"
+            for strategy in ("tp=2", "dp=2,tp=2", "tp=2,micro=2", "tp=2,pp=2"):
+                with self.subTest(classes=classes, strategy=strategy):
+                    out = gantry.parse(text, train=True, strategy=strategy, devices=4).schedule(4, effort=0).run(backend="host")(**w)
+                    wanted = {"loss": [loss], "w3.grad": (h @ w["w2"]).T @ dy, "w2.grad": h.T @ dy @ w["w3"].T, "b2.grad": dy.sum(0),
+                              "w1.grad": w["x"].T @ ((dy @ w["w3"].T @ w["w2"].T) * (1 - h * h))}
+                    for name, value in wanted.items():
+                        np.testing.assert_allclose(out[name], value, rtol=1e-10, atol=1e-11, err_msg=name)
+            buffers = buffers_of(text, "tp=2")
+            self.assertEqual([buffers[name].get("tiles") for name in ("w1", "w3", "y")], [[1, 2], *[[1, 2] if is_cut else None] * 2])
+
+    def test_statistics(self):
+        """What slices reduce over the batch, and then along themselves, is no rows of the batch."""
+        rng = np.random.default_rng(9)
+        shapes = {"x": [8, 5], "w1": [5, 6], "w2": [6, 5]}
+        buffers = {name: buffer(shape, **GIVEN) for name, shape in shapes.items()} | {"loss": buffer([1], output=True)}
+        buffers |= {name: buffer(shape) for name, shape in {"h": [8, 6], "y": [8, 5], "m": [6], "first": [1], "second": [1]}.items()}
+        nodes = [{"id": "fc1", "kernel": "gemm", "args": {"a": "x", "b": "w1", "c": "h"}},
+                 {"id": "fc2", "kernel": "gemm", "args": {"a": "h", "b": "w2", "c": "y"}},
+                 {"id": "m", "reduce": {"m": "mean(h, 0)"}, "args": {"h": "h", "m": "m"}},
+                 {"id": "first", "reduce": {"s": "sum(square(y))"}, "args": {"y": "y", "s": "first"}},
+                 {"id": "second", "reduce": {"s": "sum(square(m))"}, "args": {"m": "m", "s": "second"}},
+                 {"id": "loss", "map": {"l": "a + b"}, "args": {"a": "first", "b": "second", "l": "loss"}}]
+        text = {"gantry": 1, "name": "statistics", "buffers": buffers, "nodes": nodes,
+                "train": {"loss": "loss", "weights": ["w1", "w2"], "optimizer": "none", "batch": ["x"]}}
+        given = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+        x, w1, w2 = given.values()
+        h, y = x @ w1, x @ w1 @ w2
+        wanted = {"loss": [np.sum(y * y) + np.sum(h.mean(0) ** 2)], "w2.grad": 2 * h.T @ y, "w1.grad": x.T @ (2 * y @ w2.T + 2 * h.mean(0) / 8)}
+        for strategy in ("tp=2", "tp=2,micro=2", "dp=2,tp=2", "tp=2,pp=2"):
+            out = gantry.parse(text, train=True, strategy=strategy, devices=4).schedule(4, effort=0).run(backend="host")(**given)
+            for name, value in wanted.items():
+                np.testing.assert_allclose(out[name], value, rtol=1e-10, atol=1e-10, err_msg=f"{name} {strategy}")
+        self.assertEqual([buffers_of(text, "tp=2")[name].get("split") for name in ("m", "w2")], [2, 2])
+
+    def test_one_memory(self):
+        """Summands of slices on devices that share a memory are added up there, by kernels of all second products."""
+        machine = json.loads((ROOT / "graphs/machines/host-2.json").read_text())
+        machine["memories"].pop()
+        machine["routes"] = [route for route in machine["routes"] if "mem1" not in (route["from"], route["to"])]
+        machine["devices"][1]["memory"] = "mem0"
+        machine = gantry.Machine.parse(json.dumps(machine))
+        for name in ("mlp", "cnn"):
+            def run(strategy):
+                graph = gantry.load(ROOT / f"graphs/models/{name}.json", {"batch": 8}, devices=2, train=True, strategy=strategy)
+                run = graph.schedule(machine, effort=0).run(backend="host")
+                return [float(run()["loss"][0]) for _ in range(3)]
+            np.testing.assert_allclose(run("tp=2"), run(None), rtol=1e-5, err_msg=name)
 
     def test_places(self):
         """A slice of a pair is on its device; rows between pairs are shared out among them; weights are cut by column and by row."""
@@ -172,6 +258,14 @@ class Kernels(unittest.TestCase):
         self.compare({"g": [8]}, [{"id": "it", "kernel": "bias_add", "args": {"x": "a", "b": "g", "y": "b"}}], both, weights=["g"], rows=24)
         self.compare({"g": [1, 8]}, [{"id": "it", "kernel": "bias_add", "args": {"x": "a", "b": "g", "y": "b"}}], weights=["g"])
 
+    def test_dropout(self):
+        """Elements of a slice have the mask that they have in the whole: losses and gradients are those of one device."""
+        both = ("tp=2", "tp=2,dp=2", "tp=4", "tp=2,micro=3", "dp=2,tp=2,micro=3")
+        for width in (8, 12):
+            for first in ({}, {"first": 5}):
+                self.compare({}, [{"id": "it", "kernel": "dropout", "args": {"p": 0.4, "seed": 9, "x": "a", "y": "b"} | first}], both, rows=24, width=width)
+        self.heads([{"id": "it", "kernel": "dropout", "args": {"p": 0.4, "seed": 9, "first": 3, "x": "q", "y": "p"}}], {})
+
     def test_formulas(self):
         self.compare({"g": [8], "h": [6, 1], "m": [8]}, [
             {"id": "h", "map": {"h": "v + 1"}, "args": {"h": "h", "v": "v"}},
@@ -227,7 +321,7 @@ class Kernels(unittest.TestCase):
         buffers |= {"w3": buffer([4, 6], init=1), "y3": buffer([24, 6])}
         text["train"]["weights"].append("w3")
         text["nodes"].append({"id": "fc3", "kernel": "gemm", "args": {"a": "y", "b": "w3", "c": "y3"}})
-        text["nodes"].append({"id": "seen", "reduce": {"s": "sum(y3)"}, "args": {"y3": "y3", "s": "loss"}, "access": {"s": "sum"}})
+        text["nodes"].append({"id": "seen", "kernel": "reduce_sum", "args": {"x": "y3", "out": "loss"}})
         made = buffers_of(text, "tp=2")
         self.assertEqual([made[name].get("tiles") for name in ("w1", "w3", "y3")], [[1, 2], None, None])
         self.assertEqual(made["y3"]["split"], 2)
@@ -271,7 +365,9 @@ class Refused(unittest.TestCase):
         text = whole(**training.CASES[0][0])
         text["train"]["weights"].remove("b1")
         text["nodes"][1] = {"id": "odd", "kernel": "scan", "args": {"x": "z", "y": "h"}}
+        text["nodes"][3]["after"] = ["odd"]
         self.check("tp=2", text, "tp=2 finds no weights that it can cut")
+        del text["nodes"][3]["after"]
         text["buffers"] |= {"w3": buffer([8, 6]), "w4": buffer([6, 8]), "h3": buffer([24, 6]), "h4": buffer([24, 8])}
         for weight in ("w3", "w4"):
             text["buffers"][weight]["init"] = 1
@@ -284,6 +380,7 @@ class Refused(unittest.TestCase):
     def test_nothing_to_cut(self):
         text = whole(**training.CASES[0][0])
         text["nodes"][1]["after"] = ["fc1"]
+        text["nodes"][3]["after"] = ["fc2"]
         self.check("tp=2", text, "tp=2 finds no weights that it can cut", "/train", "use dp, or pp")
         text = whole(**training.CASES[0][0])
         text["buffers"]["h"]["output"] = True

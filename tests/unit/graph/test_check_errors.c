@@ -675,6 +675,44 @@ START_TEST(warnings_of_unwritten_outputs)
 }
 END_TEST
 
+/* Three nodes of one line write the whole buffer, with or without a reader after each. */
+static void add_family(gantry_buffer b, bool read)
+{
+    for (int i = 0; i < 3; i++) {
+        gantry_node_write(g, gantry_graph_work(g, "put"), gantry_all(b));
+        if (read)
+            gantry_node_read(g, gantry_graph_work(g, "get"), gantry_all(b));
+    }
+}
+
+/* Lost: all rows of one node by another of its family. Not lost: what is read, added to, written elsewhere, or by
+ * nodes of different lines (a fill before what fills it better). */
+START_TEST(warnings_of_lost_results)
+{
+    gantry_error err;
+    gantry_buffer b = gantry_graph_buffer(g, "sum", GANTRY_F32, 1, SHAPE(12));
+    gantry_buffer_split(g, b, 3);
+    add_family(b, true);
+    for (int i = 0; i < 3; i++)
+        gantry_node_write(g, gantry_graph_work(g, "part"), gantry_part(b, i));
+    for (int i = 0; i < 3; i++)
+        gantry_node_reduce(g, gantry_graph_work(g, "add"), gantry_all(b), GANTRY_SUM);
+    gantry_node_write(g, gantry_graph_work(g, "first"), gantry_all(b));
+    gantry_node_write(g, gantry_graph_work(g, "second"), gantry_all(b));
+    gantry_graph_repeat(g, 4);
+    gantry_node_write(g, gantry_graph_work(g, "alone"), gantry_all(b));
+    gantry_graph_repeat_end(g);
+    add_family(b, false);
+    ck_assert_msg(gantry_graph_check(g, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_uint_eq(g->warnings.count, 1);
+    ck_assert_str_eq(
+        g->warnings.at[0].text,
+        "node \"put#4\" writes over sum, which node \"put#3\" wrote and nothing has read: that result is lost; "
+        "add both up (access \"sum\", or \"readwrite\" where the kernel has that), or give each a region of "
+        "its own");
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("graph_check_errors");
@@ -684,6 +722,7 @@ int main(void)
     tcase_add_loop_test(c, graph_is_fine, 0, (int)(sizeof fine / sizeof *fine));
     tcase_add_test(c, warnings);
     tcase_add_test(c, warnings_of_unwritten_outputs);
+    tcase_add_test(c, warnings_of_lost_results);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

@@ -299,6 +299,27 @@ gantry_status gy_json_parse_plain(json_t **root, const char *text, size_t length
 
 /* ---- typed members ---- */
 
+static const struct file_kind {
+    const char *key, *name, *place;
+} file_kinds[] = {
+    { "gantry", "a graph", "goes first behind the command (gantry_graph_load)" },
+    { "gantry_machine", "a machine", "goes behind --machine (gantry_machine_load)" },
+    { "gantry_schedule", "a schedule", "goes behind --schedule (gantry_schedule_load)" },
+};
+enum { FILE_KINDS = sizeof file_kinds / sizeof *file_kinds };
+
+gantry_status gy_json_refuse_other(const gy_json_at *root, const char *wanted, gantry_status status, gantry_error *err)
+{
+    const char *name = "";
+    for (size_t i = 0; i < FILE_KINDS; i++)
+        name = strcmp(file_kinds[i].key, wanted) == 0 ? file_kinds[i].name : name;
+    for (size_t i = 0; i < FILE_KINDS && !json_object_get(root->value, wanted); i++)
+        if (json_object_get(root->value, file_kinds[i].key))
+            return gy_json_fail(err, status, root, "no \"%s\" in it, so this is not %s: it is %s, which %s", wanted,
+                                name, file_kinds[i].name, file_kinds[i].place);
+    return GANTRY_OK;
+}
+
 const char *gy_json_kind(const json_t *value)
 {
     if (!value)

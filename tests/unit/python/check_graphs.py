@@ -249,6 +249,36 @@ class Mistakes(Case):
         self.assertRegex(str(seen[0].message), r"cholesky.json:\d+:\d+: /buffers/A: no node writes 28 of the 64 tiles")
 
 
+    def test_slips_of_the_first_minutes(self):
+        g = gantry.Graph("first")
+        x, y = g.input("x", 4), g.buffer("y", 4)
+        a = np.ones(4, np.float32)
+        with self.refused(gantry.InvalidError, r"the id of a node is <gantry.Buffer 'x' of 'first'>; .*arguments are given by name, as in x=x"):
+            g.node("copy", x, y)
+        with self.refused(gantry.InvalidError, r"a node has the kernel <function .*>; .*@gantry.kernel"):
+            g.node(lambda x, y: None, x=x, y=y)
+        with self.refused(gantry.InvalidError, r'argument "x" is array\(.{1,40}\); .*an array is what an input is bound to'):
+            g.map("y = x", x=np.ones(1000), y=y)
+        with self.refused(gantry.InvalidError, r'the init of buffer "z" is array\(.*one number for all elements.*graph.input\("z", ...\)'):
+            g.buffer("z", 4, init=a)
+        self.assertEqual(gantry.Graph("n").buffer("s", 4, init=np.float32(3)).name, "s")
+        g.map("y = 2 * x", x=x, y=y)
+        with self.refused(gantry.InvalidError, r"the inputs are ndarray, without a name; .*as in x=array"):
+            g(a)
+        with self.refused(gantry.InvalidError, r"the inputs are list, without a name"):
+            g.schedule(1).run().start([a])
+        with self.refused(KeyError, r'"y" is no output of the graph; it has none: give a buffer output=True'):
+            g({"x": a})["y"]
+
+    def test_parts_that_write_over_each_other(self):
+        g = gantry.Graph("parts")
+        x, s = g.input("x", 4, split=2), g.buffer("s", 1, output=True)
+        for i in range(2):
+            g.reduce("s = sum(x)", x=x[i], s=s)
+        with self.assertWarnsRegex(gantry.GantryWarning, 'node "reduce#1" writes over s, which node "reduce" wrote'):
+            g.check()
+
+
 class Loading(Case):
     def test_params_and_inputs(self):
         g = gantry.load(ROOT / "graphs/saxpy.json", {"n": 1000, "parts": 2})

@@ -47,16 +47,16 @@ static bool has_mark(const char *text, size_t length, const char *mark)
 static const struct slip {
     const char *text, *remedy;
 } slips[] = {
-    { "'", ": texts are in double quotes" },
-    { "True", ": write true" },
-    { "False", ": write false" },
-    { "None", ": write null, or leave the key out" },
-    { "//", ": JSON has no comments, take it out" },
-    { "/*", ": JSON has no comments, take it out" },
-    { "#", ": JSON has no comments, take it out" },
-    { ".", ": a number begins with a digit, as in 0.5" },
-    { "+", ": a number has no plus in front" },
-    { "=", ": a colon is between key and value" },
+    { "'", "; texts are in double quotes" },
+    { "True", "; write true" },
+    { "False", "; write false" },
+    { "None", "; write null, or leave the key out" },
+    { "//", "; JSON has no comments, take it out" },
+    { "/*", "; JSON has no comments, take it out" },
+    { "#", "; JSON has no comments, take it out" },
+    { ".", "; a number begins with a digit, as in 0.5" },
+    { "+", "; a number has no plus in front" },
+    { "=", "; a colon is between key and value" },
 };
 
 /* What to do about the token at `at`; "" if there is nothing to say. */
@@ -73,8 +73,8 @@ static const char *find_remedy(const char *text, size_t length, size_t at)
     if (at == length || before == 0)
         return "";
     if (strchr("]}", text[at]) && text[before - 1] == ',')
-        return ": take the comma before it out";
-    return strchr("\"{[", text[at]) && strchr("\"]}0123456789el", text[before - 1]) ? ": a comma is missing before it"
+        return "; take the comma before it out";
+    return strchr("\"{[", text[at]) && strchr("\"]}0123456789el", text[before - 1]) ? "; a comma is missing before it"
                                                                                     : "";
 }
 

@@ -100,7 +100,9 @@ static void no_such(const char *who, const char *kind, const char *word)
     string_list names;
     char near[128];
     list_data(kind, &names);
-    complain("gantry %s: no file \"%s\", and none of the %s that come with Gantry", who, word, kind);
+    const char *slash = strrchr(kind, '/');
+    complain("gantry %s: no file \"%s\", and none of the %s that come with Gantry", who, word,
+             slash ? slash + 1 : kind);
     if (offer_file(word) || offer_other(kind, word)) {
         free_data(&names);
         return;

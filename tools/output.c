@@ -79,8 +79,8 @@ int check_files(const options *o)
     for (size_t i = 0; i < sizeof files / sizeof *files && !code; i++) {
         if (!files[i].path)
             continue;
-        code = check_ending(files[i].option, files[i].path, files[i].own);
-        code = code ? code : check_writable(files[i].option, files[i].path);
+        code = check_writable(files[i].option, files[i].path);
+        code = code ? code : check_ending(files[i].option, files[i].path, files[i].own);
     }
     return code;
 }

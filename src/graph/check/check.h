@@ -18,5 +18,6 @@ gantry_status gy_check_groups(const gantry_graph *graph, gantry_error *err);
 gantry_status gy_check_warn(gantry_graph *graph, gantry_error *err);
 gantry_status gy_check_unwritten(gantry_graph *graph, gantry_error *err);
 gantry_status gy_check_overwritten(gantry_graph *graph, gantry_error *err);
+gantry_status gy_check_idle(gantry_graph *graph, gantry_error *err);
 
 #endif

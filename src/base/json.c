@@ -43,7 +43,7 @@ static bool has_mark(const char *text, size_t length, const char *mark)
     return false;
 }
 
-/* What those who know JavaScript, Python or C write, and what JSON has instead; by what a token begins with. */
+/* Slips of those who know JavaScript, Python or C, by what a token begins with, and what JSON has instead. */
 static const struct slip {
     const char *text, *remedy;
 } slips[] = {
@@ -59,7 +59,7 @@ static const struct slip {
     { "=", "; a colon is between key and value" },
 };
 
-/* What to do about the token at `at`; "" if there is nothing to say. */
+/* The remedy for the token at `at`; "" if there is nothing to say. */
 static const char *find_remedy(const char *text, size_t length, size_t at)
 {
     size_t before = at;

@@ -33,7 +33,7 @@ static int distance_of(const char *word, int m, const char *other, int n)
     return rows[m % 3][n];
 }
 
-/* What was begun and not ended: behind all slips, the shortest first. */
+/* A word that was begun and not ended: behind all slips, the shortest first. */
 static void offer_longer(gy_near *near, const char *word, size_t m, const char *candidate, size_t n)
 {
     int distance = LONGEST + (int)(n - m);

@@ -17,7 +17,7 @@ static bool *find_carried(const gantry_graph *g)
     return carried;
 }
 
-/* What a node does follows from what it reads, and is the same in every iteration: formulas and kernels of the library
+/* True if what a node does follows from what it reads, in every iteration alike: formulas and kernels of the library
  * with scalars that do not change. Functions and code of others may count for themselves. */
 static bool is_steady(const gantry_graph *g, const gy_node *n)
 {

@@ -10,7 +10,7 @@ enum { DTYPE, SHAPE, SPLIT, TILES, HALO, CLASS, INIT, OUTPUT, EXTERNAL, CHECK, K
 static const char *const keys[KEYS] = { "dtype", "shape", "split",  "tiles",    "halo",
                                         "class", "init",  "output", "external", "check" };
 
-/* What NumPy, PyTorch and C call element types. */
+/* The names that NumPy, PyTorch and C have for element types. */
 static gantry_status refuse_foreign(gy_reader *r, const gy_json_at *at)
 {
     static const char *const names[][2] = {

@@ -40,7 +40,7 @@ START_TEST(syntax_errors_have_a_place)
 }
 END_TEST
 
-/* What other notations have and JSON has not is told with what to write. */
+/* Each slip is told with what to write. */
 START_TEST(syntax_errors_have_a_remedy)
 {
     static const struct {

@@ -269,7 +269,7 @@ START_TEST(near_misses)
     ck_assert_ptr_null(near("x", "y"));                              /* nothing in common */
     ck_assert_str_eq(near("x", "xs"), "xs");
     ck_assert_ptr_null(near("", ""));
-    /* What begins with the word, if nothing is nearer, and of several the shortest. */
+    /* A candidate that begins with the word, if none is nearer, and of several the shortest. */
     static const char *const kernels[] = { "spmm_csr", "spmv_csr_wide", "spmv_csr", "spnv" };
     ck_assert_str_eq(gy_nearest("spmv", kernels, 3), "spmv_csr");
     ck_assert_str_eq(gy_nearest("spmv", kernels, 4), "spnv");

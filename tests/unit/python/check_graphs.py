@@ -47,6 +47,7 @@ class Building(Case):
         g.work("w").read(x.rows(1, 3)).readwrite(t).reduce(s, "sum").cost(100, 200).time(5).time(7, "gpu")
         with g.repeat(4):
             g.node("scale", id="d", x=x[:], a=gantry.Dynamic(0.5), y=y[0:2])
+            g.work("v").readwrite(s)
         self.same(g, {"gantry": 1, "name": "all", "buffers": {
             "x": {"dtype": "f32", "shape": [8, 4], "class": "input", "split": 2, "init": {"random": {"seed": 7, "low": -1, "high": 1}}},
             "y": {"dtype": "f32", "shape": [8, 4], "split": 2, "output": True, "check": {"rtol": 1e-3, "atol": 1e-5, "equal_nan": True}},
@@ -61,7 +62,8 @@ class Building(Case):
                 {"id": "f", "fill": {"to": "t[2][1]", "value": 1.5}},
                 {"id": "w", "work": {}, "reads": ["x{1:3}"], "writes": [{"readwrite": "t"}, {"sum": "s"}],
                  "cost": {"flops": 100, "bytes": 200, "time_us": {"*": 5, "gpu": 7}}},
-                {"repeat": 4, "nodes": [{"id": "d", "kernel": "scale", "args": {"x": "x[0:2]", "a": {"dynamic": 0.5}, "y": "y[0:2]"}}]}]})
+                {"repeat": 4, "nodes": [{"id": "d", "kernel": "scale", "args": {"x": "x[0:2]", "a": {"dynamic": 0.5}, "y": "y[0:2]"}},
+                                         {"id": "v", "work": {}, "writes": [{"readwrite": "s"}]}]}]})
 
     def test_loops_carry_and_end(self):
         g = gantry.Graph()

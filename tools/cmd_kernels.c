@@ -78,6 +78,27 @@ static void print_arg(const gantry_kernel_arg *a)
     printf("%s%s\n", a->summary ? ": " : "", a->summary ? a->summary : "");
 }
 
+/* "dtypes: row_ptr and col are one; val, x and y are one", of regions with a letter in common. */
+static void print_same(const gantry_kernel *k)
+{
+    const char *begin = "    dtypes: ";
+    for (int32_t i = 0; i < k->args; i++) {
+        int32_t like[64], count = 0;
+        bool is_first = !k->arg[i].scalar && k->arg[i].same;
+        for (int32_t j = 0; is_first && j < k->args && count < 64; j++)
+            if (!k->arg[j].scalar && k->arg[j].same == k->arg[i].same)
+                like[count++] = j;
+        if (count < 2 || like[0] != i)
+            continue;
+        for (int32_t j = 0; j < count; j++)
+            printf("%s%s", j == 0 ? begin : j == count - 1 ? " and " : ", ", k->arg[like[j]].name);
+        printf(" have the same");
+        begin = "; ";
+    }
+    if (*begin == ';')
+        printf("\n");
+}
+
 static void print_kernel(const gantry_kernel *k)
 {
     printf("%s: %s\n", k->name, k->summary);
@@ -85,6 +106,7 @@ static void print_kernel(const gantry_kernel *k)
         print_arg(&k->arg[i]);
     if (k->flags & GANTRY_KERNEL_VARIADIC)
         printf("    and any regions given by reads and writes\n");
+    print_same(k);
     printf("    cost: %s flops, %s bytes\n\n", k->flops ? k->flops : "0",
            k->bytes ? k->bytes : "those of the regions as");
 }

@@ -26,10 +26,12 @@ static int print_devices(const gantry_machine *machine)
         gantry_memory_info m = GANTRY_MEMORY_INFO_INIT;
         if (gantry_machine_device(machine, i, &d, &err) || gantry_machine_memory(machine, (size_t)d.memory, &m, &err))
             return fail(&err);
-        char has[UNIT_TEXT], reserved[UNIT_TEXT], launch[UNIT_TEXT];
-        printf("  %-8s %-12s %s, works in %s (%s, %s reserved), %g GB/s, launch %s", d.id, d.kind,
-               d.gpu ? "GPU" : "CPU", m.id, bytes_text(has, (double)m.capacity),
-               bytes_text(reserved, (double)m.reserved), d.bandwidth_gbs, time_text(launch, d.launch_us));
+        char has[UNIT_TEXT], reserved[UNIT_TEXT], launch[UNIT_TEXT], rate[64] = "no bandwidth_gbs: memory is no limit";
+        if (d.bandwidth_gbs > 0)
+            snprintf(rate, sizeof rate, "%g GB/s", d.bandwidth_gbs);
+        printf("  %-8s %-12s %s, works in %s (%s, %s reserved), %s, launch %s", d.id, d.kind, d.gpu ? "GPU" : "CPU",
+               m.id, bytes_text(has, (double)m.capacity), bytes_text(reserved, (double)m.reserved), rate,
+               time_text(launch, d.launch_us));
         if (d.signal_us > 0)
             printf(", signal %s", time_text(launch, d.signal_us));
         if (gantry_machine_rank_count(machine) > 1)
@@ -85,9 +87,9 @@ static void print_backends(void)
 
 static int print_machine(const gantry_machine *machine, const known_computer *k)
 {
-    size_t devices = gantry_machine_device_count(machine);
-    printf("%s: %zu device%s, %zu memories\n", gantry_machine_name(machine), devices, devices == 1 ? "" : "s",
-           gantry_machine_memory_count(machine));
+    size_t devices = gantry_machine_device_count(machine), memories = gantry_machine_memory_count(machine);
+    printf("%s: %zu device%s, %zu memor%s\n", gantry_machine_name(machine), devices, devices == 1 ? "" : "s", memories,
+           memories == 1 ? "y" : "ies");
     if (k->text)
         printf("  known: %s\n", k->text);
     int code = print_devices(machine);

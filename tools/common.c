@@ -144,16 +144,35 @@ static int spread_machine(gantry_machine **machine, const options *o)
     return fail(&err);
 }
 
+/* True if the machine is this computer, and has no GPU to run on. */
+static bool is_of_cpu(const options *o, const gantry_graph *graph)
+{
+    const char *json = NULL, *path = NULL;
+    if (graph)
+        gantry_graph_machine_hint(graph, &json, &path);
+    return !o->machine && !json && !path && !counts_gpus(o);
+}
+
 int load_machine(gantry_machine **machine, const options *o, const gantry_graph *graph, known_computer *k)
 {
     gantry_error err;
     gantry_machine *whole = NULL;
     bool is_virtual;
-    if (base_machine(&whole, o, graph, k, &is_virtual, &err))
+    if (base_machine(&whole, o, graph, k, &is_virtual, &err)) {
+        complain("%s", is_virtual ? "--devices: " : "");
         return fail_reading(&err);
+    }
     if (!o->devices || is_virtual) {
         *machine = whole;
         return spread_machine(machine, o);
+    }
+    if (is_of_cpu(o, graph) && strncmp(o->devices, "id:", 3) != 0) {
+        gantry_machine_free(whole);
+        complain(
+            "--devices: \"%s\" is no number; without GPUs and without --machine it takes how many virtual devices of "
+            "the CPU there are, 1 to 4096\n",
+            o->devices);
+        return EXIT_USAGE;
     }
     gantry_status status = gantry_machine_select(machine, whole, o->devices, &err);
     gantry_machine_free(whole);

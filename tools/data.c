@@ -69,13 +69,45 @@ static bool is_path(const char *word)
     return strpbrk(word, "/.") || *word == '-' || access(word, F_OK) == 0;
 }
 
+/* A file of that name in the folder, but for its ending. */
+static bool offer_file(const char *word)
+{
+    char *path = NULL;
+    bool is_there = asprintf(&path, "%s.json", word) >= 0 && access(path, F_OK) == 0;
+    if (is_there)
+        complain(" (did you mean the file \"%s\"?)\n", path);
+    free(path);
+    return is_there;
+}
+
+/* A machine in the place of a graph, or the other way round. */
+static bool offer_other(const char *kind, const char *word)
+{
+    string_list names;
+    bool is_graph = strcmp(kind, "machines") == 0, is_there = false;
+    list_data(is_graph ? "graphs" : "machines", &names);
+    for (size_t i = 0; i < names.count; i++)
+        is_there = is_there || strcmp(names.at[i], word) == 0;
+    if (is_there)
+        complain(is_graph ? "; it is a graph, which goes first behind the command\n"
+                          : "; it is a machine, which goes behind --machine\n");
+    free_data(&names);
+    return is_there;
+}
+
 static void no_such(const char *who, const char *kind, const char *word)
 {
     string_list names;
     char near[128];
     list_data(kind, &names);
-    complain("gantry %s: no file \"%s\", and none of the %s that come with Gantry%s", who, word, kind,
-             near_miss(near, sizeof near, word, names.at, names.count));
+    const char *slash = strrchr(kind, '/');
+    complain("gantry %s: no file \"%s\", and none of the %s that come with Gantry", who, word,
+             slash ? slash + 1 : kind);
+    if (offer_file(word) || offer_other(kind, word)) {
+        free_data(&names);
+        return;
+    }
+    complain("%s", near_miss(near, sizeof near, word, names.at, names.count));
     for (size_t i = 0; i < names.count && !*near; i++)
         complain("%s%s", i ? ", " : "; there are ", names.at[i]);
     complain("\n");

@@ -50,6 +50,13 @@ static int unknown_command(const char *name)
     char near[64];
     for (size_t i = 0; i < COMMANDS; i++)
         names[i] = commands[i]->name;
+    size_t length = strlen(name);
+    if (*name == '-' || (length > 5 && strcmp(name + length - 5, ".json") == 0)) {
+        complain("gantry: \"%s\" is no command: a command comes first, then files and options, as in `gantry run "
+                 "graph.json --devices 2`; `gantry help` lists them\n",
+                 name);
+        return EXIT_USAGE;
+    }
     complain("gantry: no command \"%s\"%s; `gantry help` lists them\n", name,
              near_miss(near, sizeof near, name, names, COMMANDS));
     return EXIT_USAGE;

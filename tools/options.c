@@ -391,14 +391,41 @@ static bool check_streams(const options *o, const command *c)
     return true;
 }
 
+/* A word that was perhaps meant to be an option: dashes as texts are printed with, a value without its option. */
+static void offer_option(const command *c, const char *word)
+{
+    const char *names[OPTIONS], *near;
+    size_t count = 0, length = strcspn(word, "=");
+    char name[64];
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (offers(c, &table[i]))
+            names[count++] = table[i].name;
+    snprintf(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), word);
+    near = word[length] == '=' ? gantry_nearest(name, names, count) : NULL;
+    if (strncmp(word, "\xE2\x80", 2) == 0)
+        complain("; the dash of an option is the hyphen of the keyboard, twice: --%s",
+                 word[2] ? word + 3 + strspn(word + 3, "-") : "");
+    else if (near)
+        complain(" (did you mean --%s %s?)", near, word + length + 1);
+    else if (word[length] == '=')
+        complain("; NAME=VALUE goes behind --param, --input or --output");
+}
+
+static void too_many(const options *o, const command *c)
+{
+    const char *word = o->positional.at[c->most];
+    complain("gantry %s: \"%s\" is one word too many", c->name, word);
+    offer_option(c, word);
+    complain("; usage: gantry %s %s\n", c->name, c->arguments);
+}
+
 static bool check_count(const options *o, const command *c)
 {
     size_t count = o->positional.count;
     if (count >= c->least && count <= c->most)
         return true;
     if (count > c->most)
-        complain("gantry %s: \"%s\" is one word too many; usage: gantry %s %s\n", c->name, o->positional.at[c->most],
-                 c->name, c->arguments);
+        too_many(o, c);
     else
         complain("gantry %s: %s missing; usage: gantry %s %s\n", c->name,
                  count + 1 == c->least ? "a word is" : "words are", c->name, c->arguments);

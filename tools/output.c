@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,15 +43,45 @@ int check_writable(const char *option, const char *path)
     return code;
 }
 
+static bool ends_in(const char *path, const char *ending)
+{
+    size_t length = strlen(path), end = strlen(ending);
+    return length > end && strcasecmp(path + length - end, ending) == 0;
+}
+
+/* A file that ends as one of another format would not open. */
+static int check_ending(const char *option, const char *path, const char *const own[2])
+{
+    static const char *const known[] = { ".svg",  ".html", ".htm", ".dot", ".gv",  ".json", ".png",
+                                         ".jpeg", ".jpg",  ".pdf", ".npy", ".csv", ".txt" };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (ends_in(path, known[i]) && strcmp(known[i], own[0]) != 0 && strcmp(known[i], own[1]) != 0) {
+            complain("--%s: %s ends as a file of another format does; what is written ends in %s\n", option, path,
+                     own[0]);
+            return EXIT_USAGE;
+        }
+    return EXIT_FINE;
+}
+
 int check_files(const options *o)
 {
     const struct {
-        const char *option, *path;
-    } files[] = { { "output-schedule", o->out }, { "dot", o->dot },     { "svg", o->svg },
-                  { "html", o->html },           { "trace", o->trace }, { "calibrate", o->calibrate } };
+        const char *option, *path, *own[2];
+    } files[] = {
+        { "output-schedule", o->out, { ".json", ".txt" } },
+        { "dot", o->dot, { ".dot", ".gv" } },
+        { "svg", o->svg, { ".svg", ".svg" } },
+        { "html", o->html, { ".html", ".htm" } },
+        { "trace", o->trace, { ".json", ".txt" } },
+        { "calibrate", o->calibrate, { ".json", ".txt" } },
+    };
     int code = EXIT_FINE;
-    for (size_t i = 0; i < sizeof files / sizeof *files && !code; i++)
-        code = files[i].path ? check_writable(files[i].option, files[i].path) : EXIT_FINE;
+    for (size_t i = 0; i < sizeof files / sizeof *files && !code; i++) {
+        if (!files[i].path)
+            continue;
+        code = check_writable(files[i].option, files[i].path);
+        code = code ? code : check_ending(files[i].option, files[i].path, files[i].own);
+    }
     return code;
 }
 

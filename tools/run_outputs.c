@@ -126,9 +126,11 @@ void print_outputs(FILE *to, const session *s)
 {
     gantry_buffer_info info;
     array a;
+    bool seen = false;
     for (uint32_t i = 0; i < gantry_graph_buffer_count(s->graph); i++) {
         char text[20];
         const char *file = output_file(s, i);
+        seen = is_output(s, i, &info) || file || info.cls == GANTRY_STATE || seen;
         if (!is_output(s, i, &info)) {
             if (file)
                 fprintf(to, "  state %-13s %s\n", info.name, file);
@@ -143,6 +145,8 @@ void print_outputs(FILE *to, const session *s)
         if (find_array(s, i, &a, NULL))
             print_values(to, &a);
     }
+    if (!seen)
+        fprintf(to, "  no buffer is an output: give one \"output\": true to see what is computed\n");
 }
 
 /* ---- --show ---- */

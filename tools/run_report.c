@@ -169,8 +169,9 @@ static void print_loops(FILE *to, const report *r)
     bool ends;
     int64_t most = most_iterations(s, &ends);
     if (gantry_schedule_phase_count(s))
-        fprintf(to, "  %" PRIu64 " of %" PRId64 " iterations of loops that are not unrolled%s\n", r->info.iterations,
-                most, ends ? "; predicted for all of them, `until` may end a loop before" : "");
+        fprintf(to, "  %" PRIu64 " of %" PRId64 " iterations of loops that are not unrolled%s%s\n", r->info.iterations,
+                most, ends && (int64_t)r->info.iterations < most ? ": `until` ended one before" : "",
+                ends ? "; predicted for all of them" : "");
 }
 
 static void print_times(FILE *to, const report *r)

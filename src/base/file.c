@@ -4,9 +4,13 @@
 #include "base/beneath.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,10 +34,60 @@ static const char *name_in(const char *folder, const char *path)
     return path + (length > 0 ? strspn(path, "/") : 0);
 }
 
+/* Names of one ending are compared by what is before it, which says what file is meant. */
+static void offer_name(gy_near *near, const char *name, const char *other)
+{
+    char stem[NAME_MAX + 1], other_stem[NAME_MAX + 1];
+    const char *dot = strrchr(name, '.'), *other_dot = strrchr(other, '.');
+    if (!dot || !other_dot || strcmp(dot, other_dot) != 0) {
+        gy_near_offer(near, name, other);
+        return;
+    }
+    snprintf(stem, sizeof stem, "%.*s", (int)(dot - name), name);
+    snprintf(other_stem, sizeof other_stem, "%.*s", (int)(other_dot - other), other);
+    gy_near_offer(near, stem, other_stem);
+    if (near->best == other_stem)
+        near->best = other;
+}
+
+/* The name that was perhaps meant, among those of the folder; or that there is no such folder. */
+static void add_remedy(const char *path, gantry_error *err)
+{
+    enum { MOST_NAMES = 10000 };
+    char *folder = gy_path_folder(path), best[NAME_MAX + 1] = "";
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    DIR *open = folder && err && strlen(name) <= NAME_MAX ? opendir(folder) : NULL;
+    bool is_missing = folder && !open && errno == ENOENT;
+    size_t used = err ? strlen(err->text) : 0;
+    gy_near near = { 0 };
+    const struct dirent *entry;
+    for (int i = 0; open && i < MOST_NAMES && (entry = readdir(open)); i++) {
+        if (entry->d_name[0] != '.')
+            offer_name(&near, name, entry->d_name);
+        if (near.best == entry->d_name)
+            near.best = strcpy(best, entry->d_name);
+    }
+    if (near.best)
+        snprintf(err->text + used, sizeof err->text - used, " (did you mean \"%.*s%s\"?)", (int)(name - path), path,
+                 best);
+    else if (is_missing && err)
+        snprintf(err->text + used, sizeof err->text - used, "; there is no folder \"%s\"", folder);
+    if (err)
+        gy_make_plain(err->text);
+    if (open)
+        closedir(open);
+    gy_free(folder);
+}
+
 static gantry_status fail_beneath(const char *path, gantry_error *err)
 {
-    if (errno != EXDEV)
-        return gy_fail_errno(err, "open", path);
+    bool is_missing = errno == ENOENT;
+    if (errno != EXDEV) {
+        gy_record_errno(err, "open", path);
+        if (is_missing)
+            add_remedy(path, err);
+        return GANTRY_E_IO;
+    }
     return gy_fail(err, GANTRY_E_IO, NULL,
                    "%s leads out of the folder of the graph that names it, by \"..\" or a symbolic link; copy the file "
                    "into that folder, or name it on the command line",

@@ -30,20 +30,55 @@ static void find_line(const char *text, size_t offset, int *line, int *column)
     }
 }
 
-/* Does the text have that key, in quotes? It may hold bytes 0. */
+/* Does the text have that key, in quotes, be it those of Python? It may hold bytes 0. */
 static bool has_mark(const char *text, size_t length, const char *mark)
 {
     size_t bytes = strlen(mark);
     const char *at = text, *end = text + length;
     while ((at = memmem(at, (size_t)(end - at), mark, bytes))) {
-        if (at > text && at[-1] == '"' && at + bytes < end && at[bytes] == '"')
+        if (at > text && strchr("\"'", at[-1]) && at + bytes < end && at[bytes] == at[-1])
             return true;
         at += bytes;
     }
     return false;
 }
 
-static void tell_syntax(const json_error_t *error, bool ours, const char *mark, gantry_error *err)
+/* Slips of those who know JavaScript, Python or C, by what a token begins with, and what JSON has instead. */
+static const struct slip {
+    const char *text, *remedy;
+} slips[] = {
+    { "'", "; texts are in double quotes" },
+    { "True", "; write true" },
+    { "False", "; write false" },
+    { "None", "; write null, or leave the key out" },
+    { "//", "; JSON has no comments, take it out" },
+    { "/*", "; JSON has no comments, take it out" },
+    { "#", "; JSON has no comments, take it out" },
+    { ".", "; a number begins with a digit, as in 0.5" },
+    { "+", "; a number has no plus in front" },
+    { "=", "; a colon is between key and value" },
+};
+
+/* The remedy for the token at `at`; "" if there is nothing to say. */
+static const char *find_remedy(const char *text, size_t length, size_t at)
+{
+    size_t before = at;
+    while (before > 0 && strchr(" \t\r\n", text[before - 1]))
+        before--;
+    for (size_t i = 0; i < sizeof slips / sizeof *slips; i++) {
+        size_t bytes = strlen(slips[i].text);
+        if (bytes <= length - at && memcmp(text + at, slips[i].text, bytes) == 0)
+            return slips[i].remedy;
+    }
+    if (at == length || before == 0)
+        return "";
+    if (strchr("]}", text[at]) && text[before - 1] == ',')
+        return "; take the comma before it out";
+    return strchr("\"{[", text[at]) && strchr("\"]}0123456789el", text[before - 1]) ? "; a comma is missing before it"
+                                                                                    : "";
+}
+
+static void tell_syntax(const json_error_t *error, bool ours, const char *mark, const char *remedy, gantry_error *err)
 {
     enum json_error_code code = json_error_code(error);
     const char *near = strstr(error->text, " near ");
@@ -56,7 +91,7 @@ static void tell_syntax(const json_error_t *error, bool ours, const char *mark, 
         gy_fail(err, GANTRY_E_SYNTAX, NULL, "duplicate key%s%.*s: remove or rename one of them", key[0] ? " " : "",
                 key[0] ? (int)strlen(key) - 1 : 0, key);
     } else {
-        gy_fail(err, GANTRY_E_SYNTAX, NULL, "not well-formed JSON: %s", error->text);
+        gy_fail(err, GANTRY_E_SYNTAX, NULL, "not well-formed JSON: %s%s", error->text, remedy);
     }
 }
 
@@ -74,8 +109,9 @@ gantry_status gy_json_fail_syntax(const json_error_t *error, const char *text, s
         return gy_fail_nomem(err);
     size_t end = error->position > 0 ? (size_t)error->position : 0;
     int line, column;
-    find_line(text, start_of_token(text, end > length ? length : end, error->text), &line, &column);
-    tell_syntax(error, has_mark(text, length, mark), mark, err);
+    size_t at = start_of_token(text, end > length ? length : end, error->text);
+    find_line(text, at, &line, &column);
+    tell_syntax(error, has_mark(text, length, mark), mark, find_remedy(text, length, at), err);
     gy_error_locate(err, name, line, column);
     return GANTRY_E_SYNTAX;
 }
@@ -262,6 +298,27 @@ gantry_status gy_json_parse_plain(json_t **root, const char *text, size_t length
 }
 
 /* ---- typed members ---- */
+
+static const struct file_kind {
+    const char *key, *name, *place;
+} file_kinds[] = {
+    { "gantry", "a graph", "goes first behind the command (gantry_graph_load)" },
+    { "gantry_machine", "a machine", "goes behind --machine (gantry_machine_load)" },
+    { "gantry_schedule", "a schedule", "goes behind --schedule (gantry_schedule_load)" },
+};
+enum { FILE_KINDS = sizeof file_kinds / sizeof *file_kinds };
+
+gantry_status gy_json_refuse_other(const gy_json_at *root, const char *wanted, gantry_status status, gantry_error *err)
+{
+    const char *name = "";
+    for (size_t i = 0; i < FILE_KINDS; i++)
+        name = strcmp(file_kinds[i].key, wanted) == 0 ? file_kinds[i].name : name;
+    for (size_t i = 0; i < FILE_KINDS && !json_object_get(root->value, wanted); i++)
+        if (json_object_get(root->value, file_kinds[i].key))
+            return gy_json_fail(err, status, root, "no \"%s\" in it, so this is not %s: it is %s, which %s", wanted,
+                                name, file_kinds[i].name, file_kinds[i].place);
+    return GANTRY_OK;
+}
 
 const char *gy_json_kind(const json_t *value)
 {

@@ -54,6 +54,9 @@ gantry_status gy_json_fail(gantry_error *err, gantry_status status, const gy_jso
 #define gy_json_fail(err, status, at, ...) gy_status_is_((status), gy_json_fail((err), (status), (at), __VA_ARGS__))
 /* "a string", "an integer", ... for messages. */
 const char *gy_json_kind(const json_t *value);
+/* Refuses a file of another kind of Gantry's, by the key that says its version: `wanted` is "gantry",
+ * "gantry_machine" or "gantry_schedule". OK of all else. */
+gantry_status gy_json_refuse_other(const gy_json_at *root, const char *wanted, gantry_status status, gantry_error *err);
 /* Refuses keys of the object that are not in `allowed`: 'unknown key "shpae" (did you mean "shape"?)'. */
 gantry_status gy_json_keys(const gy_json_at *at, const char *const *allowed, size_t count, gantry_status status,
                            gantry_error *err);

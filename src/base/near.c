@@ -33,10 +33,20 @@ static int distance_of(const char *word, int m, const char *other, int n)
     return rows[m % 3][n];
 }
 
+/* A word that was begun and not ended: behind all slips, the shortest first. */
+static void offer_longer(gy_near *near, const char *word, size_t m, const char *candidate, size_t n)
+{
+    int distance = LONGEST + (int)(n - m);
+    if (m >= 3 && n <= LONGEST && strncasecmp(word, candidate, m) == 0 && (!near->best || distance < near->distance))
+        *near = (gy_near){ candidate, distance };
+}
+
 void gy_near_offer(gy_near *near, const char *word, const char *candidate)
 {
     size_t m = strlen(word), n = strlen(candidate);
     size_t limit = m / 3 ? m / 3 : 1;
+    if (n > m + limit)
+        offer_longer(near, word, m, candidate, n);
     if (m > LONGEST || n > LONGEST || m > n + limit || n > m + limit)
         return;
     int distance = distance_of(word, (int)m, candidate, (int)n);

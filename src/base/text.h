@@ -68,7 +68,8 @@ const char *gy_names_at(const gy_names *names, uint32_t index);
 void gy_names_free(gy_names *names);
 
 /* The candidate nearest to a misspelt word (Damerau-Levenshtein at most a third of its length, at least 1; something
- * must be left in common; another case of letters counts as one), or NULL. Of equally near ones the first offered.
+ * must be left in common; another case of letters counts as one), else the shortest that begins with the word, of three
+ * letters at least, or NULL. Of equally near ones the first offered.
  * gy_near keeps the best of the words it is offered; start with {0}. */
 typedef struct gy_near {
     const char *best;

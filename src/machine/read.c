@@ -352,6 +352,8 @@ static gantry_status read_frame(gy_machine_reader *r, const gy_json_at *root, gy
     int64_t version;
     gantry_status status = GANTRY_OK;
     if (json_is_object(root->value)) /* nothing is told of another kind of file, which has other keys */
+        status = gy_json_refuse_other(root, "gantry_machine", GANTRY_E_MACHINE, r->err);
+    if (json_is_object(root->value) && !status)
         status = gy_json_int(root, "gantry_machine", true, 1, 1, 1, &version, GANTRY_E_MACHINE, r->err);
     if (status || (status = gy_machine_object(r->err, root, "a machine", keys, GY_COUNT(keys))) ||
         (status = gy_json_string(root, "$schema", false, "", &schema, GANTRY_E_MACHINE, r->err)) ||

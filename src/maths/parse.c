@@ -81,7 +81,8 @@ static const struct other {
     { "!", "write x == 0" },
     { "=", "write == to compare" },
     { "^", "write pow(a, b)" },
-    { ".", "a number is written 0.5, not .5" },
+    { "?", "write select(c, a, b)" },
+    { ".", "a number is written 0.5, not .5, and functions have no module: sqrt(x)" },
     { "[", "elements are not indexed: an argument is a whole region" },
 };
 
@@ -93,8 +94,20 @@ static uint32_t fail_operand(parser *p)
     return fail_expected(p, "a number, a name or '('");
 }
 
+/* Words of Python between two values. */
+static const struct other joins[] = {
+    { "and", "write select(a, b, 0)" },
+    { "or", "write select(a, 1, b)" },
+    { "if", "write select(c, a, b)" },
+};
+
 static uint32_t fail_rest(parser *p)
 {
+    size_t length = p->end - p->at;
+    for (size_t i = 0; i < sizeof joins / sizeof *joins; i++)
+        if (p->token == T_NAME && length == strlen(joins[i].text) &&
+            memcmp(p->text + p->at, joins[i].text, length) == 0)
+            return fail_at(p, p->at, "there is no '%s': %s", joins[i].text, joins[i].remedy);
     return p->token == T_BAD ? fail_operand(p) : fail_expected(p, "an operator or the end");
 }
 

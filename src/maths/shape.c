@@ -133,16 +133,47 @@ static bool is_region(const fitting *f, uint32_t arg)
     return !f->kind[arg].is_number;
 }
 
+/* Rows that are not all of their buffer are told with how many it has. */
+static void add_region(char *to, size_t size, const gantry_arg *a)
+{
+    gy_maths_shape own = gy_maths_shape_of(a);
+    add_shape(to, size, &own);
+    size_t used = strlen(to);
+    if (a->rank > 0 && !a->whole && a->rows > 0 && a->rows != a->shape[0])
+        snprintf(to + used, size - used, " (rows %" PRId64 " to %" PRId64 " of %" PRId64 ")", a->first_row,
+                 a->first_row + a->rows - 1, a->shape[0]);
+}
+
+/* Pieces of two buffers that would fit each other as a whole: how they are named or cut is what does not fit. NULL: it
+ * is something else. */
+static const char *find_piece_remedy(const fitting *f, uint32_t arg)
+{
+    const gantry_arg *a = &f->arg[arg], *model = &f->arg[f->model];
+    bool is_reduced = f->maths->reduces && f->maths->is_written[arg];
+    bool alike = !is_reduced && a->rank > 0 && a->rank == model->rank && !a->whole && !model->whole &&
+                 a->rows != model->rows && memcmp(a->shape, model->shape, (size_t)a->rank * sizeof *a->shape) == 0;
+    if (!alike)
+        return NULL;
+    if (a->own_rows == model->rows)
+        return "a formula takes element by element and reads no neighbours: leave the halo (~) out";
+    if (a->rows == a->shape[0] || model->rows == model->shape[0])
+        return "name the same piece of both, such as x[i] and y[i]";
+    return "these are pieces of different sizes: cut both buffers into as many parts, and name the same one of each";
+}
+
 static gantry_status fail(const fitting *f, uint32_t arg, const char *remedy)
 {
-    char one[100], other[100];
-    gy_maths_shape own = gy_maths_shape_of(&f->arg[arg]);
+    char one[200], other[200];
     bool is_joint = f->model == GY_MATHS_ARGS;
-    add_shape(one, sizeof one, &own);
-    add_shape(other, sizeof other, &f->shape);
+    const char *of_pieces = is_joint ? NULL : find_piece_remedy(f, arg);
+    add_region(one, sizeof one, &f->arg[arg]);
+    if (is_joint)
+        add_shape(other, sizeof other, &f->shape);
+    else
+        add_region(other, sizeof other, &f->arg[f->model]);
     snprintf(f->text, f->size, "region \"%s\" is %s and %s%s%s is %s; %s", f->maths->arg[arg], one,
              is_joint ? "" : "\"", is_joint ? "what is read together" : f->maths->arg[f->model], is_joint ? "" : "\"",
-             other, remedy);
+             other, of_pieces ? of_pieces : remedy);
     return GANTRY_E_GRAPH;
 }
 

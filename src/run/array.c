@@ -50,8 +50,11 @@ static gantry_status fail_bytes(uint64_t has, const gy_buffer *b, const gy_file 
     if (!file->regular && has > b->bytes)
         return gy_fail(err, GANTRY_E_IO, NULL, "%s has more than %" PRIu64 " bytes of data, all that buffer \"%s\" has",
                        file->path, b->bytes, b->name);
-    return gy_fail(err, GANTRY_E_IO, NULL, "%s has %" PRIu64 " bytes of data, but buffer \"%s\" has %" PRIu64,
-                   file->path, has, b->name, b->bytes);
+    return gy_fail(err, GANTRY_E_IO, NULL, "%s has %" PRIu64 " bytes of data, but buffer \"%s\" has %" PRIu64 "%s",
+                   file->path, has, b->name, b->bytes,
+                   gy_is_npy_name(file->path)
+                       ? ""
+                       : "; what does not end in .npy is plain bytes in C order: numpy.save writes .npy");
 }
 
 /* The buffer's shape behind one more axis. */

@@ -115,10 +115,16 @@ static const scale_row *fewest(const scale *s)
 static void advise(scale *s)
 {
     const scale_row *best = fewest(s), *last = &s->row[s->count - 1];
-    if (best != last)
+    if (s->count == 1)
+        snprintf(s->advice, sizeof s->advice,
+                 "there is nothing to compare %d %s with: --%s 1..8 tries more of them, --machine NAME another "
+                 "machine; what "
+                 "limits is %s.",
+                 best->count, plural(s, best->count), s->ranks ? "ranks" : "devices", best->limit);
+    else if (best != last)
         snprintf(s->advice, sizeof s->advice, "take %d %s: more of them gain less than 5 %%, since what limits is %s.",
                  best->count, plural(s, best->count), best->limit);
-    else if (s->count == 1 || best->efficiency >= FAIR)
+    else if (best->efficiency >= FAIR)
         snprintf(s->advice, sizeof s->advice,
                  "take all %d: each does %.0f %% of what one alone does; what limits is %s.", best->devices,
                  100 * best->efficiency, best->limit);

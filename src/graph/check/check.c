@@ -58,6 +58,8 @@ static gantry_status check_all(gantry_graph *g, gantry_error *err)
     GY_TRY(gy_check_groups(g, err));
     GY_TRY(gy_check_warn(g, err));
     GY_TRY(gy_check_unwritten(g, err));
+    GY_TRY(gy_check_overwritten(g, err));
+    GY_TRY(gy_check_idle(g, err));
     GY_TRY(gy_flow_make(&g->flow, g, err));
     if (g->fuses)
         GY_TRY(fuse(g, err));

@@ -14,8 +14,10 @@ gantry_status gy_check_collective(const gantry_graph *graph, const gy_node *node
 gantry_status gy_check_overlap(const gantry_graph *graph, const gy_node *node, gantry_error *err);
 /* `with` and `apart` that contradict each other. */
 gantry_status gy_check_groups(const gantry_graph *graph, gantry_error *err);
-/* Both add to graph->warnings. */
+/* These add to graph->warnings. */
 gantry_status gy_check_warn(gantry_graph *graph, gantry_error *err);
 gantry_status gy_check_unwritten(gantry_graph *graph, gantry_error *err);
+gantry_status gy_check_overwritten(gantry_graph *graph, gantry_error *err);
+gantry_status gy_check_idle(gantry_graph *graph, gantry_error *err);
 
 #endif

@@ -136,7 +136,7 @@ gantry_status gy_read_args(gy_reader *r, const gy_json_at *at, const json_t *con
     const gy_kernel *kernel = &r->graph->kernels.at[r->graph->nodes.at[node.id].kernel];
     call c = { node, kernel->manifest, kernel->maths, &access };
     if (args.value && !json_is_object(args.value))
-        return gy_read_kind(r, &args, "an object of arguments");
+        return gy_read_kind(r, &args, "an object of arguments such as {\"x\": \"x[i]\"}");
     gantry_status status = access.value ? check_access(r, &args, &c) : GANTRY_OK;
     json_t *object = gy_read_open(args.value);
     for (void *i = json_object_iter(object); i && !status; i = json_object_iter_next(object, i)) {

@@ -10,6 +10,24 @@ enum { DTYPE, SHAPE, SPLIT, TILES, HALO, CLASS, INIT, OUTPUT, EXTERNAL, CHECK, K
 static const char *const keys[KEYS] = { "dtype", "shape", "split",  "tiles",    "halo",
                                         "class", "init",  "output", "external", "check" };
 
+/* The names that NumPy, PyTorch and C have for element types. */
+static gantry_status refuse_foreign(gy_reader *r, const gy_json_at *at)
+{
+    static const char *const names[][2] = {
+        { "float16", "f16" }, { "half", "f16" },    { "bfloat16", "bf16" }, { "float32", "f32" }, { "float", "f32" },
+        { "single", "f32" },  { "float64", "f64" }, { "double", "f64" },    { "int8", "i8" },     { "uint8", "u8" },
+        { "bool", "u8" },     { "byte", "u8" },     { "int32", "i32" },     { "int", "i32" },     { "uint32", "u32" },
+        { "int64", "i64" },   { "long", "i64" },    { "uint64", "u64" },
+    };
+    const char *word = json_is_string(at->value) ? json_string_value(at->value) : "";
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (strcmp(word, names[i][0]) == 0)
+            return gy_read_fail(r, at, "no dtype \"%s\" (did you mean \"%s\"?)", word, names[i][1]);
+    if (strcmp(word, "c64") == 0 || strcmp(word, "c128") == 0 || strncmp(word, "complex", 7) == 0)
+        return gy_read_fail(r, at, "no dtype \"%.40s\": complex numbers are f32 or f64 with a last axis of 2", word);
+    return GANTRY_OK;
+}
+
 gantry_status gy_read_dtype(gy_reader *r, const gy_json_at *at, gantry_dtype *out)
 {
     static const char *const words[] = {
@@ -18,6 +36,7 @@ gantry_status gy_read_dtype(gy_reader *r, const gy_json_at *at, gantry_dtype *ou
 #undef GANTRY_X
     };
     size_t i = 0;
+    GY_TRY(refuse_foreign(r, at));
     gantry_status status = gy_read_word(r, at, "dtype", words, COUNT(words), &i);
     *out = (gantry_dtype)i;
     return status;
@@ -132,9 +151,14 @@ static gantry_status read_init(gy_reader *r, const gy_json_at *at, gy_init *out)
         return GANTRY_OK;
     }
     if (json_is_string(at->value) && is_unknown_word(r, json_string_value(at->value))) {
-        return gy_read_fail(r, at, "no init \"%s\": allowed are a number, \"iota\" and an object",
+        return gy_read_fail(r, at,
+                            "no init \"%s\": allowed are a number, \"iota\" and an object such as {\"random\": {}}, "
+                            "of random, normal, iota, spd, npy and raw",
                             json_string_value(at->value));
     }
+    const char *ending = json_is_string(at->value) ? strrchr(json_string_value(at->value), '.') : NULL;
+    if (ending && strcmp(ending, ".npy") == 0)
+        return gy_read_fail(r, at, "\"%s\" is no number: a file is {\"npy\": FILE}", json_string_value(at->value));
     if (json_is_string(at->value)) {
         out->kind = GY_INIT_VALUE;
         return gy_read_constant(r, at, &out->a);

@@ -104,11 +104,23 @@ gantry_status gy_read_keys(gy_reader *r, const gy_json_at *at, const char *const
     return gy_read_locate(r, &member);
 }
 
+/* 'must be an object of "buffer", "every", not a string', where the keys are few enough to be read. */
+static gantry_status fail_object(gy_reader *r, const gy_json_at *at, const char *const *keys, size_t count)
+{
+    enum { MOST_SHOWN = 12 };
+    char wanted[300] = "an object";
+    size_t length = strlen(wanted);
+    for (size_t i = 0; i < count && count <= MOST_SHOWN && length < sizeof wanted; i++)
+        if (keys[i])
+            length += (size_t)snprintf(wanted + length, sizeof wanted - length, "%s \"%s\"", i ? "," : " of", keys[i]);
+    return gy_read_kind(r, at, wanted);
+}
+
 gantry_status gy_read_members(gy_reader *r, const gy_json_at *at, const char *const *keys, size_t count,
                               const json_t **value)
 {
     if (!json_is_object(at->value))
-        return gy_read_kind(r, at, "an object");
+        return fail_object(r, at, keys, count);
     memset(value, 0, count * sizeof *value);
     json_t *object = gy_read_open(at->value);
     for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {

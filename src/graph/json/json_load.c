@@ -65,6 +65,8 @@ static gantry_status read_root(gy_reader *r, const gy_json_at *root)
     };
     if (!json_is_object(root->value))
         return gy_read_kind(r, root, "a graph, an object");
+    if (gy_json_refuse_other(root, "gantry", GANTRY_E_GRAPH, &r->error))
+        return gy_read_locate(r, root);
     if (!json_object_get(root->value, "gantry")) /* another kind of file: nothing in it is told */
         return read_version(r, root);
     GY_TRY(check_root_keys(r, root));

@@ -43,19 +43,34 @@ static const char *nearest_member(const gy_json_at *object, const char *name)
     return near.best;
 }
 
+/* The member that was perhaps meant, else the first of those that there are. */
+static const char *offer_members(char *to, size_t size, const gy_json_at *object, const char *name)
+{
+    enum { SHOWN = 8 };
+    const char *near = nearest_member(object, name), *key;
+    size_t used = (size_t)snprintf(to, size, near ? " (did you mean \"%s\"?)" : "; it has%s", near ? near : "");
+    json_t *members = object->value ? gy_read_open(object->value) : NULL, *value;
+    int count = 0;
+    json_object_foreach(members, key, value)
+    {
+        if (!near && count < SHOWN && used < size)
+            used += (size_t)snprintf(to + used, size - used, "%s \"%s\"", count ? "," : "", key);
+        count++;
+    }
+    if (!near && used < size)
+        snprintf(to + used, size - used, count == 0 ? " none" : count > SHOWN ? " and %d more" : "", count - SHOWN);
+    return to;
+}
+
 static gantry_status fail_member(gy_reader *r, const gy_json_at *member, const char *option, const char *what)
 {
     if (!member->key)
         return gy_read_nomem(r);
     /* Without the section the place is the graph itself. */
     const gy_json_at *place = member->up->value ? member->up : member->up->up;
-    const char *near = nearest_member(member->up, member->key);
-    if (near) {
-        gy_read_fail(r, place, "%s %s: the graph has no %s of that name (did you mean \"%s\"?)", option, member->key,
-                     what, near);
-    } else {
-        gy_read_fail(r, place, "%s %s: the graph has no %s of that name", option, member->key, what);
-    }
+    char remedy[256];
+    gy_read_fail(r, place, "%s %s: the graph has no %s of that name%s", option, member->key, what,
+                 offer_members(remedy, sizeof remedy, member->up, member->key));
     r->error.status = GANTRY_E_INVALID; /* the graph is fine, the caller's words are not */
     return GANTRY_E_INVALID;
 }

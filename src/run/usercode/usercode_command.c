@@ -55,6 +55,18 @@ static gantry_status fail_start(const char *what, const char *command, int code,
     return gy_fail_errno(err, what, command);
 }
 
+static gantry_status fail_compiler(const char *command, int code, gantry_error *err)
+{
+    char why[128];
+    gy_fail(err, GANTRY_E_IO, NULL,
+            "cannot start the C compiler %s: %s; kernels in C need one: install it, or name it by the environment "
+            "variable CC",
+            command, strerror_r(code, why, sizeof why));
+    if (err)
+        err->native = code;
+    return GANTRY_E_IO;
+}
+
 /* A program may have closed its standard input and output, whose numbers are for the command's own. */
 static int move_up(int fd)
 {
@@ -273,7 +285,7 @@ gantry_status gy_compilers_run(gy_compilers *c, char *const *command, const char
     if (code == ENOMEM)
         status = gy_fail_nomem(err);
     else if (code)
-        status = fail_start("start the C compiler", command[0], code, err);
+        status = fail_compiler(command[0], code, err);
     else if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0)
         status = gy_fail_errno(err, "read from", command[0]);
     else

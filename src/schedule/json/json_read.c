@@ -108,6 +108,7 @@ static gantry_status check_version(const gy_schedule_reader *r, const gy_json_at
                                         "balance",         "windows",   "staging_window", "period_ps",
                                         "period_bound_ps", "phases" };
     gy_json_at version = gy_json_key(root, "gantry_schedule");
+    GY_TRY(gy_json_refuse_other(root, "gantry_schedule", GANTRY_E_SCHEDULE, r->err));
     if (!json_is_integer(version.value))
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, root, "no \"gantry_schedule\": 1 in it, so this is no schedule");
     if (json_integer_value(version.value) != 1) {

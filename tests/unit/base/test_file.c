@@ -78,6 +78,16 @@ START_TEST(reading_says_what_is_wrong)
 {
     assert_read_fails("absent.json", ENOENT, "cannot open absent.json: No such file or directory");
     assert_read_fails("/tmp", EISDIR, "cannot read /tmp: Is a directory");
+    assert_read_fails("none/a.json", ENOENT,
+                      "cannot open none/a.json: No such file or directory; there is no folder \"none\"");
+    gantry_error err;
+    ck_assert_int_eq(gy_file_write("present.json", "x", 1, &err), GANTRY_OK);
+    assert_read_fails("presnet.json", ENOENT,
+                      "cannot open presnet.json: No such file or directory (did you mean \"present.json\"?)");
+    assert_read_fails("./presen.json", ENOENT,
+                      "cannot open ./presen.json: No such file or directory (did you mean \"./present.json\"?)");
+    assert_read_fails("absence.json", ENOENT, "cannot open absence.json: No such file or directory");
+    ck_assert_int_eq(unlink("present.json"), 0);
 }
 END_TEST
 

@@ -27,14 +27,47 @@ static void assert_parse_fails(const char *text, int line, int column, const cha
 
 START_TEST(syntax_errors_have_a_place)
 {
-    assert_parse_fails("{\"a\": 1,}", 1, 9, "not well-formed JSON: string or '}' expected near '}'");
-    assert_parse_fails("{\"a\": 1\n \"bc\": 2}", 2, 2, "not well-formed JSON: '}' expected near '\"bc\"'");
+    assert_parse_fails("{\"a\": 1,}", 1, 9,
+                       "not well-formed JSON: string or '}' expected near '}'; take the comma before it out");
+    assert_parse_fails("{\"a\": 1\n \"bc\": 2}", 2, 2,
+                       "not well-formed JSON: '}' expected near '\"bc\"'; a comma is missing before it");
     assert_parse_fails("{\n  \"a\": tru\n}", 2, 8, "not well-formed JSON: invalid token near 'tru'");
     assert_parse_fails("{\"\xC3\xA9\": x, \"a\": 1}", 1, 8, "not well-formed JSON: invalid token near 'x'");
     assert_parse_fails("[1, 2", 1, 5, "not well-formed JSON: ']' expected near end of file");
     assert_parse_fails("", 1, 1, "not well-formed JSON: '[' or '{' expected near end of file");
     assert_parse_fails("[\"a\"] 2", 1, 7, "not well-formed JSON: end of file expected near '2'");
     assert_parse_fails("{\"a\": {\"k\": 1,\n \"k\": 2}}", 2, 2, "duplicate key \"k\": remove or rename one of them");
+}
+END_TEST
+
+/* Each slip is told with what to write. */
+START_TEST(syntax_errors_have_a_remedy)
+{
+    static const struct {
+        const char *text, *remedy;
+    } cases[] = {
+        { "{\"a\": True}", "; write true" },
+        { "{\"a\": False}", "; write false" },
+        { "{\"a\": None}", "; write null, or leave the key out" },
+        { "{'a': 1}", "; texts are in double quotes" },
+        { "{\"a\": 1, // one\n \"b\": 2}", "; JSON has no comments, take it out" },
+        { "{\"a\": 1 # one\n}", "; JSON has no comments, take it out" },
+        { "{\"a\": /* one */ 1}", "; JSON has no comments, take it out" },
+        { "{\"a\": .5}", "; a number begins with a digit, as in 0.5" },
+        { "{\"a\": +1}", "; a number has no plus in front" },
+        { "{\"a\" = 1}", "; a colon is between key and value" },
+        { "{\"a\": [1, 2,]}", "; take the comma before it out" },
+        { "{\"a\": true \"b\": 2}", "; a comma is missing before it" },
+        { "{\"a\": [{} {}]}", "; a comma is missing before it" },
+        { "{\"a\": [1 2]}", "'2'" },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        json_t *root = NULL;
+        ck_assert_int_eq(gy_json_parse(&root, cases[i].text, strlen(cases[i].text), "g.json", MARK, &err),
+                         GANTRY_E_SYNTAX);
+        size_t length = strlen(err.text), ends = strlen(cases[i].remedy);
+        ck_assert_msg(length > ends && strcmp(err.text + length - ends, cases[i].remedy) == 0, "%s", err.text);
+    }
 }
 END_TEST
 
@@ -397,6 +430,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, syntax_errors_have_a_place);
+    tcase_add_test(tests, syntax_errors_have_a_remedy);
     tcase_add_test(tests, deep_texts_are_refused);
     tcase_add_test(tests, texts_of_others_are_not_quoted);
     tcase_add_test(tests, good_texts_are_parsed);

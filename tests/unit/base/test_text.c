@@ -269,6 +269,13 @@ START_TEST(near_misses)
     ck_assert_ptr_null(near("x", "y"));                              /* nothing in common */
     ck_assert_str_eq(near("x", "xs"), "xs");
     ck_assert_ptr_null(near("", ""));
+    /* A candidate that begins with the word, if none is nearer, and of several the shortest. */
+    static const char *const kernels[] = { "spmm_csr", "spmv_csr_wide", "spmv_csr", "spnv" };
+    ck_assert_str_eq(gy_nearest("spmv", kernels, 3), "spmv_csr");
+    ck_assert_str_eq(gy_nearest("spmv", kernels, 4), "spnv");
+    ck_assert_str_eq(near("SPM", "spmm_csr"), "spmm_csr");
+    ck_assert_ptr_null(near("sp", "spmv_csr"));
+    ck_assert_ptr_null(near("csr", "spmv_csr"));
     /* Of equally near ones the first, of all the nearest. */
     static const char *const abc[] = { "abcdeX", "Xbcdef", "abcdef" };
     ck_assert_str_eq(gy_nearest("abcdeY", abc, 2), "abcdeX");

@@ -675,6 +675,89 @@ START_TEST(warnings_of_unwritten_outputs)
 }
 END_TEST
 
+/* Three nodes of one line write the whole buffer, with or without a reader after each. */
+static void add_family(gantry_buffer b, bool read)
+{
+    for (int i = 0; i < 3; i++) {
+        gantry_node_write(g, gantry_graph_work(g, "put"), gantry_all(b));
+        if (read)
+            gantry_node_read(g, gantry_graph_work(g, "get"), gantry_all(b));
+    }
+}
+
+/* Lost: all rows of one node by another of its family. Not lost: what is read, added to, written elsewhere, or by
+ * nodes of different lines (a fill before what fills it better). */
+START_TEST(warnings_of_lost_results)
+{
+    gantry_error err;
+    gantry_buffer b = gantry_graph_buffer(g, "sum", GANTRY_F32, 1, SHAPE(12));
+    gantry_buffer_split(g, b, 3);
+    add_family(b, true);
+    for (int i = 0; i < 3; i++)
+        gantry_node_write(g, gantry_graph_work(g, "part"), gantry_part(b, i));
+    for (int i = 0; i < 3; i++)
+        gantry_node_reduce(g, gantry_graph_work(g, "add"), gantry_all(b), GANTRY_SUM);
+    gantry_node_write(g, gantry_graph_work(g, "first"), gantry_all(b));
+    gantry_node_write(g, gantry_graph_work(g, "second"), gantry_all(b));
+    gantry_graph_repeat(g, 4);
+    gantry_node_write(g, gantry_graph_work(g, "alone"), gantry_all(b));
+    gantry_graph_repeat_end(g);
+    add_family(b, false);
+    ck_assert_msg(gantry_graph_check(g, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_uint_eq(g->warnings.count, 1);
+    ck_assert_str_eq(
+        g->warnings.at[0].text,
+        "node \"put#4\" writes over sum, which node \"put#3\" wrote and nothing has read: that result is lost; "
+        "add both up (access \"sum\", or \"readwrite\" where the kernel has that), or give each a region of "
+        "its own");
+}
+END_TEST
+
+/* y = 2 x in a repeat, which nothing changes; `more` makes it a loop that goes somewhere. */
+static void add_idle(int64_t count, char more)
+{
+    gantry_buffer z = gantry_graph_buffer(g, "z", GANTRY_F32, 1, SHAPE(12));
+    gantry_buffer flag = gantry_graph_buffer(g, "flag", GANTRY_I32, 1, SHAPE(1));
+    gantry_buffer_init_value(g, flag, 0);
+    gantry_graph_repeat(g, count);
+    if (more == 'c')
+        gantry_graph_carry(g, x, y);
+    gantry_node n = gantry_graph_map(g, NULL, more == 'r' ? "y = y + x" : "y = 2 * x");
+    gantry_node_arg(g, n, "y", gantry_all(y));
+    gantry_node_arg(g, n, "x", gantry_all(x));
+    if (more == 'b' || more == 'i') /* what comes back: x follows from y; and what does not */
+        gantry_graph_copy(g, NULL, gantry_all(y), more == 'b' ? gantry_all(x) : gantry_all(z));
+    if (more == 'w')
+        gantry_node_read(g, gantry_graph_work(g, "work"), gantry_all(x));
+    if (more == 'u')
+        gantry_graph_until(g, flag, 1);
+    gantry_graph_repeat_end(g);
+}
+
+START_TEST(warnings_of_loops_that_go_nowhere)
+{
+    static const struct {
+        int64_t count;
+        char more;
+        size_t warnings;
+    } cases[] = { { 3, 0, 1 },   { 3, 'i', 1 }, { 1, 0, 0 },   { 3, 'c', 0 },
+                  { 3, 'r', 0 }, { 3, 'b', 0 }, { 3, 'w', 0 }, { 3, 'u', 0 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gantry_error err;
+        tear_down();
+        set_up();
+        gantry_buffer_init_value(g, y, 0);
+        add_idle(cases[i].count, cases[i].more);
+        ck_assert_msg(gantry_graph_check(g, &err) == GANTRY_OK, "%c: %s", cases[i].more, err.text);
+        ck_assert_msg(g->warnings.count == cases[i].warnings, "%c: %zu warnings", cases[i].more, g->warnings.count);
+        for (size_t k = 0; k < g->warnings.count; k++)
+            ck_assert_ptr_nonnull(strstr(g->warnings.at[k].text,
+                                         "every iteration of the repeat does the same, since none "
+                                         "reads what the one before wrote; say what is carried"));
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("graph_check_errors");
@@ -684,6 +767,8 @@ int main(void)
     tcase_add_loop_test(c, graph_is_fine, 0, (int)(sizeof fine / sizeof *fine));
     tcase_add_test(c, warnings);
     tcase_add_test(c, warnings_of_unwritten_outputs);
+    tcase_add_test(c, warnings_of_lost_results);
+    tcase_add_test(c, warnings_of_loops_that_go_nowhere);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

@@ -112,6 +112,39 @@ START_TEST(mistakes_of_programs_are_found)
 }
 END_TEST
 
+/* Pieces that do not fit are told with their rows, and with what is wrong about them. */
+START_TEST(pieces_that_do_not_fit_are_told_apart)
+{
+    static const char *const parts[] = {
+        "region \"x\" is 5 (rows 5 to 9 of 20) and \"y\" is 10 (rows 10 to 19 of 20); these are pieces of different "
+        "sizes: "
+        "cut both buffers into as many parts, and name the same one of each",
+        "region \"x\" is 20 and \"y\" is 10 (rows 10 to 19 of 20); name the same piece of both, such as x[i] and y[i]",
+        "region \"x\" is 6 (rows 4 to 9 of 20) and \"y\" is 5 (rows 5 to 9 of 20); a formula takes element by element "
+        "and "
+        "reads no neighbours: leave the halo (~) out",
+        "region \"x\" is 19 and \"y\" is 20; all that a map gives has one shape",
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        gantry_error err;
+        gantry_graph *g = gantry_graph_new("pieces");
+        gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 1, (int64_t[]){ i < 3 ? 20 : 19 });
+        gantry_buffer y = gantry_graph_buffer(g, "y", GANTRY_F32, 1, (int64_t[]){ 20 });
+        gantry_buffer_split(g, x, 4);
+        gantry_buffer_split(g, y, i == 2 ? 4 : 2);
+        gantry_node n = gantry_graph_map(g, NULL, "y = x + 1");
+        gantry_node_arg(g, n, "x",
+                        i == 1 || i == 3 ? gantry_all(x)
+                        : i == 2         ? gantry_halo(gantry_part(x, 1), 1, 0)
+                                         : gantry_part(x, 1));
+        gantry_node_arg(g, n, "y", i == 3 ? gantry_all(y) : gantry_part(y, 1));
+        ck_assert_int_eq(gantry_graph_check(g, &err), GANTRY_E_GRAPH);
+        ck_assert_msg(strstr(err.text, parts[i]), "%s", err.text);
+        gantry_graph_free(g);
+    }
+}
+END_TEST
+
 START_TEST(a_kernel_cannot_take_the_name_of_formulas)
 {
     things t = new_graph();
@@ -137,6 +170,7 @@ int main(void)
     tcase_add_test(tests, nodes_with_equal_formulas_and_types_share_a_kernel);
     tcase_add_test(tests, the_hash_of_a_graph_covers_formulas);
     tcase_add_test(tests, mistakes_of_programs_are_found);
+    tcase_add_test(tests, pieces_that_do_not_fit_are_told_apart);
     tcase_add_test(tests, a_kernel_cannot_take_the_name_of_formulas);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -60,7 +60,8 @@ START_TEST(wrong_overrides)
 {
     ck_assert_str_eq(error_of_param("nn=3"),
                      "t:1:25: /params: --param nn: the graph has no param of that name (did you mean \"n\"?)");
-    ck_assert_str_eq(error_of_param("zebra=3"), "t:1:25: /params: --param zebra: the graph has no param of that name");
+    ck_assert_str_eq(error_of_param("zebra=3"), "t:1:25: /params: --param zebra: the graph has no param of that name; "
+                                                "it has \"n\", \"m\", \"half\", \"lr\", \"inv\"");
     ck_assert_str_eq(error_of_param("n"), "--param n: write name=value");
     ck_assert_str_eq(error_of_param("=3"), "--param =3: write name=value");
     ck_assert_str_eq(error_of_param("n=12x"), "t:1:31: /params/n: --param n=12x: in expression \"12x\": at character "

@@ -281,7 +281,8 @@ START_TEST(machines)
     gantry_machine *machine = (gantry_machine *)&g;
     gantry_error err;
     ck_assert_int_eq(gantry_graph_machine(&machine, g, &err), GANTRY_E_IO);
-    ck_assert_str_eq(err.text, "cannot open ./machines/one.json: No such file or directory");
+    ck_assert_str_eq(err.text,
+                     "cannot open ./machines/one.json: No such file or directory; there is no folder \"./machines\"");
     ck_assert_int_eq(gantry_graph_machine(NULL, g, &err), GANTRY_E_INVALID);
     ck_assert_int_eq(gantry_graph_machine(&machine, NULL, &err), GANTRY_E_INVALID);
     gantry_graph_free(g);

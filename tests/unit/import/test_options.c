@@ -59,7 +59,7 @@ START_TEST(misuse)
     ck_assert_int_eq(gantry_graph_import(&g, NULL, NULL, "t", NULL, &err), GANTRY_E_INVALID);
     ck_assert_int_eq(gantry_graph_import(&g, NULL, "stg", NULL, NULL, NULL), GANTRY_E_INVALID);
     ck_assert_int_eq(gantry_graph_import(&g, NULL, "stg", "/no/such/file", NULL, &err), GANTRY_E_IO);
-    ck_assert_str_eq(err.text, "cannot open /no/such/file: No such file or directory");
+    ck_assert_str_eq(err.text, "cannot open /no/such/file: No such file or directory; there is no folder \"/no/such\"");
 }
 END_TEST
 

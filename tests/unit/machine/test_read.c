@@ -43,7 +43,7 @@ static const bad_input heading[] = {
     { DEVICES("@[]"), "/devices", "\"devices\" is empty: list at least one device" },
     { FRAME(MEM, DEV, "'model':@[],", ALL), "/model", "model must be an object, found an array" },
     { FRAME(MEM, DEV, "'model':{'launch':@1},", ALL), "/model/launch",
-      "unknown key \"launch\": allowed here: contention, launch_us, issue_us, submit_us, start_us" },
+      "unknown key \"launch\" (did you mean \"launch_us\"?)" },
     { FRAME(MEM, DEV, "'model':{'contention':@false},", ALL), "/model/contention",
       "\"contention\" must be a string, not a boolean" },
     { FRAME(MEM, DEV, "'model':{'contention':@'no'},", ALL), "/model/contention",

@@ -47,6 +47,7 @@ class Building(Case):
         g.work("w").read(x.rows(1, 3)).readwrite(t).reduce(s, "sum").cost(100, 200).time(5).time(7, "gpu")
         with g.repeat(4):
             g.node("scale", id="d", x=x[:], a=gantry.Dynamic(0.5), y=y[0:2])
+            g.work("v").readwrite(s)
         self.same(g, {"gantry": 1, "name": "all", "buffers": {
             "x": {"dtype": "f32", "shape": [8, 4], "class": "input", "split": 2, "init": {"random": {"seed": 7, "low": -1, "high": 1}}},
             "y": {"dtype": "f32", "shape": [8, 4], "split": 2, "output": True, "check": {"rtol": 1e-3, "atol": 1e-5, "equal_nan": True}},
@@ -61,7 +62,8 @@ class Building(Case):
                 {"id": "f", "fill": {"to": "t[2][1]", "value": 1.5}},
                 {"id": "w", "work": {}, "reads": ["x{1:3}"], "writes": [{"readwrite": "t"}, {"sum": "s"}],
                  "cost": {"flops": 100, "bytes": 200, "time_us": {"*": 5, "gpu": 7}}},
-                {"repeat": 4, "nodes": [{"id": "d", "kernel": "scale", "args": {"x": "x[0:2]", "a": {"dynamic": 0.5}, "y": "y[0:2]"}}]}]})
+                {"repeat": 4, "nodes": [{"id": "d", "kernel": "scale", "args": {"x": "x[0:2]", "a": {"dynamic": 0.5}, "y": "y[0:2]"}},
+                                         {"id": "v", "work": {}, "writes": [{"readwrite": "s"}]}]}]})
 
     def test_loops_carry_and_end(self):
         g = gantry.Graph()
@@ -247,6 +249,36 @@ class Mistakes(Case):
             g.schedule(2)
         self.assertEqual([(w.category, w.filename, w.lineno) for w in seen], [(gantry.GantryWarning, __file__, here)])
         self.assertRegex(str(seen[0].message), r"cholesky.json:\d+:\d+: /buffers/A: no node writes 28 of the 64 tiles")
+
+
+    def test_slips_of_the_first_minutes(self):
+        g = gantry.Graph("first")
+        x, y = g.input("x", 4), g.buffer("y", 4)
+        a = np.ones(4, np.float32)
+        with self.refused(gantry.InvalidError, r"the id of a node is <gantry.Buffer 'x' of 'first'>; .*arguments are given by name, as in x=x"):
+            g.node("copy", x, y)
+        with self.refused(gantry.InvalidError, r"a node has the kernel <function .*>; .*@gantry.kernel"):
+            g.node(lambda x, y: None, x=x, y=y)
+        with self.refused(gantry.InvalidError, r'argument "x" is array\(.{1,40}\); .*an array is what an input is bound to'):
+            g.map("y = x", x=np.ones(1000), y=y)
+        with self.refused(gantry.InvalidError, r'the init of buffer "z" is array\(.*one number for all elements.*graph.input\("z", ...\)'):
+            g.buffer("z", 4, init=a)
+        self.assertEqual(gantry.Graph("n").buffer("s", 4, init=np.float32(3)).name, "s")
+        g.map("y = 2 * x", x=x, y=y)
+        with self.refused(gantry.InvalidError, r"the inputs are ndarray, without a name; .*as in x=array"):
+            g(a)
+        with self.refused(gantry.InvalidError, r"the inputs are list, without a name"):
+            g.schedule(1).run().start([a])
+        with self.refused(KeyError, r'"y" is no output of the graph; it has none: give a buffer output=True'):
+            g({"x": a})["y"]
+
+    def test_parts_that_write_over_each_other(self):
+        g = gantry.Graph("parts")
+        x, s = g.input("x", 4, split=2), g.buffer("s", 1, output=True)
+        for i in range(2):
+            g.reduce("s = sum(x)", x=x[i], s=s)
+        with self.assertWarnsRegex(gantry.GantryWarning, 'node "reduce#1" writes over s, which node "reduce" wrote'):
+            g.check()
 
 
 class Loading(Case):

@@ -282,6 +282,31 @@ class Manifests(Case):
                 of(function)()
         self.assertEqual(repr(gantry.kernel(absent)), "<gantry.Kernel absent(x)>")
 
+    def test_results_that_nobody_takes(self):
+        @gantry.kernel
+        def given(x: gantry.In, y: gantry.Out):
+            return 2 * x
+
+        with self.refused(gantry.KernelError, r"the function returned an array, which nobody takes; write into an argument, such as y\[:\]"):
+            graph_of(given)(x=np.ones(12))
+
+        @gantry.kernel
+        def its_own(x: gantry.In, y: gantry.Out):
+            return np.multiply(x, 2, out=y)
+
+        self.equal(graph_of(its_own)(x=np.ones(12))["y"], np.full(12, 2.0))
+        with self.refused(gantry.InvalidError, r'kernel "assigned" assigns to the name "y", which leaves the array as it is; .*y\[:\] = ...'):
+            @gantry.kernel
+            def assigned(x: gantry.In, y: gantry.Out):
+                y = 2 * x  # noqa: F841
+
+        @gantry.kernel
+        def shaped(x: gantry.In, y: gantry.Out):
+            y = y.reshape(-1, 2)
+            y[:] = x.reshape(-1, 2)
+
+        self.equal(graph_of(shaped)(x=np.arange(12.0))["y"], np.arange(12.0))
+
     def test_mistakes_in_nodes(self):
         @gantry.kernel
         def scale(x: gantry.In, y: gantry.Out, factor: float): ...

@@ -26,7 +26,9 @@ START_TEST(c_files_are_compiled_once)
     ck_assert_int_eq(try_new(&run, s, &err), GANTRY_E_GRAPH);
     setenv("CC", "no-such-compiler -O2", 1);
     ck_assert_int_eq(try_new(&run, s, &err), GANTRY_E_IO);
-    ck_assert_str_eq(err.text, "cannot start the C compiler no-such-compiler: No such file or directory");
+    ck_assert_str_eq(err.text,
+                     "cannot start the C compiler no-such-compiler: No such file or directory; kernels in C need one: "
+                     "install it, or name it by the environment variable CC");
     gantry_schedule_free(s);
     remove_folder();
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import dis
 import gc
 import inspect
 import itertools
@@ -188,7 +189,9 @@ class Kernel:
         self._how, self._torch = how, _launch.need_torch() if how.arrays == "torch" else None
         self._parameters = _parameters(function, self.name)
         self._given = [p for p in self._parameters if not p.launch]
+        self._written = next((p.name for p in self._given if p.access not in (None, Access.READ)), "y")
         self._check_defaults()
+        self._check_assigned()
         self._make_manifest(how)
         self.code = self._make_code(how) if how.on_gpu else None
 
@@ -213,6 +216,16 @@ class Kernel:
             if p.default is not None and not isinstance(p.default, (str, int, float)):
                 raise InvalidError(f'parameter "{p.name}" of kernel "{self.name}" has the default {p.default!r}; give a number, or of a '
                                    'kernel for GPUs a formula over regions, such as "x.size"')
+
+    def _check_assigned(self) -> None:
+        """`y = 2 * x` gives the name another array; the argument stays as it was. Certain where the name is used for nothing else."""
+        code = getattr(self.function, "__code__", None)
+        uses = [(i.opname, i.argval if isinstance(i.argval, tuple) else (i.argval,)) for i in dis.get_instructions(code)] if code else []
+        for p in self._given:
+            of = {name for name, names in uses if p.name in names}
+            if p.access not in (None, Access.READ) and of and of <= {"STORE_FAST", "STORE_FAST_STORE_FAST"}:
+                raise InvalidError(f'kernel "{self.name}" assigns to the name "{p.name}", which leaves the array as it is; write into it: '
+                                   f"{p.name}[:] = ...")
 
     def _make_manifest(self, how: _How) -> None:
         table = (c.KernelArg * len(self._given))()
@@ -279,7 +292,11 @@ class Kernel:
                                         launch.device_ordinal)
         view = None
         with self._surroundings(launch):
-            self.function(**values)
+            given = self.function(**values)
+        if hasattr(given, "shape") and not any(given is value for value in values.values()):
+            raise InvalidError("the function returned an array, which nobody takes; write into an argument, such as "
+                               f"{self._written}[:] = ...")
+        given = None
         values.clear()
         self._check_kept(seen)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import reprlib
 import threading
 import warnings
 from ctypes import byref, c_int64
@@ -46,12 +47,20 @@ def whole(what: str, value: Any) -> int:
         raise InvalidError(f"{what} is {value!r}; it must be a whole number") from None
 
 
+def _id(id: str | None) -> bytes | None:
+    """The id of a node, which stands where those who pass arguments without their names put one."""
+    if id is not None and not isinstance(id, str):
+        raise InvalidError(f"the id of a node is {reprlib.repr(id)}; it must be a text, and arguments are given by name, as in x=x")
+    return encoded(id)
+
+
 def _number(name: str, value: Any) -> float:
     """A scalar as the double that C takes: whole numbers are exact up to 2^53."""
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise InvalidError(f'argument "{name}" is {value!r}; give a buffer, a region of one, or a number') from None
+        remedy = "; an array is what an input is bound to when the graph is called" if hasattr(value, "shape") else ""
+        raise InvalidError(f'argument "{name}" is {reprlib.repr(value)}; give a buffer, a region of one, or a number{remedy}') from None
     except OverflowError:
         number = float("inf")
     if isinstance(value, int) and number != value:
@@ -147,7 +156,10 @@ class Buffer:
 
     def init(self, value: float) -> Buffer:
         """Every element begins with this number."""
-        return self._set(lib.gantry_buffer_init_value, value)
+        if getattr(value, "ndim", 0) or not hasattr(value, "__float__"):
+            raise InvalidError(f'the init of buffer "{self.name}" is {reprlib.repr(value)}; it is one number for all elements. An array is bound '
+                               f'to an input when the graph is called: graph.input("{self.name}", ...), then graph({self.name}=array)')
+        return self._set(lib.gantry_buffer_init_value, float(value))
 
     def init_uniform(self, seed: int, low: float = 0.0, high: float = 1.0) -> Buffer:
         """Random numbers, Philox4x32-10 by element index: the same on every back end."""
@@ -379,9 +391,16 @@ class Graph(Owned):
                                f'@gantry.kernel(name="...")')
         return kernel
 
-    def _node(self, node: c.Node, args: Mapping[str, Any] | None, named: Mapping[str, Any]) -> Node:
-        made_ = Node(self, node)
-        for name, value in {**(args or {}), **named}.items():
+    def _node(self, make: Callable[..., c.Node], id: str | None, what: str, args: Mapping[str, Any] | None,
+              named: Mapping[str, Any]) -> Node:
+        """Nothing is added to the graph where an argument is wrong: in a notebook the call is made again."""
+        node_id = _id(id)
+        given = {**(args or {}), **named}
+        for name, value in given.items():
+            if not isinstance(value, (Buffer, Region)):
+                _number(name, value.value if isinstance(value, Dynamic) else value)
+        made_ = Node(self, make(self._building(), node_id, encoded(what)))
+        for name, value in given.items():
             made_.arg(name, value)
         return made_
 
@@ -389,15 +408,18 @@ class Graph(Owned):
         """A node of a kernel, of the library or of Python: each argument is a buffer, a region, a number or a `Dynamic` number. `args` has
         those whose names Python does not take."""
         name = self._know(kernel).name if isinstance(kernel, Kernel) else kernel
-        return self._node(lib.gantry_graph_kernel(self._building(), encoded(id), encoded(name)), args, named)
+        if not isinstance(name, str):
+            raise InvalidError(f"a node has the kernel {reprlib.repr(kernel)}; name one of the library, or make a function one by "
+                               "@gantry.kernel")
+        return self._node(lib.gantry_graph_kernel, id, name, args, named)
 
     def map(self, formulas: str, /, id: str | None = None, args: Mapping[str, Any] | None = None, **named: Any) -> Node:
         """Maths on each element: g.map("y = sqrt(x) * s + 1", x=x, y=y, s=2)."""
-        return self._node(lib.gantry_graph_map(self._building(), encoded(id), encoded(formulas)), args, named)
+        return self._node(lib.gantry_graph_map, id, formulas, args, named)
 
     def reduce(self, formulas: str, /, id: str | None = None, args: Mapping[str, Any] | None = None, **named: Any) -> Node:
         """Reductions: g.reduce("s = sum(square(x - y))", s=s, x=x, y=y)."""
-        return self._node(lib.gantry_graph_reduce(self._building(), encoded(id), encoded(formulas)), args, named)
+        return self._node(lib.gantry_graph_reduce, id, formulas, args, named)
 
     def copy(self, source: Where, target: Where, id: str | None = None) -> Node:
         return Node(self, lib.gantry_graph_copy(self._building(), encoded(id), _region_of(source).region, _region_of(target).region))

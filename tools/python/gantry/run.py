@@ -21,7 +21,7 @@ from ._arrays import Info, address_of, as_input, as_target, device_pointer, need
 from ._launch import DeviceArray
 from ._library import Owned, encoded, lib, made, must, text_from, word
 from ._structs import Status
-from .errors import Error, InvalidError, KernelError, error_of
+from .errors import Error, InvalidError, KernelError, error_of, listed
 from .graph import Node
 from .machine import Machine
 from ._draw import Picture, page_picture
@@ -30,6 +30,15 @@ if TYPE_CHECKING:
     from .schedule import Schedule
 
 _UNBOUND = object()
+
+
+class _Outputs(dict[str, Any]):
+    """What a start gives, by name."""
+
+    def __missing__(self, name: object) -> Any:
+        raise KeyError(f'"{name}" is no output of the graph; it has {listed(self)}: give a buffer output=True')
+
+
 _live: weakref.WeakSet[Run] = weakref.WeakSet()
 
 
@@ -289,12 +298,19 @@ class Run(Owned):
         """Starts with these inputs and returns at once, unless as many starts as may overlap are under way (`Summary.in_flight`): then the
         oldest is waited for. `stream`: a CUDA stream, in whose order the start goes."""
         with self._alone():
-            stream = self._bind_inputs({**inputs, **named} if inputs else named, stream)
+            stream = self._bind_inputs(named if inputs is None else self._named(inputs, named), stream)
             while len(self._pending) >= self._in_flight:
                 self._finish_oldest()
             start = Start(self, self._begin(stream), self._targets)
             self._pending.append(start)
             return start
+
+    def _named(self, inputs: Any, named: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not isinstance(inputs, Mapping):
+            example = next((info.name for info in self.schedule.graph.infos.values() if info.cls == "input"), "x")
+            raise InvalidError(f"the inputs are {type(inputs).__name__}, without a name; give each by its name, as in {example}=array, or all "
+                               "as a dictionary")
+        return {**inputs, **named}
 
     def _begin(self, stream: int | None) -> int:
         """The ticket of a start."""
@@ -312,7 +328,7 @@ class Run(Owned):
             self._ended(ticket)
         if status:
             self._must(status)
-        return {info.name: self._output(info, targets) for info in self._fetched}
+        return _Outputs({info.name: self._output(info, targets) for info in self._fetched})
 
     def _finish_all(self) -> None:
         while self._pending:
@@ -358,7 +374,7 @@ class Run(Owned):
         """Starts with these inputs, waits, and returns the outputs by name."""
         self._enter()
         try:
-            stream = self._bind_inputs({**inputs, **named} if inputs else named, None)
+            stream = self._bind_inputs(named if inputs is None else self._named(inputs, named), None)
             self._finish_all()
             return self._end(self._begin(stream), self._targets)
         finally:
@@ -370,7 +386,7 @@ class Run(Owned):
         with self._alone() as handle:
             self._finish_all()
             self._must(lib.gantry_run_repeat(handle, starts, self._record_ref))
-            return {info.name: self._output(info, self._targets) for info in self._fetched}
+            return _Outputs({info.name: self._output(info, self._targets) for info in self._fetched})
 
     def state(self, name: str) -> Any:
         """What a state holds, as the starts before have left it: a copy. The weights of a training are states."""

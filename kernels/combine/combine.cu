@@ -2,10 +2,13 @@
 /* The step of every collective: several parts at once (blockIdx.y), each with sources and targets of its own. All
  * targets of a part get ((source 0 (+) source 1) (+) source 2) ..., with the order and arithmetic of src/run/reduce.c; of
  * one source that is a copy. An element is read, then written, by one thread, so a target may be a source. Sources and
- * targets may be memory of peers. */
+ * targets may be memory of peers. Kernels of several GPUs may meet when they begin: then what their streams did before is
+ * done on all of them. */
 #include "kernels/begin.cuh"
 #include "kernels/combine/combine.cuh"
+#include "kernels/combine/meeting.h"
 #include "kernels/element.cuh"
+#include "kernels/resident/counters.cuh"
 
 enum { MOST_ENDS = 128, MOST_PARTS = 64, AT_ONCE = 8 }; /* launch_combine.c has the same structs */
 struct part {
@@ -78,11 +81,30 @@ static __device__ void combine(const batch &b, const part p, const F &f)
     }
 }
 
+/* A thread for each peer. All that came before on its GPU had ended when a block there began, so it is seen by who hears
+ * of that block. False: the start has failed. */
+static __device__ bool meet(const gy_combine_meeting &with)
+{
+    bool well = true;
+    if (threadIdx.x < with.peers) {
+        const gy_combine_peer &peer = with.peer[threadIdx.x];
+        const uint32_t block = blockIdx.y * gridDim.x + blockIdx.x;
+        uint64_t *met = (uint64_t *)peer.met + block;
+        const uint64_t number = *met + 1;
+        *met = number;
+        release((uint64_t *)(peer.tell + block * GY_MEETING_STEP), number);
+        well = await((const uint64_t *)(peer.hear + block * GY_MEETING_STEP), number, false);
+    }
+    return !__syncthreads_or(!well);
+}
+
 #define KERNEL(name, suffix, type, own, wide)                                                                          \
     extern "C" __global__ void __launch_bounds__(256)                                                                  \
-        combine_##name##_##suffix(const __grid_constant__ batch b)                                                     \
+        combine_##name##_##suffix(const __grid_constant__ batch b, const __grid_constant__ gy_combine_meeting with)            \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
+        if (with.peers && !meet(with))                                                                                 \
+            return;                                                                                                    \
         combine<type, own>(b, b.at[blockIdx.y], with_##name<own, wide>());                                             \
     }
 GY_COMBINED(KERNEL)

@@ -3,6 +3,7 @@
 #include "backends/cuda/kernels/image.h"
 
 #include "base/error.h"
+#include "kernels/combine/meeting.h"
 #include <stdbool.h>
 
 /* MOST_BLOCKS: links need no more to be busy, and other kernels have room beside it. */
@@ -59,9 +60,20 @@ static gantry_dtype widest(const gantry_launch *l)
 
 static gantry_status launch_nothing(const gantry_launch *l)
 {
+    gy_combine_meeting alone = { .peers = 0 };
     batch b;
     b.at[0] = (part){ 0 };
-    return gy_cuda_image_launch(l, 0, GANTRY_U8, (gy_grid){ 1, 1, 1, 1, 1, 1 }, (void *[]){ &b });
+    return gy_cuda_image_launch(l, 0, GANTRY_U8, (gy_grid){ 1, 1, 1, 1, 1, 1 }, (void *[]){ &b, &alone });
+}
+
+/* All GPUs that meet have as many blocks, whatever the parts of this one are. */
+static gantry_status launch_meeting(const gantry_launch *l, int variant, gantry_dtype dtype, batch *b, uint32_t parts)
+{
+    gy_cuda_meeting *m = l->user;
+    gy_grid grid = { m->columns, m->parts, 1, GY_IMAGE_THREADS, 1, 1 };
+    for (; parts < m->parts; parts++)
+        b->at[parts] = (part){ 0 };
+    return gy_cuda_image_launch_together(l, variant, dtype, grid, (void *[]){ b, &m->with });
 }
 
 /* combine_OP_DTYPE(batch), a row of blocks for each part. */
@@ -70,6 +82,7 @@ static gantry_status launch_combine(const gantry_launch *l)
     if (l->args == 0)
         return launch_nothing(l);
     const gantry_arg *last = &l->arg[l->args - 1];
+    gy_combine_meeting alone = { .peers = 0 };
     bool moves = last->access == GANTRY_WRITE;
     gantry_dtype dtype = moves ? widest(l) : last->dtype;
     int variant = moves ? 0 : (int)last->access - GANTRY_SUM;
@@ -80,10 +93,19 @@ static gantry_status launch_combine(const gantry_launch *l)
         return GANTRY_E_UNSUPPORTED;
     for (uint32_t i = 0; i < parts; i++)
         most = b.at[i].n > most ? b.at[i].n : most;
+    if (l->user)
+        return launch_meeting(l, variant, dtype, &b, parts);
     int64_t blocks = (most * size + BLOCK_BYTES - 1) / BLOCK_BYTES, each = MOST_BLOCKS / parts;
     gy_grid grid = gy_cuda_image_grid(l, variant, dtype, blocks < each ? blocks : each);
     grid.y = parts;
-    return gy_cuda_image_launch(l, variant, dtype, grid, (void *[]){ &b });
+    return gy_cuda_image_launch(l, variant, dtype, grid, (void *[]){ &b, &alone });
+}
+
+static uint32_t room(const gantry_launch *l)
+{
+    const gantry_arg *last = &l->arg[l->args - 1];
+    uint32_t places = gy_cuda_image_places(l, (int)last->access - GANTRY_SUM, last->dtype);
+    return places < GY_MEETING_BLOCKS ? places : GY_MEETING_BLOCKS;
 }
 
 /* Its functions have another name than it has in the table. */
@@ -105,4 +127,5 @@ const gy_cuda_kernel gy_cuda_kernel_combine = { .name = GY_CUDA_COMBINE,
                                                 .open = open_combine,
                                                 .close = gy_cuda_image_close,
                                                 .data = &image,
+                                                .room = room,
                                                 .why = gy_cuda_image_why };

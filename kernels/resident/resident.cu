@@ -11,6 +11,7 @@
  */
 #include "kernels/resident/resident.h"
 
+#include "kernels/resident/counters.cuh"
 #include "kernels/resident/places.cuh"
 
 template <typename T> static __device__ inline T &gy_shared_as(void *bytes)
@@ -315,10 +316,6 @@ static __device__ __forceinline__ void call(uint32_t function, uint32_t first)
 /* ---- counters ---- */
 
 #ifdef CUDA_EMULATOR_H
-static inline uint64_t acquire(const uint64_t *at) { return emulator_acquire(at); }
-static inline void release(uint64_t *at, uint64_t value) { emulator_release(at, value); }
-static inline uint64_t acquire_near(const uint64_t *at) { return emulator_acquire(at); }
-static inline void release_near(uint64_t *at, uint64_t value) { emulator_release(at, value); }
 static inline void add_near(uint64_t *at) { emulator_release(at, emulator_relaxed_load(at) + 1); }
 static inline void set_near(uint64_t *at, uint64_t value) { emulator_relaxed_store(at, value); }
 static inline uint64_t look_at(const uint64_t *at) { return emulator_relaxed_load(at); }
@@ -326,29 +323,8 @@ static inline void tell(uint64_t *at, uint64_t value) { emulator_relaxed_store(a
 static inline void copy_ahead(uint4 *to, const uint4 *from) { *to = *from; }
 static inline void end_copies(void) {}
 template <int UNENDED> static inline void await_copies(void) {}
-static inline void pause(void) { emulator_pause(); }
 #else
-static __device__ inline uint64_t acquire(const uint64_t *at)
-{
-    uint64_t value;
-    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
-    return value;
-}
-static __device__ inline void release(uint64_t *at, uint64_t value)
-{
-    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
-}
 /* Among the workers of a GPU. */
-static __device__ inline uint64_t acquire_near(const uint64_t *at)
-{
-    uint64_t value;
-    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
-    return value;
-}
-static __device__ inline void release_near(uint64_t *at, uint64_t value)
-{
-    asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
-}
 static __device__ inline void add_near(uint64_t *at)
 {
     asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(at) : "memory");
@@ -377,17 +353,7 @@ template <int UNENDED> static __device__ inline void await_copies(void)
 {
     asm volatile("cp.async.wait_group %0;" ::"n"(UNENDED) : "memory");
 }
-static __device__ inline void pause(void) {}
 #endif
-
-/* False: the start has failed. `near`: who writes it works on the same GPU. */
-static __device__ bool await(const uint64_t *counter, uint64_t value, bool near)
-{
-    uint64_t now;
-    while ((now = near ? acquire_near(counter) : acquire(counter)) < value)
-        pause();
-    return now < GY_RESIDENT_STOP;
-}
 
 /* ---- workers ---- */
 
@@ -461,7 +427,7 @@ static __device__ void signal_some(const worker &self, const gy_resident_packet 
     const bool more = p.asks && is_set(*(const gy_resident_asked *)(word + GY_RESIDENT_SIGNAL_WORDS * p.signals));
     for (uint32_t i = first + threadIdx.x % 32; i < last; i += 32) {
         const gy_resident_signal &g = ((const gy_resident_signal *)word)[i];
-        uint64_t value = stopped ? GY_RESIDENT_STOP : self.epoch * g.signals + g.value + more;
+        uint64_t value = stopped ? GY_COUNTER_STOP : self.epoch * g.signals + g.value + more;
         if (i < p.near_signals)
             release_near((uint64_t *)g.counter, value);
         else
@@ -490,7 +456,7 @@ static __device__ bool begin_shared(const worker &self, const gy_resident_packet
     uint64_t number = self.epoch * GY_RESIDENT_SHARED + p.shared;
     if (self.me.index > 0)
         return await(&self.me.meet->go, number, true);
-    release_near(&self.me.meet->go, well ? number : GY_RESIDENT_STOP);
+    release_near(&self.me.meet->go, well ? number : GY_COUNTER_STOP);
     return well;
 }
 
@@ -585,7 +551,7 @@ static __device__ bool carry_out_start(const worker &self, const gy_resident_ser
         fetch(self, next);
         await_copies<AHEAD - 1>(); /* the next packet is there */
         bool well = threadIdx.x < 32 ? begin(self, stage, stopped)
-                                     : threadIdx.x != GUARD || i > 0 || look_at(series.halt) < GY_RESIDENT_STOP;
+                                     : threadIdx.x != GUARD || i > 0 || look_at(series.halt) < GY_COUNTER_STOP;
         stopped = __syncthreads_or(!well);
         if (!stopped && staged[stage].function)
             carry_out(self, stage);
@@ -604,7 +570,7 @@ static __device__ bool goes_on(const worker &self, const uint64_t *verdict)
         uint64_t now;
         while ((now = acquire(verdict)) < 2 * self.epoch + 1)
             pause();
-        ends = now == 2 * self.epoch + 2 || now >= GY_RESIDENT_STOP;
+        ends = now == 2 * self.epoch + 2 || now >= GY_COUNTER_STOP;
     }
     return !__syncthreads_or(ends);
 }

@@ -17,6 +17,8 @@
 #ifndef GY_KERNELS_RESIDENT_H
 #define GY_KERNELS_RESIDENT_H
 
+#include "kernels/resident/counters.h"
+
 #include <stdint.h>
 
 enum {
@@ -29,8 +31,6 @@ enum {
 };
 
 #define GY_RESIDENT_ENDED UINT32_MAX /* all packets of a worker have */
-/* A counter of this value or more ends a start that failed: who finds one carries nothing out any more. */
-#define GY_RESIDENT_STOP UINT64_C(0x7F7F7F7F7F7F7F7F)
 
 /* Functions by their number, from 1 on. */
 enum gy_resident_function {
@@ -103,7 +103,7 @@ typedef struct gy_resident_worker {
     uint32_t unused;
 } gy_resident_worker;
 
-/* The starts of a launch. Both words are in memory of the GPU, and GY_RESIDENT_STOP or more in starts that failed. */
+/* The starts of a launch. Both words are in memory of the GPU, and GY_COUNTER_STOP or more in starts that failed. */
 typedef struct gy_resident_series {
     uint64_t starts; /* at most */
     uint64_t look;   /* the start, counted from 1, whose verdict is awaited first; 0: none is */

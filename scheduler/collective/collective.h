@@ -82,6 +82,8 @@ typedef struct gy_way {
 } gy_way;
 /* The algorithm has a way to do that kind, somewhere. */
 bool gy_collective_knows(gy_algorithm algorithm, gantry_collective kind);
+/* Nobody measured it, and its model would say what another's says: whoever wants it has to ask for it. */
+bool gy_collective_is_unproven(const gy_way *way);
 /* After gy_net_begin for the group. A measured time wins over the model's. */
 gy_way gy_collective_look(gy_net *net, const gy_group *g, gy_algorithm algorithm);
 

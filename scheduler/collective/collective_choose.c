@@ -40,7 +40,7 @@ bool gy_collective_choose(gy_net *net, const gy_group *g, gy_way *best)
     *best = gy_collective_look(net, g, (gy_algorithm)1);
     for (int i = 2; i < GY_ALGORITHM_COUNT; i++) {
         gy_way c = gy_collective_look(net, g, (gy_algorithm)i);
-        if (is_better(&c, best))
+        if (is_better(&c, best) && !gy_collective_is_unproven(&c))
             *best = c;
     }
     if (best->refused) { /* for lack of room: whoever runs it has to make do */

@@ -19,6 +19,7 @@ typedef struct method {
     bool direct;       /* ranks reach into each other's memory: a direct route for every transfer */
     bool islands;      /* wants the ranks to be on islands */
     bool measured;     /* there is no model of it: only where the machine has a table */
+    bool unproven;     /* its model is that of another: it may be asked for, and is chosen only where it was measured */
     int64_t align;     /* bytes that parts must be multiples of; 0: any */
     const char *(*refuses)(const gy_group *g); /* what else it cannot do, or NULL; NULL: nothing */
     int64_t (*scratch)(const gy_group *g);     /* bytes beside input and output, in each rank's memory; NULL: none */
@@ -54,7 +55,7 @@ static int64_t scratch_one_shot(const gy_group *g)
 
 /* ---- refusals of one ---- */
 
-enum { MOST_IN_RING = 256 }; /* ranks: back ends make as many rounds, of as many pieces */
+enum { MOST_IN_RING = 256, MOST_THAT_MEET = 16 }; /* ranks: back ends make as many rounds, of as many pieces */
 
 static const char *ring_refuses(const gy_group *g)
 {
@@ -66,6 +67,14 @@ static const char *ring_refuses(const gy_group *g)
 /* Each rank adds up in the one place that it has for the result. */
 static const char *islands_refuses(const gy_group *g)
 {
+    return g->twice ? "a rank has two values of one row" : NULL;
+}
+
+/* A rank meets each of the others by a counter of its own. */
+static const char *counters_refuses(const gy_group *g)
+{
+    if (g->ranks > MOST_THAT_MEET)
+        return "more than 16 ranks do not meet by counters";
     return g->twice ? "a rank has two values of one row" : NULL;
 }
 
@@ -111,6 +120,13 @@ static const method METHODS[GY_ALGORITHM_COUNT] = {
                                .islands = true,
                                .refuses = islands_refuses,
                                .cost = gy_time_islands },
+    [GY_ALGORITHM_COUNTERS] = { .kinds = BIT(ALL_REDUCE),
+                                .full = true,
+                                .direct = true,
+                                .unproven = true,
+                                .align = 16,
+                                .refuses = counters_refuses,
+                                .cost = gy_time_two_shot },
     [GY_ALGORITHM_NCCL] = { .kinds = MOVES | REDUCES,
                             .full = true,
                             .even = true,
@@ -188,6 +204,11 @@ static const char *refusal(const gy_net *net, const gy_group *g, const method *q
     if (q->scratch && !has_room(net, g, q->scratch(g)))
         return "its scratch does not fit in the memory of a rank";
     return NULL;
+}
+
+bool gy_collective_is_unproven(const gy_way *way)
+{
+    return METHODS[way->algorithm].unproven && way->provenance != GY_COST_MEASURED;
 }
 
 bool gy_collective_knows(gy_algorithm algorithm, gantry_collective kind)

@@ -97,6 +97,7 @@ typedef struct gy_route {
     X(ONE_SHOT, one_shot)                                                                                              \
     X(TWO_SHOT, two_shot)                                                                                              \
     X(ISLANDS, islands)                                                                                                \
+    X(COUNTERS, counters)                                                                                              \
     X(NCCL, nccl)
 
 typedef enum gy_algorithm {

@@ -111,11 +111,23 @@ static gantry_status sample(const chain *few, const chain *many, int64_t until_n
     return status;
 }
 
+/* Where GPUs cannot meet by counters, the algorithm is another one that has its table already. */
+static gantry_status check_way(const chain *c, task *t, gantry_error *err)
+{
+    gantry_run_info info = GANTRY_RUN_INFO_INIT;
+    if (t->algorithm != GY_ALGORITHM_COUNTERS)
+        return GANTRY_OK;
+    GY_TRY(gantry_run_get_info(c->run, &info, err));
+    t->never = !strstr(info.replay, "meet by counters");
+    return t->never ? gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "GPUs do not meet by counters") : GANTRY_OK;
+}
+
 static gantry_status measure_size(task *t, uint64_t bytes, gy_figure *figure, gantry_error *err)
 {
     chain few = { 0 }, many = { 0 };
     uint32_t more = bytes <= UINT64_C(1) << 20 ? 16 : 4;
     gantry_status status = open_chain(&few, t, bytes, FEW, err);
+    status = status ? status : check_way(&few, t, err);
     status = status ? status : open_chain(&many, t, bytes, FEW + more, err);
     status = status ? status : sample(&few, &many, t->until_ns, figure, err);
     close_chain(&many);
@@ -166,7 +178,7 @@ static gantry_status add_table(gy_measured *what, task *t, const char *kind, gan
 static gantry_status measure_ranks(gy_measured *what, const gantry_machine *machine, const char *kind, uint32_t ranks,
                                    int64_t until_ns, gantry_error *err)
 {
-    static const gy_algorithm ways[] = { GY_ALGORITHM_TWO_SHOT, GY_ALGORITHM_COPY };
+    static const gy_algorithm ways[] = { GY_ALGORITHM_TWO_SHOT, GY_ALGORITHM_COUNTERS, GY_ALGORITHM_COPY };
     gantry_status status = GANTRY_OK;
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         for (int k = GANTRY_ALL_REDUCE; k <= GANTRY_ALL_TO_ALL && !status; k++) {

@@ -20,7 +20,8 @@ static const struct shape {
 static const char *const able[] = {
     [GY_ALGORITHM_NONE] = "11111111",     [GY_ALGORITHM_COPY] = "00111101",      [GY_ALGORITHM_RING] = "11100111",
     [GY_ALGORITHM_TREE] = "11111110",     [GY_ALGORITHM_RECURSIVE] = "10000110", [GY_ALGORITHM_ONE_SHOT] = "11111111",
-    [GY_ALGORITHM_TWO_SHOT] = "11100000", [GY_ALGORITHM_ISLANDS] = "10100100",   [GY_ALGORITHM_NCCL] = "11111111",
+    [GY_ALGORITHM_TWO_SHOT] = "11100000", [GY_ALGORITHM_ISLANDS] = "10100100",   [GY_ALGORITHM_COUNTERS] = "10000000",
+    [GY_ALGORITHM_NCCL] = "11111111",
 };
 
 static gantry_status check_lanes(const gy_check *k, uint32_t index)

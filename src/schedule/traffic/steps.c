@@ -10,6 +10,7 @@
  *   recursive    halving (reduce_scatter) and doubling (all_gather) with the rank 1, 2, 4 ... away; all_reduce both
  *   one_shot     every rank loads what it needs from all that have it
  *   two_shot     every rank combines (or fetches) one part, then stores it to all that need it
+ *   counters     the same as two_shot; ranks wait for each other by counters in memory, where they may
  *   islands      two_shot on each island, and between islands with the parts, level by level (islands.c)
  */
 #include "schedule/traffic/traffic.h"
@@ -228,7 +229,7 @@ void gy_algorithm_steps(const gy_group *g, gy_algorithm algorithm, const uint32_
         [GY_ALGORITHM_RING] = walk_ring,           [GY_ALGORITHM_TREE] = walk_tree,
         [GY_ALGORITHM_RECURSIVE] = walk_recursive, [GY_ALGORITHM_ONE_SHOT] = walk_needs,
         [GY_ALGORITHM_TWO_SHOT] = walk_two_shot,   [GY_ALGORITHM_ISLANDS] = walk_islands,
-        [GY_ALGORITHM_NCCL] = walk_least,
+        [GY_ALGORITHM_COUNTERS] = walk_two_shot,   [GY_ALGORITHM_NCCL] = walk_least,
     };
     steps s = { g, order, islands, pieces, walk };
     walks[algorithm](&s);

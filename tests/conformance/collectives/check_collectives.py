@@ -13,7 +13,7 @@ from runner import Gantry, difference, expected, np, with_kernels  # noqa: E402
 
 ROWS = 5  # bytes of a row: 20, so that parts are no multiples of anything handy
 KINDS = ["all_reduce", "reduce", "broadcast", "scatter", "gather", "all_gather", "reduce_scatter", "all_to_all"]
-ALGORITHMS = ["copy_engine", "ring", "tree", "recursive", "one_shot", "two_shot", "islands", "nccl"]
+ALGORITHMS = ["copy_engine", "ring", "tree", "recursive", "one_shot", "two_shot", "islands", "counters", "nccl"]
 
 
 def rows(p):

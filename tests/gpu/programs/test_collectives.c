@@ -3,6 +3,7 @@
  * code 77 with fewer than two. The same program runs on the fake driver, and with kernels on the CPU.
  *   GANTRY_GPU_EVERY=4   one in so many of the cases, and none with many bytes
  *   GANTRY_GPU_SMALL=1   the same, for compute-sanitizer */
+#include "../../unit/cuda/counted/chain.h"
 #include "../../unit/cuda/nccl/nccl_suite.h"
 #include "schedule/schedule.h"
 
@@ -103,6 +104,28 @@ START_TEST(much)
 }
 END_TEST
 
+/* Kernels that meet by counters: all numbers of GPUs, chains beside each other, many starts; few of all that on the
+ * fake driver, which without kernels has none that meet. A run that hangs is ended by its watchdog, which names the op.
+ */
+START_TEST(counted)
+{
+    static const int64_t rows[] = { 3, 701, 50021, 700001 };
+    bool fake = getenv("FAKE_CUDA_DEVICES"), meets = !fake || getenv("FAKE_CUDA_KERNELS");
+    held_gpus held = hold_gpus(gpus);
+    for (int ranks = fake ? gpus : 2; ranks <= gpus; ranks++) {
+        for (int r = 0; r < (fake || every > 1 ? 2 : 4); r++) {
+            for (int k = 0; k < 4; k += fake ? 3 : 1) {
+                chain c = { chain_types[(ranks + r + k) % CHAIN_TYPES], ranks, 6, 1 + k / 2 * 2, rows[r], k % 2 };
+                chain_problem p = chain_pose(&c, replay_at(r % 2));
+                chain_try(&c, &p, replay_at(r % 2), fake || every > 1 ? 2 : 200, meets);
+                chain_put_away(&p);
+            }
+        }
+    }
+    let_go(&held);
+}
+END_TEST
+
 int main(void)
 {
     const char *less = getenv("GANTRY_GPU_EVERY");
@@ -117,6 +140,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, collectives);
     tcase_add_test(tests, types_and_operators);
+    tcase_add_test(tests, counted);
     if (every == 1)
         tcase_add_test(tests, much);
     suite_add_tcase(suite, tests);

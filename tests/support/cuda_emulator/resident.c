@@ -178,20 +178,27 @@ static void store(uint64_t *at, uint64_t value)
         __atomic_store_n(at, value, __ATOMIC_RELEASE);
 }
 
+static bool mistakes(const char *what)
+{
+    const char *text = getenv("FAKE_CUDA_MISTAKE");
+    return text && strcmp(text, what) == 0;
+}
+
 uint64_t emulator_acquire(const uint64_t *at)
 {
     passed();
     uint64_t value = load(at);
-    if (run->view)
+    if (run->view && !mistakes("acquire"))
         fakeCudaViewRefresh(run->view);
-    return value;
+    return mistakes("wait") ? value | UINT64_C(1) << 60 : value + mistakes("ahead");
 }
 
 void emulator_release(uint64_t *at, uint64_t value)
 {
     if (run->view)
         fakeCudaViewPublish(run->view);
-    store(at, value);
+    if (!mistakes("never"))
+        store(at, value);
     passed();
 }
 

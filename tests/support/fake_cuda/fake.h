@@ -176,6 +176,7 @@ void memory_close(void);
 /* Nothing can be touched; which pages are of these devices is remembered, for views. */
 void memory_allow(const bool *devices);
 bool memory_allowed(const char *at);
+char *memory_any(uint64_t number);
 size_t memory_page(void);
 /* Words of devices or of page-locked memory, whether they can be touched or not. */
 uint64_t memory_load(const char *at);

@@ -222,6 +222,19 @@ bool memory_allowed(const char *at)
     return false;
 }
 
+/* A page that the kernel may touch, of any allocation; NULL: there is none. */
+char *memory_any(uint64_t number)
+{
+    size_t count = 0;
+    for (block *b = blocks; b; b = b->next)
+        count += b->device >= 0 && b->allowed;
+    size_t i = count ? (size_t)(number % count) : 0;
+    for (block *b = blocks; b && count; b = b->next)
+        if (b->device >= 0 && b->allowed && i-- == 0)
+            return begin_of(b) + number / count % (b->mapped / memory_page() - 2) * memory_page();
+    return NULL;
+}
+
 uint64_t memory_load(const char *at)
 {
     block *b = containing(at, sizeof(uint64_t));

@@ -211,6 +211,16 @@ static void leak(fakeCudaView *v)
     }
 }
 
+/* Hardware may load sooner than it is told to: what lies there by then is seen until the block refreshes. */
+static void load_early(fakeCudaView *v)
+{
+    char *page = memory_any(draw());
+    if (page && !find(v, page)) {
+        add(v, page);
+        open_page(page, false);
+    }
+}
+
 /* ---- for the emulator ---- */
 
 fakeCudaView *fakeCudaViewNew(void)
@@ -231,6 +241,8 @@ void fakeCudaViewFree(fakeCudaView *v)
 
 void fakeCudaViewEnter(fakeCudaView *v)
 {
+    if (v && draw() % 8 == 0)
+        load_early(v);
     shown = v;
 }
 

@@ -224,7 +224,8 @@ static const bad_input tables[] = {
       "no collective \"x\"; there are all_reduce, reduce, broadcast, scatter, gather, all_gather, reduce_scatter, "
       "all_to_all" },
     { TABLES("[{'collective':'gather','algorithm':@'zigzag'}]"), "/collectives/0/algorithm",
-      "no algorithm \"zigzag\"; there are copy_engine, ring, tree, recursive, one_shot, two_shot, islands, nccl" },
+      "no algorithm \"zigzag\"; there are copy_engine, ring, tree, recursive, one_shot, two_shot, islands, counters, "
+      "nccl" },
     { TABLES("[{'collective':'gather','algorithm':'nccl','kind':@'fats'}]"), "/collectives/0/kind",
       "no device of kind \"fats\" (did you mean \"fast\"?)" },
     { TABLES("[{'collective':'gather','algorithm':'nccl','kind':'fast','ranks':@1}]"), "/collectives/0/ranks",

@@ -213,7 +213,7 @@ START_TEST(an_algorithm_knows_its_kinds_within_one_memory_too)
     gy_node_algorithm(g, one_rank("c", work(g, "w", 5)), "copy_engine");
     ck_assert_str_eq(refusal(g, m, NULL, GANTRY_E_GRAPH),
                      "all_reduce \"c\" asks for algorithm \"copy_engine\": copy engines cannot combine; here there are "
-                     "auto, ring, tree, recursive, one_shot, two_shot, islands, nccl");
+                     "auto, ring, tree, recursive, one_shot, two_shot, islands, counters, nccl");
     end();
     begin(virtual_machine(1));
     gy_node_algorithm(g, one_rank("c", work(g, "w", 5)), "recursive");
@@ -304,8 +304,8 @@ static void add_accesses(maker *k, const char *name, int number, const gantry_re
 
 static void add_collective(maker *k, int number)
 {
-    static const char *const names[] = { "auto",     "copy_engine", "ring",    "tree", "recursive",
-                                         "one_shot", "two_shot",    "islands", "nccl" };
+    static const char *const names[] = { "auto",     "copy_engine", "ring",    "tree",     "recursive",
+                                         "one_shot", "two_shot",    "islands", "counters", "nccl" };
     gantry_collective kind = (gantry_collective)(GANTRY_ALL_REDUCE + pick(k, 8));
     int p = pick(k, 2) ? 1 : 1 + pick(k, 4), rows = p * (pick(k, 2) ? 4 : 16);
     bool one_in = kind == GANTRY_BROADCAST || kind == GANTRY_SCATTER;
@@ -331,7 +331,7 @@ static void add_collective(maker *k, int number)
     gantry_node c = gantry_graph_collective(g, id, kind, reduces ? GANTRY_MAX : (gantry_access)0, ins, in, outs, out,
                                             rooted ? pick(k, p) : 0);
     if (pick(k, 2))
-        gy_node_algorithm(g, c, names[pick(k, 8)]);
+        gy_node_algorithm(g, c, names[pick(k, 9)]);
     add_wishes(k, c);
     add_accesses(k, "r", number, out, outs, false);
 }

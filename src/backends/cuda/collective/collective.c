@@ -2,6 +2,7 @@
 /* Collectives. Each GPU carries out its shares (share.h) in a lane of the op, all at the same time; shares that no
  * kernel reaches are copied. Shares that no GPU can combine go to the host, which combines them in stream order, with
  * the arithmetic and the order of the host back end. */
+#include "backends/cuda/collective/counted.h"
 #include "backends/cuda/collective/nccl.h"
 #include "backends/cuda/collective/share.h"
 
@@ -193,6 +194,8 @@ gantry_status gy_submit_collective(gy_submit *x)
 {
     if (x->h->op[x->op].nccl)
         return gy_nccl_submit(x);
+    if (x->h->op[x->op].counted)
+        return gy_counted_submit(x);
     if (gy_collective_exchange(x->h, x->op)->staged)
         return exchange_aside(x);
     bool meet = meets(x);

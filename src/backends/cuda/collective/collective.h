@@ -23,7 +23,35 @@ gantry_status gy_carry_make(gy_cuda *h, gantry_error *err);
 /* The copy of an op that is made `by_kernel`, and those that it carries. */
 gantry_status gy_carry_submit(gy_submit *x);
 
-/* ---- nccl.c, nccl_order.c ---- */
+/* ---- order.c: work that waits for its peers on other GPUs (order.h) ---- */
+
+/* Around the submission of a start: no other run of the process submits such work. `end`: the event at its end; NULL:
+ * it failed. */
+void gy_order_enter(gy_cuda *h);
+void gy_order_leave(gy_cuda *h, CUevent end);
+void gy_order_unlist(gy_cuda *h); /* other runs of the process wait for this one no longer: before its events go */
+/* `queue` waits for the work on GPUs of this run that other runs with such work have submitted. */
+gantry_status gy_order_await_others(gy_cuda *h, gy_queue queue, gantry_error *err);
+/* The op and the one before (`after`: behind) it in all its lanes are one pair, both such work of one sort, of the same
+ * lanes. Each lane goes from its part of the one to its part of the other: their kernels wait for their peers
+ * themselves.
+ */
+bool gy_order_tied(const gy_submit *x, bool after);
+
+/* ---- counted.c: collectives that meet by counters (counted.h) ---- */
+
+gantry_status gy_counted_find(gy_cuda *h, gantry_error *err); /* which ones may; ahead of shares */
+gantry_status gy_counted_fit(gy_cuda *h, gantry_error *err);  /* which ones do; shares are known */
+gantry_status gy_counted_make(gy_cuda *h, gantry_error *err); /* their counters */
+void gy_counted_free(gy_cuda *h);
+/* Appends which op a GPU waits in for another one, and for which: "; op 3, "sum": gpu0 waits for gpu1". */
+void gy_counted_tell(gy_cuda *h, char *to, size_t size);
+/* `replay` of the run with what there is to say of them. */
+const char *gy_counted_replay(gy_cuda *h, const char *replay);
+/* Kernels that wait are let go, without results, then counters are 0 again. Nothing else is in flight. */
+void gy_counted_release(gy_cuda *h);
+
+/* ---- nccl.c ---- */
 
 /* Finds the ops that NCCL carries out. That it is not there, or cannot do an op, is no error: copies do it, and reports
  * say why. */
@@ -32,18 +60,11 @@ gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err);
  */
 gantry_status gy_nccl_open_ranks(gy_cuda *h, gantry_error *err);
 void gy_nccl_connect(gy_cuda *h); /* begins to make communicators, in the background */
-void gy_nccl_unlist(gy_cuda *h);  /* other runs of the process wait for this one no longer: before its events go */
 void gy_nccl_free(gy_cuda *h);    /* when nothing runs and no graph is left */
 const char *gy_nccl_replay(gy_cuda *h);
-/* Around the submission of a start: communicators are there, and no other run of the process submits such work. `end`:
- * the event at its end; NULL: it failed. */
+/* Before each start: communicators are there. */
 gantry_status gy_nccl_enter(gy_cuda *h, gantry_error *err);
-void gy_nccl_leave(gy_cuda *h, CUevent end);
-/* The op and the one before (`after`: behind) it in all its lanes are one pair, NCCL's both, of the same lanes. Each
- * lane goes from its part of the one to its part of the other: NCCL's kernels wait for their peers themselves. */
-bool gy_nccl_tied(const gy_submit *x, bool after);
-/* `queue` waits for the work on GPUs of this run that other runs have submitted to NCCL. */
-gantry_status gy_nccl_await_others(gy_cuda *h, gy_queue queue, gantry_error *err);
+bool gy_nccl_on(const gy_cuda *h); /* it carries out ops of the run */
 /* E_DEVICE: NCCL has failed since; `op` is the first not known to have ended, GY_NONE: all have. The run is over then.
  */
 gantry_status gy_nccl_watch(gy_cuda *h, uint32_t op, gantry_error *err);

@@ -40,9 +40,10 @@ gantry_status gy_combine_make(gy_cuda *h, gantry_error *err)
         return gy_fail_nomem(err);
     gantry_status status = h->step ? GANTRY_OK : gy_collectives_join(h, err);
     status = status ? status : open_all(h, err);
+    status = status ? status : gy_counted_find(h, err);
     for (uint32_t op = 0; op < h->job->schedule->ops.count && status == GANTRY_OK; op++)
         status = h->op[op].exchange && !h->op[op].called ? gy_shares_make(h, op, err) : GANTRY_OK;
-    return status;
+    return status ? status : gy_counted_fit(h, err);
 }
 
 void gy_combine_free(gy_cuda *h)
@@ -108,14 +109,12 @@ gantry_status gy_combine_launch(gy_submit *x, const gantry_launch *l, const char
                    x->h->job->schedule->machine->device[l->device].id, why ? ": " : "", why ? why : "");
 }
 
-static gantry_status launch(gy_submit *x, uint32_t device, const batch *b)
+/* `meeting` may be NULL. */
+static gantry_status launch_on(gy_submit *x, gy_queue queue, const batch *b, const gy_cuda_meeting *meeting)
 {
     gy_cuda *h = x->h;
-    gy_queue queue;
-    gantry_status status = gy_submit_on(x, device, &queue);
-    status = status ? status : gy_cuda_use(h, queue.device, x->err);
-    if (status)
-        return status;
+    uint32_t device = queue.device;
+    GY_TRY(gy_cuda_use(h, device, x->err));
     gantry_launch l = { .struct_size = sizeof l,
                         .device = (int32_t)device,
                         .device_ordinal = h->device[device].ordinal,
@@ -123,8 +122,37 @@ static gantry_status launch(gy_submit *x, uint32_t device, const batch *b)
                         .args = (int32_t)b->args,
                         .arg = b->arg,
                         .arg_size = sizeof *b->arg,
+                        .user = (void *)(uintptr_t)meeting,
                         .handle = h->combine[device] };
     return gy_combine_launch(x, &l, "combine or move its share");
+}
+
+static gantry_status launch(gy_submit *x, uint32_t device, const batch *b)
+{
+    gy_queue queue;
+    GY_TRY(gy_submit_on(x, device, &queue));
+    return launch_on(x, queue, b, NULL);
+}
+
+/* Meets others, and has nothing to combine. */
+static void add_nothing(batch *b, const gy_exchange *exchange)
+{
+    b->arg[b->args++] = gy_combine_arg(GANTRY_READ, exchange->dtype, 0, 0);
+    b->arg[b->args++] = gy_combine_arg(exchange->reduce, exchange->dtype, 0, 0);
+    b->parts++;
+}
+
+gantry_status gy_combine_lane(gy_submit *x, gy_queue lane, const gy_cuda_meeting *meeting)
+{
+    const gy_cuda_op *op = &x->h->op[x->op];
+    batch b;
+    b.args = b.parts = 0;
+    for (uint32_t i = 0; i < op->shares; i++)
+        if (op->share[i].device == lane.device)
+            add_share(&b, x, &op->share[i]);
+    if (meeting && !b.parts)
+        add_nothing(&b, gy_collective_exchange(x->h, x->op));
+    return b.parts ? launch_on(x, lane, &b, meeting) : GANTRY_OK;
 }
 
 gantry_status gy_combine_submit(gy_submit *x, const gy_share *share, uint32_t count, uint32_t *done)

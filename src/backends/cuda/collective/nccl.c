@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ops that NCCL carries out: how they are submitted, and what a failure means for the run. */
 #include "backends/cuda/collective/nccl.h"
+#include "backends/cuda/collective/order.h"
 
 #include "backends/cuda/times/times.h"
 #include "base/error.h"
@@ -48,19 +49,10 @@ gantry_status gy_nccl_new(gy_cuda *h, gantry_error *err)
         return gy_fail_nomem(err);
     n->h = h;
     n->plan = gy_arena_calloc(&h->arena, s->ops.count, sizeof *n->plan);
-    n->last = gy_arena_calloc(&h->arena, h->devices, sizeof *n->last);
-    if (!n->plan || !n->last)
+    if (!n->plan)
         return gy_fail_nomem(err);
-    for (uint32_t i = 0; i < h->devices; i++)
-        n->last[i] = GY_NONE;
     h->nccl = n;
     return GANTRY_OK;
-}
-
-static bool same_lanes(const gantry_schedule *s, const gy_op *a, const gy_op *b)
-{
-    return a->lanes == b->lanes &&
-           memcmp(&s->op_lane.at[a->lane], &s->op_lane.at[b->lane], a->lanes * sizeof *s->op_lane.at) == 0;
 }
 
 uint32_t gy_nccl_members(const gy_cuda *h, uint32_t op)
@@ -86,42 +78,14 @@ static void agree_batch(gy_nccl *n, uint32_t head)
         gy_nccl_plan_free(&n->plan[i]);
 }
 
-/* Ties the op to the one before it, where both are NCCL's and of the same lanes. `last`: per lane, the last op before
- * this one. */
-static void tie_op(gy_nccl *n, uint32_t op, const uint32_t *last)
+static bool has_calls(const gy_cuda *h, uint32_t op)
 {
-    const gantry_schedule *s = n->h->job->schedule;
-    const gy_op *o = &s->ops.at[op];
-    uint32_t before = last[s->op_lane.at[o->lane]];
-    bool tied = before != GY_NONE && n->plan[op].call.count && n->plan[before].call.count &&
-                same_lanes(s, o, &s->ops.at[before]);
-    for (uint32_t i = 0; i < o->lanes; i++)
-        tied = tied && last[s->op_lane.at[o->lane + i]] == before;
-    n->plan[op].tied[0] = tied;
-    if (tied)
-        n->plan[before].tied[1] = true;
+    return h->nccl->plan[op].call.count > 0;
 }
 
-static gantry_status tie(gy_nccl *n, gantry_error *err)
+bool gy_nccl_on(const gy_cuda *h)
 {
-    const gantry_schedule *s = n->h->job->schedule;
-    uint32_t *last = gy_alloc(s->lanes.count * sizeof *last);
-    if (!last)
-        return gy_fail_nomem(err);
-    for (uint32_t i = 0; i < s->lanes.count; i++)
-        last[i] = GY_NONE;
-    for (uint32_t op = 0; op < s->ops.count; op++) {
-        const gy_op *o = &s->ops.at[op];
-        if (o->lanes && !n->h->op[op].called)
-            tie_op(n, op, last);
-        for (uint32_t i = 0; i < o->lanes && !n->h->op[op].called; i++)
-            last[s->op_lane.at[o->lane + i]] = op;
-    }
-    for (uint32_t op = 1; op < s->ops.count; op++)
-        if (s->ops.at[op].kind == GY_OP_COLLECTIVE && n->h->op[op].called)
-            n->plan[op].tied[1] = n->plan[op - 1].tied[1];
-    gy_free(last);
-    return GANTRY_OK;
+    return h->nccl && !h->nccl->off && h->nccl->set.count;
 }
 
 void gy_nccl_assign(gy_nccl *n)
@@ -153,7 +117,22 @@ gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err)
         h->nccl->off = true;
     }
     gy_nccl_assign(h->nccl);
-    return tie(h->nccl, err);
+    return gy_order_tie(h, has_calls, err);
+}
+
+/* Also of sets that are found at the first start. */
+static gantry_status take_order(gy_nccl *n, gantry_error *err)
+{
+    for (size_t i = 0; i < n->set.count; i++)
+        for (uint32_t r = 0; r < n->set.at[i].ranks; r++)
+            GY_TRY(gy_order_add(n->h, n->set.at[i].device[r], err));
+    return GANTRY_OK;
+}
+
+gantry_status gy_nccl_enter(gy_cuda *h, gantry_error *err)
+{
+    GY_TRY(h->nccl ? gy_nccl_ready(h->nccl, err) : GANTRY_OK);
+    return gy_nccl_on(h) ? take_order(h->nccl, err) : GANTRY_OK;
 }
 
 void gy_nccl_connect(gy_cuda *h)
@@ -202,11 +181,6 @@ const char *gy_nccl_replay(gy_cuda *h)
 
 /* ---- one op ---- */
 
-bool gy_nccl_tied(const gy_submit *x, bool after)
-{
-    return x->h->op[x->op].nccl && x->h->nccl->plan[x->op].tied[after];
-}
-
 static const gy_op *op_of(const gy_submit *x)
 {
     return &x->h->job->schedule->ops.at[x->op];
@@ -215,41 +189,6 @@ static const gy_op *op_of(const gy_submit *x)
 static uint32_t lane_of(const gy_submit *x, uint32_t rank)
 {
     return x->h->job->schedule->op_lane.at[op_of(x)->lane + rank];
-}
-
-/* The lowest device that is the same GPU. */
-static uint32_t gpu_of(const gy_cuda *h, uint32_t device)
-{
-    uint32_t i = 0;
-    while (!h->device[i].gpu || h->device[i].id != h->device[device].id)
-        i++;
-    return i;
-}
-
-/* Work of NCCL on one GPU is in one order, also if lanes have no order. */
-static gantry_status order_lanes(gy_submit *x)
-{
-    gantry_status status = GANTRY_OK;
-    uint32_t *last = x->h->nccl->last;
-    for (uint32_t r = 0; r < op_of(x)->lanes && status == GANTRY_OK; r++) {
-        uint32_t gpu = gpu_of(x->h, gy_op_device(x->h->job->schedule, op_of(x), r)), lane = lane_of(x, r);
-        if (last[gpu] != GY_NONE && last[gpu] != lane)
-            status = gy_submit_order(x, x->h->lane[last[gpu]].queue, x->first_lane);
-        last[gpu] = lane;
-    }
-    return status;
-}
-
-/* All lanes begin when the first one does (`before`), or the first one waits until all have ended; not between ops that
- * are tied. */
-static gantry_status join_lanes(gy_submit *x, bool before)
-{
-    gantry_status status = GANTRY_OK;
-    for (uint32_t r = 1; r < op_of(x)->lanes && status == GANTRY_OK && !gy_nccl_tied(x, !before); r++) {
-        gy_queue lane = x->h->lane[lane_of(x, r)].queue;
-        status = before ? gy_submit_order(x, x->first_lane, lane) : gy_submit_order(x, lane, x->first_lane);
-    }
-    return status;
 }
 
 static void *pointer_of(const gy_submit *x, gy_exchange_end end)
@@ -389,18 +328,18 @@ static gantry_status call_group(gy_submit *x)
 
 gantry_status gy_nccl_submit(gy_submit *x)
 {
-    gantry_status status = order_lanes(x);
-    status = status || x->capture ? status : gy_nccl_await_others(x->h, x->first_lane, x->err);
-    status = status ? status : join_lanes(x, true);
-    status = status ? status : call_group(x);
-    return status ? status : join_lanes(x, false);
+    GY_TRY(gy_order_lanes(x));
+    GY_TRY(x->capture ? GANTRY_OK : gy_order_await_others(x->h, x->first_lane, x->err));
+    GY_TRY(gy_order_join(x, true));
+    GY_TRY(call_group(x));
+    return gy_order_join(x, false);
 }
 
 gantry_status gy_nccl_submit_ranks(gy_submit *x)
 {
     const gy_nccl_set *set = &x->h->nccl->set.at[x->h->nccl->plan[x->op].set];
     gy_queue queue;
-    GY_TRY(x->capture ? GANTRY_OK : gy_nccl_await_others(x->h, x->first_lane, x->err));
+    GY_TRY(x->capture ? GANTRY_OK : gy_order_await_others(x->h, x->first_lane, x->err));
     for (uint32_t r = 0; r < set->ranks; r++)
         GY_TRY(set->comm[r] ? gy_submit_on(x, set->device[r], &queue) : GANTRY_OK);
     gantry_status status = call_group(x);

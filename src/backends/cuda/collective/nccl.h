@@ -6,7 +6,6 @@
  *   nvidia/nccl_clique.c  the communicators of some GPUs
  *   nccl_plan.c    an op as calls of NCCL, or why it cannot be
  *   nccl_comm.c    those of a run: made in the background, watched, aborted, closed
- *   nccl_order.c   the order of runs of one process
  *   nccl.c         opening, submitting, what reports say
  *   nccl_ranks.c   between processes: which ops, and what a lost one means
  *   nccl_meet.c    between processes: whether all can, and their communicators
@@ -57,7 +56,6 @@ typedef struct gy_nccl_plan {
     uint32_t set; /* communicator: index of gy_nccl.set */
     int type, op; /* ncclDataType_t, ncclRedOp_t */
     bool rounds;  /* its results depend on the order of additions */
-    bool tied[2]; /* to the op before it, to the one behind it: gy_nccl_tied */
     GY_VEC(gy_nccl_call) call;
 } gy_nccl_plan;
 
@@ -82,7 +80,6 @@ typedef struct gy_nccl {
     gy_nccl_api api;
     GY_VEC(gy_nccl_set) set;
     gy_nccl_plan *plan;  /* per op; no calls where NCCL does not do it */
-    uint32_t *last;      /* per device: the lane of the last op there that NCCL does; GY_NONE */
     uint32_t asked, can; /* ops that name NCCL, those it can do */
     uint32_t made;       /* communicators of so many sets are ready */
     int64_t begun_ns;    /* of the set that is being made; 0: none is */
@@ -90,11 +87,8 @@ typedef struct gy_nccl {
     bool any_order;      /* between processes: it may add in its own order, whatever the algorithm is */
     bool met;            /* processes have found out together whether they use it */
     bool bad;            /* a call failed: communicators cannot be used any more */
-    bool locked;
-    char why[512];        /* of what is done by copies */
-    char text[1024];      /* what reports say */
-    CUevent end;          /* of the last start that was submitted; NULL: none yet */
-    struct gy_nccl *next; /* of all runs of the process that have communicators */
+    char why[512];       /* of what is done by copies */
+    char text[1024];     /* what reports say */
 } gy_nccl;
 
 /* Making a communicator takes seconds; one that takes longer than this does not come. */

@@ -125,7 +125,7 @@ static bool is_little(const plan *p, uint32_t device)
         in += bytes_of(p, piece, device, true);
         out += bytes_of(p, piece, device, false);
     }
-    uint64_t most = GY_SHARE_LITTLE * (p->what->lanes - 1);
+    uint64_t most = p->h->op[p->op].counted ? 0 : GY_SHARE_LITTLE * (p->what->lanes - 1);
     return in <= most && out <= most && p->what->algorithm != GY_ALGORITHM_COPY;
 }
 
@@ -229,7 +229,8 @@ static void add_combination(plan *p, const gy_exchange_piece *piece, uint32_t fi
         add_for_host(p, piece);
         return;
     }
-    uint64_t wanted = (piece->bytes + GY_SHARE_LEAST - 1) / GY_SHARE_LEAST, count = wanted < workers ? wanted : workers;
+    uint64_t least = p->h->op[p->op].counted ? GRAIN : GY_SHARE_LEAST; /* all wait for each other anyway */
+    uint64_t wanted = (piece->bytes + least - 1) / least, count = wanted < workers ? wanted : workers;
     for (uint64_t i = 0; i < count; i++) {
         gy_share share = part_of(s, i, count);
         share.device = worker[(first + i) % workers];

@@ -168,6 +168,18 @@ gy_grid gy_cuda_image_grid(const gantry_launch *l, int variant, gantry_dtype dty
     return (gy_grid){ (unsigned)(work < most ? work : most), 1, 1, GY_IMAGE_THREADS, 1, 1 };
 }
 
+uint32_t gy_cuda_image_places(const gantry_launch *l, int variant, gantry_dtype dtype)
+{
+    handle *h = l->handle;
+    gantry_dtype type = type_of(h, dtype);
+    int blocks = 0;
+    if (!has(h, variant, type) || find(h, variant, type, NULL) || !h->processors ||
+        h->driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, h->function[variant][type], GY_IMAGE_THREADS,
+                                                               0) != CUDA_SUCCESS)
+        return 0;
+    return (uint32_t)(blocks * h->processors);
+}
+
 /* ---- launches ---- */
 
 bool gy_cuda_image_early(void *opened, gy_early which)
@@ -213,19 +225,43 @@ static gantry_status record(handle *h, int variant, gantry_dtype dtype, gy_grid 
                             (unsigned[]){ g.block_x, g.block_y, g.block_z }, word, words);
 }
 
-gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid g, void **params)
+/* The function of a launch; *function: NULL: it does nothing. */
+static gantry_status find_launched(handle *h, int variant, gantry_dtype dtype, gy_grid g, CUfunction *function)
 {
-    handle *h = l->handle;
     gantry_dtype type = type_of(h, dtype);
+    *function = NULL;
     h->why.text[0] = 0;
     if (!g.x || !g.y || !g.z || !g.block_x || !g.block_y || !g.block_z)
         return GANTRY_OK;
     if (!has(h, variant, type))
         return gy_fail(&h->why, GANTRY_E_DEVICE, NULL, "its code has no function for %s", gantry_dtype_name(dtype));
     GY_TRY(find(h, variant, type, &h->why));
+    *function = h->function[variant][type];
+    return GANTRY_OK;
+}
+
+gantry_status gy_cuda_image_launch_together(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid g,
+                                            void **params)
+{
+    handle *h = l->handle;
+    CUfunction function;
+    gantry_status status = find_launched(h, variant, dtype, g, &function);
+    if (status || !function)
+        return status;
+    CUresult code = h->driver->cuLaunchCooperativeKernel(function, g.x, g.y, g.z, g.block_x, g.block_y, g.block_z, 0,
+                                                         l->stream, params);
+    return code == CUDA_SUCCESS ? GANTRY_OK : gy_driver_fail(h->driver, code, "launching it", &h->why);
+}
+
+gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid g, void **params)
+{
+    handle *h = l->handle;
+    CUfunction function;
+    gantry_status status = find_launched(h, variant, dtype, g, &function);
+    if (status || !function)
+        return status;
     if (h->recorder)
-        return record(h, variant, type, g, params);
-    CUfunction function = h->function[variant][type];
+        return record(h, variant, type_of(h, dtype), g, params);
     CUresult code = h->early == GY_EARLY_ALL ? launch_early(h->driver, function, g, l->stream, params)
                                              : h->driver->cuLaunchKernel(function, g.x, g.y, g.z, g.block_x, g.block_y,
                                                                          g.block_z, 0, l->stream, params, NULL);

@@ -70,6 +70,12 @@ gy_grid gy_cuda_image_grid(const gantry_launch *l, int variant, gantry_dtype dty
  */
 gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid grid,
                                    void **params);
+/* The same as a cooperative launch: all of its blocks are under way at once, or the driver refuses. */
+gantry_status gy_cuda_image_launch_together(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid grid,
+                                            void **params);
+/* Blocks of the function that run at once on an empty GPU; 0: the driver does not tell, or there is no such function.
+ */
+uint32_t gy_cuda_image_places(const gantry_launch *l, int variant, gantry_dtype dtype);
 bool gy_cuda_image_early(void *handle, gy_early which);
 void gy_cuda_image_record(void *handle, gy_cuda_recorder *to);
 const char *gy_cuda_image_why(const void *handle);

@@ -7,6 +7,7 @@
 #define GY_CUDA_KERNELS_KERNELS_H
 
 #include "backends/cuda/nvidia/driver.h"
+#include "kernels/combine/meeting.h"
 #include <gantry/kernel.h>
 #include <stdint.h>
 
@@ -15,6 +16,14 @@
  * what gy_reduce would give them (run/reduce.h) by the reduction that is their access; `write`: the one source. A
  * target may be one of the sources of its part, element for element. */
 #define GY_CUDA_COMBINE "(combine)"
+/* `user` of a launch that meets those of other GPUs, which are launched with as many blocks: `columns` for each of
+ * `parts` parts, no less than its own arguments have. All blocks of it have room at once, or it fails. NULL: it does
+ * not.
+ */
+typedef struct gy_cuda_meeting {
+    gy_combine_meeting with;
+    uint32_t columns, parts;
+} gy_cuda_meeting;
 enum { GY_CUDA_SOURCES = 64, GY_CUDA_TARGETS = 64, GY_CUDA_ENDS = 128, GY_CUDA_PARTS = 64 }; /* of a part; of all */
 /* One of its arguments: so many bytes; those that are only moved have no other type than u8. */
 static inline gantry_arg gy_combine_arg(gantry_access access, gantry_dtype dtype, CUdeviceptr at, uint64_t bytes)
@@ -114,6 +123,9 @@ typedef struct gy_cuda_kernel {
      * lies in memory of the GPU and is fetched at the end of each start. Others write theirs, which lies in host
      * memory, once they fail. NULL: no. */
     bool (*keeps_word)(const void *handle);
+    /* Of GY_CUDA_COMBINE: for how many blocks of such a launch the GPU has room at once, if it may meet others; 0: the
+     * driver does not tell. NULL: none may. */
+    uint32_t (*room)(const gantry_launch *launch);
     /* One line on why the last launch with this handle failed, borrowed until the next; NULL: nothing more is known. */
     const char *(*why)(const void *handle);
 } gy_cuda_kernel;

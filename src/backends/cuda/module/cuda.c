@@ -89,6 +89,7 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
         status = gy_cuda_memory_make(h, err);
     }
     status = status ? status : gy_cuda_batches_make(h, err);
+    status = status ? status : gy_counted_make(h, err);
     struct gy_warm *warm = status ? NULL : gy_warm_begin(h);
     for (uint32_t i = 0; i < h->job->schedule->ops.count && status == GANTRY_OK; i++)
         status = gy_fill_prepare(h, i, err);
@@ -132,7 +133,7 @@ static void free_all(gy_cuda *h)
         gy_cuda_settle_all(h);
         gy_submitters_free(h);
         gy_cuda_unbind(h);
-        gy_nccl_unlist(h);
+        gy_order_unlist(h);
         free_clocks(h);
         gy_when_free(h);
         gy_combine_free(h);
@@ -140,6 +141,7 @@ static void free_all(gy_cuda *h)
         gy_nccl_free(h);
         gy_cupti_close(h);
         gy_resident_free(h);
+        gy_counted_free(h);
         gy_cuda_batches_free(h);
         gy_cuda_ops_free(h);
         gy_cuda_mirrors_free(h);
@@ -318,7 +320,7 @@ static const gy_op_time *cuda_times(void *state)
 
 static const char *cuda_replay(void *state)
 {
-    return gy_resident_replay(state, gy_nccl_replay(state));
+    return gy_resident_replay(state, gy_counted_replay(state, gy_nccl_replay(state)));
 }
 
 const gy_backend gy_backend_cuda = {

@@ -160,7 +160,7 @@ static gantry_status make_block(gy_cuda *h, uint32_t device, gantry_error *err)
     GY_TRY(gy_cuda_pinned(h, &host, g->bytes - g->progress_at + counters, err));
     g->host = host;
     memset(g->host, 0, g->bytes - g->progress_at);
-    memset(g->host + (g->bytes - g->progress_at), (int)(GY_RESIDENT_STOP & 0xFF), counters);
+    memset(g->host + (g->bytes - g->progress_at), (int)(GY_COUNTER_STOP & 0xFF), counters);
     return GANTRY_OK;
 }
 

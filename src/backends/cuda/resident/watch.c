@@ -25,20 +25,6 @@ static void raise_counters(gy_cuda *h)
     }
 }
 
-/* Raises counters until everything on the queue is done. */
-static void quieten(gy_cuda *h, gy_queue queue)
-{
-    gy_cuda_device *d = &h->device[queue.device];
-    CUevent event = d->scratch_event[d->next_scratch_event++ % GY_CUDA_SCRATCH_EVENTS];
-    gy_waited waited = gy_waited_begin();
-    if (!queue.stream || gy_cuda_use(h, queue.device, NULL) || h->d.cuEventRecord(event, queue.stream) != CUDA_SUCCESS)
-        return;
-    while (h->d.cuEventQuery(event) == CUDA_ERROR_NOT_READY && gy_waited_look(&waited) < gy_cuda_patience(h)) {
-        raise_counters(h);
-        gy_cuda_rest(UINT32_MAX);
-    }
-}
-
 CUresult gy_resident_ask(const gy_cuda *h, const gy_cuda_turn *t)
 {
     CUresult code = h->d.cuEventQuery(t->end);
@@ -67,12 +53,8 @@ void gy_resident_end(gy_cuda *h, bool whole)
     if (whole)
         await_whole_starts(h);
     for (uint32_t i = 0; i < h->devices; i++)
-        quieten(h, h->resident->gpu[i].queue);
-    for (uint32_t i = 0; i < h->lanes; i++)
-        quieten(h, h->lane[i].queue);
-    for (uint32_t i = 0; i < h->devices; i++)
-        quieten(h, h->device[i].auxiliary);
-    quieten(h, h->end_stream);
+        gy_cuda_quieten(h, h->resident->gpu[i].queue, raise_counters);
+    gy_cuda_quieten_all(h, raise_counters);
     gy_resident_clear(h, NULL);
 }
 

@@ -60,6 +60,28 @@ static bool is_quiet(gy_cuda *h, const gy_queue *queue)
     return code == CUDA_SUCCESS || (code != CUDA_ERROR_NOT_READY && gy_cuda_lost(h));
 }
 
+void gy_cuda_quieten(gy_cuda *h, gy_queue queue, void (*let_go)(gy_cuda *h))
+{
+    gy_cuda_device *d = &h->device[queue.device];
+    CUevent event = d->scratch_event[d->next_scratch_event++ % GY_CUDA_SCRATCH_EVENTS];
+    gy_waited waited = gy_waited_begin();
+    if (!queue.stream || gy_cuda_use(h, queue.device, NULL) || h->d.cuEventRecord(event, queue.stream) != CUDA_SUCCESS)
+        return;
+    while (h->d.cuEventQuery(event) == CUDA_ERROR_NOT_READY && gy_waited_look(&waited) < gy_cuda_patience(h)) {
+        let_go(h);
+        gy_cuda_rest(UINT32_MAX);
+    }
+}
+
+void gy_cuda_quieten_all(gy_cuda *h, void (*let_go)(gy_cuda *h))
+{
+    for (uint32_t i = 0; i < h->lanes; i++)
+        gy_cuda_quieten(h, h->lane[i].queue, let_go);
+    for (uint32_t i = 0; i < h->devices; i++)
+        gy_cuda_quieten(h, h->device[i].auxiliary, let_go);
+    gy_cuda_quieten(h, h->end_stream, let_go);
+}
+
 /* The work that a failed submission has queued ends before the failure is reported, and before memory that it uses is
  * freed. */
 void gy_cuda_settle_all(gy_cuda *h)

@@ -116,6 +116,9 @@ void gy_cuda_rest(unsigned polls);
 int64_t gy_cuda_patience(const gy_cuda *h);
 /* Waits until everything queued so far on the queue is done. CUDA_ERROR_LAUNCH_TIMEOUT: it hangs. */
 CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue);
+/* Calls `let_go` until everything queued so far on the queue is done, or for as long as a start may not move. */
+void gy_cuda_quieten(gy_cuda *h, gy_queue queue, void (*let_go)(gy_cuda *h));
+void gy_cuda_quieten_all(gy_cuda *h, void (*let_go)(gy_cuda *h)); /* of all streams that ops are given to */
 /* Does so for all streams of the run, so that nothing runs that uses what is freed next, or sets `stuck`. */
 void gy_cuda_settle_all(gy_cuda *h);
 

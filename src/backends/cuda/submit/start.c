@@ -80,7 +80,7 @@ static gantry_status replay_stream(gy_cuda *h, uint64_t start, bool behind, gant
 static gantry_status replay_graph(gy_cuda *h, uint64_t start, gantry_error *err)
 {
     uint32_t turn = gy_job_turn(h->job, start);
-    gantry_status status = gy_nccl_await_others(h, h->end_stream, err);
+    gantry_status status = gy_order_await_others(h, h->end_stream, err);
     status = status ? status : gy_cuda_use(h, h->end_stream.device, err);
     CUresult code = status ? CUDA_SUCCESS : h->d.cuGraphLaunch(h->turn[turn].exec, h->end_stream.stream);
     return code == CUDA_SUCCESS ? status : gy_cuda_fail(h, code, h->end_stream.device, "launching a graph", err);
@@ -125,6 +125,15 @@ static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, 
     return status || !stream ? status : gy_cuda_before_caller(h, caller, t->end, err);
 }
 
+/* A part of this start may wait for what was not submitted. Earlier ones end by themselves. */
+static void release_counted(gy_cuda *h)
+{
+    if (!h->counted || gy_cuda_lost(h))
+        return;
+    gy_cuda_drain(h);
+    gy_counted_release(h);
+}
+
 static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
 {
     uint32_t turn = gy_job_turn(h->job, start);
@@ -148,6 +157,7 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
     if (status) {
         gy_nccl_end_ranks(h, err);
         gy_resident_end(h, true);
+        release_counted(h);
         gy_cuda_settle_all(h);
         return status;
     }
@@ -168,10 +178,11 @@ gantry_status gy_cuda_begin(gy_cuda *h, uint64_t start, const CUstream *stream, 
     gantry_status status = gy_nccl_enter(h, err);
     gy_replay_settle(h);
     if (status == GANTRY_OK) {
+        gy_order_enter(h);
         gy_range_start(h->ranges, start);
         status = submit(h, start, stream, err);
         gy_range_end(h->ranges);
-        gy_nccl_leave(h, status ? NULL : h->turn[gy_job_turn(h->job, start)].end);
+        gy_order_leave(h, status ? NULL : h->turn[gy_job_turn(h->job, start)].end);
     }
     gy_cuda_leave(h);
     return status;

@@ -168,7 +168,7 @@ static uint32_t lanes_of(const gy_submit *x)
  * tied to the one before it begins in each lane when that lane has come to it. */
 static gantry_status gather_lanes(gy_submit *x)
 {
-    bool tied = gy_nccl_tied(x, false);
+    bool tied = gy_order_tied(x, false);
     gantry_status status = await_all_rows(x);
     for (uint32_t i = 1; i < lanes_of(x) && status == GANTRY_OK; i++)
         status = tied ? await_rows(x, gy_submit_lane(x, i)) : gy_submit_order(x, gy_submit_lane(x, i), x->first_lane);
@@ -179,7 +179,7 @@ static gantry_status gather_lanes(gy_submit *x)
 static gantry_status part_lanes(gy_submit *x)
 {
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 1; i < lanes_of(x) && status == GANTRY_OK && !gy_nccl_tied(x, true); i++)
+    for (uint32_t i = 1; i < lanes_of(x) && status == GANTRY_OK && !gy_order_tied(x, true); i++)
         status = gy_submit_order(x, x->first_lane, gy_submit_lane(x, i));
     return status;
 }
@@ -195,7 +195,7 @@ static gantry_status record_end(gy_submit *x)
         return gy_resident_stream_signal(x, queue);
     if (x->h->op[x->op].event == GY_NONE)
         return GANTRY_OK;
-    if (gy_nccl_tied(x, true)) {
+    if (gy_order_tied(x, true)) {
         queue = x->h->device[x->first_lane.device].auxiliary;
         x->h->auxiliary_last[x->first_lane.device] = 1;
         for (uint32_t i = 0; i < op->lanes && status == GANTRY_OK; i++)

@@ -109,15 +109,30 @@ static void end_resident(gy_cuda *h, const gantry_error *why)
     h->aborted = true;
 }
 
+/* Kernels that wait for their peers are let go. */
+static void end_waiters(gy_cuda *h, const gantry_error *why)
+{
+    bool counted = h->counted && !h->broken.status;
+    if (counted)
+        gy_counted_release(h);
+    gy_nccl_end(h, why);
+    end_resident(h, why);
+    if (counted && !h->broken.status) {
+        h->broken = *why;
+        h->aborted = true;
+    }
+}
+
 static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit, const char *remedy, gantry_error *err)
 {
-    char op[320];
+    char op[480];
     name_op(h, p, op, sizeof op);
+    if (!gy_cuda_lost(h))
+        gy_counted_tell(h, op, sizeof op);
     h->stuck = true;
     gantry_error why = { 0 };
     gantry_status status = gy_fail(&why, GANTRY_E_TIMEOUT, NULL, "%s; %s%s", limit, op, remedy);
-    gy_nccl_end(h, &why);
-    end_resident(h, &why);
+    end_waiters(h, &why);
     if (err)
         *err = why;
     return status;

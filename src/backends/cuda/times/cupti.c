@@ -3,7 +3,7 @@
  * The one client of CUPTI that a process has, shared by all runs that record.
  *
  * CUPTI takes one subscriber in a process, and its callbacks belong to no run. So this state does not belong to a run
- * either, as the order of runs with NCCL does not (nccl_order.c): the first run that records subscribes, the last one
+ * either, as the order of runs with NCCL does not (order.c): the first run that records subscribes, the last one
  * gives everything back, and in between each call, node and record is looked up in the runs of the list. Another tool
  * that has subscribed keeps CUPTI: runs use events then, and report why. A tool that comes later is refused by CUPTI as
  * long as a run records.

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/cuda/collective/counted.h"
+
+#include "base/error.h"
+#include "kernels/resident/counters.h"
+#include <stdio.h>
+#include <string.h>
+
+static const gy_op *op_of(const gy_cuda *h, uint32_t op)
+{
+    return &h->job->schedule->ops.at[op];
+}
+
+/* ---- which ones ---- */
+
+static bool is_cooperative(const gy_cuda *h, uint32_t device)
+{
+    int can = 0;
+    return h->d.cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, h->device[device].id) ==
+               CUDA_SUCCESS &&
+           can;
+}
+
+/* Each lane is on a GPU of its own, and all of these reach each other. */
+static bool lanes_can(const gy_cuda *h, const gy_op *op)
+{
+    bool can = op->lanes > 1 && op->lanes <= GY_MEETING_PEERS + 1;
+    for (uint32_t i = 0; i < op->lanes && can; i++) {
+        uint32_t device = gy_op_device(h->job->schedule, op, i);
+        can = h->device[device].gpu && h->combine[device] && is_cooperative(h, device);
+        for (uint32_t k = 0; k < i && can; k++) {
+            uint32_t other = gy_op_device(h->job->schedule, op, k);
+            can = !gy_cuda_same_gpu(h, device, other) && gy_cuda_reaches(h, device, other);
+        }
+    }
+    return can;
+}
+
+static bool may_be(const gy_cuda *h, uint32_t id)
+{
+    const gy_op *op = op_of(h, id);
+    const gy_exchange *exchange = h->op[id].exchange ? gy_collective_exchange(h, id) : NULL;
+    return op->kind == GY_OP_COLLECTIVE && op->algorithm == GY_ALGORITHM_COUNTERS && exchange && exchange->reduce &&
+           !exchange->staged && exchange->rounds < 2 && exchange->bytes && lanes_can(h, op);
+}
+
+static bool is_counted(const gy_cuda *h, uint32_t op)
+{
+    return h->op[op].counted;
+}
+
+/* Those that are tied to no other are no longer counted. What is said of the first of a batch is said of all. */
+static gantry_status tie(gy_cuda *h, gantry_error *err)
+{
+    for (uint32_t op = 1; op < h->job->schedule->ops.count; op++)
+        if (op_of(h, op)->kind == GY_OP_COLLECTIVE && h->op[op].called)
+            h->op[op].counted = h->op[op - 1].counted;
+    GY_TRY(gy_order_tie(h, is_counted, err));
+    for (uint32_t op = 0; op < h->job->schedule->ops.count; op++)
+        h->op[op].counted = h->op[op].counted && (h->op[op].tied[0] || h->op[op].tied[1]);
+    return GANTRY_OK;
+}
+
+/* Not beside resident kernels, which leave no room and wait for each other in another order. */
+gantry_status gy_counted_find(gy_cuda *h, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
+    if (!kernel || !kernel->room || h->step || h->job->apart || s->replay == GY_REPLAY_DEVICE)
+        return GANTRY_OK;
+    for (uint32_t op = 0; op < s->ops.count; op++)
+        h->op[op].counted = !h->op[op].called && may_be(h, op);
+    return tie(h, err);
+}
+
+/* ---- whether their shares fit ---- */
+
+static uint32_t room_on(const gy_cuda *h, uint32_t device, const gy_exchange *exchange)
+{
+    gantry_arg arg = gy_combine_arg(exchange->reduce, exchange->dtype, 0, 0);
+    gantry_launch l = { .struct_size = sizeof l, .args = 1, .arg = &arg, .arg_size = sizeof arg };
+    l.handle = h->combine[device];
+    return gy_cuda_use((gy_cuda *)(uintptr_t)h, device, NULL) ? 0 : gy_cuda_kernel_find(GY_CUDA_COMBINE)->room(&l);
+}
+
+/* One launch has all shares of the device: so many, with so many ends. */
+static bool fits_device(const gy_cuda *h, uint32_t id, uint32_t device, gy_counted_op *to)
+{
+    uint32_t parts = 0, ends = 0;
+    for (uint32_t i = 0; i < h->op[id].shares; i++) {
+        const gy_share *s = &h->op[id].share[i];
+        parts += s->device == device;
+        ends += s->device == device ? s->sources + s->targets : 0;
+    }
+    to->parts = parts > to->parts ? parts : to->parts;
+    return parts <= GY_CUDA_PARTS && ends <= GY_CUDA_ENDS;
+}
+
+static bool has_lane(const gy_cuda *h, uint32_t id, uint32_t device)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < op_of(h, id)->lanes; i++)
+        has = has || gy_op_device(h->job->schedule, op_of(h, id), i) == device;
+    return has;
+}
+
+/* Blocks of 256 threads, of which each combines 16 bytes at a time. */
+enum { BLOCK_BYTES = 4096 };
+
+static bool fits(const gy_cuda *h, uint32_t id, gy_counted_op *to)
+{
+    const gy_op *op = op_of(h, id);
+    uint64_t most = 0, room = UINT64_MAX;
+    bool fit = h->op[id].shares > 0;
+    *to = (gy_counted_op){ .parts = 1 };
+    for (uint32_t i = 0; i < h->op[id].shares && fit; i++) {
+        const gy_share *s = &h->op[id].share[i];
+        fit = s->way == GY_SHARE_KERNEL && s->sources > 1 && has_lane(h, id, s->device);
+        most = s->bytes > most ? s->bytes : most;
+    }
+    for (uint32_t i = 0; i < op->lanes && fit; i++) {
+        uint32_t device = gy_op_device(h->job->schedule, op, i);
+        uint64_t places = room_on(h, device, gy_collective_exchange(h, id));
+        room = places < room ? places : room;
+        fit = fits_device(h, id, device, to);
+    }
+    uint64_t wanted = (most + BLOCK_BYTES - 1) / BLOCK_BYTES, each = room / to->parts;
+    to->columns = (uint32_t)(wanted < each ? wanted : each);
+    return fit && to->columns > 0;
+}
+
+static gantry_status make_state(gy_cuda *h, gantry_error *err)
+{
+    gy_counted *c = gy_arena_calloc(&h->arena, 1, sizeof *c);
+    if (!c)
+        return gy_fail_nomem(err);
+    c->op = gy_arena_calloc(&h->arena, h->job->schedule->ops.count + 1, sizeof *c->op);
+    c->gpu = gy_arena_calloc(&h->arena, h->devices, sizeof *c->gpu);
+    h->counted = c;
+    return c->op && c->gpu ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+gantry_status gy_counted_fit(gy_cuda *h, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    bool any = false;
+    for (uint32_t op = 0; op < s->ops.count; op++)
+        any = any || h->op[op].counted;
+    if (!any)
+        return GANTRY_OK;
+    GY_TRY(make_state(h, err));
+    for (uint32_t op = 0; op < s->ops.count; op++)
+        h->op[op].counted = h->op[op].counted && !h->op[op].called && fits(h, op, &h->counted->op[op]);
+    GY_TRY(tie(h, err));
+    for (uint32_t op = 0; op < s->ops.count; op++)
+        for (uint32_t i = 0; h->op[op].counted && i < s->ops.at[op].lanes; i++)
+            GY_TRY(gy_order_add(h, gy_op_device(s, &s->ops.at[op], i), err));
+    for (uint32_t op = 0; op < s->ops.count; op++)
+        h->counted->count += h->op[op].counted;
+    h->counted = h->counted->count ? h->counted : NULL;
+    return GANTRY_OK;
+}
+
+const char *gy_counted_replay(gy_cuda *h, const char *replay)
+{
+    gy_counted *c = h->counted;
+    if (!c)
+        return replay;
+    snprintf(c->text, sizeof c->text, "%s; %u collectives meet by counters", replay, c->count);
+    return c->text;
+}
+
+/* ---- counters ---- */
+
+enum { OF_A_PAIR = GY_MEETING_BLOCKS * GY_MEETING_STEP };
+
+static uint64_t counter_bytes(const gy_cuda *h)
+{
+    return (uint64_t)h->devices * OF_A_PAIR;
+}
+
+static uint64_t all_bytes(const gy_cuda *h)
+{
+    return counter_bytes(h) + (uint64_t)h->devices * GY_MEETING_BLOCKS * sizeof(uint64_t);
+}
+
+static bool waits_on(const gy_cuda *h, uint32_t device)
+{
+    return h->order && h->order->waits[device] && h->counted->gpu[device].block;
+}
+
+static gantry_status clear(gy_cuda *h, uint32_t device, gantry_error *err)
+{
+    gy_counted_gpu *g = &h->counted->gpu[device];
+    GY_TRY(gy_cuda_use(h, device, err));
+    CUresult code = h->d.cuMemsetD8Async(g->block, 0, all_bytes(h), g->aside.stream);
+    code = code ? code : gy_cuda_settle(h, g->aside);
+    return code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, device, "clearing counters", err);
+}
+
+static gantry_status make_gpu(gy_cuda *h, uint32_t device, gantry_error *err)
+{
+    gy_counted_gpu *g = &h->counted->gpu[device];
+    void *raised = NULL, *seen = NULL;
+    GY_TRY(gy_cuda_queue_new(h, &g->aside, device, true, err));
+    GY_TRY(gy_cuda_allocate(h, &g->block, device, all_bytes(h), "counters of its collectives", err));
+    GY_TRY(gy_cuda_pinned(h, &raised, counter_bytes(h), err));
+    g->raised = raised;
+    GY_TRY(gy_cuda_pinned(h, &seen, 2 * h->devices * sizeof *g->seen, err));
+    g->seen = seen;
+    memset(g->raised, (int)(GY_COUNTER_STOP & 0xFF), counter_bytes(h));
+    return clear(h, device, err);
+}
+
+gantry_status gy_counted_make(gy_cuda *h, gantry_error *err)
+{
+    for (uint32_t i = 0; h->counted && h->order && i < h->devices; i++)
+        GY_TRY(h->order->waits[i] ? make_gpu(h, i, err) : GANTRY_OK);
+    return GANTRY_OK;
+}
+
+void gy_counted_free(gy_cuda *h)
+{
+    for (uint32_t i = 0; h->counted && h->counted->gpu && i < h->devices; i++) {
+        gy_counted_gpu *g = &h->counted->gpu[i];
+        if ((!g->aside.stream && !g->block) || gy_cuda_use(h, i, NULL))
+            continue;
+        if (g->raised)
+            h->d.cuMemFreeHost(g->raised);
+        if (g->seen)
+            h->d.cuMemFreeHost(g->seen);
+        if (g->block)
+            h->d.cuMemFree(g->block);
+        if (g->aside.stream)
+            h->d.cuStreamDestroy(g->aside.stream);
+    }
+}
+
+/* ---- a start that failed ---- */
+
+static bool meet_in(const gy_cuda *h, uint32_t op, uint32_t a, uint32_t b)
+{
+    return h->op[op].counted && !h->op[op].called && h->op[op].tied[0] && has_lane(h, op, a) && has_lane(h, op, b);
+}
+
+/* The op in which the two met for the n-th time, counted from 1; GY_NONE: in none. */
+static uint32_t op_of_meeting(const gy_cuda *h, uint32_t a, uint32_t b, uint64_t n)
+{
+    uint64_t each = 0;
+    for (uint32_t op = 0; op < h->job->schedule->ops.count; op++)
+        each += meet_in(h, op, a, b);
+    uint64_t left = each && n ? (n - 1) % each : 0;
+    for (uint32_t op = 0; op < h->job->schedule->ops.count && each && n; op++)
+        if (meet_in(h, op, a, b) && left-- == 0)
+            return op;
+    return GY_NONE;
+}
+
+/* Of the first block for each peer: what it has heard, and how often it has said that it has come. */
+static bool fetch(gy_cuda *h, uint32_t device)
+{
+    const gy_counted_gpu *g = &h->counted->gpu[device];
+    CUresult code = gy_cuda_use(h, device, NULL) ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+    for (uint32_t i = 0; i < h->devices && code == CUDA_SUCCESS; i++) {
+        CUdeviceptr met = g->block + counter_bytes(h) + (uint64_t)i * GY_MEETING_BLOCKS * sizeof(uint64_t);
+        code = h->d.cuMemcpyDtoHAsync(&g->seen[2 * i], g->block + (uint64_t)i * OF_A_PAIR, sizeof(uint64_t),
+                                      g->aside.stream);
+        code = code ? code : h->d.cuMemcpyDtoHAsync(&g->seen[2 * i + 1], met, sizeof(uint64_t), g->aside.stream);
+    }
+    return code == CUDA_SUCCESS && gy_cuda_settle(h, g->aside) == CUDA_SUCCESS;
+}
+
+void gy_counted_tell(gy_cuda *h, char *to, size_t size)
+{
+    const gantry_schedule *s = h->job->schedule;
+    size_t at = strlen(to);
+    for (uint32_t i = 0; h->counted && i < h->devices; i++) {
+        for (uint32_t k = 0; waits_on(h, i) && fetch(h, i) && k < h->devices; k++) {
+            uint64_t heard = h->counted->gpu[i].seen[2 * k], met = h->counted->gpu[i].seen[2 * k + 1];
+            uint32_t op = heard < met ? op_of_meeting(h, i, k, met) : GY_NONE;
+            if (op == GY_NONE)
+                continue;
+            gy_text name = { 0 };
+            gy_op_text(&name, s, op);
+            snprintf(to + at, size - at, "; op %u, \"%s\": %s waits for %s", op,
+                     name.failed || !name.length ? "?" : name.at, s->machine->device[i].id, s->machine->device[k].id);
+            gy_text_free(&name);
+            return;
+        }
+    }
+}
+
+static void raise_counters(gy_cuda *h)
+{
+    for (uint32_t i = 0; i < h->devices; i++) {
+        const gy_counted_gpu *g = &h->counted->gpu[i];
+        if (waits_on(h, i) && gy_cuda_use(h, i, NULL) == GANTRY_OK &&
+            h->d.cuMemcpyHtoDAsync(g->block, g->raised, counter_bytes(h), g->aside.stream) == CUDA_SUCCESS)
+            gy_cuda_settle(h, g->aside);
+    }
+}
+
+void gy_counted_release(gy_cuda *h)
+{
+    gy_cuda_quieten_all(h, raise_counters);
+    for (uint32_t i = 0; i < h->devices; i++)
+        if (waits_on(h, i))
+            clear(h, i, NULL);
+}
+
+/* ---- one op ---- */
+
+/* The counters by which lane r of the op meets the others. */
+static void meeting_of(const gy_submit *x, uint32_t r, gy_cuda_meeting *m)
+{
+    const gy_cuda *h = x->h;
+    const gy_op *op = op_of(h, x->op);
+    uint32_t me = gy_op_device(h->job->schedule, op, r);
+    CUdeviceptr mine = h->counted->gpu[me].block;
+    m->columns = h->counted->op[x->op].columns;
+    m->parts = h->counted->op[x->op].parts;
+    m->with.peers = 0;
+    for (uint32_t i = 0; i < op->lanes; i++) {
+        uint32_t other = gy_op_device(h->job->schedule, op, i);
+        if (i == r)
+            continue;
+        m->with.peer[m->with.peers++] = (gy_combine_peer){
+            .hear = mine + (uint64_t)other * OF_A_PAIR,
+            .tell = h->counted->gpu[other].block + (uint64_t)me * OF_A_PAIR,
+            .met = mine + counter_bytes(h) + (uint64_t)other * GY_MEETING_BLOCKS * sizeof(uint64_t),
+        };
+    }
+}
+
+/* The shares of each lane's GPU, in that lane. */
+static gantry_status launch_all(gy_submit *x)
+{
+    const gy_op *op = op_of(x->h, x->op);
+    bool meets = gy_order_tied(x, false);
+    gy_cuda_meeting m;
+    gantry_status status = GANTRY_OK;
+    for (uint32_t r = 0; r < op->lanes && status == GANTRY_OK; r++) {
+        if (meets)
+            meeting_of(x, r, &m);
+        status = gy_combine_lane(x, gy_submit_lane(x, r), meets ? &m : NULL);
+    }
+    return status;
+}
+
+/* In a graph, several GPUs that wait for as many wait for one launch instead (collective.c). */
+gantry_status gy_counted_submit(gy_submit *x)
+{
+    bool meet = x->capture && op_of(x->h, x->op)->lanes > 2;
+    if (gy_order_tied(x, false)) {
+        GY_TRY(gy_order_lanes(x));
+    } else {
+        GY_TRY(x->capture ? GANTRY_OK : gy_order_await_others(x->h, x->first_lane, x->err));
+        GY_TRY(meet ? gy_combine_meet(x) : GANTRY_OK);
+        GY_TRY(gy_order_join(x, true));
+    }
+    GY_TRY(launch_all(x));
+    GY_TRY(gy_order_join(x, false));
+    return meet && !gy_order_tied(x, true) ? gy_combine_meet(x) : GANTRY_OK;
+}

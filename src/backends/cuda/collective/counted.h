@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Collectives of the algorithm "counters" that follow each other in all their lanes (order.h). Their shares are those
+ * of "two_shot". What is ahead of the first one, and behind the last one, is ordered by events as ever; in between each
+ * lane goes from its share of one to its share of the next, and the kernels of all GPUs meet there, by counters in
+ * their memories (docs/design/collectives.md). One that follows no other, or is fit for it in no way, is carried out as
+ * "two_shot" is.
+ *
+ * counted.c   which ones, their counters, what happens when a start fails
+ * combine.c   their launches
+ */
+#ifndef GY_CUDA_COLLECTIVE_COUNTED_H
+#define GY_CUDA_COLLECTIVE_COUNTED_H
+
+#include "backends/cuda/collective/order.h"
+#include "backends/cuda/collective/share.h"
+
+/* How many blocks the kernels of an op have, on each GPU. */
+typedef struct gy_counted_op {
+    uint32_t columns, parts;
+} gy_counted_op;
+
+typedef struct gy_counted_gpu {
+    CUdeviceptr block; /* counters that others write, by device and number of a block; then how often they have met */
+    uint64_t *seen;    /* page-locked: what the host fetches of counters, and of how often they have met */
+    char *raised;      /* page-locked: what the host writes over counters to let go of who waits */
+    gy_queue aside;    /* the host's copies while kernels run */
+} gy_counted_gpu;
+
+typedef struct gy_counted {
+    gy_counted_op *op;   /* per op */
+    gy_counted_gpu *gpu; /* per device */
+    uint32_t count;      /* of counted ops */
+    char text[1200];     /* what reports say */
+} gy_counted;
+
+/* Submits x->op, which is counted. */
+gantry_status gy_counted_submit(gy_submit *x);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collectives that meet by counters, with the kernels of gantry-cuda.so on the CPU, in random orders, against the host
+ * back end, bit for bit.
+ *
+ *   test_cuda_counted            all of it
+ *   test_cuda_counted mistake    kernels make one (FAKE_CUDA_MISTAKE): some seed has to show it
+ */
+#include "chain.h"
+#include "control.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void check_alive(const char *what)
+{
+    char text[160];
+    ck_assert_msg(fakeCudaAlive(text, sizeof text) == 0, "%s: left behind: %s", what, text);
+}
+
+static int meetings(void)
+{
+    return fakeCudaCalls("cuLaunchCooperativeKernel");
+}
+
+static chain_problem pose(const chain *c, const char *replay)
+{
+    fakeCudaDevices(c->ranks, "all", 0);
+    return chain_pose(c, replay);
+}
+
+static void try_chain(const chain *c, const char *replay, int seeds, int starts)
+{
+    chain_problem p = pose(c, replay);
+    for (int seed = 1; seed <= seeds; seed++) {
+        int before = meetings();
+        fakeCudaSeed((uint64_t)seed);
+        chain_try(c, &p, replay, starts, true);
+        ck_assert_msg(meetings() > before, "%s: they do not meet", chain_name(c, replay));
+        check_alive(chain_name(c, replay));
+    }
+    chain_put_away(&p);
+}
+
+/* Odd sizes that ranks do not divide, also fewer than there are GPUs. */
+START_TEST(bits)
+{
+    static const int64_t rows[] = { 3, 37, 701 };
+    for (int ranks = 2; ranks <= 8; ranks++) {
+        for (int r = 0; r < 3; r++) {
+            chain c = { chain_types[(ranks + r + _i) % 5], ranks, 4, 1, rows[r], (ranks + r) % 2 };
+            try_chain(&c, _i % 2 ? "graph" : "stream", 2, 3);
+        }
+    }
+}
+END_TEST
+
+/* Memory is weak, counters go on from start to start. */
+START_TEST(weak)
+{
+    setenv("FAKE_CUDA_WEAK", "1", 1);
+    for (int k = 0; k < 6; k++) {
+        chain c = { chain_types[(k + _i) % 5], 2 + k % 4, 3, 1, k % 3 ? 29 : 400, k % 2 };
+        try_chain(&c, k / 2 % 2 ? "graph" : "stream", 4, 3);
+    }
+    unsetenv("FAKE_CUDA_WEAK");
+}
+END_TEST
+
+START_TEST(many_starts)
+{
+    for (int k = 0; k < 2; k++) {
+        chain c = { GANTRY_F32, 3, 3, 1, 11, false };
+        try_chain(&c, k ? "graph" : "stream", 1, 60);
+    }
+}
+END_TEST
+
+/* Several of them at once, on lanes of their own: on each GPU they take turns. */
+START_TEST(at_once)
+{
+    for (int k = 0; k < 4; k++) {
+        chain c = { chain_types[(k + _i) % 5], 2 + k % 3, 6, 3, _i % 2 ? 701 : 23, k % 2 };
+        try_chain(&c, k / 2 ? "graph" : "stream", 2, 2);
+    }
+}
+END_TEST
+
+/* With room for few blocks on a GPU, each of them combines more. */
+START_TEST(little_room)
+{
+    setenv("FAKE_CUDA_PLACES", "2", 1);
+    for (int k = 0; k < 2; k++) {
+        chain c = { GANTRY_F64, 4, 3, 1, 5003, k };
+        try_chain(&c, k ? "graph" : "stream", 1, 2);
+    }
+    unsetenv("FAKE_CUDA_PLACES");
+}
+END_TEST
+
+/* ---- starts that fail ---- */
+
+static gantry_status start(gantry_run *run, gantry_error *err)
+{
+    uint64_t ticket = 0;
+    gantry_status status = gantry_run_start(run, &ticket, err);
+    return status ? status : gantry_run_wait(run, ticket, err);
+}
+
+/* Some GPUs have been given a kernel that waits for one that is refused: it is let go, and the next start is well. */
+START_TEST(half_a_start)
+{
+    for (int n = 1; n <= 9; n += 2) {
+        chain c = { GANTRY_F32, 3, 4, 1, 37, false };
+        chain_problem p = pose(&c, "stream");
+        fakeCudaSeed((uint64_t)n);
+        gantry_run *run = open_run(p.schedule, "cuda");
+        for (int well = 0; well < 2; well++) {
+            results got = run_results(run, p.graph);
+            ck_assert(same(&got, &p.want));
+            char spec[80];
+            gantry_error err = { 0 };
+            snprintf(spec, sizeof spec, "cuLaunchCooperativeKernel:%d:%d", n, CUDA_ERROR_INVALID_VALUE);
+            fakeCudaFail(spec);
+            ck_assert_int_eq(start(run, &err), GANTRY_E_DEVICE);
+            ck_assert_msg(strstr(err.text, "combine or move its share"), "%s", err.text);
+            fakeCudaFail(NULL);
+        }
+        results got = run_results(run, p.graph);
+        ck_assert_msg(same(&got, &p.want), "other results behind a start that failed at launch %d", n);
+        gantry_run_free(run);
+        check_alive("half a start");
+        chain_put_away(&p);
+    }
+}
+END_TEST
+
+/* The n-th call fails, while a run is opened or while it starts: nothing is left behind. */
+START_TEST(failing_calls)
+{
+    static const char *const calls[] = { "cuMemAlloc", "cuMemHostAlloc", "cuStreamCreate", "cuMemsetD8Async",
+                                         "cuLaunchKernel" };
+    chain c = { GANTRY_F32, 2, 3, 1, 11, true };
+    chain_problem p = pose(&c, "stream");
+    int failed = 0;
+    for (int n = 1; n <= 24; n++) {
+        char spec[80];
+        gantry_error err = { 0 };
+        gantry_run *run = NULL;
+        gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+        options.backend = "cuda";
+        snprintf(spec, sizeof spec, "%s:%d:%d", calls[_i], n, CUDA_ERROR_INVALID_VALUE);
+        fakeCudaFail(spec);
+        gantry_status status = gantry_run_new(&run, p.schedule, &options, &err);
+        status = status ? status : start(run, &err);
+        failed += status != GANTRY_OK;
+        fakeCudaFail(NULL);
+        if (run) {
+            results got = run_results(run, p.graph);
+            ck_assert_msg(same(&got, &p.want), "%s: other results behind that", spec);
+        }
+        gantry_run_free(run);
+        check_alive(spec);
+    }
+    ck_assert_msg(failed, "%s never mattered", calls[_i]);
+    chain_put_away(&p);
+}
+END_TEST
+
+/* Nobody tells that it has come: the watchdog names the op and the GPUs, lets all go, and the run is over. */
+START_TEST(nobody_comes)
+{
+    chain c = { GANTRY_F32, 3, 4, 1, 37, false };
+    chain_problem p = pose(&c, _i ? "graph" : "stream");
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    gantry_error err = { 0 };
+    gantry_run *run = NULL;
+    options.backend = "cuda";
+    options.timeout_us = 300000;
+    fakeCudaPatience(-1);
+    MUST(gantry_run_new(&run, p.schedule, &options, MUST_ERR));
+    setenv("FAKE_CUDA_MISTAKE", "never", 1);
+    ck_assert_int_eq(start(run, &err), GANTRY_E_TIMEOUT);
+    ck_assert_msg(strstr(err.text, "\"it0_1\": gpu") && strstr(err.text, " waits for gpu"), "%s", err.text);
+    unsetenv("FAKE_CUDA_MISTAKE");
+    ck_assert_int_eq(start(run, &err), GANTRY_E_TIMEOUT);
+    ck_assert_msg(strstr(err.text, "the run is over since an earlier failure"), "%s", err.text);
+    gantry_run_free(run);
+    check_alive("nobody comes");
+    chain_put_away(&p);
+}
+END_TEST
+
+/* ---- mistakes ---- */
+
+/* In a child, as a mistake may end the program. */
+static bool shows(const chain *c, const char *replay, uint64_t seed)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        chain_problem p = pose(c, replay);
+        bool well = true;
+        fakeCudaSeed(seed);
+        gantry_run *run = open_run(p.schedule, "cuda");
+        for (int i = 0; i < 3; i++) {
+            results got = run_results(run, p.graph);
+            well = well && same(&got, &p.want);
+        }
+        _exit(well ? 0 : 1);
+    }
+    ck_assert(child > 0 && waitpid(child, &status, 0) == child);
+    return !WIFEXITED(status) || WEXITSTATUS(status);
+}
+
+START_TEST(mistake)
+{
+    int shown = 0;
+    for (int seed = 1; seed <= 60 && !shown; seed++) {
+        chain c = { GANTRY_F32, 2 + seed % 3, 4, 1, seed % 2 ? 37 : 301, seed % 4 > 1 };
+        shown = shows(&c, seed % 2 ? "graph" : "stream", (uint64_t)seed) ? seed : 0;
+    }
+    ck_assert_msg(shown, "no seed shows it");
+    printf("seed %d shows it\n", shown);
+}
+END_TEST
+
+int main(int count, char **word)
+{
+    Suite *suite = suite_create("counted collectives");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 240);
+    if (count > 1 && strcmp(word[1], "mistake") == 0) {
+        tcase_add_test(tests, mistake);
+    } else {
+        tcase_add_loop_test(tests, bits, 0, 5);
+        tcase_add_loop_test(tests, weak, 0, 2);
+        tcase_add_test(tests, many_starts);
+        tcase_add_loop_test(tests, at_once, 0, 5);
+        tcase_add_test(tests, little_room);
+        tcase_add_test(tests, half_a_start);
+        tcase_add_loop_test(tests, failing_calls, 0, 5);
+        tcase_add_loop_test(tests, nobody_comes, 0, 2);
+    }
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

@@ -45,16 +45,22 @@ static gantry_status fail_differs(const gy_npy *npy, const gy_buffer *b, const c
     return status;
 }
 
+/* A file whose name does not say that it is bytes, such as an archive or a text, may have been meant otherwise. */
+static const char *remedy_of(const char *path)
+{
+    const char *ending = strrchr(path, '.');
+    bool is_meant =
+        ending && (strcmp(ending, ".npy") == 0 || strcmp(ending, ".raw") == 0 || strcmp(ending, ".bin") == 0);
+    return is_meant ? "" : "; what does not end in .npy is plain bytes in C order: numpy.save writes .npy";
+}
+
 static gantry_status fail_bytes(uint64_t has, const gy_buffer *b, const gy_file *file, gantry_error *err)
 {
     if (!file->regular && has > b->bytes)
         return gy_fail(err, GANTRY_E_IO, NULL, "%s has more than %" PRIu64 " bytes of data, all that buffer \"%s\" has",
                        file->path, b->bytes, b->name);
     return gy_fail(err, GANTRY_E_IO, NULL, "%s has %" PRIu64 " bytes of data, but buffer \"%s\" has %" PRIu64 "%s",
-                   file->path, has, b->name, b->bytes,
-                   gy_is_npy_name(file->path)
-                       ? ""
-                       : "; what does not end in .npy is plain bytes in C order: numpy.save writes .npy");
+                   file->path, has, b->name, b->bytes, remedy_of(file->path));
 }
 
 /* The buffer's shape behind one more axis. */

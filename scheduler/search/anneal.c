@@ -13,11 +13,28 @@ gantry_status gy_anneal_init(gy_anneal *a, const gy_model *m, uint64_t seed, gan
 {
     size_t n = (size_t)m->tasks + 1;
     *a = (gy_anneal){ .m = m, .random = { seed } };
+    gy_anneal_unfold(a);
     GY_TRY(gy_decode_init(&a->decode, m, err));
     a->order = gy_calloc(n, sizeof *a->order);
     a->position = gy_calloc(n, sizeof *a->position);
     a->chain = gy_calloc(n, sizeof *a->chain);
     return a->order && a->position && a->chain ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+void gy_anneal_unfold(gy_anneal *a)
+{
+    a->unit = a->m->unit;
+    a->member = a->m->member;
+    a->first_member = a->m->first_member;
+    a->folded = false;
+}
+
+void gy_anneal_fold(gy_anneal *a, const gy_folding *f)
+{
+    a->unit = f->unit;
+    a->member = f->member;
+    a->first_member = f->first_member;
+    a->folded = true;
 }
 
 void gy_anneal_free(gy_anneal *a)
@@ -52,8 +69,8 @@ static void shift(gy_anneal *a, uint32_t from, uint32_t to)
 
 static void set_device(gy_anneal *a, uint32_t unit, uint32_t device)
 {
-    for (size_t i = a->m->first_member[unit]; i < a->m->first_member[unit + 1]; i++)
-        a->decode.device[a->m->member[i]] = device;
+    for (size_t i = a->first_member[unit]; i < a->first_member[unit + 1]; i++)
+        a->decode.device[a->member[i]] = device;
 }
 
 /* Another place between its predecessors and its successors. */
@@ -116,7 +133,7 @@ static bool is_kept_apart(const gy_anneal *a, uint32_t unit, uint32_t device)
 static bool move_unit(gy_anneal *a, step *s, int which, uint32_t task, uint32_t device)
 {
     const gy_model *m = a->m;
-    uint32_t unit = m->unit[task];
+    uint32_t unit = a->unit[task];
     if (gy_model_is_team(m, task) || gy_model_is_like(m, device, a->decode.device[task]))
         return false;
     if (gy_model_time(m, task, device) >= GY_TICKS_MAX || (m->bound_units && is_kept_apart(a, unit, device)))
@@ -140,6 +157,17 @@ static bool propose_unit(gy_anneal *a, step *s)
     return true;
 }
 
+/* Two units change places. */
+static bool propose_exchange(gy_anneal *a, step *s)
+{
+    uint32_t other = gy_random_below(&a->random, a->m->tasks);
+    uint32_t here = a->decode.device[s->task], there = a->decode.device[other];
+    if (here == there || !move_unit(a, s, 0, s->task, there))
+        return false;
+    (void)move_unit(a, s, 1, other, here);
+    return true;
+}
+
 /* Makes a step; false: none was found. */
 static bool make_step(gy_anneal *a, step *s)
 {
@@ -150,7 +178,8 @@ static bool make_step(gy_anneal *a, step *s)
         s->task = critical ? a->chain[pick] : pick;
         s->from = s->to = a->position[s->task];
         s->unit[0] = s->unit[1] = GY_NONE;
-        bool moved = !a->m->pool && random & 6 && propose_unit(a, s);
+        bool exchanges = a->folded && !(random & 96);
+        bool moved = !a->m->pool && random & 6 && (exchanges ? propose_exchange(a, s) : propose_unit(a, s));
         bool shifted = (a->m->pool || !moved || !(random & 24)) && propose_place(a, s);
         if (shifted)
             shift(a, s->from, s->to);
@@ -212,9 +241,9 @@ static gy_ticks decode(gy_anneal *a, const step *s, gy_ticks limit)
     if (s->from != s->to)
         look_at_order(a, s, &c);
     for (int i = 0; i < 2; i++)
-        for (size_t k = 0; s->unit[i] != GY_NONE && k < m->first_member[s->unit[i] + 1] - m->first_member[s->unit[i]];
-             k++)
-            look_at_device(a, m->member[m->first_member[s->unit[i]] + k], &c);
+        for (size_t k = s->unit[i] == GY_NONE ? 0 : a->first_member[s->unit[i]];
+             s->unit[i] != GY_NONE && k < a->first_member[s->unit[i] + 1]; k++)
+            look_at_device(a, a->member[k], &c);
     a->evaluations++;
     return gy_decode_again(&a->decode, a->order, c.position, c.uploads, limit);
 }

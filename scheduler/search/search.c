@@ -16,10 +16,13 @@
 #define SEGMENTS 4
 #define MORE     4 /* times as many where there are kinds of device to choose from, and devices of a kind to share */
 /* Steps that are simulated: so many times 2^effort, shared out among the tasks; fewer where each has to spill. */
-#define CLIMBS   INT64_C(625)
-#define CHOICES  2 /* steps among which the model chooses before one is simulated */
-#define SQUEEZED 8
-#define LARGE    10000 /* tasks; of larger graphs whole divisions are looked at, a round each */
+#define CLIMBS      INT64_C(625)
+#define CHOICES     2 /* steps among which the model chooses before one is simulated */
+#define SQUEEZED    8
+#define DEALT_UP_TO 2000  /* tasks of graphs whose families, dealt out, are simulated */
+#define REORDERED   10    /* those that take one part of so many longer than the best are tried in other orders */
+#define HOPELESS    4     /* families are left alone where gathering them takes one part of so many longer */
+#define LARGE       10000 /* tasks; of larger graphs whole divisions are looked at, a round each */
 /* Branch and bound: tasks of a graph that it is tried on unasked, and states it may look at. */
 #define SMALL         12
 #define STATES_ANYWAY (1u << 18)
@@ -30,7 +33,10 @@ typedef struct search {
     gy_plan plan; /* cost and origin only; the model reads it */
     gy_model model;
     gy_anneal anneal;
+    gy_folding fold;
     gy_candidate best, champion, now; /* by the model, by simulation; the one at work */
+    gy_candidate folded, dealt; /* of those that keep families together, the best by the model; by simulation, of those
+                                   that were dealt out */
     gy_tried tried;
 } search;
 
@@ -74,6 +80,104 @@ static gy_ticks heat_of(const gy_model *m, uint64_t budget)
     uint64_t enough = (uint64_t)m->tasks * 32;
     gy_ticks heat = m->mean * (m->like ? 4 : 8) / 16;
     return budget >= enough ? heat : heat / (gy_ticks)(enough / budget);
+}
+
+static gy_ticks decode_now(search *x, gy_ticks limit)
+{
+    gy_decode *d = &x->anneal.decode;
+    memcpy(d->device, x->now.device, x->now.tasks * sizeof *d->device);
+    x->anneal.evaluations++;
+    return gy_decode_run(d, x->now.order, limit);
+}
+
+/* The candidate at work, if the model likes it better than all that kept families together. */
+static void offer_folded(search *x)
+{
+    x->now.model = decode_now(x, x->folded.model);
+    if (x->now.model < x->folded.model)
+        gy_candidate_copy(&x->folded, &x->now);
+}
+
+/* An order for the devices of the candidate at work: 0, that of the graph; 1, by rank; then those of policies, of which
+ * each thinks of something else. */
+static bool give_order(search *x, size_t which)
+{
+    if (which == 1)
+        return gy_partition_order(&x->plan, x->now.device, x->now.order);
+    for (uint32_t t = 0; t < x->now.tasks; t++)
+        x->now.order[t] = which ? x->f.t.placed.at[which - 2].order[t] : t;
+    return true;
+}
+
+/* In both orders of its own. Of small graphs they are simulated, as where work goes on in waves the model is far off.
+ */
+static gantry_status offer_dealt(search *x, gantry_error *err)
+{
+    for (size_t which = 0; which < 2; which++) {
+        if (!give_order(x, which))
+            return gy_fail_nomem(err);
+        offer_folded(x);
+        if (x->now.tasks > DEALT_UP_TO)
+            continue;
+        GY_TRY(simulate(x, &x->now, gy_search_name, err));
+        if (x->now.simulated < x->dealt.simulated)
+            gy_candidate_copy(&x->dealt, &x->now);
+    }
+    return GANTRY_OK;
+}
+
+static bool is_order_known(const search *x, size_t which)
+{
+    const gy_candidate *c = x->f.t.placed.at;
+    for (size_t i = 0; i < which; i++)
+        if (!memcmp(c[i].order, c[which].order, c->tasks * sizeof *c->order))
+            return true;
+    return false;
+}
+
+/* The best of those that were dealt out, if it may become the best, in the orders of policies. */
+static gantry_status reorder_dealt(search *x, gantry_error *err)
+{
+    gy_ticks least = x->champion.simulated;
+    for (size_t i = 0; i < x->f.t.placed.count && x->dealt.simulated < GY_TICKS_MAX; i++) {
+        gy_candidate_copy(&x->now, &x->dealt);
+        if (x->dealt.simulated > least + least / REORDERED || is_order_known(x, i) || !give_order(x, i + 2))
+            continue;
+        offer_folded(x);
+        GY_TRY(simulate(x, &x->now, gy_search_name, err));
+    }
+    return GANTRY_OK;
+}
+
+/* Rows of a square. */
+static uint32_t side_of(uint32_t units)
+{
+    uint32_t side = 1;
+    while ((side + 1) * (side + 1) <= units)
+        side++;
+    return side;
+}
+
+/* Placements of policies, families gathered; and families dealt out, in lots of 1, 2, 4, ..., one lot a device, and
+ * rows of a square. */
+static gantry_status begin_folded(search *x, gantry_error *err)
+{
+    uint32_t units = x->fold.units, workers = x->plan.workers;
+    uint32_t least = units < workers ? units : workers;
+    for (size_t i = 0; i < x->f.t.placed.count; i++) {
+        gy_candidate_copy(&x->now, &x->f.t.placed.at[i]);
+        gy_folding_gather(&x->fold, &x->model, &x->now);
+        offer_folded(x);
+    }
+    for (uint32_t lots = units, last = 0; lots != last; last = lots, lots = lots / 2 > workers ? lots / 2 : least) {
+        gy_folding_deal(&x->fold, &x->model, lots, &x->now);
+        GY_TRY(offer_dealt(x, err));
+    }
+    if (side_of(units) > workers) {
+        gy_folding_deal(&x->fold, &x->model, side_of(units), &x->now);
+        GY_TRY(offer_dealt(x, err));
+    }
+    return reorder_dealt(x, err);
 }
 
 /* One round in segments, which begin by turns at what the model and at what simulation likes best so far, and end with
@@ -123,6 +227,41 @@ static gantry_status climb(search *x, int round, gantry_error *err)
         if (x->now.simulated == x->champion.simulated)
             gy_candidate_copy(&x->champion, &x->now);
     }
+    return status;
+}
+
+/* Moves of whole families: what takes many steps for the worse otherwise. */
+static gantry_status anneal_families(search *x, int round, gantry_error *err)
+{
+    uint64_t budget = budget_of(&x->model, round) / SEGMENTS / 2 + 1;
+    gy_ticks heat = heat_of(&x->model, budget) * (x->model.tasks / x->fold.units);
+    gy_anneal_fold(&x->anneal, &x->fold);
+    gy_anneal_run(&x->anneal, &x->folded, budget, heat);
+    gy_anneal_unfold(&x->anneal);
+    x->anneal.evaluations += gy_folding_exchange(&x->anneal.decode, &x->folded, budget / 4);
+    gy_candidate_copy(&x->now, &x->folded);
+    return simulate(x, &x->now, gy_search_name, err);
+}
+
+/* With lots of its own: where families do not help, all else goes on as without them. */
+static gantry_status search_families(search *x, int round, gantry_error *err)
+{
+    gy_ticks before = x->champion.simulated;
+    gy_random random = x->anneal.random;
+    gantry_status status = GANTRY_OK;
+    if (!x->fold.units)
+        return GANTRY_OK;
+    if (round == 2)
+        status = begin_folded(x, err);
+    if (!status && round == 2) {
+        gy_candidate_copy(&x->now, &x->folded);
+        status = simulate(x, &x->now, gy_search_name, err);
+    }
+    if (!status && x->folded.model <= x->best.model + x->best.model / HOPELESS)
+        status = anneal_families(x, round, err);
+    x->anneal.random = random;
+    if (x->champion.simulated < before)
+        gy_candidate_copy(&x->best, x->folded.model < x->best.model ? &x->folded : &x->champion);
     return status;
 }
 
@@ -205,7 +344,10 @@ static gantry_status search_round(search *x, int round, gantry_error *err)
     gantry_status status = GANTRY_OK;
     if (x->best.model > x->model.bound)
         status = x->model.tasks > LARGE ? divide_again(x, round, err) : anneal(x, round, err);
-    return status || x->f.t.options->optimal ? status : climb(x, round, err);
+    if (!status && !x->f.t.options->optimal)
+        status = climb(x, round, err);
+    bool done = x->champion.simulated <= x->f.t.best->bound;
+    return status || done || x->f.t.options->optimal ? status : search_families(x, round, err);
 }
 
 static gantry_status search_rounds(search *x, gantry_error *err)
@@ -255,13 +397,19 @@ static gantry_status improve(search *x, gantry_error *err)
     if (!status)
         status = gy_anneal_init(&x->anneal, &x->model, x->f.t.options->seed, err);
     if (!status && !(gy_candidate_init(&x->best, x->model.tasks) && gy_candidate_init(&x->now, x->model.tasks) &&
-                     gy_candidate_init(&x->champion, x->model.tasks)))
+                     gy_candidate_init(&x->champion, x->model.tasks) && gy_candidate_init(&x->folded, x->model.tasks) &&
+                     gy_candidate_init(&x->dealt, x->model.tasks)))
         status = gy_fail_nomem(err);
+    if (!status && x->model.tasks <= LARGE)
+        status = gy_folding_make(&x->fold, &x->model, err);
     if (!status)
         status = search_rounds(x, err);
     gy_candidate_free(&x->best);
     gy_candidate_free(&x->champion);
     gy_candidate_free(&x->now);
+    gy_candidate_free(&x->folded);
+    gy_candidate_free(&x->dealt);
+    gy_folding_free(&x->fold);
     gy_anneal_free(&x->anneal);
     gy_model_free(&x->model);
     return status;

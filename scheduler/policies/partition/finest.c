@@ -91,36 +91,58 @@ static bool fill_nodes(gy_levels *l, const gy_plan *p)
 
 /* ---- ties ---- */
 
-/* Room for the ties of each task; `next`: where its ties to successors begin. */
-static void lay_out(gy_level *v, const gy_flow *f, size_t *next)
+/* Room for the ties of each task; `next`: where its ties to successors begin; `readers`: those that depend on it. */
+static void lay_out(const gy_levels *l, const gy_flow *f, size_t *next, size_t *readers)
 {
-    size_t at = 0;
+    gy_level *v = &l->at.at[0];
+    size_t at = 0, s = 0;
     for (uint32_t t = 0; t < f->tasks; t++)
         for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t); d++)
-            next[d->from]++;
+            readers[d->from]++;
+    for (uint32_t t = 0; t < f->tasks; t++)
+        next[t] = readers[t];
+    for (size_t i = 0; i < l->shared.count; i++)
+        next[l->shared.at[i].from]++;
     for (uint32_t t = 0; t < f->tasks; t++) {
-        size_t readers = next[t];
+        size_t successors = next[t];
         v->first[t] = at;
-        v->after[t] = next[t] = at + (size_t)(gy_deps_end(f, t) - gy_deps_begin(f, t));
-        at = v->after[t] + readers;
+        at += (size_t)(gy_deps_end(f, t) - gy_deps_begin(f, t));
+        for (; s < l->shared.count && l->shared.at[s].to == t; s++)
+            at++;
+        v->after[t] = next[t] = at;
+        at = v->after[t] + successors;
     }
     v->first[f->tasks] = at;
 }
 
-static bool fill_ties(gy_level *v, const gy_plan *p, size_t *next)
+/* Behind those from the dependencies of a task. */
+static void fill_shared(gy_levels *l, size_t *next)
+{
+    gy_level *v = &l->at.at[0];
+    for (size_t i = l->shared.count, left = 0; i-- > 0;) { /* from the last of a task on, backwards */
+        const gy_shared_tie *s = &l->shared.at[i];
+        left = i + 1 < l->shared.count && s[1].to == s->to ? left + 1 : 1;
+        v->tie.at[v->after[s->to] - left] = (gy_tie){ s->from, s->cost };
+        v->tie.at[next[s->from]++] = (gy_tie){ s->to, s->cost };
+    }
+}
+
+static bool fill_ties(gy_levels *l, const gy_plan *p, size_t *next, size_t *readers)
 {
     const gy_flow *f = p->flow;
+    gy_level *v = &l->at.at[0];
     gy_map known = { 0 };
     bool done = true;
-    lay_out(v, f, next);
+    lay_out(l, f, next, readers);
+    fill_shared(l, next);
     for (uint32_t t = 0; t < f->tasks && done; t++)
         for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t) && done; d++) {
-            uint64_t cost = 0, readers = v->first[d->from + 1] - v->after[d->from];
+            uint64_t cost = 0, many = readers[d->from];
             if (d->kinds & GY_DEP_DATA && !gy_map_get(&known, (uint64_t)d->bytes, &cost)) {
                 cost = (uint64_t)typical_move(p, d->bytes);
                 done = gy_map_put(&known, (uint64_t)d->bytes, cost);
             }
-            gy_ticks each = (gy_ticks)(readers > p->workers ? (wide)cost * p->workers / readers : cost);
+            gy_ticks each = (gy_ticks)(many > p->workers ? (wide)cost * p->workers / many : cost);
             v->tie.at[v->first[t] + (size_t)(d - gy_deps_begin(f, t))] = (gy_tie){ d->from, each };
             v->tie.at[next[d->from]++] = (gy_tie){ t, each };
         }
@@ -181,12 +203,15 @@ bool gy_levels_begin(gy_levels *l, const gy_plan *p, const gy_rank *rank, uint32
 {
     const gy_flow *f = p->flow;
     size_t *next = gy_calloc((size_t)f->tasks + 1, sizeof *next);
+    size_t *readers = gy_calloc((size_t)f->tasks + 1, sizeof *readers);
     gy_level *v = gy_levels_add(l, f->tasks);
     l->bands = bands;
     l->devices = p->devices;
-    bool done = next && v && gy_vec_add(&v->tie, 2 * f->deps + 1) && gy_vec_add(&v->slice, f->tasks + 1);
-    done = done && fill_nodes(l, p) && fill_ties(v, p, next);
+    bool done = next && readers && v && gy_vec_add(&v->tie, 2 * (f->deps + l->shared.count) + 1) &&
+                gy_vec_add(&v->slice, f->tasks + 1);
+    done = done && fill_nodes(l, p) && fill_ties(l, p, next, readers);
     gy_free(next);
+    gy_free(readers);
     if (!done)
         return false;
     v->tie.count--; /* that was so that there is an array */

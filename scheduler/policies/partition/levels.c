@@ -22,6 +22,7 @@ void gy_levels_free(gy_levels *l)
         free_level(&l->at.at[i]);
     gy_vec_free(&l->at);
     gy_vec_free(&l->allowed);
+    gy_vec_free(&l->shared);
 }
 
 bool gy_level_sort(const gy_level *l, uint32_t *order, uint32_t *count)

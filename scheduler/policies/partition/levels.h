@@ -47,6 +47,13 @@ typedef struct gy_level {
     uint32_t *up; /* per node: its node of the next level */
 } gy_level;
 
+/* Tasks, of which `to` is listed later, that read the same rows of an input. */
+typedef struct gy_shared_tie {
+    uint32_t from, to;
+    int64_t bytes;
+    gy_ticks cost;
+} gy_shared_tie;
+
 /* Which clusters are too large: work of one, and of one of a single depth as a fraction of all work of that depth. */
 typedef struct gy_grain {
     gy_ticks most;
@@ -56,15 +63,16 @@ typedef struct gy_grain {
 typedef struct gy_levels {
     GY_VEC(gy_level) at;
     uint32_t bands, kinds, devices;
-    GY_VEC(uint8_t) allowed; /* kinds x devices */
+    GY_VEC(uint8_t) allowed;      /* kinds x devices */
+    GY_VEC(gy_shared_tie) shared; /* more ties of the finest level, by `to`; none unless they were asked for */
     gy_grain grain;
     size_t acyclic; /* levels up to this one are free of circles */
     uint32_t shift; /* times are in units of 2^shift ticks, so that no sum of them overflows */
 } gy_levels;
 
-/* The finest level (finest.c): a node per task, ties from the dependencies, equally many units of work in each band of
- * falling rank. Collectives are no work. What many read costs little per reader: it is brought to a device once.
- * false: out of memory. */
+/* The finest level (finest.c): a node per task, ties from the dependencies and of `shared`, equally many units of work
+ * in each band of falling rank. Collectives are no work. What many read costs little per reader: it is brought to a
+ * device once. false: out of memory. */
 bool gy_levels_begin(gy_levels *l, const gy_plan *p, const gy_rank *rank, uint32_t bands);
 /* `at[0]` is there. Adds levels while there are more than `parts` nodes, free of circles, then while there are more
  * than `groups` nodes, with or without. false: out of memory. */

@@ -484,7 +484,7 @@ bool gy_parting_run(gy_parting *x)
         memcpy(coarse, x->device, l[1].nodes * sizeof *coarse);
         for (uint32_t u = 0; u < l->nodes; u++)
             x->device[u] = coarse[l->up[u]];
-        done = refine(x, l, x->device);
+        done = i < x->finest || refine(x, l, x->device);
     }
     gy_free(coarse);
     return done;

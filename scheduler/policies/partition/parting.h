@@ -32,6 +32,7 @@ typedef struct gy_parting {
     int64_t *room;      /* per memory: bytes */
     uint32_t *device;   /* per node of the finest level: the result */
 
+    size_t finest;                /* nodes of finer levels than this one stay together; 0: none do */
     struct gy_planning *planning; /* whose caller may have had enough: then any division will do; borrowed */
 
     gy_ticks *load;         /* devices x bands, while dividing */

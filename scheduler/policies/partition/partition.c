@@ -25,6 +25,7 @@
 #include "scheduler/cost/cost.h"
 #include "scheduler/place/place.h"
 #include "scheduler/policies/list/ready.h"
+#include "scheduler/policies/partition/families.h"
 #include "scheduler/policies/partition/parting.h"
 #include "scheduler/policies/policy.h"
 #include <stdlib.h>
@@ -144,21 +145,37 @@ static bool is_work_most(const gy_level *l)
     return ties < work; /* each tie is there twice */
 }
 
+static bool divide_levels(partition *x, const gy_plan *p, size_t finest)
+{
+    if (!gy_parting_init(&x->parting, &x->levels, p->machine->memories))
+        return false;
+    x->parting.planning = p->planning;
+    x->parting.finest = finest;
+    set_shares(&x->parting, p);
+    set_distances(&x->parting, p);
+    set_room(&x->parting, p);
+    gy_parting_set_limits(&x->parting);
+    return gy_parting_run(&x->parting);
+}
+
 static bool divide(partition *x, const gy_plan *p, uint32_t way, const gy_rank *rank)
 {
     if (!gy_levels_begin(&x->levels, p, rank, bands_for(p, ways[way].bands)))
         return false;
     set_grain(&x->levels, p, ways[way].grain);
     x->leave = is_work_most(&x->levels.at.at[0]);
-    if (!gy_levels_coarsen(&x->levels, PARTS * p->workers, GROUPS * p->workers) ||
-        !gy_parting_init(&x->parting, &x->levels, p->machine->memories))
+    return gy_levels_coarsen(&x->levels, PARTS * p->workers, GROUPS * p->workers) && divide_levels(x, p, 0);
+}
+
+/* Families stay together: the level of tasks is not refined, and nobody leaves. */
+static bool divide_families(partition *x, const gy_plan *p, const gy_rank *rank)
+{
+    gy_levels *l = &x->levels;
+    if (!gy_families_share(l, p) || !gy_levels_begin(l, p, rank, bands_for(p, ways[0].bands)))
         return false;
-    x->parting.planning = p->planning;
-    set_shares(&x->parting, p);
-    set_distances(&x->parting, p);
-    set_room(&x->parting, p);
-    gy_parting_set_limits(&x->parting);
-    return gy_parting_run(&x->parting);
+    set_grain(l, p, ways[0].grain);
+    return gy_families_find(p, l->at.at[0].up) && gy_levels_contract(l) &&
+           gy_levels_coarsen(l, UINT32_MAX, GROUPS * p->workers) && divide_levels(x, p, 1);
 }
 
 /* ---- placing ---- */
@@ -209,11 +226,12 @@ static gantry_status place_one(gy_plan *p, uint32_t task, void *context, gantry_
     return gy_place_at(p, task, &t, err);
 }
 
-static gantry_status place(gy_plan *p, gantry_error *err)
+static gantry_status place_parts(gy_plan *p, bool families, gantry_error *err)
 {
     partition x = { 0 };
     gy_rank *rank = gy_upward_ranks(p, GY_BY_MEAN);
-    gantry_status status = rank && divide(&x, p, 0, rank) ? GANTRY_OK : gy_fail_nomem(err);
+    bool done = rank && (families ? divide_families(&x, p, rank) : divide(&x, p, 0, rank));
+    gantry_status status = done ? GANTRY_OK : gy_fail_nomem(err);
     gy_levels_free(&x.levels);
     if (!status) {
         rank_again(p, x.parting.device, rank);
@@ -224,7 +242,34 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
+static gantry_status place(gy_plan *p, gantry_error *err)
+{
+    return place_parts(p, false, err);
+}
+
+static gantry_status place_families(gy_plan *p, gantry_error *err)
+{
+    return place_parts(p, true, err);
+}
+
 /* ---- for search ---- */
+
+static void order_by(const gy_plan *p, const uint32_t *device, gy_rank *rank, uint32_t *order)
+{
+    rank_again(p, device, rank);
+    for (uint32_t t = 0; t < p->flow->tasks; t++)
+        order[t] = t;
+    qsort_r(order, p->flow->tasks, sizeof *order, gy_by_falling_rank, rank);
+}
+
+bool gy_partition_order(const gy_plan *p, const uint32_t *device, uint32_t *order)
+{
+    gy_rank *rank = gy_calloc((size_t)p->flow->tasks + 1, sizeof *rank);
+    if (rank)
+        order_by(p, device, rank, order);
+    gy_free(rank);
+    return rank;
+}
 
 bool gy_partition_divide(const gy_plan *p, uint32_t way, uint32_t *order, uint32_t *device)
 {
@@ -233,10 +278,7 @@ bool gy_partition_divide(const gy_plan *p, uint32_t way, uint32_t *order, uint32
     bool done = rank && divide(&x, p, way, rank);
     if (done) {
         memcpy(device, x.parting.device, p->flow->tasks * sizeof *device);
-        rank_again(p, device, rank);
-        for (uint32_t t = 0; t < p->flow->tasks; t++)
-            order[t] = t;
-        qsort_r(order, p->flow->tasks, sizeof *order, gy_by_falling_rank, rank);
+        order_by(p, device, rank, order);
     }
     gy_levels_free(&x.levels);
     gy_parting_free(&x.parting);
@@ -249,4 +291,11 @@ const gy_policy gy_policy_partition = {
     .summary = "divides the graph first, cutting little (after dagP, 2019)",
     .place = place,
     .largest = GY_ANY_SIZE,
+};
+
+const gy_policy gy_policy_families = {
+    .name = "families",
+    .summary = "divides chains of nodes that hand data on (owner computes)",
+    .place = place_families,
+    .largest = GY_LARGE_GRAPHS,
 };

@@ -11,4 +11,7 @@
  * false: out of memory. */
 bool gy_partition_divide(const gy_plan *p, uint32_t way, uint32_t *order, uint32_t *device);
 
+/* An order that is topological: by falling rank, with the tasks on these devices. false: out of memory. */
+bool gy_partition_order(const gy_plan *p, const uint32_t *device, uint32_t *order);
+
 #endif

@@ -18,8 +18,7 @@ START_TEST(options_are_checked)
           "no policy \"x\"; there are heft, heft-min, heft-max, heft-median, heft-price, heft-price-min, heft-links, "
           "mem-heft, peft, cpop, "
           "lookahead, dls, etf, min-min, max-min, sufferage, m-etf, m-sct, owner, round-robin, single, single-rank, "
-          "split "
-          "and partition" },
+          "split, partition and families" },
         { { .effort = 10 }, GANTRY_E_INVALID, "effort is 10; it must be 0 to 9" },
         { { .effort = -1, .objective = "makespam" },
           GANTRY_E_INVALID,
@@ -108,7 +107,7 @@ START_TEST(policies_are_listed)
         ck_assert_ptr_nonnull(gantry_policy_summary(count));
         count++;
     }
-    ck_assert_uint_eq(count, 24);
+    ck_assert_uint_eq(count, 25);
     ck_assert_ptr_null(gantry_policy_summary(count));
 }
 END_TEST

@@ -53,8 +53,8 @@ static json_t *kernel_json(const gantry_kernel *k)
     json_t *args = json_array();
     for (int32_t i = 0; i < k->args; i++)
         json_array_append_new(args, arg_json(&k->arg[i]));
-    return json_pack("{s:s, s:s, s:o, s:s?, s:s?, s:s?, s:b}", "name", k->name, "summary", k->summary, "args", args,
-                     "flops", k->flops, "bytes", k->bytes, "scratch", k->scratch, "variadic",
+    return json_pack("{s:s, s:s, s:o, s:s?, s:s?, s:s?, s:s?, s:b}", "name", k->name, "summary", k->summary, "args", args,
+                     "formula", k->formula, "flops", k->flops, "bytes", k->bytes, "scratch", k->scratch, "variadic",
                      (k->flags & GANTRY_KERNEL_VARIADIC) != 0);
 }
 
@@ -107,6 +107,8 @@ static void print_kernel(const gantry_kernel *k)
     if (k->flags & GANTRY_KERNEL_VARIADIC)
         printf("    and any regions given by reads and writes\n");
     print_same(k);
+    if (k->formula)
+        printf("    in formulas: %s\n", k->formula);
     printf("    cost: %s flops, %s bytes\n\n", k->flops ? k->flops : "0",
            k->bytes ? k->bytes : "those of the regions as");
 }

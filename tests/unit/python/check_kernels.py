@@ -282,6 +282,17 @@ class Manifests(Case):
                 of(function)()
         self.assertEqual(repr(gantry.kernel(absent)), "<gantry.Kernel absent(x)>")
 
+    def test_formulas(self):
+        """The manifest has what the function says that it computes, and a formula that does not fit is an error of the graph."""
+        def twice(x: gantry.In, y: gantry.Out):
+            np.multiply(x, 2, out=y)
+
+        given = gantry.kernel(formula="y = 2 * x")(twice)
+        self.assertEqual(given.manifest.formula, b"y = 2 * x")
+        self.equal(graph_of(given)(x=np.ones(12))["y"], np.full(12, 2.0))
+        with self.refused(gantry.GraphError, 'kernel "twice": formula "y = 2 [*] q": the kernel has no argument "q"'):
+            graph_of(gantry.kernel(formula="y = 2 * q")(twice))
+
     def test_results_that_nobody_takes(self):
         @gantry.kernel
         def given(x: gantry.In, y: gantry.Out):

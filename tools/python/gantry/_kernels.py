@@ -147,6 +147,7 @@ class _How:
     block: str | int | Sequence[str | int] | None = None
     shared_bytes: int = 0
     host: bool = True
+    formula: str | None = None
 
     def check(self, kernel: str) -> None:
         if self.arrays not in ARRAYS:
@@ -238,7 +239,7 @@ class Kernel:
         self.manifest = c.Kernel(
             name=encoded(self.name), summary=encoded(summary), arg=table, arg_size=ctypes.sizeof(c.KernelArg), args=len(table),
             flags=int(flags), flops=encoded(how.flops), bytes=encoded(how.nbytes), host=self._call_back if how.on_host else c.KernelFunction(),
-            open=self._open, close=self._close)
+            open=self._open, close=self._close, formula=encoded(how.formula))
 
     def _make_code(self, how: _How) -> c.CudaCode:
         """What is copied may go when the graph has it; the function may not."""
@@ -338,12 +339,13 @@ def kernel(function: Callable[..., Any], /) -> Kernel: ...
 def kernel(*, name: str | None = None, flops: str | None = None, nbytes: str | None = None, pure: bool = False, arrays: str = "numpy",
            cuda: str | None = None, grid: str | int | Sequence[str | int] | None = None,
            block: str | int | Sequence[str | int] | None = None, shared_bytes: int = 0,
-           host: bool = True) -> Callable[[Callable[..., Any]], Kernel]: ...
+           host: bool = True, formula: str | None = None) -> Callable[[Callable[..., Any]], Kernel]: ...
 
 
 def kernel(function: Callable[..., Any] | None = None, /, *, name: str | None = None, flops: str | None = None, nbytes: str | None = None,
            pure: bool = False, arrays: str = "numpy", cuda: str | None = None, grid: str | int | Sequence[str | int] | None = None,
-           block: str | int | Sequence[str | int] | None = None, shared_bytes: int = 0, host: bool = True) -> Any:
+           block: str | int | Sequence[str | int] | None = None, shared_bytes: int = 0, host: bool = True,
+           formula: str | None = None) -> Any:
     """Makes a kernel of a function, whose parameters say what they are by their annotations:
 
         @gantry.kernel(flops="2 * x.size")
@@ -361,8 +363,10 @@ def kernel(function: Callable[..., Any] | None = None, /, *, name: str | None = 
     `cuda`: CUDA C++ with an `extern "C" __global__` function of the kernel's name, which is given the parameters in their order, pointers
     and numbers (`F32`, `I32`, ...), by `grid` blocks of `block` threads: one to three extents, numbers or formulas. The function in Python
     is then the host's version; `host=False`: there is none, and its body is not used. A number may have a formula as its default, "x.size".
+
+    `formula`: what it computes, as a map or a reduce node of all its parameters would, "y = a * x"; adjoints and strategies follow from it.
     """
     if function is not None:
         return Kernel(function)
-    how = _How(name, flops, nbytes, pure, arrays, cuda, grid, block, shared_bytes, host)
+    how = _How(name, flops, nbytes, pure, arrays, cuda, grid, block, shared_bytes, host, formula)
     return lambda wrapped: Kernel(wrapped, how)

@@ -314,6 +314,25 @@ class Kernels(unittest.TestCase):
             np.testing.assert_allclose(out["w2.grad"], 2 * y.T @ h, rtol=1e-10, atol=1e-10)
             np.testing.assert_allclose(out["w1.grad"], 0.5 * dz.T @ given["x"], rtol=1e-10, atol=1e-10)
 
+    def test_pairs_that_end_in_a_kernel(self):
+        """A kernel that says in formulas that it reduces ends a pair as a reduction does."""
+        rng = np.random.default_rng(8)
+        given = {"x": rng.normal(size=(8, 5)), "w": rng.normal(size=(5, 6))}
+        y = given["x"] @ given["w"]
+        greatest = np.zeros_like(y)
+        greatest[np.unravel_index(y.argmax(), y.shape)] = 1
+        for kernel, args, dy in (("reduce_sum", {"x": "y"}, np.ones_like(y)), ("dot", {"x": "y", "y": "y"}, 2 * y), ("reduce_max", {"x": "y"}, greatest)):
+            buffers = {"x": buffer([8, 5], **GIVEN), "w": buffer([5, 6], **GIVEN), "y": buffer([8, 6]),
+                       "loss": buffer([1], output=True) | ({"init": -1e9} if kernel == "reduce_max" else {})}
+            nodes = [{"id": "first", "kernel": "gemm", "args": {"a": "x", "b": "w", "c": "y"}}, {"id": "loss", "kernel": kernel, "args": args | {"out": "loss"}}]
+            text = {"gantry": 1, "name": "ends", "buffers": buffers, "nodes": nodes,
+                    "train": {"loss": "loss", "weights": ["w"], "optimizer": "none", "batch": ["x"]}}
+            for strategy in ("tp=2", "tp=3"):
+                with self.subTest(kernel=kernel, strategy=strategy):
+                    self.assertEqual(buffers_of(text, strategy)["w"]["tiles"], [1, int(strategy[3:])])
+                    out = gantry.parse(text, train=True, strategy=strategy, devices=3).schedule(3, effort=0).run(backend="host")(**given)
+                    np.testing.assert_allclose(out["w.grad"], given["x"].T @ dy, rtol=1e-10, atol=1e-10)
+
     def test_what_stays_whole(self):
         """A first product whose result goes anywhere else is not cut, nor is a pair that someone looks into; others are."""
         text = whole(**training.CASES[0][0])
@@ -321,7 +340,7 @@ class Kernels(unittest.TestCase):
         buffers |= {"w3": buffer([4, 6], init=1), "y3": buffer([24, 6])}
         text["train"]["weights"].append("w3")
         text["nodes"].append({"id": "fc3", "kernel": "gemm", "args": {"a": "y", "b": "w3", "c": "y3"}})
-        text["nodes"].append({"id": "seen", "kernel": "reduce_sum", "args": {"x": "y3", "out": "loss"}})
+        text["nodes"].append({"id": "seen", "kernel": "softmax_xent", "args": {"logits": "y3", "labels": "labels", "loss": "loss"}})
         made = buffers_of(text, "tp=2")
         self.assertEqual([made[name].get("tiles") for name in ("w1", "w3", "y3")], [[1, 2], None, None])
         self.assertEqual(made["y3"]["split"], 2)
@@ -385,8 +404,8 @@ class Refused(unittest.TestCase):
         text = whole(**training.CASES[0][0])
         text["buffers"]["h"]["output"] = True
         buffers_of(text, "tp=2")
-        text["nodes"].append({"id": "look", "kernel": "reduce_sum", "args": {"x": "h", "out": "seen"}})
-        text["buffers"]["seen"] = buffer([1], output=True)
+        text["nodes"].append({"id": "look", "kernel": "scan", "args": {"x": "h", "y": "seen"}})
+        text["buffers"]["seen"] = buffer([24, 8], output=True)
         self.check("tp=2", text, "tp=2 finds no weights")
 
 

@@ -20,6 +20,7 @@
  *   FAKE_CUDA_PLACES  multiprocessors of each device, with room for one block each: so many blocks has a cooperative
  *                     launch at most (132 multiprocessors with room for 2048 threads each)
  *   FAKE_CUDA_PATIENCE  see fakeCudaPatience
+ *   FAKE_CUDA_BESIDE   1: memory may be freed while work is queued, since it may be another run's
  *   FAKE_CUDA_WEAK     1: blocks of cooperative launches see stores of others late (cuda_emulator)
  *   FAKE_CUDA_MISTAKE  of all kernels (cuda_emulator): "acquire", a wait for a counter says nothing of other memory;
  *                      "wait", nobody waits; "ahead", all believe that a counter is one further;

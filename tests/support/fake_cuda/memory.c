@@ -112,7 +112,7 @@ CUresult memory_delete(void *at, bool host)
     block **link = find(at), *b = *link;
     if (!b || b->registered || (b->device < 0) != host)
         wrong("%p is freed and was not allocated, or is of the other kind", at);
-    if (queued())
+    if (queued() && !getenv("FAKE_CUDA_BESIDE"))
         wrong("memory is freed while %zu pieces of work are queued", queued());
     if (host) {
         free(b->at);

@@ -67,7 +67,6 @@ void check_stable(const gantry_graph *graph)
     gantry_graph *again = NULL;
     gantry_error err;
     char line[1024], *first = json_of(graph);
-    options.allow_code = 1;
     if (gantry_graph_parse(&again, first, strlen(first), "again", graph->folder ? graph->folder : ".", &options,
                            &err)) {
         gantry_error_format(&err, line, sizeof line);

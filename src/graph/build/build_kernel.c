@@ -33,11 +33,11 @@ static gantry_status check_formula(const gantry_kernel *k, const gy_maths *m, ga
         if (m->result[i].has_axis)
             return fail_formula(k, GANTRY_E_GRAPH, err,
                                 "reductions of a manifest are of all elements, without an axis");
+    if (m->args > (uint32_t)k->args) {
+        snprintf(why, sizeof why, "the kernel has no argument \"%.60s\"", m->arg[k->args]);
+        return fail_formula(k, GANTRY_E_GRAPH, err, why);
+    }
     for (uint32_t i = 0; i < m->args; i++) {
-        if (i >= (uint32_t)k->args) {
-            snprintf(why, sizeof why, "the kernel has no argument \"%.60s\"", m->arg[i]);
-            return fail_formula(k, GANTRY_E_GRAPH, err, why);
-        }
         const gantry_kernel_arg *a = &k->arg[i];
         bool is_given = !a->scalar && a->access != GANTRY_READ;
         if (m->is_written[i] == is_given && (m->is_read[i] || m->is_written[i]) && !a->optional)

@@ -291,7 +291,7 @@ class Manifests(Case):
         self.assertEqual(given.manifest.formula, b"y = 2 * x")
         self.equal(graph_of(given)(x=np.ones(12))["y"], np.full(12, 2.0))
         with self.refused(gantry.GraphError, 'kernel "twice": formula "y = 2 [*] q": the kernel has no argument "q"'):
-            graph_of(gantry.kernel(formula="y = 2 * q")(twice))
+            graph_of(gantry.kernel(formula="y = 2 * q")(twice)).schedule(1)
 
     def test_results_that_nobody_takes(self):
         @gantry.kernel

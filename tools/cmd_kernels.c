@@ -53,9 +53,9 @@ static json_t *kernel_json(const gantry_kernel *k)
     json_t *args = json_array();
     for (int32_t i = 0; i < k->args; i++)
         json_array_append_new(args, arg_json(&k->arg[i]));
-    return json_pack("{s:s, s:s, s:o, s:s?, s:s?, s:s?, s:s?, s:b}", "name", k->name, "summary", k->summary, "args", args,
-                     "formula", k->formula, "flops", k->flops, "bytes", k->bytes, "scratch", k->scratch, "variadic",
-                     (k->flags & GANTRY_KERNEL_VARIADIC) != 0);
+    return json_pack("{s:s, s:s, s:o, s:s?, s:s?, s:s?, s:s?, s:b}", "name", k->name, "summary", k->summary, "args",
+                     args, "formula", k->formula, "flops", k->flops, "bytes", k->bytes, "scratch", k->scratch,
+                     "variadic", (k->flags & GANTRY_KERNEL_VARIADIC) != 0);
 }
 
 static void print_arg(const gantry_kernel_arg *a)

@@ -52,7 +52,7 @@ static void add_chain(gantry_graph *g, const chain *c, int number)
             in[r] = rows_of(c, k % 2 ? b : a, r, k * SHIFT % c->rows);
             out[r] = rows_of(c, k % 2 ? a : b, r, k * SHIFT % c->rows);
         }
-        char id[24];
+        char id[32];
         snprintf(id, sizeof id, "it%d_%d", number, k);
         gantry_graph_collective(g, id, GANTRY_ALL_REDUCE, k % 3 == 2 ? GANTRY_MAX : GANTRY_SUM, (size_t)c->ranks, in,
                                 (size_t)c->ranks, out, 0);

@@ -57,8 +57,10 @@ static const char *offer_members(char *to, size_t size, const gy_json_at *object
             used += (size_t)snprintf(to + used, size - used, "%s \"%s\"", count ? "," : "", key);
         count++;
     }
-    if (!near && used < size)
-        snprintf(to + used, size - used, count == 0 ? " none" : count > SHOWN ? " and %d more" : "", count - SHOWN);
+    if (!near && used < size && count == 0)
+        snprintf(to + used, size - used, " none");
+    else if (!near && used < size && count > SHOWN)
+        snprintf(to + used, size - used, " and %d more", count - SHOWN);
     return to;
 }
 

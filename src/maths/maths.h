@@ -202,6 +202,15 @@ gantry_status gy_maths_make_program(const gy_maths_program **out, gy_arena *aren
                                     const gy_maths_kind *kind, gantry_status status, const char *where,
                                     gantry_error *err);
 
+/* The formula that gives the argument its elements; NULL: none does. */
+static inline const gy_maths_result *gy_maths_result_of(const gy_maths *maths, uint32_t arg)
+{
+    for (uint32_t i = 0; i < maths->results; i++)
+        if (maths->result[i].arg == arg)
+            return &maths->result[i];
+    return NULL;
+}
+
 /* ---- shapes ---- */
 
 /* Is the result one of a reduction? */

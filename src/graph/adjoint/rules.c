@@ -71,14 +71,6 @@ static gantry_status fail_kernel(gy_adjoint *a, uint32_t node, const char *kerne
 
 /* ---- formulas of manifests ---- */
 
-static bool is_reduced(const gy_maths *m, uint32_t arg)
-{
-    for (uint32_t i = 0; i < m->results; i++)
-        if (m->result[i].arg == arg)
-            return gy_maths_is_reduced(m, i);
-    return false;
-}
-
 /* The shape without the extents of 1 that it begins with is the end of the model's. */
 static bool is_end_of(const gy_maths_shape *shape, const gy_maths_shape *model)
 {
@@ -108,9 +100,10 @@ const gy_maths *gy_node_formulas(const gantry_graph *g, const gy_node *n, const 
     for (uint32_t i = n->access; i < n->access + n->accesses && !*unfit; i++) {
         const gy_access *x = &g->access.at[i];
         gy_maths_shape one = gy_access_shape(g, x);
+        const gy_maths_result *r = gy_maths_result_of(m, x->arg);
         if (x->arg >= m->args)
             *unfit = g->buffers.at[x->buffer].name;
-        else if (is_reduced(m, x->arg) ? gy_maths_shape_elements(&one) != 1 : !is_end_of(&one, &model))
+        else if (r && r->reduction ? gy_maths_shape_elements(&one) != 1 : !is_end_of(&one, &model))
             *unfit = m->arg[x->arg];
     }
     return *unfit ? NULL : m;

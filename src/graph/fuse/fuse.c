@@ -128,11 +128,8 @@ bool gy_fuse_is_plain(const gantry_graph *g, uint32_t node)
 static void fix_nodes(gy_fuser *f)
 {
     const gantry_graph *g = f->graph;
-    for (uint32_t i = 0; i < g->nodes.count; i++) {
-        const gy_node *n = &g->nodes.at[i];
-        bool has_formulas = n->kind == GY_NODE_KERNEL && n->kernel != GY_NONE && g->kernels.at[n->kernel].program;
-        f->fixed[i] |= !has_formulas || !gy_fuse_is_plain(g, i);
-    }
+    for (uint32_t i = 0; i < g->nodes.count; i++)
+        f->fixed[i] |= !gy_fuse_is_map(g, &g->nodes.at[i]) || !gy_fuse_is_plain(g, i);
     for (size_t i = 0; i < g->after.count; i++)
         f->fixed[g->after.at[i]] = 1;
     for (size_t i = 0; i < g->extra.count; i++) {

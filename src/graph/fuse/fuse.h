@@ -55,6 +55,11 @@ static inline bool gy_fuse_equal(const gy_access *a, const gy_access *b)
 /* May two accesses, in nodes of that loop, not be swapped? */
 bool gy_fuse_clash(const gy_fuser *f, const gy_node *node, const gy_access *a, const gy_access *b);
 
+/* Is it a map or a reduction, whose types are known? */
+static inline bool gy_fuse_is_map(const gantry_graph *graph, const gy_node *node)
+{
+    return node->kind == GY_NODE_KERNEL && node->kernel != GY_NONE && graph->kernels.at[node->kernel].program;
+}
 /* stand_in.c: puts maps in place of nodes that share a region with a map. False: out of memory. */
 bool gy_fuse_stand_in(gy_fuser *f);
 /* The same the other way round, for those that are in no other node. */

@@ -216,9 +216,9 @@ static gantry_status add_formulas(pair *p, gy_maths *maths, bool *keeps, gantry_
 
 static gantry_access mode_of(const gy_maths *m, uint32_t arg, gantry_access given)
 {
-    for (uint32_t i = 0; i < m->results; i++)
-        if (m->result[i].arg == arg && gy_maths_is_reduced(m, i))
-            return given;
+    const gy_maths_result *r = gy_maths_result_of(m, arg);
+    if (r && r->reduction)
+        return given;
     return !m->is_written[arg] ? GANTRY_READ : m->is_read[arg] ? GANTRY_READWRITE : GANTRY_WRITE;
 }
 

@@ -7,11 +7,6 @@
 
 /* ---- who has a map beside it ---- */
 
-static bool is_map(const gantry_graph *g, const gy_node *n)
-{
-    return n->kind == GY_NODE_KERNEL && n->kernel != GY_NONE && g->kernels.at[n->kernel].program;
-}
-
 static bool note_regions(const gantry_graph *g, const gy_node *n, gy_map *to)
 {
     bool ok = true;
@@ -33,10 +28,8 @@ static bool has_noted_region(const gantry_graph *g, const gy_node *n, const gy_m
 static bool is_real(const gantry_graph *g, const gy_node *n)
 {
     bool real = true;
-    for (uint32_t i = n->access; i < n->access + n->accesses; i++) {
-        gantry_dtype dtype = g->buffers.at[g->access.at[i].buffer].dtype;
-        real = real && (dtype == GANTRY_F16 || dtype == GANTRY_BF16 || dtype == GANTRY_F32 || dtype == GANTRY_F64);
-    }
+    for (uint32_t i = n->access; i < n->access + n->accesses; i++)
+        real = real && gy_dtype_is_float(g->buffers.at[g->access.at[i].buffer].dtype);
     return real;
 }
 
@@ -78,18 +71,6 @@ static bool append_arguments(gantry_graph *g, const gy_node *from, const gy_math
     return ok;
 }
 
-/* The formulas with their arguments in the order of a map node; NULL: out of memory. */
-static const gy_maths *read_again(gantry_graph *g, const gy_maths *formulas)
-{
-    gy_maths *m = gy_arena_calloc(&g->arena, 1, sizeof *m);
-    for (uint32_t i = 0; i < formulas->results && m; i++) {
-        const gy_maths_result *r = &formulas->result[i];
-        if (gy_maths_add(m, &g->arena, formulas->arg[r->arg], r->text, GANTRY_E_GRAPH, NULL, NULL))
-            return NULL;
-    }
-    return m;
-}
-
 /* Shapes that kernels take and formulas do not leave the node as it is. */
 static bool put_map(gy_fuser *f, uint32_t node, const gy_maths *formulas)
 {
@@ -97,8 +78,10 @@ static bool put_map(gy_fuser *f, uint32_t node, const gy_maths *formulas)
     gy_node made = f->original[node] = g->nodes.at[node];
     gantry_error refused;
     size_t accesses = g->access.count, scalars = g->scalar.count;
-    const gy_maths *map = read_again(g, formulas);
-    made.kernel = map ? gy_build_formulas(g, map) : GY_NONE;
+    gy_maths *map = gy_arena_calloc(&g->arena, 1, sizeof *map); /* with arguments in the order of a map node */
+    const char *text = g->kernels.at[made.kernel].manifest->formula;
+    bool read = map && gy_maths_add_all(map, &g->arena, text, GANTRY_E_GRAPH, NULL, &refused) == GANTRY_OK;
+    made.kernel = read ? gy_build_formulas(g, map) : GY_NONE;
     if (made.kernel == GY_NONE || !append_arguments(g, &f->original[node], formulas, map, &made))
         return false;
     g->nodes.at[node] = made;
@@ -127,7 +110,7 @@ bool gy_fuse_stand_in(gy_fuser *f)
     gy_map noted = { 0 };
     bool ok = true;
     for (uint32_t i = 0; i < g->nodes.count && ok; i++)
-        ok = !is_map(g, &g->nodes.at[i]) || note_regions(g, &g->nodes.at[i], &noted);
+        ok = !gy_fuse_is_map(g, &g->nodes.at[i]) || note_regions(g, &g->nodes.at[i], &noted);
     for (uint32_t i = 0; i < g->nodes.count && ok && noted.count; i++)
         ok = look_at(f, i, &noted);
     for (uint32_t i = (uint32_t)g->nodes.count; i-- > 0 && ok && noted.count;)

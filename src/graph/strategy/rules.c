@@ -96,22 +96,13 @@ typedef struct cutting {
     int64_t count;   /* elements that a mean is of */
 } cutting;
 
-static uint32_t arg_of(const gantry_graph *g, const gy_node *node, const gy_maths *maths, const gy_access *x)
-{
-    uint32_t arg = 0;
-    while (arg < maths->args && strcmp(maths->arg[arg], g->kernels.at[node->kernel].manifest->arg[x->arg].name) != 0)
-        arg++;
-    return arg;
-}
-
 gy_maths_shape gy_spread_model(const gantry_graph *g, const gy_node *node, const gy_maths *maths)
 {
     gy_maths_shape model = { 0 };
     for (uint32_t i = 0; i < gy_node_regions(node); i++) {
         const gy_access *x = &g->access.at[node->access + i];
-        uint32_t arg = arg_of(g, node, maths, x);
         gy_maths_shape one = gy_access_shape(g, x);
-        if (arg < maths->args && (!maths->reduces || maths->is_read[arg]))
+        if (x->arg < maths->args && (!maths->reduces || maths->is_read[x->arg]))
             gy_shape_join(&model, &one);
     }
     return model;
@@ -132,14 +123,6 @@ static gantry_status find_model(cutting *c)
         c->count = gy_maths_extents_of(&c->model, k->first, k->last).mid;
     }
     return GANTRY_OK;
-}
-
-static const gy_maths_result *result_of(const cutting *c, uint32_t arg)
-{
-    for (uint32_t i = 0; i < c->maths->results; i++)
-        if (c->maths->result[i].arg == arg)
-            return &c->maths->result[i];
-    return NULL;
 }
 
 /* The role of a result that is reduced along the batch. False: pieces of it cannot be put together. */
@@ -200,8 +183,7 @@ static gantry_status rule_of_formulas(cutting *c, gy_cut_rule *out)
     for (uint32_t i = 0; i < gy_node_regions(c->node) && out->can_cut; i++) {
         const gy_access *x = &g->access.at[c->node->access + i];
         gy_maths_shape shape = gy_access_shape(g, x);
-        uint32_t arg = arg_of(g, c->node, c->maths, x);
-        const gy_maths_result *r = arg < c->maths->args ? result_of(c, arg) : NULL;
+        const gy_maths_result *r = gy_maths_result_of(c->maths, x->arg);
         bool has_rows = shape.rank == c->model.rank && shape.extent[0] == c->model.extent[0];
         if (r && r->reduction && c->is_reduced)
             out->can_cut = take_summed(c, x, r, out, i);

@@ -244,20 +244,11 @@ static bool find_copy(const slicing *c)
 
 /* ---- formulas ---- */
 
-static const gy_maths_result *result_of(const slicing *c, const gy_maths *m, uint32_t i)
-{
-    const char *name = c->k->arg[c->g->access.at[c->n->access + i].arg].name;
-    for (uint32_t r = 0; r < m->results; r++)
-        if (strcmp(m->arg[m->result[r].arg], name) == 0)
-            return &m->result[r];
-    return NULL;
-}
-
 /* The axis of the model that a known one is. */
 static int32_t axis_of_model(const slicing *c, const gy_maths *m, uint32_t rank)
 {
     for (uint32_t i = 0; i < gy_node_regions(c->n); i++) {
-        const gy_maths_result *r = result_of(c, m, i);
+        const gy_maths_result *r = gy_maths_result_of(m, c->g->access.at[c->n->access + i].arg);
         if (c->axis[i] >= 0 && (!r || !r->reduction))
             return c->axis[i] + (int32_t)rank - (int32_t)shape_at(c, i).rank;
     }
@@ -296,7 +287,7 @@ static bool find_formulas(const slicing *c, const gy_maths *m)
     if (axis < 0 || gy_build_kinds(c->g, c->n, m, kind, NULL))
         return false;
     for (uint32_t i = 0; i < gy_node_regions(c->n); i++) {
-        const gy_maths_result *r = result_of(c, m, i);
+        const gy_maths_result *r = gy_maths_result_of(m, c->g->access.at[c->n->access + i].arg);
         gy_maths_shape shape = shape_at(c, i);
         int32_t own = axis - (int32_t)model.rank + (int32_t)shape.rank;
         int8_t wanted = own >= 0 && shape.extent[own] == model.extent[axis] ? (int8_t)own : GY_SLICE_WHOLE;
@@ -400,8 +391,6 @@ gantry_access gy_slice_mode(const gantry_graph *g, const gy_node *n, const gy_ac
 {
     const char *unfit;
     const gy_maths *m = gy_node_formulas(g, n, &unfit);
-    for (uint32_t r = 0; m && r < m->results; r++)
-        if (strcmp(m->arg[m->result[r].arg], g->kernels.at[n->kernel].manifest->arg[x->arg].name) == 0)
-            return mode_of(&m->result[r]);
-    return GANTRY_SUM;
+    const gy_maths_result *r = m ? gy_maths_result_of(m, x->arg) : NULL;
+    return r ? mode_of(r) : GANTRY_SUM;
 }

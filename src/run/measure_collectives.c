@@ -53,7 +53,7 @@ static gantry_status check_ops(const gantry_schedule *s, const task *t, gantry_e
 }
 
 /* GPUs that do not come to a meeting by counters cost the calibration seconds, not its end. */
-static gantry_status open_chain(chain *c, task *t, uint64_t bytes, uint32_t calls, uint32_t steps, gantry_error *err)
+static gantry_status open_chain(chain *c, task *t, uint64_t bytes, uint32_t calls, gantry_error *err)
 {
     gantry_schedule_options so = GANTRY_SCHEDULE_OPTIONS_INIT;
     gantry_run_options ro = GANTRY_RUN_OPTIONS_INIT;
@@ -64,7 +64,7 @@ static gantry_status open_chain(chain *c, task *t, uint64_t bytes, uint32_t call
     so.spill = "off";
     ro.backend = "cuda";
     ro.timeout_us = t->algorithm == GY_ALGORITHM_COUNTERS ? 3e6 : ro.timeout_us;
-    gantry_status status = gy_collective_graph(&c->graph, t->kind, t->algorithm, t->ranks, bytes, calls, steps, err);
+    gantry_status status = gy_collective_graph(&c->graph, t->kind, t->algorithm, t->ranks, bytes, calls, err);
     if (!status) {
         status = gantry_schedule_new(&c->schedule, c->graph, t->machine, &so, err);
         t->never = status == GANTRY_E_GRAPH;
@@ -128,9 +128,9 @@ static gantry_status measure_size(task *t, uint64_t bytes, gy_figure *figure, ga
 {
     chain few = { 0 }, many = { 0 };
     uint32_t more = bytes <= UINT64_C(1) << 20 ? 16 : 4;
-    gantry_status status = open_chain(&few, t, bytes, FEW, FEW + more, err);
+    gantry_status status = open_chain(&few, t, bytes, FEW, err);
     status = status ? status : check_way(&few, t, err);
-    status = status ? status : open_chain(&many, t, bytes, FEW + more, FEW + more, err);
+    status = status ? status : open_chain(&many, t, bytes, FEW + more, err);
     status = status ? status : sample(&few, &many, t->until_ns, figure, err);
     close_chain(&many);
     close_chain(&few);
@@ -236,7 +236,7 @@ static uint32_t fewer(uint32_t ranks)
 static void hold_contexts(chain *holder, const gantry_machine *m, uint32_t ranks)
 {
     task t = { m, GANTRY_BROADCAST, GY_ALGORITHM_COPY, ranks, 0, false };
-    if (!holder->run && open_chain(holder, &t, 16 * (uint64_t)ranks * ranks, 1, 1, NULL))
+    if (!holder->run && open_chain(holder, &t, 16 * (uint64_t)ranks * ranks, 1, NULL))
         close_chain(holder);
 }
 

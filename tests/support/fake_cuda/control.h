@@ -19,13 +19,12 @@
  *                      breaks its context for good
  *   FAKE_CUDA_PLACES  multiprocessors of each device, with room for one block each: so many blocks has a cooperative
  *                     launch at most (132 multiprocessors with room for 2048 threads each)
- *   FAKE_CUDA_HOLD     1: no kernel begins on a device while a cooperative launch is under way there
  *   FAKE_CUDA_PATIENCE  see fakeCudaPatience
  *   FAKE_CUDA_BESIDE   1: memory may be freed while work is queued, since it may be another run's
  *   FAKE_CUDA_WEAK     1: blocks of cooperative launches see stores of others late (cuda_emulator)
  *   FAKE_CUDA_MISTAKE  of all kernels (cuda_emulator): "acquire", a wait for a counter says nothing of other memory;
  *                      "wait", nobody waits; "ahead", all believe that a counter is one further;
- *                      "never", nobody tells the others; "release", who tells does not show what it stored before
+ *                      "never", nobody tells the others
  *   FAKE_CUDA_KERNELS  a folder of libraries that are opened: kernels on the CPU (cuda_emulator)
  *   FAKE_CUDA_ONLY     "saxpy,gemm": kernels of the library that can be used (all)
  */

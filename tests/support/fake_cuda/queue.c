@@ -108,12 +108,6 @@ static bool resides(const work *w)
     return w->kind == KERNEL && w->cooperative && w->function->resides;
 }
 
-static bool holds(void)
-{
-    const char *text = getenv("FAKE_CUDA_HOLD");
-    return text && atoi(text);
-}
-
 typedef enum may { MAY, BLOCKED, HUNG, POLLS } may;
 
 /* BLOCKED: not before other work; HUNG: not by itself; POLLS: it waits for a word, for a kernel that may, or
@@ -122,7 +116,7 @@ static may may_begin(const op *o)
 {
     if (o->w.kind == WAIT)
         return (int64_t)(memory_load(o->w.to) - o->w.word) >= 0 ? MAY : POLLS;
-    if (resides(&o->w) || (o->w.kind == KERNEL && holds()))
+    if (resides(&o->w))
         return is_taken(o->w.device) ? POLLS : MAY;
     int ready = o->w.kind == JOB && o->w.job.ready ? o->w.job.ready(o->w.job.data) : 1;
     return ready > 0 ? MAY : ready == 0 ? BLOCKED : ready == -1 ? HUNG : POLLS;

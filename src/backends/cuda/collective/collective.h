@@ -44,8 +44,6 @@ gantry_status gy_counted_find(gy_cuda *h, gantry_error *err); /* which ones may;
 gantry_status gy_counted_fit(gy_cuda *h, gantry_error *err);  /* which ones do; shares are known */
 gantry_status gy_counted_make(gy_cuda *h, gantry_error *err); /* their counters */
 void gy_counted_free(gy_cuda *h);
-/* Each lane of x->op begins by itself, with a kernel that meets those of the other lanes. */
-bool gy_counted_apart(const gy_submit *x);
 /* Appends which op a GPU waits in for another one, and for which: "; op 3, "sum": gpu0 waits for gpu1". */
 void gy_counted_tell(gy_cuda *h, char *to, size_t size);
 /* `replay` of the run with what there is to say of them. */

@@ -21,7 +21,7 @@ static bool is_cooperative(const gy_cuda *h, uint32_t device)
            can;
 }
 
-/* Each lane is on a GPU of its own that combines, and all of these reach each other. */
+/* Each lane is on a GPU of its own, and all of these reach each other. */
 static bool lanes_can(const gy_cuda *h, const gy_op *op)
 {
     bool can = op->lanes > 1 && op->lanes <= GY_MEETING_PEERS + 1;
@@ -49,13 +49,16 @@ static bool is_counted(const gy_cuda *h, uint32_t op)
     return h->op[op].counted;
 }
 
-/* What is said of the first of a batch is said of all. */
+/* Those that are tied to no other are no longer counted. What is said of the first of a batch is said of all. */
 static gantry_status tie(gy_cuda *h, gantry_error *err)
 {
     for (uint32_t op = 1; op < h->job->schedule->ops.count; op++)
         if (op_of(h, op)->kind == GY_OP_COLLECTIVE && h->op[op].called)
             h->op[op].counted = h->op[op - 1].counted;
-    return gy_order_tie(h, is_counted, err);
+    GY_TRY(gy_order_tie(h, is_counted, err));
+    for (uint32_t op = 0; op < h->job->schedule->ops.count; op++)
+        h->op[op].counted = h->op[op].counted && (h->op[op].tied[0] || h->op[op].tied[1]);
+    return GANTRY_OK;
 }
 
 /* Not beside resident kernels, which leave no room and wait for each other in another order. */
@@ -63,7 +66,7 @@ gantry_status gy_counted_find(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
-    if (!kernel || !kernel->room || !h->ahead || h->job->apart)
+    if (!kernel || !kernel->room || h->step || h->job->apart || s->replay == GY_REPLAY_DEVICE)
         return GANTRY_OK;
     for (uint32_t op = 0; op < s->ops.count; op++)
         h->op[op].counted = !h->op[op].called && may_be(h, op);
@@ -137,14 +140,6 @@ static gantry_status make_state(gy_cuda *h, gantry_error *err)
     return c->op && c->gpu ? GANTRY_OK : gy_fail_nomem(err);
 }
 
-static gantry_status add_lanes(gy_cuda *h, uint32_t op, gantry_error *err)
-{
-    gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < op_of(h, op)->lanes && status == GANTRY_OK; i++)
-        status = gy_order_add(h, gy_op_device(h->job->schedule, op_of(h, op), i), err);
-    return status;
-}
-
 gantry_status gy_counted_fit(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -158,30 +153,18 @@ gantry_status gy_counted_fit(gy_cuda *h, gantry_error *err)
         h->op[op].counted = h->op[op].counted && !h->op[op].called && fits(h, op, &h->counted->op[op]);
     GY_TRY(tie(h, err));
     for (uint32_t op = 0; op < s->ops.count; op++)
-        GY_TRY(h->op[op].counted ? add_lanes(h, op, err) : GANTRY_OK);
+        for (uint32_t i = 0; h->op[op].counted && i < s->ops.at[op].lanes; i++)
+            GY_TRY(gy_order_add(h, gy_op_device(s, &s->ops.at[op], i), err));
     for (uint32_t op = 0; op < s->ops.count; op++)
         h->counted->count += h->op[op].counted;
     h->counted = h->counted->count ? h->counted : NULL;
     return GANTRY_OK;
 }
 
-/* Those of NCCL that can begin as counted ones do. */
-static gantry_status find_nccl(gy_cuda *h, gantry_error *err)
-{
-    bool may = h->ahead && !h->job->apart;
-    for (uint32_t op = 0; op < h->job->schedule->ops.count && may; op++) {
-        h->op[op].met = h->op[op].nccl && lanes_can(h, op_of(h, op));
-        if (h->op[op].met && !h->counted)
-            GY_TRY(make_state(h, err));
-        GY_TRY(h->op[op].met ? add_lanes(h, op, err) : GANTRY_OK);
-    }
-    return GANTRY_OK;
-}
-
 const char *gy_counted_replay(gy_cuda *h, const char *replay)
 {
     gy_counted *c = h->counted;
-    if (!c || !c->count)
+    if (!c)
         return replay;
     snprintf(c->text, sizeof c->text, "%s; %u collectives meet by counters", replay, c->count);
     return c->text;
@@ -231,7 +214,6 @@ static gantry_status make_gpu(gy_cuda *h, uint32_t device, gantry_error *err)
 
 gantry_status gy_counted_make(gy_cuda *h, gantry_error *err)
 {
-    GY_TRY(find_nccl(h, err));
     for (uint32_t i = 0; h->counted && h->order && i < h->devices; i++)
         GY_TRY(h->order->waits[i] ? make_gpu(h, i, err) : GANTRY_OK);
     return GANTRY_OK;
@@ -256,14 +238,9 @@ void gy_counted_free(gy_cuda *h)
 
 /* ---- a start that failed ---- */
 
-/* How often the two meet in it: when it begins, and when it ends if no op is tied to it. Of NCCL's only the first of
- * those that are tied does, before it begins. */
-static uint32_t meet_in(const gy_cuda *h, uint32_t op, uint32_t a, uint32_t b)
+static bool meet_in(const gy_cuda *h, uint32_t op, uint32_t a, uint32_t b)
 {
-    const gy_cuda_op *o = &h->op[op];
-    if (!gy_cuda_op_meets(o) || o->called || !has_lane(h, op, a) || !has_lane(h, op, b))
-        return 0;
-    return o->counted ? 2 - o->tied[1] : !o->tied[0];
+    return h->op[op].counted && !h->op[op].called && h->op[op].tied[0] && has_lane(h, op, a) && has_lane(h, op, b);
 }
 
 /* The op in which the two met for the n-th time, counted from 1; GY_NONE: in none. */
@@ -273,12 +250,9 @@ static uint32_t op_of_meeting(const gy_cuda *h, uint32_t a, uint32_t b, uint64_t
     for (uint32_t op = 0; op < h->job->schedule->ops.count; op++)
         each += meet_in(h, op, a, b);
     uint64_t left = each && n ? (n - 1) % each : 0;
-    for (uint32_t op = 0; op < h->job->schedule->ops.count && each && n; op++) {
-        uint32_t here = meet_in(h, op, a, b);
-        if (left < here)
+    for (uint32_t op = 0; op < h->job->schedule->ops.count && each && n; op++)
+        if (meet_in(h, op, a, b) && left-- == 0)
             return op;
-        left -= here;
-    }
     return GY_NONE;
 }
 
@@ -346,8 +320,6 @@ static void meeting_of(const gy_submit *x, uint32_t r, gy_cuda_meeting *m)
     m->columns = h->counted->op[x->op].columns;
     m->parts = h->counted->op[x->op].parts;
     m->with.peers = 0;
-    m->with.begins = gy_order_tied(x, false);
-    m->with.ends = !gy_order_tied(x, true);
     for (uint32_t i = 0; i < op->lanes; i++) {
         uint32_t other = gy_op_device(h->job->schedule, op, i);
         if (i == r)
@@ -360,37 +332,33 @@ static void meeting_of(const gy_submit *x, uint32_t r, gy_cuda_meeting *m)
     }
 }
 
-bool gy_counted_apart(const gy_submit *x)
+/* The shares of each lane's GPU, in that lane. */
+static gantry_status launch_all(gy_submit *x)
 {
-    return gy_cuda_op_meets(&x->h->op[x->op]) && !gy_order_tied(x, false);
-}
-
-/* One block of each GPU meets those of the others, so that all that the op comes after is done on all of them. A whole
- * kernel that waits would keep multiprocessors from what is under way. */
-gantry_status gy_counted_come(gy_submit *x)
-{
-    for (uint32_t r = 0; r < op_of(x->h, x->op)->lanes; r++) {
-        gy_queue lane = gy_submit_lane(x, r);
-        gy_cuda_meeting m;
-        GY_TRY(x->capture ? GANTRY_OK : gy_order_await_others(x->h, lane, x->err));
-        meeting_of(x, r, &m);
-        m.columns = m.parts = 1;
-        m.with.begins = 1;
-        m.with.ends = 0;
-        GY_TRY(gy_combine_come(x, lane, &m));
+    const gy_op *op = op_of(x->h, x->op);
+    bool meets = gy_order_tied(x, false);
+    gy_cuda_meeting m;
+    gantry_status status = GANTRY_OK;
+    for (uint32_t r = 0; r < op->lanes && status == GANTRY_OK; r++) {
+        if (meets)
+            meeting_of(x, r, &m);
+        status = gy_combine_lane(x, gy_submit_lane(x, r), meets ? &m : NULL);
     }
-    return GANTRY_OK;
+    return status;
 }
 
-/* The shares of each lane's GPU are combined in that lane. */
+/* In a graph, several GPUs that wait for as many wait for one launch instead (collective.c). */
 gantry_status gy_counted_submit(gy_submit *x)
 {
-    gy_cuda_meeting m;
-    GY_TRY(gy_order_lanes(x));
-    GY_TRY(gy_counted_apart(x) ? gy_counted_come(x) : GANTRY_OK);
-    for (uint32_t r = 0; r < op_of(x->h, x->op)->lanes; r++) {
-        meeting_of(x, r, &m);
-        GY_TRY(gy_combine_lane(x, gy_submit_lane(x, r), &m));
+    bool meet = x->capture && op_of(x->h, x->op)->lanes > 2;
+    if (gy_order_tied(x, false)) {
+        GY_TRY(gy_order_lanes(x));
+    } else {
+        GY_TRY(x->capture ? GANTRY_OK : gy_order_await_others(x->h, x->first_lane, x->err));
+        GY_TRY(meet ? gy_combine_meet(x) : GANTRY_OK);
+        GY_TRY(gy_order_join(x, true));
     }
-    return GANTRY_OK;
+    GY_TRY(launch_all(x));
+    GY_TRY(gy_order_join(x, false));
+    return meet && !gy_order_tied(x, true) ? gy_combine_meet(x) : GANTRY_OK;
 }

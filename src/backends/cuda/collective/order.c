@@ -172,7 +172,7 @@ gantry_status gy_order_lanes(gy_submit *x)
     uint32_t *last = x->h->order->last;
     for (uint32_t r = 0; r < op->lanes && status == GANTRY_OK; r++) {
         uint32_t gpu = gpu_of(x->h, gy_op_device(s, op, r)), lane = s->op_lane.at[op->lane + r];
-        gy_queue queue = gy_order_tied(x, false) || gy_counted_apart(x) ? x->h->lane[lane].queue : x->first_lane;
+        gy_queue queue = gy_order_tied(x, false) ? x->h->lane[lane].queue : x->first_lane;
         if (last[gpu] != GY_NONE && last[gpu] != lane)
             status = gy_submit_order(x, x->h->lane[last[gpu]].queue, queue);
         last[gpu] = lane;

@@ -3,7 +3,6 @@
  * and the events that it waits for. */
 #include "backends/cuda/submit/submit.h"
 
-#include "backends/cuda/collective/ahead.h"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/usercode/usercode.h"
 #include "base/error.h"
@@ -249,26 +248,17 @@ gantry_status gy_cuda_ops_advance(gy_cuda *h, int64_t first, bool *changed, gant
 
 /* ---- waits ---- */
 
-static void await_event(gy_cuda *h, uint32_t op)
-{
-    if (h->op[op].event == GY_NONE)
-        h->op[op].event = h->events++;
-}
-
 /* Sorts the rows of the sync table by the op that waits, and gives an event to every op that another waits for. */
 static gantry_status make_waits_of_all(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     uint32_t rows = 0;
     h->ring = 1;
-    GY_TRY(gy_ahead_make(h, err));
-    for (uint32_t i = 0; h->ahead && i < h->ahead->first[s->ops.count]; i++)
-        await_event(h, h->ahead->row[i].from);
     for (size_t i = 0; i < s->sync.count; i++) {
         const gy_sync *row = &s->sync.at[i];
         if (row->carrier != GY_CARRIER_LANE) {
             h->op[row->to].waits++;
-            await_event(h, row->from);
+            h->op[row->from].event = h->op[row->from].event == GY_NONE ? h->events++ : h->op[row->from].event;
             h->ring = row->distance + 1 > h->ring ? row->distance + 1 : h->ring;
             rows++;
         }
@@ -300,7 +290,7 @@ static gantry_status make_waits_of_part(gy_cuda *h, gantry_error *err)
     for (size_t i = 0; h->wait && i < h->part.wait.count; i++) {
         uint32_t from = h->part.step.at[h->part.wait.at[i]].op;
         h->wait[i].from = from;
-        await_event(h, from);
+        h->op[from].event = h->op[from].event == GY_NONE ? h->events++ : h->op[from].event;
     }
     for (size_t i = 0; i < h->part.step.count; i++) {
         gy_cuda_op *op = &h->op[h->part.step.at[i].op];

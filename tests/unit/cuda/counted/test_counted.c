@@ -50,9 +50,7 @@ START_TEST(bits)
     static const int64_t rows[] = { 3, 37, 701 };
     for (int ranks = 2; ranks <= 8; ranks++) {
         for (int r = 0; r < 3; r++) {
-            chain c = {
-                chain_types[(ranks + r + _i) % 5], ranks, 4, 1, rows[r], (ranks + r) % 2, (ranks / 2 + _i) % 2
-            };
+            chain c = { chain_types[(ranks + r + _i) % 5], ranks, 4, 1, rows[r], (ranks + r) % 2 };
             try_chain(&c, _i % 2 ? "graph" : "stream", 2, 3);
         }
     }
@@ -64,7 +62,7 @@ START_TEST(weak)
 {
     setenv("FAKE_CUDA_WEAK", "1", 1);
     for (int k = 0; k < 6; k++) {
-        chain c = { chain_types[(k + _i) % 5], 2 + k % 4, 3, 1, k % 3 ? 29 : 400, k % 2, k < 3 };
+        chain c = { chain_types[(k + _i) % 5], 2 + k % 4, 3, 1, k % 3 ? 29 : 400, k % 2 };
         try_chain(&c, k / 2 % 2 ? "graph" : "stream", 4, 3);
     }
     unsetenv("FAKE_CUDA_WEAK");
@@ -73,9 +71,9 @@ END_TEST
 
 START_TEST(many_starts)
 {
-    for (int k = 0; k < 4; k++) {
-        chain c = { GANTRY_F32, 3, 3, 1, 11, false, k / 2 };
-        try_chain(&c, k % 2 ? "graph" : "stream", 1, 60);
+    for (int k = 0; k < 2; k++) {
+        chain c = { GANTRY_F32, 3, 3, 1, 11, false };
+        try_chain(&c, k ? "graph" : "stream", 1, 60);
     }
 }
 END_TEST
@@ -83,9 +81,9 @@ END_TEST
 /* Several of them at once, on lanes of their own: on each GPU they take turns. */
 START_TEST(at_once)
 {
-    for (int k = 0; k < 8; k++) {
-        chain c = { chain_types[(k + _i) % 5], 2 + k % 3, 6, 3, _i % 2 ? 701 : 23, k % 2, k / 4 };
-        try_chain(&c, k / 2 % 2 ? "graph" : "stream", 2, 2);
+    for (int k = 0; k < 4; k++) {
+        chain c = { chain_types[(k + _i) % 5], 2 + k % 3, 6, 3, _i % 2 ? 701 : 23, k % 2 };
+        try_chain(&c, k / 2 ? "graph" : "stream", 2, 2);
     }
 }
 END_TEST
@@ -95,7 +93,7 @@ START_TEST(little_room)
 {
     setenv("FAKE_CUDA_PLACES", "2", 1);
     for (int k = 0; k < 2; k++) {
-        chain c = { GANTRY_F64, 4, 3, 1, 5003, k, !k };
+        chain c = { GANTRY_F64, 4, 3, 1, 5003, k };
         try_chain(&c, k ? "graph" : "stream", 1, 2);
     }
     unsetenv("FAKE_CUDA_PLACES");
@@ -115,7 +113,7 @@ static gantry_status start(gantry_run *run, gantry_error *err)
 START_TEST(half_a_start)
 {
     for (int n = 1; n <= 9; n += 2) {
-        chain c = { GANTRY_F32, 3, 4, 1, 37, false, n % 4 == 1 };
+        chain c = { GANTRY_F32, 3, 4, 1, 37, false };
         chain_problem p = pose(&c, "stream");
         fakeCudaSeed((uint64_t)n);
         gantry_run *run = open_run(p.schedule, "cuda");
@@ -144,7 +142,7 @@ START_TEST(failing_calls)
 {
     static const char *const calls[] = { "cuMemAlloc", "cuMemHostAlloc", "cuStreamCreate", "cuMemsetD8Async",
                                          "cuLaunchKernel" };
-    chain c = { GANTRY_F32, 2, 3, 1, 11, true, _i % 2 };
+    chain c = { GANTRY_F32, 2, 3, 1, 11, true };
     chain_problem p = pose(&c, "stream");
     int failed = 0;
     for (int n = 1; n <= 24; n++) {
@@ -174,7 +172,7 @@ END_TEST
 /* Nobody tells that it has come: the watchdog names the op and the GPUs, lets all go, and the run is over. */
 START_TEST(nobody_comes)
 {
-    chain c = { GANTRY_F32, 3, 4, 1, 37, false, false };
+    chain c = { GANTRY_F32, 3, 4, 1, 37, false };
     chain_problem p = pose(&c, _i ? "graph" : "stream");
     gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
     gantry_error err = { 0 };
@@ -185,7 +183,7 @@ START_TEST(nobody_comes)
     MUST(gantry_run_new(&run, p.schedule, &options, MUST_ERR));
     setenv("FAKE_CUDA_MISTAKE", "never", 1);
     ck_assert_int_eq(start(run, &err), GANTRY_E_TIMEOUT);
-    ck_assert_msg(strstr(err.text, "\"it0_0\": gpu") && strstr(err.text, " waits for gpu"), "%s", err.text);
+    ck_assert_msg(strstr(err.text, "\"it0_1\": gpu") && strstr(err.text, " waits for gpu"), "%s", err.text);
     unsetenv("FAKE_CUDA_MISTAKE");
     ck_assert_int_eq(start(run, &err), GANTRY_E_TIMEOUT);
     ck_assert_msg(strstr(err.text, "the run is over since an earlier failure"), "%s", err.text);
@@ -221,7 +219,7 @@ START_TEST(mistake)
 {
     int shown = 0;
     for (int seed = 1; seed <= 60 && !shown; seed++) {
-        chain c = { GANTRY_F32, 2 + seed % 3, 4, 1, seed % 2 ? 37 : 301, seed % 4 > 1, seed % 8 > 3 };
+        chain c = { GANTRY_F32, 2 + seed % 3, 4, 1, seed % 2 ? 37 : 301, seed % 4 > 1 };
         shown = shows(&c, seed % 2 ? "graph" : "stream", (uint64_t)seed) ? seed : 0;
     }
     ck_assert_msg(shown, "no seed shows it");

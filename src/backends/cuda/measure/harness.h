@@ -130,6 +130,7 @@ typedef struct gy_workload {
     const gy_harness_lane *other_lane;
     uint32_t other_lanes;
     uint32_t most; /* times that it can be repeated, at least 5; 0: any number */
+    bool heats;    /* it makes a GPU slower in the long run: where it is long, it is sampled after some time of it */
 } gy_workload;
 
 /* Times `times` of it, one after another, by the events of the first lane; us of one. */

@@ -8,6 +8,8 @@
 enum { MOST_TIMES = 128, WARM_UP = 2 };
 #define BATCH_US 200.0  /* short things are timed by so much at once: events count in half microseconds */
 #define GRAPH_US 1000.0 /* graphs of so much: starting one takes some microseconds */
+#define HEAT_US  8e4    /* so long a GPU computes before its clock is where its limit of power keeps it */
+#define LONG_US  50.0   /* shorter kernels leave a GPU time to rest */
 
 int64_t gy_budget_next(gy_budget *budget)
 {
@@ -82,6 +84,17 @@ static gantry_status warm_up(gy_harness *harness, const gy_workload *workload, d
     return status;
 }
 
+static gantry_status heat(gy_harness *harness, const gy_workload *workload, double us, gantry_error *err)
+{
+    uint32_t times = batch_of(workload, us, HEAT_US / 8);
+    gantry_status status = GANTRY_OK;
+    if (!workload->heats || workload->most || us < LONG_US)
+        return GANTRY_OK;
+    for (int64_t until_ns = gy_now_ns() + (int64_t)(HEAT_US * 1e3); gy_now_ns() < until_ns && !status;)
+        status = gy_harness_time(harness, workload, times, &us, err);
+    return status;
+}
+
 /* `times`: of it in a sample; 0: one by the host's clock. */
 static gantry_status take_samples(gy_harness *harness, const gy_workload *workload, uint32_t times, int64_t until_ns,
                                   gy_figure *figure, gantry_error *err)
@@ -124,6 +137,7 @@ gantry_status gy_harness_sample_nodes(gy_harness *harness, const gy_workload *wo
     gy_harness_graph g = { .lane = workload->first_lane };
     gantry_status status = warm_up(harness, workload, &first, err);
     uint32_t nodes = batch_of(workload, first, GRAPH_US);
+    status = status ? status : heat(harness, workload, first, err);
     if (status || first > BATCH_US ||
         gy_harness_graph_make(&g, harness, workload->queue, workload->what, nodes, NULL)) {
         return status ? status

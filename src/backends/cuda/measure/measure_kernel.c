@@ -41,7 +41,8 @@ typedef struct table {
 /* E_UNSUPPORTED: this size cannot be had. A kernel that reports a failure by its status word is passed over too. */
 static gantry_status measure_size(gy_measure *m, gy_recipe_launch *l, int64_t until_ns, table *t, gantry_error *err)
 {
-    gy_workload workload = { .queue = gy_recipe_queue, .what = l, .first_lane = { l->gpu, 0 }, .most = l->most };
+    bool computes = l->flops > FLOPS_A_BYTE * l->bytes;
+    gy_workload workload = { gy_recipe_queue, l, { l->gpu, 0 }, .most = l->most, .heats = computes };
     gy_measured_point point = { 0 };
     gy_twins twins;
     int64_t now = gy_now_ns(), half = until_ns > now ? now + (until_ns - now) / 2 : now;

@@ -245,7 +245,9 @@ static gantry_status fill_pattern(gy_harness *harness, uint32_t gpu, const gy_bu
                                   gantry_error *err)
 {
     const gy_harness_gpu *g = &harness->gpu[gpu];
-    gy_init numbers = { .kind = GY_INIT_UNIFORM, .seed = 1, .b = { .real = gy_dtype_is_float(b->dtype) ? 1 : 2 } };
+    gy_init numbers = { .kind = GY_INIT_UNIFORM, .seed = 1, .b = { .real = 2 } };
+    if (gy_dtype_is_float(b->dtype)) /* of both signs, as users' numbers: then products take as much power */
+        numbers.a.real = -1, numbers.b.real = 1;
     uint64_t done = b->bytes < PATTERN ? b->bytes : PATTERN;
     done = done < harness->host ? done : harness->host;
     gy_fill_elements(g->host, b->dtype, &numbers, 0, done / gantry_dtype_size(b->dtype));

@@ -18,9 +18,10 @@ enum { FIRST_ROOM = 16 }; /* of jansson's buffer, which is doubled */
 /* By a table, as every byte of a file is asked about. */
 static bool is_in_word(char c)
 {
-    static const bool ends[UCHAR_MAX + 1] = { ['\0'] = true, [' '] = true, ['\t'] = true, ['\r'] = true,
-                                              ['\n'] = true, ['{'] = true, ['}'] = true,  ['['] = true,
-                                              [']'] = true,  [':'] = true, [','] = true };
+    static const bool ends[UCHAR_MAX + 1] = {
+        ['\0'] = true, [' '] = true, ['\t'] = true, ['\r'] = true, ['\n'] = true, ['{'] = true,
+        ['}'] = true,  ['['] = true, [']'] = true,  [':'] = true,  [','] = true
+    };
     return !ends[(unsigned char)c];
 }
 

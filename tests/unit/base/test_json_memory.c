@@ -112,7 +112,8 @@ END_TEST
 
 static long given;
 
-/* As malloc does where the program's break cannot grow, under valgrind for one: it finds another way, and leaves errno. */
+/* As malloc does where the program's break cannot grow, under valgrind for one: it finds another way, and leaves errno.
+ */
 static void *give_in_spite(size_t size)
 {
     if (++given > 50) /* the lexer's buffer, which has grown by then, has nothing else to tell by (json_load.c) */

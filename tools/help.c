@@ -57,7 +57,7 @@ void print_column(FILE *to, const char *text, size_t left)
     fputc('\n', to);
 }
 
-/* What is too wide for its column has a line of its own. */
+/* Names that are too wide for their column have a line of their own. */
 void print_row(FILE *to, const char *name, const char *text, size_t left)
 {
     if (strlen(name) + 3 <= left)

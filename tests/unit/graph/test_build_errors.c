@@ -774,7 +774,8 @@ static const struct mistake {
     { region_part, GANTRY_E_GRAPH, "image[4] is out of range: \"image\" has parts 0 to 3" },
     { region_part_negative, GANTRY_E_GRAPH, "image[-1] is out of range: \"image\" has parts 0 to 3" },
     { region_parts, GANTRY_E_GRAPH,
-      "image[2:5] is out of range: \"image\" has 4 parts, and the first may not be behind the last" },
+      "image[2:5] is out of range: \"image\" has 4 parts, and the first may not be behind the last; where rows are "
+      "meant, write {2:5}" },
     { region_parts_backwards, GANTRY_E_GRAPH,
       "image[3:1] is out of range: \"image\" has 4 parts, and the first may not be behind the last" },
     { region_rows, GANTRY_E_GRAPH,

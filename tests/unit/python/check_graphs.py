@@ -111,6 +111,9 @@ class Building(Case):
             self.assertEqual((region.region.first, region.region.last), wanted)
         with self.assertRaisesRegex(IndexError, 'buffer "x" has 5 parts along axis 0; 5 is none of them'):
             x[5]
+        for beyond in (slice(0, 6), slice(-6, None), slice(2, 10)):
+            with self.assertRaisesRegex(IndexError, r'buffer "x" has 5 parts along axis 0, which .*:.* goes beyond; rows are named by .rows'):
+                x[beyond]
         with self.refused(gantry.InvalidError, 'buffer "w" is not cut, and was given 1 indices; cut it with .split'):
             whole[0]
         with self.refused(gantry.InvalidError, 'buffer "t" is in 3 x 2 parts, and was given 3 indices'):
@@ -271,6 +274,35 @@ class Mistakes(Case):
             g.schedule(1).run().start([a])
         with self.refused(KeyError, r'"y" is no output of the graph; it has none: give a buffer output=True'):
             g({"x": a})["y"]
+
+    def test_verbs_of_other_libraries(self):
+        """The things that somebody who knows NumPy writes first."""
+        g = gantry.Graph("verbs")
+        x, y = g.input("x", 4, split=2), g.buffer("y", 4, split=2, output=True)
+        for compute in (lambda: x + 1, lambda: 2 * x[0], lambda: x @ y, lambda: -x, lambda: np.asarray(x), lambda: np.sqrt(x)):
+            with self.refused(gantry.InvalidError, r"'x'.* has no elements while the graph is built; .*g.map\("):
+                compute()
+        with self.refused(gantry.InvalidError, r"'y'.* has no elements .*g.node\(kernel"):
+            y[0] = x[0]
+        with self.refused(gantry.InvalidError, r'"scale" is a name, .*g.node\("scale"'):
+            g.kernel("scale", x=x)
+        for i in range(2):
+            g.map("y = 2 * x", x=x[i], y=y[i])
+        with self.refused(gantry.InvalidError, r'no option "polcy" \(did you mean "policy"\?\); .*as in g.schedule\(2\)'):
+            g.schedule(2, polcy="heft")
+        with self.refused(gantry.InvalidError, r'no option "devices"; it has .*"policy"'):
+            g.schedule(devices=2)
+        with self.refused(gantry.InvalidError, r"make a run of it, .*run\(x=array\)"):
+            g.schedule(2)(x=[1] * 4)
+        with self.refused(AttributeError, r"a graph has no run; g\(x=array\) runs it"):
+            g.run()
+        with self.refused(AttributeError, r"a graph has no plt$"):
+            g.plt
+        out = g(x=[1] * 4)
+        with self.refused(AttributeError, r'in brackets, as in out\["y"\]'):
+            out.y
+        with self.refused(AttributeError, r"a dictionary of outputs has no z"):
+            out.z
 
     def test_parts_that_write_over_each_other(self):
         g = gantry.Graph("parts")

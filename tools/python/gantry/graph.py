@@ -9,7 +9,7 @@ import reprlib
 import threading
 import warnings
 from ctypes import byref, c_int64
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NoReturn, Sequence, Union
 
 from . import _data, _draw
 from . import _structs as c
@@ -76,7 +76,18 @@ class Dynamic:
         self.value = value
 
 
-class Region:
+class _NoElements:
+    """Of memory that a run will have: nothing is computed with it while the graph is built."""
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise InvalidError(f"{self!r} has no elements while the graph is built; what is to be done with them is a node, as in "
+                           'g.map("y = x + 1", x=x, y=y), or g.node(kernel, x=x, y=y)')
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __matmul__ = __rmatmul__ = _refuse
+    __pow__ = __neg__ = __abs__ = __setitem__ = __array__ = _refuse
+
+
+class Region(_NoElements):
     """Rows, parts or tiles of a buffer, perhaps with a halo, and perhaps with another access than the kernel's default."""
 
     def __init__(self, buffer: Buffer, region: c.Region, access: Access | None = None) -> None:
@@ -113,7 +124,7 @@ def _packed_span(first: int, last: int) -> int:
     return ctypes.c_int64((first & 0xFFFFFFFF) << 32 | (last & 0xFFFFFFFF)).value
 
 
-class Buffer:
+class Buffer(_NoElements):
     """A named array of a graph. `b[i]` is part i, `b[i:k]` several, `b[i, j]` a tile, the buffer itself all of it."""
 
     def __init__(self, graph: Graph, name: str, buffer: c.Buffer) -> None:
@@ -199,6 +210,9 @@ class Buffer:
         count = self._cuts[axis]
         if isinstance(index, slice):
             first, last, step = index.indices(count)
+            if any(bound is not None and not -count <= bound <= count for bound in (index.start, index.stop)):
+                raise IndexError(f'buffer "{self.name}" has {count} parts along axis {axis}, which {index.start}:{index.stop} goes beyond; '
+                                 "rows are named by .rows(first, last)")
             if step != 1:
                 raise InvalidError(f'buffer "{self.name}": parts {index} have the step {step}; only neighbours make a region')
             return first, last
@@ -377,6 +391,9 @@ class Graph(Owned):
 
     def kernel(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """As `gantry.kernel`: @g.kernel makes a kernel of a function, and the graph knows it by its name."""
+        if isinstance(function, str):
+            raise InvalidError(f'"{function}" is a name, and @g.kernel makes a kernel of a function; a node of a kernel of the library is made '
+                               f'by g.node("{function}", ...)')
         if function is None:
             return lambda wrapped: self._know(kernel(**options)(wrapped))
         return self._know(kernel(function))
@@ -557,8 +574,17 @@ class Graph(Owned):
     def schedule(self, machine: Machine | FilePath | int | None = None, **options: Any) -> Schedule:
         """Who, when and at which address, on a `Machine`, that of a machine file, or so many devices (GPUs where there are some, else
         virtual ones of the CPU); None: the machine that the graph names, else this computer. Options: see `Schedule`."""
-        from .schedule import Schedule
+        from .schedule import OPTIONS, Schedule
+        for option in options.keys() - OPTIONS:
+            raise InvalidError(f'a schedule has no option "{option}"{did_you_mean(option, OPTIONS)}; it has {listed(OPTIONS)}, and first the '
+                               "machine or how many devices, as in g.schedule(2)")
         return Schedule(self, machine, **options)
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name: str) -> NoReturn:
+            """Only of what is not there: the verb that everybody tries first is one of the schedule."""
+            remedy = "; g(x=array) runs it on this computer, g.schedule(2).run() makes a run of it elsewhere" if name == "run" else ""
+            raise AttributeError(f"a graph has no {name}{remedy}", name=name, obj=self)
 
     def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
         """Runs the graph on this computer and returns its outputs. The first call schedules it; later ones start it again, so that

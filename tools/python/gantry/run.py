@@ -39,6 +39,11 @@ class _Outputs(dict[str, Any]):
     def __missing__(self, name: object) -> Any:
         raise KeyError(f'"{name}" is no output of the graph; it has {listed(self)}: give a buffer output=True')
 
+    if not TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f'outputs are taken by their names in brackets, as in out["{name}"]' if name in self else
+                                 f"a dictionary of outputs has no {name}", name=name, obj=self)
+
 
 _live: weakref.WeakSet[Run] = weakref.WeakSet()
 

@@ -338,18 +338,48 @@ int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *gr
     return code;
 }
 
+/* Ids of a family are alike up to the bracket. */
+static bool is_of_family(const char *id, const char *of)
+{
+    size_t length = strcspn(of, "[");
+    return strncmp(id, of, length) == 0 && strcspn(id, "[") == length;
+}
+
+/* '; it has "gemm[2,1,0]", "gemm[3,1,0]", ...': of the family of `wanted`, if there is one. */
+static void list_nodes(char *to, size_t size, const char *wanted, const char *const *ids, size_t count)
+{
+    enum { SHOWN = 4 };
+    size_t length = 0, shown = 0, alike = 0;
+    for (size_t i = 0; i < count; i++)
+        alike += is_of_family(ids[i], wanted);
+    for (size_t i = 0; i < count && shown <= SHOWN && length < size; i++) {
+        if (alike && !is_of_family(ids[i], wanted))
+            continue;
+        if (shown++ < SHOWN)
+            length +=
+                (size_t)snprintf(to + length, size - length, "%s\"%.50s\"", shown > 1 ? ", " : "; it has ", ids[i]);
+        else
+            length += (size_t)snprintf(to + length, size - length, ", ...");
+    }
+}
+
+int fail_no_node(const char *where, const gantry_graph *graph, const char *id)
+{
+    size_t count = gantry_graph_node_count(graph);
+    const char **ids = malloc((count ? count : 1) * sizeof *ids);
+    char remedy[300] = "";
+    for (uint32_t i = 0; ids && i < count; i++)
+        ids[i] = gantry_graph_node_id(graph, (gantry_node){ .id = i });
+    if (ids && !near_miss(remedy, sizeof remedy, id, ids, count)[0])
+        list_nodes(remedy, sizeof remedy, id, ids, count);
+    complain("%sgraph \"%s\" has no node \"%s\"%s\n", where, gantry_graph_name(graph), id, remedy);
+    free((void *)ids);
+    return EXIT_USAGE;
+}
+
 int check_explain(const options *o, const gantry_graph *graph)
 {
     if (!o->explain || gantry_graph_find_node(graph, o->explain).id != GANTRY_NONE)
         return EXIT_FINE;
-    size_t count = gantry_graph_node_count(graph);
-    const char **ids = malloc((count ? count : 1) * sizeof *ids);
-    char near[256] = "";
-    for (uint32_t i = 0; ids && i < count; i++)
-        ids[i] = gantry_graph_node_id(graph, (gantry_node){ .id = i });
-    if (ids)
-        near_miss(near, sizeof near, o->explain, ids, count);
-    complain("--explain: graph \"%s\" has no node \"%s\"%s\n", gantry_graph_name(graph), o->explain, near);
-    free((void *)ids);
-    return EXIT_USAGE;
+    return fail_no_node("--explain: ", graph, o->explain);
 }

@@ -63,6 +63,10 @@ static int unknown_command(const char *name)
                  name);
         return EXIT_USAGE;
     }
+    if (is_data("graphs", name)) {
+        complain("gantry: \"%s\" is no command, but a graph; `gantry run %s --devices 2` runs it\n", name, name);
+        return EXIT_USAGE;
+    }
     complain("gantry: no command \"%s\"%s; `gantry help` lists them\n", name,
              near_miss(near, sizeof near, name, names, COMMANDS));
     return EXIT_USAGE;

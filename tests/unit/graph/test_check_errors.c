@@ -489,7 +489,7 @@ static const struct mistake {
       "nodes wait for each other in a circle: \"a\" (iteration 0) -> \"b\" -> \"a\" (iteration 0); drop one `after`" },
 #define UNWRITTEN(name)                                                                                                \
     ", which nothing has written or initialised; write it before, or give \"" name "\" an init, or the class "         \
-                                                                                   "\"input\""
+    "\"input\""
     { read_unwritten, "node \"n\" reads y[1]" UNWRITTEN("y") },
     { read_half_written, "node \"b\" reads y{4:7}" UNWRITTEN("y") },
     { read_unwritten_all, "node \"n\" reads w" UNWRITTEN("w") },

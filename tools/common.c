@@ -253,13 +253,13 @@ int select_here(gantry_machine **machine, const options *o)
 static int tell_planning(void *user, const gantry_plan_progress *p)
 {
     const size_t *devices = user;
-    char best[80] = "";
+    char best[80] = "", least[UNIT_TEXT], bound[UNIT_TEXT];
     if (interrupt_code())
         return 1;
     if (!devices || !progress_is_due())
         return 0;
     if (p->best_us > 0)
-        snprintf(best, sizeof best, ", best %.6g us, bound %.6g us", p->best_us, p->bound_us);
+        snprintf(best, sizeof best, ", best %s, bound %s", time_text(least, p->best_us), time_text(bound, p->bound_us));
     progress_draw(" for %zu device%s: %.0f s, %llu plans%s", *devices, *devices == 1 ? "" : "s", progress_seconds(),
                   (unsigned long long)p->plans, best);
     return 0;

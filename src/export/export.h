@@ -110,8 +110,8 @@ uint32_t gy_view_device(const gantry_schedule *s, const gy_op *op); /* of its fi
 uint64_t gy_view_bytes(const gantry_schedule *s, const gy_op *op);
 /* "compute 0", "copy 1"; just "compute" where the device has one of the kind. Appends. */
 void gy_view_lane_text(gy_text *to, const gy_view *view, uint32_t lane);
-/* "HEFT, makespan 1.23 ms, bound 1.1 ms, gap 11.8 %, 120 ops, ..." for titles. Appends. */
-void gy_view_headline(gy_text *to, const gy_view *view);
+/* "makespan 1.23 ms, bound 1.1 ms, gap 11.8 %, 120 ops, ..." for titles. Appends. */
+void gy_view_headline(gy_text *to, const gy_view *view, const char *micro); /* as of gy_export_time */
 /* Everything about an op, a line each with `newline` between: for titles and tool tips. Not escaped. Appends. */
 void gy_view_details(gy_text *to, const gy_view *view, uint32_t op, const char *newline);
 /* The share of devices' time: devices that have lanes with ops. */

@@ -108,6 +108,8 @@ static const struct other_word {
     { "arrays", "buffers", NULL },
     { "tasks", "nodes", NULL },
     { "function", "kernel", NULL },
+    { "file", "host", NULL },
+    { "source", "host", NULL },
     { "name", "id", NULL },
     { "depends_on", "after", NULL },
     { "dependencies", "after", NULL },
@@ -223,6 +225,11 @@ gantry_status gy_read_path(gy_reader *r, const gy_json_at *at, const char **path
     if (!r->folder) {
         return gy_read_fail(
             r, at, "names the file \"%s\", but this graph was not read from a folder: save it as a file", name);
+    }
+    if (name[0] == '/') {
+        const char *last = strrchr(name, '/');
+        return gy_read_fail(r, at, "\"%s\" begins with /: names go from the graph's folder, as in \"%s\"", name,
+                            last[1] ? last + 1 : "FILE");
     }
     if (!gy_path_is_inside(name)) {
         return gy_read_fail(

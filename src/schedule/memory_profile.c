@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes in use in one memory over time. */
-#include "export/export.h"
+#include "schedule/memory_profile.h"
 
 #include <stdlib.h>
 

@@ -118,7 +118,6 @@ void gy_view_details(gy_text *to, const gy_view *view, uint32_t op, const char *
 /* The share of devices' time: devices that have lanes with ops. */
 bool gy_view_device_used(const gy_view *view, uint32_t device);
 
-
 /* ---- copies by route (route_traffic.c) ---- */
 
 typedef struct gy_route_traffic {

@@ -114,6 +114,7 @@ int load_machine(gantry_machine **machine, const options *o, const gantry_graph 
 int select_here(gantry_machine **machine, const options *o);
 gantry_schedule_options schedule_options(const options *o);
 int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine);
+int read_schedule(gantry_schedule **schedule, const char *path); /* from a file */
 int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph, known_computer *k);
 /* cmd_schedule.c: the schedule as text or JSON; `explanation` (NULL: none) with it, or in its place. */
 int tell_schedule(const gantry_schedule *schedule, const options *o, const char *explanation);

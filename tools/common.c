@@ -182,16 +182,20 @@ int load_machine(gantry_machine **machine, const options *o, const gantry_graph 
     return fail(&err);
 }
 
-int count_devices(int32_t *count, const options *o, const gantry_graph *graph)
+int read_schedule(gantry_schedule **schedule, const char *path)
 {
     gantry_error err;
+    progress_stage("reading the schedule");
+    gantry_status status = gantry_schedule_load(schedule, path, &err);
+    progress_clear();
+    return status ? fail_reading(&err) : EXIT_FINE;
+}
+
+int count_devices(int32_t *count, const options *o, const gantry_graph *graph)
+{
     gantry_schedule *schedule = NULL;
     gantry_machine *machine = NULL;
-    int code = EXIT_FINE;
-    if (!o->schedule)
-        code = load_machine(&machine, o, graph, NULL);
-    else if (gantry_schedule_load(&schedule, o->schedule, &err))
-        code = fail_reading(&err);
+    int code = o->schedule ? read_schedule(&schedule, o->schedule) : load_machine(&machine, o, graph, NULL);
     if (!code)
         *count = (int32_t)gantry_machine_worker_count(schedule ? gantry_schedule_machine(schedule) : machine);
     gantry_schedule_free(schedule);

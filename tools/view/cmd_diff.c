@@ -28,12 +28,14 @@ static void *load(void *of)
 static void load_both(side *first, side *second)
 {
     pthread_t thread;
+    progress_stage("reading the schedules");
     bool apart = strcmp(first->path, "-") != 0 && pthread_create(&thread, NULL, load, first) == 0;
     if (!apart)
         load(first);
     load(second);
     if (apart)
         pthread_join(thread, NULL);
+    progress_clear();
 }
 
 static int choose_phase(side *s, const options *o)

@@ -256,7 +256,7 @@ MISTAKE(copy_tiles_apart)
 
 MISTAKE(kernel_unknown)
 {
-    gantry_graph_kernel(g, "k", "matmul");
+    gantry_graph_kernel(g, "k", "permanent");
 }
 MISTAKE(kernel_near)
 {
@@ -802,7 +802,8 @@ static const struct mistake {
       "node \"c\" gets 2 x 2 tiles of \"A\" where they must lie together; name one row of tiles or whole rows" },
 
     { kernel_unknown, GANTRY_E_GRAPH,
-      "there is no kernel \"matmul\"; `gantry kernels` lists the library's, gantry_graph_add_kernel and \"kernels\" in "
+      "there is no kernel \"permanent\"; `gantry kernels` lists the library's, gantry_graph_add_kernel and \"kernels\" "
+      "in "
       "a "
       "file add others" },
     { kernel_near, GANTRY_E_GRAPH, "there is no kernel \"t_scael\" (did you mean \"t_scale\"?)" },

@@ -304,6 +304,31 @@ class Mistakes(Case):
         with self.refused(AttributeError, r"a dictionary of outputs has no z"):
             out.z
 
+    def test_names_and_texts_of_other_libraries(self):
+        g = gantry.Graph("names")
+        x, y = g.input("x", 4), g.buffer("y", 4, output=True)
+        with self.refused(gantry.InvalidError, r"the formulas of a node are <function .*@gantry.kernel"):
+            g.map(lambda x: x + 1, x=x, y=y)
+        g.map("y = 2 * x", x=x, y=y)
+        for nothing in (None, "x.npy", np.array(["a"] * 4)[0]):
+            with self.refused(gantry.InvalidError, r'input "x" was given .*np.load'):
+                g(x=nothing)
+        with self.refused(gantry.InvalidError, r'a run has no option "thread" \(did you mean "threads"\?\); it has'):
+            g.schedule(1).run(thread=2)
+        g(x=np.ones(4, np.float32))
+        for change in (lambda: g.map("y = x", x=x, y=y), lambda: g.buffer("z", 4), lambda: y.output()):
+            with self.refused(gantry.InvalidError, r'graph "names" was checked, scheduled or called, .*make a new one'):
+                change()
+        for name, meant in (("matmul", "gemm"), ("cholesky", "potrf"), ("conv", "conv2d"), ("gem", "gemm")):
+            other = gantry.Graph("other")
+            other.node(name, x=other.input("x", 4))
+            with self.refused(gantry.GraphError, f'there is no kernel "{name}" .did you mean "{meant}"'):
+                other.check()
+        product = gantry.Graph("product")
+        product.map("y = x @ x", x=product.input("x", (4, 4)), y=product.buffer("y", (4, 4), output=True))
+        with self.refused(gantry.GraphError, "there is no '@': products of matrices are nodes of the kernel gemm"):
+            product.check()
+
     def test_parts_that_write_over_each_other(self):
         g = gantry.Graph("parts")
         x, s = g.input("x", 4, split=2), g.buffer("s", 1, output=True)

@@ -357,7 +357,7 @@ class Graph(Owned):
         self._kernels: dict[str, Kernel] = {}  # C borrows their manifests
         self._infos: dict[str, Info] | None = None
         self._run: Run | None = None
-        self._checking, self._warned = threading.Lock(), False
+        self._checking, self._sealed = threading.Lock(), False
         self._externals: dict[str, str] = {}  # the memory, by the name of the buffer
         self._loaded = False
 
@@ -365,6 +365,9 @@ class Graph(Owned):
 
     def _building(self) -> int:
         """The handle for a building call, which is told the line of the program that is behind it."""
+        if self._sealed:
+            raise InvalidError(f'graph "{self.name}" was checked, scheduled or called, and is not changed any more; build the whole of it '
+                               "first, or make a new one")
         frame, _ = caller()
         lib.gantry_graph_at(self.handle, frame.f_code.co_filename.encode(errors="replace"), frame.f_lineno)
         return self.handle
@@ -411,6 +414,9 @@ class Graph(Owned):
     def _node(self, make: Callable[..., c.Node], id: str | None, what: str, args: Mapping[str, Any] | None,
               named: Mapping[str, Any]) -> Node:
         """Nothing is added to the graph where an argument is wrong: in a notebook the call is made again."""
+        if not isinstance(what, str):
+            raise InvalidError(f'the formulas of a node are {reprlib.repr(what)}; they are a text, as in g.map("y = x + 1", x=x, y=y), and a '
+                               "function becomes a kernel by @gantry.kernel")
         node_id = _id(id)
         given = {**(args or {}), **named}
         for name, value in given.items():
@@ -476,7 +482,7 @@ class Graph(Owned):
         """Finds every mistake that does not depend on a machine; the graph cannot be changed any more. Warnings become GantryWarning."""
         with self._checking:  # threads may share a graph that was checked, and any of them may be the first to need it
             must(lib.gantry_graph_check, self.handle)
-            tell, self._warned = not self._warned, True
+            tell, self._sealed = not self._sealed, True
         warning, i = c.ErrorRecord(), 0
         while tell and lib.gantry_graph_warning(self.handle, i, byref(warning)):
             warnings.warn(str(error_of(warning)), GantryWarning, stacklevel=caller()[1])
@@ -576,7 +582,7 @@ class Graph(Owned):
         virtual ones of the CPU); None: the machine that the graph names, else this computer. Options: see `Schedule`."""
         from .schedule import OPTIONS, Schedule
         for option in options.keys() - OPTIONS:
-            raise InvalidError(f'a schedule has no option "{option}"{did_you_mean(option, OPTIONS)}; it has {listed(OPTIONS)}, and first the '
+            raise InvalidError(f'a schedule has no option "{option}"{did_you_mean(option, OPTIONS)}; it has {listed(sorted(OPTIONS))}, and first the '
                                "machine or how many devices, as in g.schedule(2)")
         return Schedule(self, machine, **options)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import dataclasses
+import inspect
 import json
 import sys
 import threading
@@ -509,3 +510,6 @@ class Run(Owned):
             return "<gantry.Run, closed>"
         info = self.info
         return f"<gantry.Run of {self.schedule.graph.name!r}: {info.backend}, {info.starts} starts, the last took {info.last_us:.6g} us>"
+
+
+OPTIONS = frozenset(inspect.signature(Run).parameters) - {"schedule"}

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Mapping, NoReturn
 from . import _draw
 from ._draw import Picture
 from . import _structs as c
-from ._library import Owned, encoded, lib, made, must, text_from, word
+from ._library import Owned, did_you_mean, encoded, lib, made, must, text_from, word
 from .graph import FilePath, Graph, Node
-from .errors import InvalidError
+from .errors import InvalidError, listed
 from .machine import Machine, machine_for
 
 if TYPE_CHECKING:
@@ -215,7 +215,10 @@ class Schedule(Owned):
 
     def run(self, **options: Any) -> Run:
         """Everything that starts need. Options: see `Run`."""
-        from .run import Run
+        from .run import OPTIONS as known, Run
+        for option in options.keys() - known:
+            raise InvalidError(f'a run has no option "{option}"{did_you_mean(option, known)}; it has {listed(sorted(known))}, and inputs are given '
+                               "to the run: plan.run()(x=array)")
         return Run(self, **options)
 
     def __call__(self, *_: Any, **named: Any) -> NoReturn:

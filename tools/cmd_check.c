@@ -115,15 +115,17 @@ static int run(const options *o)
     options with = *o;
     with.schedule = o->positional.at[1];
     int code = load_graph(&graph, &with, o->positional.at[0]);
-    if (!code && gantry_schedule_load(&schedule, o->positional.at[1], &err))
-        code = fail_reading(&err);
+    if (!code)
+        code = read_schedule(&schedule, o->positional.at[1]);
     if (!code)
         code = check_machine(schedule, graph, o);
-    if (!code &&
-        (gantry_schedule_check(schedule, graph, &err) || (o->ranks && gantry_schedule_check_ranks(schedule, &err))))
-        code = report_wrong(o, &err);
-    else if (!code)
-        code = report_right(o, schedule);
+    if (!code) {
+        progress_stage("checking the schedule");
+        bool wrong =
+            gantry_schedule_check(schedule, graph, &err) || (o->ranks && gantry_schedule_check_ranks(schedule, &err));
+        progress_clear();
+        code = wrong ? report_wrong(o, &err) : report_right(o, schedule);
+    }
     gantry_schedule_free(schedule);
     gantry_graph_free(graph);
     return code;

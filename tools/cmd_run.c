@@ -59,8 +59,9 @@ static int prepare_schedule(session *s)
     gantry_error err;
     if (!s->o->schedule)
         return make_schedule(&s->schedule, s->o, s->graph, &s->known);
-    if (gantry_schedule_load(&s->schedule, s->o->schedule, &err))
-        return fail_reading(&err);
+    int code = read_schedule(&s->schedule, s->o->schedule);
+    if (code)
+        return code;
     return gantry_schedule_attach(s->schedule, s->graph, &err) ? fail(&err) : EXIT_FINE;
 }
 

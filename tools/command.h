@@ -90,6 +90,7 @@ bool is_regular(const char *path);
 int find_data(const char **word, char **owned, const char *who, const char *kind);
 void list_data(const char *kind, string_list *names); /* free with free_data */
 void free_data(string_list *names);
+bool is_data(const char *kind, const char *word); /* one of them */
 
 /* common.c: functions that load something print what is wrong and return the exit code for it. */
 int fail(const gantry_error *err);
@@ -113,10 +114,13 @@ int load_machine(gantry_machine **machine, const options *o, const gantry_graph 
 int select_here(gantry_machine **machine, const options *o);
 gantry_schedule_options schedule_options(const options *o);
 int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine);
+int read_schedule(gantry_schedule **schedule, const char *path); /* from a file */
 int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph, known_computer *k);
 /* cmd_schedule.c: the schedule as text or JSON; `explanation` (NULL: none) with it, or in its place. */
 int tell_schedule(const gantry_schedule *schedule, const options *o, const char *explanation);
 /* That --explain names a node, before anything is computed. */
+/* Says so after `where`, and which there are: EXIT_USAGE. */
+int fail_no_node(const char *where, const gantry_graph *graph, const char *id);
 int check_explain(const options *o, const gantry_graph *graph);
 
 /* output.c */

@@ -182,16 +182,20 @@ int load_machine(gantry_machine **machine, const options *o, const gantry_graph 
     return fail(&err);
 }
 
-int count_devices(int32_t *count, const options *o, const gantry_graph *graph)
+int read_schedule(gantry_schedule **schedule, const char *path)
 {
     gantry_error err;
+    progress_stage("reading the schedule");
+    gantry_status status = gantry_schedule_load(schedule, path, &err);
+    progress_clear();
+    return status ? fail_reading(&err) : EXIT_FINE;
+}
+
+int count_devices(int32_t *count, const options *o, const gantry_graph *graph)
+{
     gantry_schedule *schedule = NULL;
     gantry_machine *machine = NULL;
-    int code = EXIT_FINE;
-    if (!o->schedule)
-        code = load_machine(&machine, o, graph, NULL);
-    else if (gantry_schedule_load(&schedule, o->schedule, &err))
-        code = fail_reading(&err);
+    int code = o->schedule ? read_schedule(&schedule, o->schedule) : load_machine(&machine, o, graph, NULL);
     if (!code)
         *count = (int32_t)gantry_machine_worker_count(schedule ? gantry_schedule_machine(schedule) : machine);
     gantry_schedule_free(schedule);
@@ -253,13 +257,13 @@ int select_here(gantry_machine **machine, const options *o)
 static int tell_planning(void *user, const gantry_plan_progress *p)
 {
     const size_t *devices = user;
-    char best[80] = "";
+    char best[80] = "", least[UNIT_TEXT], bound[UNIT_TEXT];
     if (interrupt_code())
         return 1;
     if (!devices || !progress_is_due())
         return 0;
     if (p->best_us > 0)
-        snprintf(best, sizeof best, ", best %.6g us, bound %.6g us", p->best_us, p->bound_us);
+        snprintf(best, sizeof best, ", best %s, bound %s", time_text(least, p->best_us), time_text(bound, p->bound_us));
     progress_draw(" for %zu device%s: %.0f s, %llu plans%s", *devices, *devices == 1 ? "" : "s", progress_seconds(),
                   (unsigned long long)p->plans, best);
     return 0;
@@ -338,18 +342,48 @@ int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *gr
     return code;
 }
 
+/* Ids of a family are alike up to the bracket. */
+static bool is_of_family(const char *id, const char *of)
+{
+    size_t length = strcspn(of, "[");
+    return strncmp(id, of, length) == 0 && strcspn(id, "[") == length;
+}
+
+/* '; it has "gemm[2,1,0]", "gemm[3,1,0]", ...': of the family of `wanted`, if there is one. */
+static void list_nodes(char *to, size_t size, const char *wanted, const char *const *ids, size_t count)
+{
+    enum { SHOWN = 4 };
+    size_t length = 0, shown = 0, alike = 0;
+    for (size_t i = 0; i < count; i++)
+        alike += is_of_family(ids[i], wanted);
+    for (size_t i = 0; i < count && shown <= SHOWN && length < size; i++) {
+        if (alike && !is_of_family(ids[i], wanted))
+            continue;
+        if (shown++ < SHOWN)
+            length +=
+                (size_t)snprintf(to + length, size - length, "%s\"%.50s\"", shown > 1 ? ", " : "; it has ", ids[i]);
+        else
+            length += (size_t)snprintf(to + length, size - length, ", ...");
+    }
+}
+
+int fail_no_node(const char *where, const gantry_graph *graph, const char *id)
+{
+    size_t count = gantry_graph_node_count(graph);
+    const char **ids = malloc((count ? count : 1) * sizeof *ids);
+    char remedy[300] = "";
+    for (uint32_t i = 0; ids && i < count; i++)
+        ids[i] = gantry_graph_node_id(graph, (gantry_node){ .id = i });
+    if (ids && !near_miss(remedy, sizeof remedy, id, ids, count)[0])
+        list_nodes(remedy, sizeof remedy, id, ids, count);
+    complain("%sgraph \"%s\" has no node \"%s\"%s\n", where, gantry_graph_name(graph), id, remedy);
+    free((void *)ids);
+    return EXIT_USAGE;
+}
+
 int check_explain(const options *o, const gantry_graph *graph)
 {
     if (!o->explain || gantry_graph_find_node(graph, o->explain).id != GANTRY_NONE)
         return EXIT_FINE;
-    size_t count = gantry_graph_node_count(graph);
-    const char **ids = malloc((count ? count : 1) * sizeof *ids);
-    char near[256] = "";
-    for (uint32_t i = 0; ids && i < count; i++)
-        ids[i] = gantry_graph_node_id(graph, (gantry_node){ .id = i });
-    if (ids)
-        near_miss(near, sizeof near, o->explain, ids, count);
-    complain("--explain: graph \"%s\" has no node \"%s\"%s\n", gantry_graph_name(graph), o->explain, near);
-    free((void *)ids);
-    return EXIT_USAGE;
+    return fail_no_node("--explain: ", graph, o->explain);
 }

@@ -32,11 +32,22 @@ static void put_quoted(const char *before_it, const char *text)
     put("\"");
 }
 
+/* A kernel that writes beyond its memory may bring down who comes to it later. */
+static void tell_elsewhere(const char *name)
+{
+    put("gantry: crashed by ");
+    put(name);
+    put(", outside of any node's function; kernels of the graph's own may have written to memory that they were not "
+        "given, which --check finds; without such kernels it is a mistake of Gantry\n");
+}
+
 static void tell(const char *name)
 {
     gantry_at_work at = GANTRY_AT_WORK_INIT;
-    if (!gantry_run_at_work(&at))
+    if (!gantry_run_at_work(&at)) {
+        tell_elsewhere(name);
         return;
+    }
     put_quoted("gantry: node \"", at.node);
     put_quoted(" on device \"", at.device);
     if (at.kernel)

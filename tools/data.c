@@ -63,6 +63,17 @@ void free_data(string_list *names)
     *names = (string_list){ 0 };
 }
 
+bool is_data(const char *kind, const char *word)
+{
+    string_list names;
+    bool is_there = false;
+    list_data(kind, &names);
+    for (size_t i = 0; i < names.count; i++)
+        is_there = is_there || strcmp(names.at[i], word) == 0;
+    free_data(&names);
+    return is_there;
+}
+
 /* Words with a slash, an ending or a dash are paths, and a file that is there comes first. */
 static bool is_path(const char *word)
 {
@@ -83,15 +94,10 @@ static bool offer_file(const char *word)
 /* A machine in the place of a graph, or the other way round. */
 static bool offer_other(const char *kind, const char *word)
 {
-    string_list names;
-    bool is_graph = strcmp(kind, "machines") == 0, is_there = false;
-    list_data(is_graph ? "graphs" : "machines", &names);
-    for (size_t i = 0; i < names.count; i++)
-        is_there = is_there || strcmp(names.at[i], word) == 0;
+    bool is_graph = strcmp(kind, "machines") == 0, is_there = is_data(is_graph ? "graphs" : "machines", word);
     if (is_there)
         complain(is_graph ? "; it is a graph, which goes first behind the command\n"
                           : "; it is a machine, which goes behind --machine\n");
-    free_data(&names);
     return is_there;
 }
 

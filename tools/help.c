@@ -39,15 +39,45 @@ static void print_data(const char *title, const char *kind)
     free_data(&names);
 }
 
+enum { LINE = 100 };
+
+void print_column(FILE *to, const char *text, size_t left)
+{
+    size_t column = left;
+    while (*text) {
+        size_t word = strcspn(text, " "), rest = word + strspn(text + word, " ");
+        if (column > left && column + word >= LINE) {
+            fprintf(to, "\n%*s", (int)left, "");
+            column = left;
+        }
+        fprintf(to, "%s%.*s", column > left ? " " : "", (int)word, text);
+        column += word + (column > left);
+        text += rest;
+    }
+    fputc('\n', to);
+}
+
+/* Names that are too wide for their column have a line of their own. */
+void print_row(FILE *to, const char *name, const char *text, size_t left)
+{
+    if (strlen(name) + 3 <= left)
+        fprintf(to, "  %-*s ", (int)left - 3, name);
+    else
+        fprintf(to, "  %s\n%*s", name, (int)left, "");
+    print_column(to, text, left);
+}
+
 void options_print(const command *c)
 {
-    printf("gantry %s %s\n    %s\n\noptions\n", c->name, c->arguments, c->summary);
+    printf("gantry %s %s\n    ", c->name, c->arguments);
+    print_column(stdout, c->summary, 4);
+    printf("\noptions\n");
     const option *p;
     for (size_t i = 0; (p = option_at(i)); i++) {
         char left[64];
         snprintf(left, sizeof left, "--%s %s", p->name, p->value);
         if (offers(c, p))
-            printf("  %-28s %s\n", left, p->summary);
+            print_row(stdout, left, p->summary, 31);
     }
     if (accepts(c, "policy"))
         print_names("policies", gantry_policy_name, gantry_policy_summary);

@@ -27,8 +27,11 @@ static void print_overview(FILE *to)
     fprintf(to, "gantry %s: runs a task graph on every device of a machine\n\n", gantry_version());
     fprintf(to, "    graph (what)  +  machine (where)  ->  schedule (who, when, at which address)  ->  run\n\n");
     fprintf(to, "usage: gantry COMMAND ...\n\n");
-    for (size_t i = 0; i < COMMANDS; i++)
-        fprintf(to, "  %-9s %-18s %s\n", commands[i]->name, commands[i]->arguments, commands[i]->summary);
+    for (size_t i = 0; i < COMMANDS; i++) {
+        char left[160];
+        snprintf(left, sizeof left, "%-9s %s", commands[i]->name, commands[i]->arguments);
+        print_row(to, left, commands[i]->summary, 31);
+    }
     fprintf(to,
             "\n`gantry help COMMAND` shows its options and examples. To begin:\n"
             "  gantry run saxpy --devices 2                              runs on two virtual devices of this CPU\n"
@@ -36,8 +39,11 @@ static void print_overview(FILE *to)
             "  gantry dot saxpy | dot -Tsvg > g.svg                      draws what depends on what\n"
             "\nGraphs and machines are files, or names of those that come with Gantry (in $GANTRY_DATA, where it is\n"
             "set). A graph, schedule or machine file may be -, standard input.\n");
-    for (size_t i = 0; i < EXIT_CODES; i++)
-        fprintf(to, "%s%d %s%s", i ? ", " : "Exit codes: ", (int)i, exit_meanings[i], i + 1 < EXIT_CODES ? "" : ".\n");
+    char codes[400] = "Exit codes:";
+    for (size_t i = 0, at = strlen(codes); i < EXIT_CODES && at < sizeof codes; i++)
+        at += (size_t)snprintf(codes + at, sizeof codes - at, " %d %s%s", (int)i, exit_meanings[i],
+                               i + 1 < EXIT_CODES ? "," : ".");
+    print_column(to, codes, 0);
     fprintf(
         to,
         "Interrupted by SIGINT (Ctrl-C) or SIGTERM: 130 or 143. A run ends after the op at hand then, and writes the\n"
@@ -55,6 +61,10 @@ static int unknown_command(const char *name)
         complain("gantry: \"%s\" is no command: a command comes first, then files and options, as in `gantry run "
                  "graph.json --devices 2`; `gantry help` lists them\n",
                  name);
+        return EXIT_USAGE;
+    }
+    if (is_data("graphs", name)) {
+        complain("gantry: \"%s\" is no command, but a graph; `gantry run %s --devices 2` runs it\n", name, name);
         return EXIT_USAGE;
     }
     complain("gantry: no command \"%s\"%s; `gantry help` lists them\n", name,

@@ -4,6 +4,7 @@
 #define GANTRY_OPTIONS_H
 
 #include "command.h"
+#include <stdio.h>
 
 typedef enum option_kind { FLAG, TEXT, NUMBER, REAL, LIST } option_kind;
 
@@ -22,6 +23,11 @@ const option *option_at(size_t i);
 bool accepts(const command *c, const char *name);
 /* It is in the list of the command, by its name, or as "name=VALUE" where two options have one name. */
 bool offers(const command *c, const option *p);
+
+/* help.c: the text from column `left` on, where the cursor is, in lines of at most 100 columns; with something in front
+ * of it, which has a line of its own where it is too wide. */
+void print_column(FILE *to, const char *text, size_t left);
+void print_row(FILE *to, const char *name, const char *text, size_t left);
 
 /* manual.c, completion.c: of all commands, to standard output. */
 void print_manual(const command *const *commands, size_t count);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -122,18 +123,15 @@ enum { MOST_DEPTH = 256 };
  * threads. The offset of the first value that is too deep; `length` if there is none. */
 static size_t find_too_deep(const char *text, size_t length)
 {
-    bool quoted = false;
+    static const int8_t deeper[UCHAR_MAX + 1] = { ['['] = 1, ['{'] = 1, [']'] = -1, ['}'] = -1 };
     int64_t depth = 0;
     for (size_t i = 0; i < length; i++) {
-        char c = text[i];
-        if (c == '"')
-            quoted = !quoted;
-        else if (quoted)
-            i += c == '\\';
-        else if ((c == '[' || c == '{') && ++depth > MOST_DEPTH)
+        depth += deeper[(unsigned char)text[i]];
+        if (depth > MOST_DEPTH)
             return i;
-        else
-            depth -= c == ']' || c == '}';
+        if (text[i] == '"')
+            for (i++; i < length && text[i] != '"'; i++)
+                i += text[i] == '\\';
     }
     return length;
 }

@@ -60,7 +60,7 @@ static void add_chart(gy_line *line, const gy_row *row)
     const gy_memory *m = &s->machine->memory[row->at];
     gy_memory_profile profile = { 0 };
     uint64_t peak = 1, room = m->capacity - m->reserved;
-    if (!gy_memory_profile_make(&profile, s, row->at))
+    if (!gy_memory_profile_make(&profile, s, row->at, NULL))
         line->to->failed = true;
     for (size_t i = 0; i < profile.count; i++)
         peak = profile.at[i].bytes > peak ? profile.at[i].bytes : peak;

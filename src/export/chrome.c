@@ -145,7 +145,7 @@ static void add_memory(trace *t, uint32_t memory)
     gy_memory_profile profile = { 0 };
     gy_text name = { 0 };
     gy_text_printf(&name, "memory %s", s->machine->memory[memory].id);
-    if (!gy_memory_profile_make(&profile, s, memory) || name.failed)
+    if (!gy_memory_profile_make(&profile, s, memory, NULL) || name.failed)
         t->to->failed = true;
     for (size_t i = 0; i < profile.count && !name.failed; i++) {
         begin_event(t, "C", process_of_memory(s->machine, memory), 0);

@@ -340,7 +340,7 @@ static void add_title(gy_text *to, const gy_view *view, uint32_t shown)
 {
     const gantry_schedule *s = view->s;
     gy_text line = { 0 };
-    gy_view_headline(&line, view);
+    gy_view_headline(&line, view, "µs");
     gy_dot_begin(to, s->graph_name ? s->graph_name : "schedule", "LR");
     gy_text_add(to,
                 "  label=<<table border=\"0\" cellspacing=\"2\"><tr><td align=\"left\"><font point-size=\"18\"><b>");

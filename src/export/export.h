@@ -9,6 +9,7 @@
 #ifndef GY_EXPORT_EXPORT_H
 #define GY_EXPORT_EXPORT_H
 
+#include "schedule/memory_profile.h"
 #include "schedule/schedule.h"
 
 struct gy_fold;
@@ -110,24 +111,12 @@ uint32_t gy_view_device(const gantry_schedule *s, const gy_op *op); /* of its fi
 uint64_t gy_view_bytes(const gantry_schedule *s, const gy_op *op);
 /* "compute 0", "copy 1"; just "compute" where the device has one of the kind. Appends. */
 void gy_view_lane_text(gy_text *to, const gy_view *view, uint32_t lane);
-/* "HEFT, makespan 1.23 ms, bound 1.1 ms, gap 11.8 %, 120 ops, ..." for titles. Appends. */
-void gy_view_headline(gy_text *to, const gy_view *view);
+/* "makespan 1.23 ms, bound 1.1 ms, gap 11.8 %, 120 ops, ..." for titles. Appends. */
+void gy_view_headline(gy_text *to, const gy_view *view, const char *micro); /* as of gy_export_time */
 /* Everything about an op, a line each with `newline` between: for titles and tool tips. Not escaped. Appends. */
 void gy_view_details(gy_text *to, const gy_view *view, uint32_t op, const char *newline);
 /* The share of devices' time: devices that have lanes with ops. */
 bool gy_view_device_used(const gy_view *view, uint32_t device);
-
-/* ---- bytes in use over time (memory_profile.c) ---- */
-
-typedef struct gy_memory_step {
-    gy_ticks time;
-    uint64_t bytes; /* from then on */
-} gy_memory_step;
-typedef GY_VEC(gy_memory_step) gy_memory_profile;
-
-/* Of the slab and staging of one memory, from time 0 on; an instance counts from the beginning of its first use to the
- * end of its last, a persistent one always. false: out of memory. */
-bool gy_memory_profile_make(gy_memory_profile *profile, const gantry_schedule *s, uint32_t memory);
 
 /* ---- copies by route (route_traffic.c) ---- */
 

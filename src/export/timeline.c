@@ -207,7 +207,7 @@ static void add_title(gy_line *line)
 {
     const gantry_schedule *s = line->view->s;
     gy_text headline = { 0 };
-    gy_view_headline(&headline, line->view);
+    gy_view_headline(&headline, line->view, "µs");
     gy_text_add(line->to, "<text class=\"title\" x=\"12\" y=\"28\"><tspan font-weight=\"bold\">");
     gy_export_xml_name(line->to, s->graph_name ? s->graph_name : "schedule", 60);
     gy_text_add(line->to, "</tspan> on ");

@@ -258,13 +258,13 @@ static void add_part(gy_text *to, const char *name, uint64_t count, bool always)
         gy_text_printf(to, " · %s %s%s", gy_export_count(number, count), name, count == 1 ? "" : "s");
 }
 
-void gy_view_headline(gy_text *to, const gy_view *view)
+void gy_view_headline(gy_text *to, const gy_view *view, const char *micro)
 {
     char a[GY_EXPORT_SHORT];
     const gantry_schedule *s = view->s;
-    gy_text_printf(to, "makespan %s", gy_export_time(a, s->makespan, 4, "µs"));
+    gy_text_printf(to, "makespan %s", gy_export_time(a, s->makespan, 4, micro));
     if (s->bound > 0) {
-        gy_text_printf(to, " · bound %s · gap ", gy_export_time(a, s->bound, 4, "µs"));
+        gy_text_printf(to, " · bound %s · gap ", gy_export_time(a, s->bound, 4, micro));
         gy_export_fixed(to, view->sum.gap * 100, 1);
         gy_text_add(to, " %");
     }

@@ -81,6 +81,7 @@ static const struct other {
     { "!", "write x == 0" },
     { "=", "write == to compare" },
     { "^", "write pow(a, b)" },
+    { "@", "products of matrices are nodes of the kernel gemm" },
     { "?", "write select(c, a, b)" },
     { ".", "a number is written 0.5, not .5, and functions have no module: sqrt(x)" },
     { "[", "elements are not indexed: an argument is a whole region" },

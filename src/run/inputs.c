@@ -38,8 +38,8 @@ static gantry_status fail_unbound(const gantry_run *run, const gy_buffer *b, gan
     const char *cls = b->cls == GANTRY_STATE ? "state" : b->cls == GANTRY_CONST ? "constant" : "input";
     return gy_graph_fail(run->graph, b->origin, err, GANTRY_E_INVALID,
                          "%s buffer \"%s\" is not bound and has no init, so a start has nothing to begin with; bind it "
-                         "(gantry_run_bind, --input %s=FILE) or give it an init",
-                         cls, b->name, b->name);
+                         "(gantry_run_bind, --input %s=FILE, in Python %s=array) or give it an init",
+                         cls, b->name, b->name, b->name);
 }
 
 static gantry_status pack_array(void **packed, const void *array, const gy_buffer *b, gantry_error *err)

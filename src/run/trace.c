@@ -4,12 +4,23 @@
 #include "run/phases.h"
 
 #include "base/error.h"
+#include "base/memory.h"
+#include "schedule/memory_profile.h"
 #include <inttypes.h>
 #include <stdio.h>
 
 typedef struct span {
     double start_us, end_us;
 } span;
+
+/* One side of a trace: what was measured of a schedule, or predicted. */
+typedef struct side {
+    gy_text *to;
+    const gantry_schedule *s;
+    int process;
+    gy_op_span *at; /* of each op */
+    double from_us; /* where its time 0 is */
+} side;
 
 static void add_lane_names(gy_text *to, const gantry_schedule *s, int process, const char *title)
 {
@@ -79,6 +90,66 @@ static void add_event(gy_text *to, const gantry_schedule *s, uint32_t id, int pr
     gy_text_free(&name);
 }
 
+/* Both ends lie in their slices: an arrow's end binds to the slice that encloses it. */
+static void add_arrow_end(const side *x, const char *phase, size_t row, uint32_t op)
+{
+    const gy_sync *sync = &x->s->sync.at[row];
+    gy_text_printf(x->to,
+                   ",\n{\"ph\":\"%s\",\"name\":\"%s\",\"cat\":\"%s\",\"id\":\"%d.%zu\",\"pid\":%d,\"tid\":%u,\"ts\":",
+                   phase, gy_reason_name((gy_reason)sync->reason), gy_carrier_name((gy_carrier)sync->carrier),
+                   x->process, row, x->process, x->s->op_lane.at[x->s->ops.at[op].lane]);
+    gy_text_double(x->to, x->from_us + gy_ticks_to_us(x->at[op].start));
+    gy_text_add(x->to, *phase == 'f' ? ",\"bp\":\"e\"}" : "}");
+}
+
+/* An arrow for each wait between lanes. */
+static void add_arrows(const side *x)
+{
+    for (size_t r = 0; r < x->s->sync.count; r++) {
+        const gy_sync *row = &x->s->sync.at[r];
+        if (row->distance > 0 || row->carrier == GY_CARRIER_LANE || !x->s->ops.at[row->from].lanes ||
+            !x->s->ops.at[row->to].lanes)
+            continue;
+        add_arrow_end(x, "s", r, row->from);
+        add_arrow_end(x, "f", r, row->to);
+    }
+}
+
+/* Bytes in use. */
+static void add_counter(const side *x, uint32_t memory)
+{
+    gy_memory_profile profile = { 0 };
+    gy_text name = { 0 };
+    gy_text_printf(&name, "memory %s", x->s->machine->memory[memory].id);
+    bool fine = gy_memory_profile_make(&profile, x->s, memory, x->at) && !name.failed;
+    x->to->failed = x->to->failed || !fine;
+    for (size_t i = 0; fine && i < profile.count; i++) {
+        gy_text_add(x->to, ",\n{\"ph\":\"C\",\"name\":");
+        gy_text_json(x->to, name.at);
+        gy_text_printf(x->to, ",\"pid\":%d,\"tid\":0,\"ts\":", x->process);
+        gy_text_double(x->to, x->from_us + gy_ticks_to_us(profile.at[i].time));
+        gy_text_printf(x->to, ",\"args\":{\"bytes\":%" PRIu64 "}}", profile.at[i].bytes);
+    }
+    gy_text_free(&name);
+    gy_vec_free(&profile);
+}
+
+/* `time`: NULL where the side is what was predicted. */
+static void add_side(gy_text *to, const gantry_schedule *s, const gy_op_time *time, int process, double from_us)
+{
+    side x = { to, s, process, gy_calloc(s->ops.count, sizeof *x.at), from_us };
+    to->failed = to->failed || !x.at;
+    for (size_t i = 0; x.at && i < s->ops.count; i++)
+        x.at[i] = time
+                      ? (gy_op_span){ time[i].start * (GY_TICKS_PER_US / 1000), time[i].end * (GY_TICKS_PER_US / 1000) }
+                      : (gy_op_span){ s->ops.at[i].start, s->ops.at[i].end };
+    if (x.at)
+        add_arrows(&x);
+    for (uint32_t m = 0; x.at && m < s->machine->memories; m++)
+        add_counter(&x, m);
+    gy_free(x.at);
+}
+
 /* One schedule: `process` is what was measured, the next what was predicted; both begin at an offset. */
 static void add_schedule(gy_text *to, const gantry_schedule *s, const gy_op_time *time, int process, span offset)
 {
@@ -89,6 +160,8 @@ static void add_schedule(gy_text *to, const gantry_schedule *s, const gy_op_time
         add_event(to, s, i, process, measured, predicted);
         add_event(to, s, i, process + 1, predicted, measured);
     }
+    add_side(to, s, time, process, offset.start_us);
+    add_side(to, s, NULL, process + 1, offset.end_us);
 }
 
 static void add_phases(gy_text *to, const gantry_run *run)

@@ -12,8 +12,13 @@ import sys
 import tempfile
 
 CODE = """#include <gantry/kernel.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+static void *elsewhere(void *nowhere)
+{
+    return (void *)(long)*(volatile int *)nowhere;
+}
 gantry_status crash(const gantry_launch *l);
 gantry_status crash(const gantry_launch *l)
 {
@@ -28,12 +33,23 @@ gantry_status crash(const gantry_launch *l)
         abort();
     case 4:
         raise(SIGBUS);
+        break;
+    case 5: {
+        pthread_t thread;
+        pthread_create(&thread, NULL, elsewhere, nowhere);
+        pthread_join(thread, NULL);
+        break;
+    }
+    case 6:
+        return (gantry_status)1;
     }
     return GANTRY_OK;
 }
 """
 CASES = [(1, signal.SIGSEGV, "SIGSEGV, a segmentation fault"), (2, signal.SIGFPE, "SIGFPE, as by a division of integers by 0"),
          (3, signal.SIGABRT, "SIGABRT, as by abort() or assert()"), (4, signal.SIGBUS, "SIGBUS, an address that memory does not have")]
+
+NAMED = 'node "boom" (kernel "crash") on device "dev0" touched address 0x10, which is not memory of the run'
 
 
 def graph(how):
@@ -63,12 +79,18 @@ def main(command):
                 line = f'gantry: node "boom" on device "dev{devices - 1}" crashed in its kernel "crash" by {said}; --check finds what it does to memory'
                 if done.returncode != -number or done.stderr.count("crashed") != 1 or line not in done.stderr or done.stdout:
                     wrong.append((how, devices, done.returncode, done.stdout, done.stderr))
+        other = run(command, folder, 5)
+        if other.returncode != -signal.SIGSEGV or "gantry: crashed by SIGSEGV, a segmentation fault, outside of any node's function; kernels of the graph's own" not in other.stderr:
+            wrong.append(other)
+        strange = run(command, folder, 6)
+        if strange.returncode != 1 or 'node "boom" failed on device "dev0": its function returned unknown status (1); it returns GANTRY_OK, 0' not in strange.stderr:
+            wrong.append(strange)
         fine = run(command, folder, 0)
         checked = run(command, folder, 1, "--check")
-        if fine.returncode or fine.stderr or checked.returncode != 1 or "crashed" in checked.stderr or "boom" not in checked.stderr:
+        if fine.returncode or fine.stderr or checked.returncode != 1 or "crashed" in checked.stderr or NAMED not in checked.stderr:
             wrong.append((fine, checked))
     for each in wrong:
-        print(*each, sep="\n")
+        print(each)
     return bool(wrong)
 
 

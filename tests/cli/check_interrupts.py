@@ -127,6 +127,11 @@ def check_line(p):
     p.expect(f"loop: {lines}", len(lines) == 2 and re.fullmatch(
         r"gantry run: interrupted with 0 of 1 starts complete, and \d+ iterations of the next", lines[0]) and "not written" in lines[1])
     p.expect("loop: a file", p.names() == p.given)
+    subprocess.run([p.gantry, "schedule", "many.json", "--devices", "2", "-q", "-o", "read.json"], cwd=p.here, check=True, stdout=subprocess.DEVNULL)
+    for words, stages in ((["check", "many.json"], ["loading the graph", "reading the schedule", "checking the schedule"]), (["diff", "read.json"], ["reading the schedules"])):
+        code, sent = p.on_terminal([p.gantry, *words, "read.json"])
+        p.expect(f"{words}: {sent!r}", code == 0 and all(f"\r{stage}\x1b[K" in sent for stage in stages) and not any(stage in screen(sent)[0] for stage in stages))
+    (p.here / "read.json").unlink()
     for words, env in ((["-q"], {}), ([], {"TERM": "dumb"})):
         code, sent = p.on_terminal(p.words("many.json", "--devices", "2", *words), env=env)
         p.expect(f"{words} {env}: {sent!r}", code == 0 and "\x1b" not in sent and (not words or sent == ""))

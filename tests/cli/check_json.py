@@ -560,6 +560,25 @@ def dot_of_standard_input(gantry):
     assert placed == gantry.run("dot", "tiny.json", "--devices", 2) == gantry.run("schedule", "tiny.json", "--devices", 2, "--dot", "-")
 
 
+def counters(events, process=None):
+    return sorted((e["name"], e["ts"], e["args"]["bytes"]) for e in events if e["ph"] == "C" and process in (None, e["pid"]))
+
+
+def arrows_and_counters(predicted, run):
+    """A run has those of the schedule in process 1. In process 0 every arrow leads from an op to one that began when it had ended."""
+    assert counters(run, 1) == counters(predicted) and counters(run, 0)
+    assert {name for name, _, _ in counters(run, 0)} == {name for name, _, _ in counters(predicted)}
+    for process in (0, 1):
+        begins = {(e["tid"], e["ts"]): e["ts"] + e["dur"] for e in run if e["ph"] == "X" and e["pid"] == process}
+        ends = {e["id"]: e for e in run if e["ph"] == "f" and e["pid"] == process}
+        tails = [e for e in run if e["ph"] == "s" and e["pid"] == process]
+        assert tails and len(tails) == len(ends) == len([e for e in predicted if e["ph"] == "s"])
+        for tail in tails:
+            head = ends[tail["id"]]
+            assert (head["tid"], head["ts"]) in begins and head["bp"] == "e" and (head["name"], head["cat"]) == (tail["name"], tail["cat"])
+            assert begins[tail["tid"], tail["ts"]] <= head["ts"] + 0.001, (tail, head)
+
+
 def drawings(gantry):
     gantry.run("schedule", "tiny.json", "--devices", 2, "--svg", "s.svg", "--html", "s.html", "--trace", "p.json")
     gantry.run("run", "tiny.json", "--devices", 2, "--trace", "m.json")
@@ -571,6 +590,7 @@ def drawings(gantry):
         slices = [event for event in events if event["ph"] == "X"]
         assert {"saxpy[0]", "sum[3]"} <= {event["name"] for event in slices}
         assert all(event["dur"] >= 0 and event["ts"] >= 0 for event in slices)
+    arrows_and_counters(*(json.loads((gantry.folder / name).read_text())["traceEvents"] for name in ("p.json", "m.json")))
 
 
 def pictures_leave_nothing_half_written(gantry):

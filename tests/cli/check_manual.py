@@ -22,6 +22,9 @@ def commands(gantry):
 
 def options_of_help(gantry, command):
     text = run(gantry, "help", command).stdout
+    options = text.split("\noptions\n")[1].split("\n\n")[0]
+    assert max(map(len, options.split("\n"))) <= 100, options
+    text = text.replace("\n" + 31 * " ", " ")  # lines that go on
     return {name: summary for name, summary in re.findall(r"^  --([\w-]+).*? {2,}(\S.*)$", text.split("\noptions\n")[1].split("\n\n")[0], re.M)}
 
 

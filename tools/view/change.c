@@ -236,8 +236,9 @@ static int read_move(gantry_move *move, const gantry_machine *m, const gantry_gr
     int code = EXIT_FINE;
     move->node = gantry_graph_find_node(graph, id);
     if (move->node.id == GANTRY_NONE) {
-        complain("--move \"%s\": graph \"%s\" has no node \"%s\"\n", word, gantry_graph_name(graph), id);
-        code = EXIT_USAGE;
+        char where[160];
+        snprintf(where, sizeof where, "--move \"%.120s\": ", word);
+        code = fail_no_node(where, graph, id);
     }
     free(id);
     for (move->device = 0; !code; move->device++) {

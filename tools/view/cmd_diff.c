@@ -3,16 +3,47 @@
 #include "view/view.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int load(gantry_schedule **schedule, const gantry_schedule **shown, const char *path, const options *o)
-{
+typedef struct side {
+    gantry_schedule *schedule;
+    const gantry_schedule *shown; /* it, or the phase of it that --phase names */
+    const char *path;
     gantry_error err;
-    if (gantry_schedule_load(schedule, path, &err))
-        return fail_reading(&err);
-    *shown = drawn_phase(*schedule, o);
-    return *shown ? EXIT_FINE : EXIT_USAGE;
+    char *trace;
+    size_t length;
+} side;
+
+static void *load(void *of)
+{
+    side *s = of;
+    if (gantry_schedule_load(&s->schedule, s->path, &s->err))
+        s->schedule = NULL;
+    return NULL;
+}
+
+/* Reading takes ten times as long as what is found then, so a thread reads one of them; standard input is one. */
+static void load_both(side *first, side *second)
+{
+    pthread_t thread;
+    progress_stage("reading the schedules");
+    bool apart = strcmp(first->path, "-") != 0 && pthread_create(&thread, NULL, load, first) == 0;
+    if (!apart)
+        load(first);
+    load(second);
+    if (apart)
+        pthread_join(thread, NULL);
+    progress_clear();
+}
+
+static int choose_phase(side *s, const options *o)
+{
+    if (!s->schedule)
+        return fail_reading(&s->err);
+    s->shown = drawn_phase(s->schedule, o);
+    return s->shown ? EXIT_FINE : EXIT_USAGE;
 }
 
 int make_diff(char **text, size_t *length, const gantry_schedule *first, const gantry_schedule *second,
@@ -55,13 +86,6 @@ static int check_measured(const options *o)
     return EXIT_USAGE;
 }
 
-typedef struct side {
-    gantry_schedule *schedule;
-    const gantry_schedule *shown; /* it, or the phase of it that --phase names */
-    char *trace;
-    size_t length;
-} side;
-
 static gantry_timeline line_of(const side *s, const options *o)
 {
     gantry_timeline line = GANTRY_TIMELINE_INIT;
@@ -89,10 +113,12 @@ static int write_sides(const side *first, const side *second, const options *o, 
 
 static int run(const options *o)
 {
-    side s[2] = { { 0 } };
+    side s[2] = { { .path = o->positional.at[0] }, { .path = o->positional.at[1] } };
     int code = check_measured(o);
+    if (!code)
+        load_both(&s[0], &s[1]);
     for (size_t i = 0; i < 2 && !code; i++) {
-        code = load(&s[i].schedule, &s[i].shown, o->positional.at[i], o);
+        code = choose_phase(&s[i], o);
         if (!code)
             code = read_trace(&s[i].trace, &s[i].length, o, i);
     }

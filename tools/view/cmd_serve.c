@@ -102,10 +102,8 @@ static int why(const served *s, json_t *body, http_answer *a)
     if (!id)
         return bad_body("an object with the text \"node\"");
     gantry_node node = gantry_graph_find_node(s->graph, id);
-    if (node.id == GANTRY_NONE) {
-        complain("graph \"%s\" has no node \"%s\"\n", gantry_graph_name(s->graph), id);
-        return EXIT_USAGE;
-    }
+    if (node.id == GANTRY_NONE)
+        return fail_no_node("", s->graph, id);
     if (gantry_schedule_explain(s->schedule, node, &text, &length, &err))
         return fail(&err);
     give(a, "text/plain", text, length);

@@ -10,11 +10,11 @@ int load_asked(gantry_graph **graph, gantry_schedule **schedule, const options *
     gantry_error err;
     known_computer k = { 0 };
     int code = load_graph(graph, o, o->positional.at[0]);
-    if (!code && o->schedule)
-        code = gantry_schedule_load(schedule, o->schedule, &err) ? fail_reading(&err)
-               : gantry_schedule_attach(*schedule, *graph, &err) ? fail(&err)
-                                                                 : EXIT_FINE;
-    else if (!code)
+    if (!code && o->schedule) {
+        code = read_schedule(schedule, o->schedule);
+        if (!code && gantry_schedule_attach(*schedule, *graph, &err))
+            code = fail(&err);
+    } else if (!code)
         code = make_schedule(schedule, o, *graph, &k);
     known_free(&k);
     return code;

@@ -24,12 +24,16 @@ static words argument(const gy_checked *c, uint32_t use)
     return w;
 }
 
+/* One kernel stands behind many nodes, so both are named. */
 static gantry_status fail(const gy_trial *t, gantry_error *err, const char *text)
 {
     const gantry_schedule *s = t->c->job->schedule;
+    const gantry_graph *g = t->c->job->graph;
+    const char *kernel = t->node->kernel == GY_NONE ? NULL : g->kernels.at[t->node->kernel].manifest->name;
     uint32_t device = gy_op_device(s, t->op, 0);
-    gy_graph_fail(t->c->job->graph, t->node->origin, err, GANTRY_E_CHECK, "node \"%s\" on device \"%s\" %s",
-                  t->node->id, s->machine->device[device].id, text);
+    gy_graph_fail(g, t->node->origin, err, GANTRY_E_CHECK, "node \"%s\"%s%s%s on device \"%s\" %s", t->node->id,
+                  kernel ? " (kernel \"" : "", kernel ? kernel : "", kernel ? "\")" : "", s->machine->device[device].id,
+                  text);
     if (err)
         err->device = (int32_t)device;
     return GANTRY_E_CHECK;

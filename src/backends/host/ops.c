@@ -301,8 +301,9 @@ gantry_status gy_host_ops_fail(const gy_host_ops *ops, uint32_t id, gy_op_failur
     uint32_t device = gy_op_device(s, op, 0);
     char what[120];
     if (failure.status) {
-        snprintf(what, sizeof what, "its function returned %s (%d)", gantry_status_name(failure.status),
-                 (int)failure.status);
+        const char *name = gantry_status_name(failure.status);
+        snprintf(what, sizeof what, "its function returned %s (%d)%s", name, (int)failure.status,
+                 strncmp(name, "GANTRY_", 7) == 0 ? "" : "; it returns GANTRY_OK, 0, where all is well");
     } else {
         snprintf(what, sizeof what, "its kernel left %" PRId32 " in the status word", failure.word);
     }

@@ -33,7 +33,7 @@ static void add_head(gy_text *to, const char *which, const gy_view *view)
     gy_text_add(to, " on ");
     gy_export_name(to, view->s->machine->name, 60);
     gy_text_add(to, ": ");
-    gy_view_headline(to, view);
+    gy_view_headline(to, view, "us");
     gy_text_add(to, "\n");
 }
 

@@ -4,6 +4,7 @@
 #include "graph/build/build_state.h"
 #include "maths/maths.h"
 #include <stdio.h>
+#include <string.h>
 
 uint32_t gy_build_use_kernel(gantry_graph *graph, const gy_kernel *kernel)
 {
@@ -110,6 +111,43 @@ static uint32_t find_kernel(gantry_graph *graph, const char *name)
     return manifest ? use_kernel(graph, manifest, NULL) : GY_NONE;
 }
 
+/* Kernels by the names that NumPy, PyTorch and BLAS have for them. */
+static const char *known_as(const char *name)
+{
+    static const char *const names[][2] = {
+        { "matmul", "gemm" },
+        { "mm", "gemm" },
+        { "sgemm", "gemm" },
+        { "dgemm", "gemm" },
+        { "bmm", "gemm_batched" },
+        { "cholesky", "potrf" },
+        { "lu", "getrf" },
+        { "conv", "conv2d" },
+        { "convolve", "conv2d" },
+        { "sum", "reduce_sum" },
+        { "max", "reduce_max" },
+        { "multiply", "mul" },
+        { "layer_norm", "layernorm" },
+        { "cross_entropy", "softmax_xent" },
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i][0]) == 0)
+            return names[i][1];
+    return NULL;
+}
+
+static const char *nearest_kernel(const gantry_graph *graph, const char *name)
+{
+    gy_near near = { .best = known_as(name) };
+    if (near.best)
+        return near.best;
+    for (uint32_t i = 0; i < graph->build_->kernel_names.count; i++)
+        gy_near_offer(&near, name, gy_names_at(&graph->build_->kernel_names, i));
+    for (size_t i = 0; i < gantry_kernel_count(); i++)
+        gy_near_offer(&near, name, gantry_kernel_at(i)->name);
+    return near.best;
+}
+
 uint32_t gy_build_kernel(gantry_graph *graph, const char *name)
 {
     if (!name) {
@@ -119,13 +157,9 @@ uint32_t gy_build_kernel(gantry_graph *graph, const char *name)
     uint32_t index = find_kernel(graph, name);
     if (index != GY_NONE || graph->error.status)
         return index;
-    gy_near near = { 0 };
-    for (uint32_t i = 0; i < graph->build_->kernel_names.count; i++)
-        gy_near_offer(&near, name, gy_names_at(&graph->build_->kernel_names, i));
-    for (size_t i = 0; i < gantry_kernel_count(); i++)
-        gy_near_offer(&near, name, gantry_kernel_at(i)->name);
-    if (near.best) {
-        gy_graph_mistake(graph, GANTRY_E_GRAPH, "there is no kernel \"%s\" (did you mean \"%s\"?)", name, near.best);
+    const char *meant = nearest_kernel(graph, name);
+    if (meant) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH, "there is no kernel \"%s\" (did you mean \"%s\"?)", name, meant);
     } else {
         gy_graph_mistake(graph, GANTRY_E_GRAPH,
                          "there is no kernel \"%s\"; `gantry kernels` lists the library's, gantry_graph_add_kernel and "

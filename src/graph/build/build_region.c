@@ -2,6 +2,8 @@
 /* Resolves a region: from the parts, rows or tiles that name it to rows of the buffer. */
 #include "graph/build/build_state.h"
 
+#include <stdio.h>
+
 static bool resolve_parts(gantry_graph *g, const gy_buffer *b, const gantry_region *r, gy_access *out)
 {
     long long first = r->first, last = r->last, parts = b->parts;
@@ -17,10 +19,13 @@ static bool resolve_parts(gantry_graph *g, const gy_buffer *b, const gantry_regi
         return false;
     }
     if (first < 0 || last > parts || first > last) {
+        char rows[80] = "";
+        if (0 <= first && first <= last && last <= b->rows && !b->split_auto)
+            snprintf(rows, sizeof rows, "; where rows are meant, write {%lld:%lld}", first, last);
         gy_graph_mistake(
             g, GANTRY_E_GRAPH,
-            "%s[%lld:%lld] is out of range: \"%s\" has %lld parts, and the first may not be behind the last", b->name,
-            first, last, b->name, parts);
+            "%s[%lld:%lld] is out of range: \"%s\" has %lld parts, and the first may not be behind the last%s", b->name,
+            first, last, b->name, parts, rows);
         return false;
     }
     out->first = b->part_first[first];

@@ -191,7 +191,8 @@ static gantry_status say_unwritten(const gy_track *t, uint32_t node, uint32_t it
         text.failed
             ? gy_fail_nomem(err)
             : gy_graph_fail(g, g->nodes.at[node].origin, err, GANTRY_E_GRAPH,
-                            "%s, which nothing has written or initialised; write it before, or give \"%s\" an init",
+                            "%s, which nothing has written or initialised; write it before, or give \"%s\" an init, or "
+                            "the class \"input\"",
                             text.at, g->buffers.at[access->buffer].name);
     gy_text_free(&text);
     return status;

@@ -76,6 +76,9 @@ static gantry_status read_range(gy_reader *r, const gy_json_at *at, range *out)
     int64_t value[3] = { 0, 0, 1 };
     if (!json_is_string(at->value) && !json_is_number(at->value))
         return gy_read_kind(r, at, "a range: n, \"a:b\" or \"a:b:step\"");
+    if (json_is_string(at->value) && strstr(json_string_value(at->value), ".."))
+        return gy_read_fail(r, at, "a range is written n, \"a:b\" or \"a:b:step\", without b itself; \"%.60s\" is none",
+                            json_string_value(at->value));
     if (!json_is_string(at->value)) {
         *out = (range){ 0, 0, 1 };
         return gy_read_bounded(r, at, "the end of a range", 0, INT64_MAX, &out->last);

@@ -88,6 +88,59 @@ static size_t find_word(const char *word, const char *const *words, size_t count
     return i;
 }
 
+/* Keys of those who have other tools in mind: where `key` is one that may stand there, it is what was meant, or
+ * `remedy` says what to write. */
+static const struct other_word {
+    const char *seen, *key, *remedy;
+} other_words[] = {
+    { "uniform", "random", NULL },
+    { "rand", "random", NULL },
+    { "randn", "normal", NULL },
+    { "arange", "iota", NULL },
+    { "size", "shape", NULL },
+    { "dims", "shape", NULL },
+    { "value", "init", NULL },
+    { "data", "init", NULL },
+    { "chunks", "split", NULL },
+    { "parameters", "params", NULL },
+    { "constants", "params", NULL },
+    { "tensors", "buffers", NULL },
+    { "arrays", "buffers", NULL },
+    { "tasks", "nodes", NULL },
+    { "function", "kernel", NULL },
+    { "file", "host", NULL },
+    { "source", "host", NULL },
+    { "name", "id", NULL },
+    { "depends_on", "after", NULL },
+    { "dependencies", "after", NULL },
+    { "deps", "after", NULL },
+    { "device", "on", NULL },
+    { "while", "until", NULL },
+    { "inputs", "buffers", "a buffer that is handed in has \"class\": \"input\"" },
+    { "outputs", "buffers", "a buffer that is handed out has \"output\": true" },
+    { "inputs", "args", "\"args\" has what is read and what is written, by the kernel's names: {\"x\": \"x[i]\"}" },
+    { "outputs", "args", "\"args\" has what is read and what is written, by the kernel's names: {\"y\": \"y[i]\"}" },
+};
+
+static const struct other_word *find_other_word(const char *key, const char *const *keys, size_t count)
+{
+    for (size_t i = 0; i < COUNT(other_words); i++)
+        if (strcmp(key, other_words[i].seen) == 0 && find_word(other_words[i].key, keys, count) < count)
+            return &other_words[i];
+    return NULL;
+}
+
+/* The error has said that the key is unknown, and which are allowed. */
+static gantry_status fail_key(gy_reader *r, const gy_json_at *member, const char *const *keys, size_t count)
+{
+    const struct other_word *other = find_other_word(member->key, keys, count);
+    if (!other)
+        return gy_read_locate(r, member);
+    if (other->remedy)
+        return gy_read_fail(r, member, "unknown key \"%s\": %s", member->key, other->remedy);
+    return gy_read_fail(r, member, "unknown key \"%s\" (did you mean \"%s\"?)", member->key, other->key);
+}
+
 gantry_status gy_read_keys(gy_reader *r, const gy_json_at *at, const char *const *keys, size_t count)
 {
     gantry_status status = gy_json_keys(at, keys, count, GANTRY_E_GRAPH, &r->error);
@@ -101,10 +154,10 @@ gantry_status gy_read_keys(gy_reader *r, const gy_json_at *at, const char *const
             break;
         }
     }
-    return gy_read_locate(r, &member);
+    return fail_key(r, &member, keys, count);
 }
 
-/* 'must be an object of "buffer", "every", not a string', where the keys are few enough to be read. */
+/* 'must be an object with "buffer", "every", not a string', where the keys are few enough to be read. */
 static gantry_status fail_object(gy_reader *r, const gy_json_at *at, const char *const *keys, size_t count)
 {
     enum { MOST_SHOWN = 12 };
@@ -112,7 +165,8 @@ static gantry_status fail_object(gy_reader *r, const gy_json_at *at, const char 
     size_t length = strlen(wanted);
     for (size_t i = 0; i < count && count <= MOST_SHOWN && length < sizeof wanted; i++)
         if (keys[i])
-            length += (size_t)snprintf(wanted + length, sizeof wanted - length, "%s \"%s\"", i ? "," : " of", keys[i]);
+            length +=
+                (size_t)snprintf(wanted + length, sizeof wanted - length, "%s \"%s\"", i ? "," : " with", keys[i]);
     return gy_read_kind(r, at, wanted);
 }
 
@@ -171,6 +225,11 @@ gantry_status gy_read_path(gy_reader *r, const gy_json_at *at, const char **path
     if (!r->folder) {
         return gy_read_fail(
             r, at, "names the file \"%s\", but this graph was not read from a folder: save it as a file", name);
+    }
+    if (name[0] == '/') {
+        const char *last = strrchr(name, '/');
+        return gy_read_fail(r, at, "\"%s\" begins with /: names go from the graph's folder, as in \"%s\"", name,
+                            last[1] ? last + 1 : "FILE");
     }
     if (!gy_path_is_inside(name)) {
         return gy_read_fail(

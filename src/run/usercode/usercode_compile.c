@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "run/usercode/usercode_command.h"
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -291,15 +292,40 @@ static gantry_status compile_source(gy_object *object, const char *source, flag_
     return status;
 }
 
+static bool has_headers(void)
+{
+    words w = { 0 };
+    bool found = !add_includes(&w);
+    for (size_t i = 1; i < w.count; i += 2) {
+        char *path = gy_path_join(w.at[i], "gantry/kernel.h");
+        found = found || !path || access(path, R_OK) == 0;
+        gy_free(path);
+    }
+    free_words(&w);
+    return found;
+}
+
+/* The command and the library may be there without the headers. */
+static gantry_status add_remedy(gantry_status status, gantry_error *err)
+{
+    size_t used = err ? strlen(err->text) : 0;
+    if (status == GANTRY_E_GRAPH && err && !has_headers())
+        snprintf(
+            err->text + used, sizeof err->text - used,
+            "; Gantry's headers are not installed, which the package libgantry-dev has (cmake --install: component "
+            "dev)");
+    return status;
+}
+
 gantry_status gy_compile_c(gy_object *object, const char *source, const gy_code_build *build, gy_said said,
                            gantry_error *err)
 {
     if (*source != '-' && *source != '@') /* which compilers take for something else than a file */
-        return compile_source(object, source, KERNEL_FLAGS, build, said, err);
+        return add_remedy(compile_source(object, source, KERNEL_FLAGS, build, said, err), err);
     char *path = gy_path_join(".", source);
     gantry_status status = path ? compile_source(object, path, KERNEL_FLAGS, build, said, err) : gy_fail_nomem(err);
     gy_free(path);
-    return status;
+    return add_remedy(status, err);
 }
 
 /* The text lies in a folder of its own within the cache as long as it is compiled. */

@@ -56,6 +56,11 @@ def own_kernels_compile(prefix, folder, source, cc):
     assert (first / "gantry" / "kernel.h").exists() and str(first).startswith(str(prefix)), first
     searched = [word for before, word in zip(words, words[1:]) if before == "-I"]
     assert not any(pathlib.Path(word).resolve().is_relative_to(source) for word in searched), searched
+    (prefix / "include").rename(prefix / "hidden")
+    without = subprocess.run([prefix / "bin" / "gantry", "run", source / "tests" / "cli" / "graphs" / "partial.json", "--allow-code"], capture_output=True,
+                             text=True, timeout=300, env={**os.environ, "XDG_CACHE_HOME": str(folder / f"other-{prefix.name}")})
+    (prefix / "hidden").rename(prefix / "include")
+    assert without.returncode == 3 and "headers are not installed, which the package libgantry-dev has" in without.stderr, without
     note.unlink()
 
 

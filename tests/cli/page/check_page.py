@@ -210,6 +210,7 @@ def check_diff(c):
             copies = sum("copy " in op["op"] for op in said[key])
             c.equal(f"diff {one} {other}: {what} as text", f"\n{len(said[key]):,} ops {what}, {copies} of them copies; they move " in text, True)
         c.equal(f"diff {one} {other}: moved as text", f"\n{len(said['moved'])} of {said['pairs']:,} pairs of ops are on other devices" in text, True)
+        c.equal(f"diff {one} {other}: units of all reports", "µs" in text, False)
         c.equal(f"diff {one} {other}: makespan as text", f"makespan {'+' if b['makespan_ps'] > a['makespan_ps'] else ''}{100 * (b['makespan_ps'] / a['makespan_ps'] - 1):.2f}".rstrip("0").rstrip(".") in text, True)
 
 

@@ -167,7 +167,7 @@ def check_logic(c, s):
     done = subprocess.run([NODE, script, c.source, s.address, "T2", "d1", "m0:m1"], capture_output=True, text=True, timeout=60)
     told = json.loads(done.stdout) if done.returncode == 0 else {"failed": done.stderr}
     want = {"words": {"move": ["T2=d1"], "route": ["m0:m1=latency_us=1000"]}, "first": 30e6, "moved": [30e6, 34e6], "later": [30e6, 1034e6], "place": "d1", "pairs": [],
-            "refused": 'graph "graph" has no node "no such node"'}
+            "refused": 'graph "graph" has no node "no such node"; it has "T1", "T2"'}
     for key, value in want.items():
         c.expect(f"{key}: {told.get(key)}, not {value}", told.get(key) == value)
     rates = [r.get("rate") for r in told.get("rates", [])]

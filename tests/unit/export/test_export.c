@@ -244,7 +244,7 @@ START_TEST(memory_over_time)
     ck_assert_int_eq(gy_sim_run(s, NULL), GANTRY_OK);
     static const gy_memory_step expected[] = { { 0, 1300 }, { US(1), 1800 }, { US(9), 0 } };
     gy_memory_profile usage = { 0 };
-    ck_assert(gy_memory_profile_make(&usage, s, 1));
+    ck_assert(gy_memory_profile_make(&usage, s, 1, NULL));
     ck_assert_uint_eq(usage.count, 3);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(usage.at[i].time, expected[i].time);

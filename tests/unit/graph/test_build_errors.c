@@ -256,7 +256,7 @@ MISTAKE(copy_tiles_apart)
 
 MISTAKE(kernel_unknown)
 {
-    gantry_graph_kernel(g, "k", "matmul");
+    gantry_graph_kernel(g, "k", "permanent");
 }
 MISTAKE(kernel_near)
 {
@@ -774,7 +774,8 @@ static const struct mistake {
     { region_part, GANTRY_E_GRAPH, "image[4] is out of range: \"image\" has parts 0 to 3" },
     { region_part_negative, GANTRY_E_GRAPH, "image[-1] is out of range: \"image\" has parts 0 to 3" },
     { region_parts, GANTRY_E_GRAPH,
-      "image[2:5] is out of range: \"image\" has 4 parts, and the first may not be behind the last" },
+      "image[2:5] is out of range: \"image\" has 4 parts, and the first may not be behind the last; where rows are "
+      "meant, write {2:5}" },
     { region_parts_backwards, GANTRY_E_GRAPH,
       "image[3:1] is out of range: \"image\" has 4 parts, and the first may not be behind the last" },
     { region_rows, GANTRY_E_GRAPH,
@@ -801,7 +802,8 @@ static const struct mistake {
       "node \"c\" gets 2 x 2 tiles of \"A\" where they must lie together; name one row of tiles or whole rows" },
 
     { kernel_unknown, GANTRY_E_GRAPH,
-      "there is no kernel \"matmul\"; `gantry kernels` lists the library's, gantry_graph_add_kernel and \"kernels\" in "
+      "there is no kernel \"permanent\"; `gantry kernels` lists the library's, gantry_graph_add_kernel and \"kernels\" "
+      "in "
       "a "
       "file add others" },
     { kernel_near, GANTRY_E_GRAPH, "there is no kernel \"t_scael\" (did you mean \"t_scale\"?)" },

@@ -487,7 +487,9 @@ static const struct mistake {
       "\"n#6\" -> \"n#7\" -> (4 more) -> \"n\"; drop one `after`" },
     { circle_in_loop,
       "nodes wait for each other in a circle: \"a\" (iteration 0) -> \"b\" -> \"a\" (iteration 0); drop one `after`" },
-#define UNWRITTEN(name) ", which nothing has written or initialised; write it before, or give \"" name "\" an init"
+#define UNWRITTEN(name)                                                                                                \
+    ", which nothing has written or initialised; write it before, or give \"" name "\" an init, or the class "         \
+    "\"input\""
     { read_unwritten, "node \"n\" reads y[1]" UNWRITTEN("y") },
     { read_half_written, "node \"b\" reads y{4:7}" UNWRITTEN("y") },
     { read_unwritten_all, "node \"n\" reads w" UNWRITTEN("w") },

@@ -17,7 +17,7 @@ from suite import gantry, library, scaled
 AIM_US = 5
 # The simulator answers at once, so both are warm. On the host the thread sleeps meanwhile, and on a busy computer comes back to cold caches, of
 # which an interpreter wants more.
-MOST_US = {"sim": 10, "host": 60}
+MOST_US = {"sim": 5, "host": 30}
 STARTS, ROUNDS, TRIES = 500, 12, 3
 
 

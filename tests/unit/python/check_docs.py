@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every block of Python in docs/python.md, README.md, docs/cookbook.md, docs/tutorials/torch.md and docs/tutorials/python.md, run in order: asserts hold, and what comments behind a print say is printed."""
+"""Every block of Python in docs/python.md, README.md, docs/cookbook.md, docs/tutorials/torch.md and docs/tutorials/python.md, run in order: asserts hold, and what comments behind a print say is
+printed. A block of text below a program is what that prints: but for numbers, which are of a computer, and for what "..." stands for."""
 import contextlib
 import io
 import os
@@ -21,6 +22,16 @@ def promised(program):
     return [text.removeprefix("...: ") for text in re.findall(r"print\(error\) +# (.*)", program)]
 
 
+def without_numbers(text):
+    return [" ".join(re.sub(r"\d+(\.\d+)?", "#", line).split()) for line in text.strip().split("\n")]
+
+
+def is_shown(said, shown):
+    """Lines of `shown` follow each other in what was said, "..." is any number of lines."""
+    pattern = "\n".join(".*" if line == "..." else re.escape(line) for line in without_numbers(shown))
+    return re.fullmatch(pattern, "\n".join(without_numbers(said)), re.S) is not None
+
+
 def check(path, least):
     text, names, seen, wrong = (ROOT / path).read_text(), {"__name__": path}, 0, 0
     for line, program in blocks(text):
@@ -32,6 +43,9 @@ def check(path, least):
         shown = re.search(r"```\n\nprints `([^`]*)`", text[text.index(program):text.index(program) + len(program) + 200])
         if shown and shown.group(1) not in told.getvalue():
             missing.append(shown.group(1))
+        output = re.match(r"\n+```text\n(.*?)```", text[text.index(program) + len(program) + len("```"):], re.S)
+        if output and not is_shown(told.getvalue(), output.group(1)):
+            missing.append(output.group(1))
         for words in missing:
             print(f"{path}:{line}: {words!r} was not printed, but:\n{told.getvalue()}")
             wrong += 1

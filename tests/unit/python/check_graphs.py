@@ -111,6 +111,9 @@ class Building(Case):
             self.assertEqual((region.region.first, region.region.last), wanted)
         with self.assertRaisesRegex(IndexError, 'buffer "x" has 5 parts along axis 0; 5 is none of them'):
             x[5]
+        for beyond in (slice(0, 6), slice(-6, None), slice(2, 10)):
+            with self.assertRaisesRegex(IndexError, r'buffer "x" has 5 parts along axis 0, which .*:.* goes beyond; rows are named by .rows'):
+                x[beyond]
         with self.refused(gantry.InvalidError, 'buffer "w" is not cut, and was given 1 indices; cut it with .split'):
             whole[0]
         with self.refused(gantry.InvalidError, 'buffer "t" is in 3 x 2 parts, and was given 3 indices'):
@@ -271,6 +274,60 @@ class Mistakes(Case):
             g.schedule(1).run().start([a])
         with self.refused(KeyError, r'"y" is no output of the graph; it has none: give a buffer output=True'):
             g({"x": a})["y"]
+
+    def test_verbs_of_other_libraries(self):
+        """The things that somebody who knows NumPy writes first."""
+        g = gantry.Graph("verbs")
+        x, y = g.input("x", 4, split=2), g.buffer("y", 4, split=2, output=True)
+        for compute in (lambda: x + 1, lambda: 2 * x[0], lambda: x @ y, lambda: -x, lambda: np.asarray(x), lambda: np.sqrt(x)):
+            with self.refused(gantry.InvalidError, r"'x'.* has no elements while the graph is built; .*g.map\("):
+                compute()
+        with self.refused(gantry.InvalidError, r"'y'.* has no elements .*g.node\(kernel"):
+            y[0] = x[0]
+        with self.refused(gantry.InvalidError, r'"scale" is a name, .*g.node\("scale"'):
+            g.kernel("scale", x=x)
+        for i in range(2):
+            g.map("y = 2 * x", x=x[i], y=y[i])
+        with self.refused(gantry.InvalidError, r'no option "polcy" \(did you mean "policy"\?\); .*as in g.schedule\(2\)'):
+            g.schedule(2, polcy="heft")
+        with self.refused(gantry.InvalidError, r'no option "devices"; it has .*"policy"'):
+            g.schedule(devices=2)
+        with self.refused(gantry.InvalidError, r"make a run of it, .*run\(x=array\)"):
+            g.schedule(2)(x=[1] * 4)
+        with self.refused(AttributeError, r"a graph has no run; g\(x=array\) runs it"):
+            g.run()
+        with self.refused(AttributeError, r"a graph has no plt$"):
+            g.plt
+        out = g(x=[1] * 4)
+        with self.refused(AttributeError, r'in brackets, as in out\["y"\]'):
+            out.y
+        with self.refused(AttributeError, r"a dictionary of outputs has no z"):
+            out.z
+
+    def test_names_and_texts_of_other_libraries(self):
+        g = gantry.Graph("names")
+        x, y = g.input("x", 4), g.buffer("y", 4, output=True)
+        with self.refused(gantry.InvalidError, r"the formulas of a node are <function .*@gantry.kernel"):
+            g.map(lambda x: x + 1, x=x, y=y)
+        g.map("y = 2 * x", x=x, y=y)
+        for nothing in (None, "x.npy", np.array(["a"] * 4)[0]):
+            with self.refused(gantry.InvalidError, r'input "x" was given .*np.load'):
+                g(x=nothing)
+        with self.refused(gantry.InvalidError, r'a run has no option "thread" \(did you mean "threads"\?\); it has'):
+            g.schedule(1).run(thread=2)
+        g(x=np.ones(4, np.float32))
+        for change in (lambda: g.map("y = x", x=x, y=y), lambda: g.buffer("z", 4), lambda: y.output()):
+            with self.refused(gantry.InvalidError, r'graph "names" was checked, scheduled or called, .*make a new one'):
+                change()
+        for name, meant in (("matmul", "gemm"), ("cholesky", "potrf"), ("conv", "conv2d"), ("gem", "gemm")):
+            other = gantry.Graph("other")
+            other.node(name, x=other.input("x", 4))
+            with self.refused(gantry.GraphError, f'there is no kernel "{name}" .did you mean "{meant}"'):
+                other.check()
+        product = gantry.Graph("product")
+        product.map("y = x @ x", x=product.input("x", (4, 4)), y=product.buffer("y", (4, 4), output=True))
+        with self.refused(gantry.GraphError, "there is no '@': products of matrices are nodes of the kernel gemm"):
+            product.check()
 
     def test_parts_that_write_over_each_other(self):
         g = gantry.Graph("parts")

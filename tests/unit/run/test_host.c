@@ -169,7 +169,7 @@ START_TEST(binding_mistakes_are_told)
     MUST(gantry_run_new(&run, c.s, NULL, MUST_ERR));
     fail_with(gantry_run_start(run, &ticket, &err), GANTRY_E_INVALID, &err,
               "input buffer \"x\" is not bound and has no init, so a start has nothing to begin with; bind it "
-              "(gantry_run_bind, --input x=FILE) or give it an init");
+              "(gantry_run_bind, --input x=FILE, in Python x=array) or give it an init");
     ck_assert_uint_eq(ticket, 99);
     fail_with(gantry_run_bind(run, c.x, x, sizeof x - 8, &err), GANTRY_E_INVALID, &err,
               "buffer \"x\" is f64 [64], that is 512 bytes, but 504 bytes were bound");

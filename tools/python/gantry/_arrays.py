@@ -104,7 +104,10 @@ def _array_of(info: Info, role: str, value: Any) -> Any:
         return _from_dlpack(info, role, value)
     if isinstance(value, (int, float, bool, list, tuple)):
         return _from_numbers(info, role, value)
-    return np.asarray(value)
+    array = np.asarray(value)
+    if array.dtype.kind in "OUS":  # no numbers
+        raise _refuse(info, role, f"{value!r:.60}", "give an array, which np.load reads from a file; what is left out stays bound")
+    return array
 
 
 def _check(info: Info, role: str, array: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import functools
 import os
 import pathlib
 import sys
@@ -220,6 +221,7 @@ def load() -> SimpleNamespace:
 
 
 lib = load()
+_plain = ctypes.CDLL(lib.path)
 
 
 def caller() -> tuple[FrameType, int]:
@@ -243,6 +245,15 @@ def made(function: Callable[..., int], *arguments: object) -> int:
     must(function, byref(handle), *arguments)
     assert handle.value is not None
     return handle.value
+
+
+def prepared(name: str, *arguments: object) -> Callable[[], Any]:
+    """A call whose arguments are objects of ctypes, or never change: they are converted once, here, which takes longer than most calls.
+    Objects are passed by what they hold when it is called."""
+    returns, takes = PROTOTYPES[name]
+    function = _plain[name]  # another object than lib's, without argtypes, by which arguments would be converted at each call
+    function.restype = returns
+    return functools.partial(function, *(kind.from_param(argument) for kind, argument in zip(takes, arguments, strict=True)))
 
 
 def text_from(function: Callable[..., int], *arguments: object) -> str:
@@ -292,8 +303,11 @@ class Owned:
     def handle(self) -> int:
         """The pointer that C knows the object by."""
         if self._handle is None:
-            raise InvalidError(f"this {type(self).__name__} was closed and cannot be used any more; make another one")
+            raise self._closed()
         return self._handle
+
+    def _closed(self) -> InvalidError:
+        return InvalidError(f"this {type(self).__name__} was closed and cannot be used any more; make another one")
 
     def close(self) -> None:
         handle, self._handle = self._handle, None

@@ -9,7 +9,7 @@ import reprlib
 import threading
 import warnings
 from ctypes import byref, c_int64
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NoReturn, Sequence, Union
 
 from . import _data, _draw
 from . import _structs as c
@@ -76,7 +76,18 @@ class Dynamic:
         self.value = value
 
 
-class Region:
+class _NoElements:
+    """Of memory that a run will have: nothing is computed with it while the graph is built."""
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise InvalidError(f"{self!r} has no elements while the graph is built; what is to be done with them is a node, as in "
+                           'g.map("y = x + 1", x=x, y=y), or g.node(kernel, x=x, y=y)')
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __matmul__ = __rmatmul__ = _refuse
+    __pow__ = __neg__ = __abs__ = __setitem__ = __array__ = _refuse
+
+
+class Region(_NoElements):
     """Rows, parts or tiles of a buffer, perhaps with a halo, and perhaps with another access than the kernel's default."""
 
     def __init__(self, buffer: Buffer, region: c.Region, access: Access | None = None) -> None:
@@ -113,7 +124,7 @@ def _packed_span(first: int, last: int) -> int:
     return ctypes.c_int64((first & 0xFFFFFFFF) << 32 | (last & 0xFFFFFFFF)).value
 
 
-class Buffer:
+class Buffer(_NoElements):
     """A named array of a graph. `b[i]` is part i, `b[i:k]` several, `b[i, j]` a tile, the buffer itself all of it."""
 
     def __init__(self, graph: Graph, name: str, buffer: c.Buffer) -> None:
@@ -199,6 +210,9 @@ class Buffer:
         count = self._cuts[axis]
         if isinstance(index, slice):
             first, last, step = index.indices(count)
+            if any(bound is not None and not -count <= bound <= count for bound in (index.start, index.stop)):
+                raise IndexError(f'buffer "{self.name}" has {count} parts along axis {axis}, which {index.start}:{index.stop} goes beyond; '
+                                 "rows are named by .rows(first, last)")
             if step != 1:
                 raise InvalidError(f'buffer "{self.name}": parts {index} have the step {step}; only neighbours make a region')
             return first, last
@@ -343,7 +357,7 @@ class Graph(Owned):
         self._kernels: dict[str, Kernel] = {}  # C borrows their manifests
         self._infos: dict[str, Info] | None = None
         self._run: Run | None = None
-        self._checking, self._warned = threading.Lock(), False
+        self._checking, self._sealed = threading.Lock(), False
         self._externals: dict[str, str] = {}  # the memory, by the name of the buffer
         self._loaded = False
 
@@ -351,6 +365,9 @@ class Graph(Owned):
 
     def _building(self) -> int:
         """The handle for a building call, which is told the line of the program that is behind it."""
+        if self._sealed:
+            raise InvalidError(f'graph "{self.name}" was checked, scheduled or called, and is not changed any more; build the whole of it '
+                               "first, or make a new one")
         frame, _ = caller()
         lib.gantry_graph_at(self.handle, frame.f_code.co_filename.encode(errors="replace"), frame.f_lineno)
         return self.handle
@@ -377,6 +394,9 @@ class Graph(Owned):
 
     def kernel(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """As `gantry.kernel`: @g.kernel makes a kernel of a function, and the graph knows it by its name."""
+        if isinstance(function, str):
+            raise InvalidError(f'"{function}" is a name, and @g.kernel makes a kernel of a function; a node of a kernel of the library is made '
+                               f'by g.node("{function}", ...)')
         if function is None:
             return lambda wrapped: self._know(kernel(**options)(wrapped))
         return self._know(kernel(function))
@@ -394,6 +414,9 @@ class Graph(Owned):
     def _node(self, make: Callable[..., c.Node], id: str | None, what: str, args: Mapping[str, Any] | None,
               named: Mapping[str, Any]) -> Node:
         """Nothing is added to the graph where an argument is wrong: in a notebook the call is made again."""
+        if not isinstance(what, str):
+            raise InvalidError(f'the formulas of a node are {reprlib.repr(what)}; they are a text, as in g.map("y = x + 1", x=x, y=y), and a '
+                               "function becomes a kernel by @gantry.kernel")
         node_id = _id(id)
         given = {**(args or {}), **named}
         for name, value in given.items():
@@ -459,7 +482,7 @@ class Graph(Owned):
         """Finds every mistake that does not depend on a machine; the graph cannot be changed any more. Warnings become GantryWarning."""
         with self._checking:  # threads may share a graph that was checked, and any of them may be the first to need it
             must(lib.gantry_graph_check, self.handle)
-            tell, self._warned = not self._warned, True
+            tell, self._sealed = not self._sealed, True
         warning, i = c.ErrorRecord(), 0
         while tell and lib.gantry_graph_warning(self.handle, i, byref(warning)):
             warnings.warn(str(error_of(warning)), GantryWarning, stacklevel=caller()[1])
@@ -557,8 +580,17 @@ class Graph(Owned):
     def schedule(self, machine: Machine | FilePath | int | None = None, **options: Any) -> Schedule:
         """Who, when and at which address, on a `Machine`, that of a machine file, or so many devices (GPUs where there are some, else
         virtual ones of the CPU); None: the machine that the graph names, else this computer. Options: see `Schedule`."""
-        from .schedule import Schedule
+        from .schedule import OPTIONS, Schedule
+        for option in options.keys() - OPTIONS:
+            raise InvalidError(f'a schedule has no option "{option}"{did_you_mean(option, OPTIONS)}; it has {listed(sorted(OPTIONS))}, and first the '
+                               "machine or how many devices, as in g.schedule(2)")
         return Schedule(self, machine, **options)
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name: str) -> NoReturn:
+            """Only of what is not there: the verb that everybody tries first is one of the schedule."""
+            remedy = "; g(x=array) runs it on this computer, g.schedule(2).run() makes a run of it elsewhere" if name == "run" else ""
+            raise AttributeError(f"a graph has no {name}{remedy}", name=name, obj=self)
 
     def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
         """Runs the graph on this computer and returns its outputs. The first call schedules it; later ones start it again, so that

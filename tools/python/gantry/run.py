@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import dataclasses
+import inspect
 import json
 import sys
 import threading
@@ -19,7 +20,7 @@ from . import _structs as c
 from . import _kernels as kernels
 from ._arrays import Info, address_of, as_input, as_target, device_pointer, need_numpy, np, view_of
 from ._launch import DeviceArray
-from ._library import Owned, encoded, lib, made, must, text_from, word
+from ._library import Owned, encoded, lib, made, must, prepared, text_from, word
 from ._structs import Status
 from .errors import Error, InvalidError, KernelError, error_of, listed
 from .graph import Node
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .schedule import Schedule
 
 _UNBOUND = object()
+_TIMEOUT = int(Status.E_TIMEOUT)  # which takes an Enum longer to find than a call takes
 
 
 class _Outputs(dict[str, Any]):
@@ -37,6 +39,11 @@ class _Outputs(dict[str, Any]):
 
     def __missing__(self, name: object) -> Any:
         raise KeyError(f'"{name}" is no output of the graph; it has {listed(self)}: give a buffer output=True')
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f'outputs are taken by their names in brackets, as in out["{name}"]' if name in self else
+                                 f"a dictionary of outputs has no {name}", name=name, obj=self)
 
 
 _live: weakref.WeakSet[Run] = weakref.WeakSet()
@@ -151,7 +158,7 @@ class Run(Owned):
         self._number = kernels.new_run_number()
         self._lock = threading.Lock()
         self._record, self._ticket, self._at, self._count = c.ErrorRecord(), c_uint64(), c_void_p(), c_uint64()
-        self._record_ref, self._ticket_ref, self._at_ref, self._count_ref = map(byref, (self._record, self._ticket, self._at, self._count))
+        self._record_ref = byref(self._record)
         self._infos = schedule.graph.seal()
         self._bound: dict[str, Any] = {}  # what C reads at the next start
         self._places: dict[str, int] = {}  # addresses of what is bound, and of targets
@@ -170,14 +177,20 @@ class Run(Owned):
             self._handle = made(lib.gantry_run_new, schedule.handle, byref(options))
         finally:
             kernels.opening.run = 0
+        ticket, at, count = byref(self._ticket), byref(self._at), byref(self._count)
+        self._start_next = prepared("gantry_run_start", self._handle, ticket, self._record_ref)
+        self._wait_for = prepared("gantry_run_wait", self._handle, self._ticket, self._record_ref)
         executes = self.info.backend != "sim"
-        self._fetched = [info for info in self._infos.values() if info.output and executes]
+        self._fetched = [(info, info.name, info.nbytes, prepared("gantry_run_output", self._handle, info.buffer, at, count, self._record_ref))
+                         for info in self._infos.values() if info.output and executes]
         _live.add(self)
 
     # ---- errors ----
 
     def _enter(self) -> None:
         """From here to `_leave` no other thread uses the run. A lock that waited would wait for ever in a kernel of the run itself."""
+        if self._handle is None:
+            raise self._closed()
         if not self._lock.acquire(False):
             raise InvalidError("a run is used by two threads at once, or by a kernel of its own; make a run for each thread "
                                "(schedule.run()), or guard it with a lock")
@@ -315,20 +328,29 @@ class Run(Owned):
     def _begin(self, stream: int | None) -> int:
         """The ticket of a start."""
         if stream is None:
-            self._must(lib.gantry_run_start(self.handle, self._ticket_ref, self._record_ref))
+            status = self._start_next()
         else:
-            self._must(lib.gantry_run_start_on(self.handle, stream, self._ticket_ref, self._record_ref))
+            status = lib.gantry_run_start_on(self.handle, stream, byref(self._ticket), self._record_ref)
+        if status:
+            self._must(status)
         self._started = self._ticket.value
         return self._started
 
     def _end(self, ticket: int, targets: Mapping[str, Any]) -> dict[str, Any]:
         """Waits for a start and takes its outputs."""
-        status = lib.gantry_run_wait(self.handle, ticket, self._record_ref)
-        if status != Status.E_TIMEOUT:  # what hung may still write
+        self._ticket.value = ticket
+        status = self._wait_for()
+        if self._retired and status != _TIMEOUT:  # what hung may still write
             self._ended(ticket)
         if status:
             self._must(status)
-        return _Outputs({info.name: self._output(info, targets) for info in self._fetched})
+        return self._outputs(targets)
+
+    def _outputs(self, targets: Mapping[str, Any]) -> dict[str, Any]:
+        found = _Outputs()
+        for info, name, nbytes, place in self._fetched:
+            found[name] = targets[name] if name in targets else self._output(info, nbytes, place)
+        return found
 
     def _finish_all(self) -> None:
         while self._pending:
@@ -345,19 +367,18 @@ class Run(Owned):
         finally:
             start._run, start._targets = None, {}
 
-    def _output(self, info: Info, targets: Mapping[str, Any]) -> Any:
-        if info.name in targets:
-            return targets[info.name]
-        status = lib.gantry_run_output(self.handle, info.buffer, self._at_ref, self._count_ref, self._record_ref)
+    def _output(self, info: Info, nbytes: int, place: Callable[[], int]) -> Any:
+        status = place()
         if status:
             self._must(status)
-        if self._count.value != info.nbytes:
+        if self._count.value != nbytes:
             raise InvalidError(f"output {info} has {info.nbytes} bytes, but the library gave {self._count.value}: they do not belong "
                                "together; install the package of this version of the library")
-        key = info.name, self._at.value
+        at = self._at.value
+        key = info.name, at
         view = self._views.get(key)
         if view is None:
-            view = self._views[key] = view_of(self._at.value or 0, info.shape, info.dtype, True)
+            view = self._views[key] = view_of(at or 0, info.shape, info.dtype, True)
         return view.copy()
 
     def _finish(self, start: Start) -> None:
@@ -375,7 +396,8 @@ class Run(Owned):
         self._enter()
         try:
             stream = self._bind_inputs(named if inputs is None else self._named(inputs, named), None)
-            self._finish_all()
+            if self._pending:
+                self._finish_all()
             return self._end(self._begin(stream), self._targets)
         finally:
             self._lock.release()
@@ -386,7 +408,7 @@ class Run(Owned):
         with self._alone() as handle:
             self._finish_all()
             self._must(lib.gantry_run_repeat(handle, starts, self._record_ref))
-            return _Outputs({info.name: self._output(info, self._targets) for info in self._fetched})
+            return self._outputs(self._targets)
 
     def state(self, name: str) -> Any:
         """What a state holds, as the starts before have left it: a copy. The weights of a training are states."""
@@ -488,3 +510,6 @@ class Run(Owned):
             return "<gantry.Run, closed>"
         info = self.info
         return f"<gantry.Run of {self.schedule.graph.name!r}: {info.backend}, {info.starts} starts, the last took {info.last_us:.6g} us>"
+
+
+OPTIONS = frozenset(inspect.signature(Run).parameters) - {"schedule"}

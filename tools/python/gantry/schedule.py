@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 from ctypes import byref, c_void_p
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping, NoReturn
 
 from . import _draw
 from ._draw import Picture
 from . import _structs as c
-from ._library import Owned, encoded, lib, made, must, text_from, word
+from ._library import Owned, did_you_mean, encoded, lib, made, must, text_from, word
 from .graph import FilePath, Graph, Node
-from .errors import InvalidError
+from .errors import InvalidError, listed
 from .machine import Machine, machine_for
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ def options_of(policy: str | None = None, effort: int = -1, optimal: bool = Fals
     return c.ScheduleOptions(
         policy=encoded(policy), effort=effort, optimal=optimal, seed=seed, objective=encoded(objective), max_memory=encoded(max_memory),
         replay=encoded(replay), balance=encoded(balance), spill=encoded(spill), in_flight=in_flight, unroll=unroll)
+
+
+OPTIONS = frozenset(inspect.signature(options_of).parameters)
 
 
 class Difference:
@@ -211,8 +215,15 @@ class Schedule(Owned):
 
     def run(self, **options: Any) -> Run:
         """Everything that starts need. Options: see `Run`."""
-        from .run import Run
+        from .run import OPTIONS as known, Run
+        for option in options.keys() - known:
+            raise InvalidError(f'a run has no option "{option}"{did_you_mean(option, known)}; it has {listed(sorted(known))}, and inputs are given '
+                               "to the run: plan.run()(x=array)")
         return Run(self, **options)
+
+    def __call__(self, *_: Any, **named: Any) -> NoReturn:
+        raise InvalidError("a schedule says who does what and when, and carries nothing out; make a run of it, once, and call that: run = "
+                           f"plan.run(), then run({next(iter(named), 'x')}=array)")
 
     def __repr__(self) -> str:
         if self._handle is None:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes in use in one memory over time. */
-#include "export/export.h"
+#include "schedule/memory_profile.h"
 
 #include <stdlib.h>
 
@@ -8,10 +8,6 @@ typedef struct change {
     gy_ticks time;
     int64_t bytes;
 } change;
-
-typedef struct life {
-    gy_ticks first, last;
-} life;
 
 /* At one time what ends comes before what begins: the one may have the other's place. */
 static int by_time(const void *a, const void *b)
@@ -27,15 +23,24 @@ static bool counts(const gy_instance *i, uint32_t memory)
     return (i->memory == memory && i->space == GY_SPACE_SLAB) || (memory == 0 && i->space == GY_SPACE_STAGING);
 }
 
-static void find_lives(const gantry_schedule *s, life *lives)
+static gy_op_span span_of(const gantry_schedule *s, const gy_op_span *span, size_t op)
 {
+    return span ? span[op] : (gy_op_span){ s->ops.at[op].start, s->ops.at[op].end };
+}
+
+static void find_lives(const gantry_schedule *s, const gy_op_span *span, gy_op_span *lives)
+{
+    gy_ticks end = span ? 0 : s->makespan;
+    for (size_t i = 0; span && i < s->ops.count; i++)
+        end = span[i].end > end ? span[i].end : end;
     for (size_t i = 0; i < s->instances.count; i++)
-        lives[i] = s->instances.at[i].role == GY_ROLE_PERSIST ? (life){ 0, s->makespan } : (life){ GY_TICKS_MAX, -1 };
+        lives[i] =
+            s->instances.at[i].role == GY_ROLE_PERSIST ? (gy_op_span){ 0, end } : (gy_op_span){ GY_TICKS_MAX, -1 };
     for (size_t i = 0; i < s->ops.count; i++)
         for (uint32_t k = 0; k < s->ops.at[i].uses; k++) {
-            life *l = &lives[s->use.at[s->ops.at[i].use + k].instance];
-            l->first = s->ops.at[i].start < l->first ? s->ops.at[i].start : l->first;
-            l->last = s->ops.at[i].end > l->last ? s->ops.at[i].end : l->last;
+            gy_op_span *l = &lives[s->use.at[s->ops.at[i].use + k].instance], at = span_of(s, span, i);
+            l->start = at.start < l->start ? at.start : l->start;
+            l->end = at.end > l->end ? at.end : l->end;
         }
 }
 
@@ -57,20 +62,21 @@ static bool add_up(gy_memory_profile *profile, const change *at, size_t count)
     return true;
 }
 
-bool gy_memory_profile_make(gy_memory_profile *profile, const gantry_schedule *s, uint32_t memory)
+bool gy_memory_profile_make(gy_memory_profile *profile, const gantry_schedule *s, uint32_t memory,
+                            const gy_op_span *span)
 {
     profile->count = 0;
     GY_VEC(change) changes = { 0 };
-    life *lives = gy_calloc(s->instances.count, sizeof *lives);
+    gy_op_span *lives = gy_calloc(s->instances.count, sizeof *lives);
     bool fine = lives && gy_vec_reserve(&changes, 2 * s->instances.count + 1);
     if (fine) {
-        find_lives(s, lives);
+        find_lives(s, span, lives);
         for (size_t i = 0; i < s->instances.count; i++) {
             const gy_instance *in = &s->instances.at[i];
-            if (!counts(in, memory) || lives[i].last < 0)
+            if (!counts(in, memory) || lives[i].end < 0)
                 continue;
-            changes.at[changes.count++] = (change){ lives[i].first, (int64_t)in->bytes };
-            changes.at[changes.count++] = (change){ lives[i].last, -(int64_t)in->bytes };
+            changes.at[changes.count++] = (change){ lives[i].start, (int64_t)in->bytes };
+            changes.at[changes.count++] = (change){ lives[i].end, -(int64_t)in->bytes };
         }
         qsort(changes.at, changes.count, sizeof *changes.at, by_time);
         fine = add_up(profile, changes.at, changes.count);

@@ -45,6 +45,7 @@ typedef struct gy_adjoint {
     uint32_t buffers;     /* of the model */
     uint8_t *follows;     /* by buffer: it depends on a weight */
     uint8_t *leads;       /* by buffer: the loss depends on it */
+    uint8_t *given;       /* by buffer: a node that reads it gives something to its adjoint */
     gy_adjoint_state *of; /* by buffer */
     GY_VEC(gy_inflow) inflow;
     GY_VEC(uint32_t) owner; /* nodes, one for each device that reads the part of a weight that is looked at */
@@ -66,6 +67,11 @@ static inline bool gy_adjoint_is_active(const gy_adjoint *a, uint32_t buffer)
 {
     return buffer < a->buffers && a->follows[buffer] && a->leads[buffer];
 }
+/* Is its adjoint more than zeros? Known of what a node writes once all later nodes have been looked at. */
+static inline bool gy_adjoint_is_given(const gy_adjoint *a, uint32_t buffer)
+{
+    return gy_adjoint_is_active(a, buffer) && (buffer == a->loss || a->given[buffer]);
+}
 /* Does the node lie on the path? */
 bool gy_adjoint_is_on_path(const gy_adjoint *a, uint32_t node);
 
@@ -79,6 +85,9 @@ gantry_status gy_node_fail(const gantry_graph *graph, gantry_error *err, uint32_
     __attribute__((format(printf, 4, 5)));
 /* The mistake that a building call has left, as this function's status. */
 gantry_status gy_adjoint_built(gy_adjoint *a);
+
+/* From now on, things that are added come from where the node was written. */
+void gy_adjoint_come_from(gantry_graph *graph, uint32_t node);
 
 /* ---- regions ---- */
 

@@ -122,6 +122,7 @@ static gantry_status note_readers(gy_adjoint *a, uint32_t node)
                      gy_adjoint_gives(a, &p, x);
         if (gives && !gy_vec_push(&a->inflow, made))
             return gy_fail_nomem(a->err);
+        a->given[x->buffer] = a->given[x->buffer] || gives;
     }
     return GANTRY_OK;
 }
@@ -153,7 +154,7 @@ static bool is_cut(const gy_adjoint *a, uint32_t buffer)
 
 gantry_status gy_adjoint_find_inflows(gy_adjoint *a)
 {
-    for (uint32_t i = 0; i < a->nodes; i++)
+    for (uint32_t i = a->nodes; i-- > 0;)
         if (gy_adjoint_is_on_path(a, i))
             GY_TRY(note_readers(a, i));
     if (a->inflow.count)

@@ -77,6 +77,8 @@ bool gy_adjoint_is_on_path(const gy_adjoint *a, uint32_t node);
 
 /* options.c: the weights and the loss of a->options. */
 gantry_status gy_train_find(gy_adjoint *a);
+/* Says the weights of the graph's training one by one, in place of patterns, which buffers that are added may fit. */
+gantry_status gy_train_spell_weights(gantry_graph *graph, gantry_error *err);
 /* path.c: finds active buffers, and refuses what reverse mode cannot go back through. */
 gantry_status gy_adjoint_find_path(gy_adjoint *a);
 

@@ -179,6 +179,25 @@ gantry_status gy_train_find(gy_adjoint *a)
     return find_weights(a->graph, a->options, a, a->err);
 }
 
+gantry_status gy_train_spell_weights(gantry_graph *g, gantry_error *err)
+{
+    gy_adjoint a = { .graph = g, .options = g->train, .err = err };
+    gantry_train_options *o = gy_arena_calloc(&g->arena, 1, sizeof *o);
+    gantry_status status = o ? gy_train_find(&a) : gy_fail_nomem(err);
+    const char **name = status ? NULL : gy_arena_calloc(&g->arena, a.weight.count + 1, sizeof *name);
+    status = !status && !name ? gy_fail_nomem(err) : status;
+    for (size_t i = 0; i < a.weight.count && !status; i++)
+        name[i] = g->buffers.at[a.weight.at[i]].name;
+    if (!status) {
+        *o = *g->train;
+        o->weights = name;
+        o->weight_count = a.weight.count;
+        g->train = o;
+    }
+    gy_vec_free(&a.weight);
+    return status;
+}
+
 static gantry_status check_batch(const gantry_graph *g, const gantry_train_options *o, gantry_error *err)
 {
     for (size_t i = 0; i < o->batch_count; i++) {

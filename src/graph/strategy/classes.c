@@ -193,6 +193,8 @@ gantry_status gy_spread_classes(gy_spreading *s, bool *has_changed)
         *has_changed = s->is_sliced[i] && gy_slice_is_xent(g, i);
     if (!*has_changed)
         return GANTRY_OK;
+    GY_TRY(gy_train_spell_weights(g, s->err));
+    s->options = g->train;
     writer w = { .a = { .graph = g, .options = s->options, .err = s->err }, .nodes = (uint32_t)g->nodes.count };
     w.of = gy_calloc(g->buffers.count + 1, sizeof *w.of);
     w.number = gy_calloc(g->nodes.count + 1, sizeof *w.number);

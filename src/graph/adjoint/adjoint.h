@@ -50,6 +50,7 @@ typedef struct gy_adjoint {
     GY_VEC(gy_inflow) inflow;
     GY_VEC(uint32_t) owner; /* nodes, one for each device that reads the part of a weight that is looked at */
     size_t turn;            /* of weights that are in no parts */
+    gantry_buffer scale;    /* of the loss, one element of f64, where it follows from what overflows */
     gantry_error *err;
 } gy_adjoint;
 
@@ -122,6 +123,12 @@ void gy_shape_join(gy_maths_shape *all, const gy_maths_shape *one);
  * behind it where that is taken. */
 gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
                                gantry_dtype dtype);
+/* A buffer of one element of f64, with '_' behind the name where that is taken. */
+gantry_buffer gy_adjoint_number(gy_adjoint *a, const char *name);
+static inline bool gy_train_scales_itself(const gantry_train_options *o)
+{
+    return o->loss_scale == GANTRY_LOSS_SCALE_AUTO;
+}
 /* The same with its dtype and shape. */
 gantry_buffer gy_adjoint_clone(gy_adjoint *a, uint32_t buffer, const char *suffix);
 /* "ID.grad.ARG", in the scratch arena. */

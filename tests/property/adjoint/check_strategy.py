@@ -289,6 +289,20 @@ class Kernels(unittest.TestCase):
                   {"c": buffer([12, 2])})
 
 
+class Scaled(unittest.TestCase):
+    def test_losses(self):
+        """A scale of the loss that follows from what overflows is one of all replicas, slices and stages."""
+        x, labels, w = training.data()
+        given = {"x": x, "labels": labels} | w
+        case, hand = training.CASES[7]
+        wanted = training.by_hand(w, x, labels, case["optimizer"], 0.02, **hand)
+        text = whole(**case, loss_scale="auto")
+        self.assertEqual(json.loads(gantry.parse(text).json())["train"]["loss_scale"], "auto")
+        for strategy, devices in (("dp=2,zero=1", 2), ("tp=2", 2), ("dp=2,tp=2,micro=2", 4), ("pp=2,micro=2", 2), ("micro=2,recompute=all", 1)):
+            with self.subTest(strategy=strategy):
+                np.testing.assert_allclose(losses(text, strategy, given, devices), wanted, rtol=1e-9, atol=1e-9)
+
+
 @unittest.skipUnless("GANTRY" in os.environ, "no command")
 class Used(unittest.TestCase):
     """A model as it is used: `gantry run` and `gantry schedule` with a strategy, without a backward pass."""

@@ -3,6 +3,7 @@
 #include "run.h"
 
 #include "ranks/launch.h"
+#include "train/strategies.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -414,9 +415,12 @@ static int run(const options *o)
 {
     options mine = *o;
     session s = { .o = &mine };
+    char chosen[STRATEGY_TEXT];
     int code = check_launch(o);
     if (!code && o->ranks_wanted)
         return launch(o);
+    if (!code)
+        code = settle_strategy(&mine, chosen);
     if (!code)
         code = guard_begin();
     if (!code)
@@ -451,7 +455,7 @@ const command command_run = {
     "unroll "
     "phase max-memory "
     "spill balance "
-    "replay "
+    "replay strategy "
     "iterations checkpoint resume processes on-loss mpirun check compare profile calibrate output-schedule dot svg "
     "html trace explain "
     "allow-code no-fuse threads timeout "
@@ -461,6 +465,7 @@ const command command_run = {
     "  gantry run image_blur --devices 4 --input 'frames=photos/*.jpg' --output blurred=out.npy\n"
     "  gantry run saxpy --devices 2 --output total=- --show y\n"
     "  gantry run saxpy --devices 2 --input 'x=batches/*.npy' --iterations 1000 --watch total\n"
+    "  gantry run gpt --devices 2 --strategy tp=2\n"
     "  gantry run cholesky --devices 4 --check\n"
     "  gantry run jacobi --devices 4 --iterations 20 --compare --trace trace.json\n"
     "  gantry run image_blur --devices 2 --iterations 10 --calibrate here.json\n"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry schedule: load, schedule, report, draw. */
 #include "command.h"
+#include "train/strategies.h"
 #include <string.h>
 
 /* The report, with the explanation as one more key. */
@@ -28,7 +29,7 @@ int tell_schedule(const gantry_schedule *schedule, const options *o, const char 
     return uses_stdout(o) || o->quiet ? EXIT_FINE : print_schedule(schedule, GANTRY_TEXT);
 }
 
-static int run(const options *o)
+static int schedule_graph(const options *o)
 {
     gantry_graph *graph = NULL;
     gantry_schedule *schedule = NULL;
@@ -54,6 +55,14 @@ static int run(const options *o)
     return code;
 }
 
+static int run(const options *o)
+{
+    options mine = *o;
+    char chosen[STRATEGY_TEXT];
+    int code = settle_strategy(&mine, chosen);
+    return code ? code : schedule_graph(&mine);
+}
+
 const command command_schedule = {
     "schedule",
     "GRAPH",
@@ -62,12 +71,13 @@ const command command_schedule = {
     1,
     "param limits input machine devices spread policy effort seed optimal objective in-flight unroll phase max-memory "
     "spill "
-    "balance replay explain "
+    "balance replay strategy explain "
     "output-schedule dot "
     "svg html trace allow-code no-fuse quiet verbose json",
     "  gantry schedule cholesky --machine hgx-h200-8 --svg timeline.svg\n"
     "  gantry schedule cholesky --devices 4 -o s.json && gantry check cholesky s.json\n"
     "  gantry schedule pipeline3 --devices 3 --param batches=1 --objective period\n"
-    "  gantry schedule cholesky --policy heft --explain 'trsm[2,0]'\n",
+    "  gantry schedule cholesky --policy heft --explain 'trsm[2,0]'\n"
+    "  gantry schedule gpt --machine h200-8 --strategy tp=8\n",
     run
 };

@@ -56,7 +56,7 @@ gantry_load_options load_options(const options *o)
     load.fuse = !o->no_fuse;
     load.train = o->train;
     load.strategy = o->strategy;
-    load.evaluate = o->as_used;
+    load.evaluate = o->as_used || (o->strategy && !o->train);
     return load;
 }
 

@@ -104,7 +104,7 @@ static int help(int argc, char **argv)
 /* Names of what comes with Gantry become paths. */
 static int find_files(options *o, const command *c)
 {
-    const char *folder = graphs_of(c);
+    const char *folder = o->strategy ? "graphs/models" : graphs_of(c); /* a strategy is for a model */
     int code = folder ? find_data(&o->positional.at[0], &o->data[0], c->name, folder) : EXIT_FINE;
     return code ? code : find_data(&o->machine, &o->data[1], c->name, "machines");
 }

@@ -119,8 +119,9 @@ static const option table[] = {
     { "every", "K", "prints only every K-th line, and the last (default: of --watch all, of the loss about 20)", NUMBER,
       FIELD(every), 0, 1, 1000000000 },
     { "strategy", "S",
-      "replicas, slices, stages, micro-batches, shards of a training, and layers that are computed again in place of "
-      "kept, such as dp=2,micro=4,recompute=auto; auto: all are compared by prediction, and the best is taken",
+      "replicas, slices, stages, micro-batches, shards of a model (of \"train\"), and layers that a training computes "
+      "again in place of keeping them, such as dp=2,micro=4,recompute=auto; auto: all are compared by prediction, and "
+      "the best is taken",
       TEXT, FIELD(strategy), PLAIN },
     { "write-graph", "FILE",
       "writes the graph with its backward pass and optimiser, then trains (but with --steps 0); - is standard output",

@@ -50,8 +50,10 @@ typedef struct gantry_train_options {
     const char *const *batch;     /* buffers that no node writes, whose rows are examples: what a strategy cuts */
     size_t batch_count;           /* 0: those that are split, weights apart */
     double loss_scale;            /* adjoints are those of so many times the loss, so that small ones are not 0 in f16;
-                                     the optimiser divides gradients by it. Outputs of GANTRY_OPTIMIZER_NONE have it */
+                                     the optimiser divides gradients by it. Outputs of GANTRY_OPTIMIZER_NONE have it.
+                                     GANTRY_LOSS_SCALE_AUTO: it follows from what overflows, as docs/train.md says */
 } gantry_train_options;
+#define GANTRY_LOSS_SCALE_AUTO (-1.0)
 #define GANTRY_TRAIN_OPTIONS_INIT                                                                                      \
     {                                                                                                                  \
         sizeof(gantry_train_options), NULL, NULL, 0, GANTRY_OPTIMIZER_SGD, 0, 0.01, NULL, 0.9, 0.9, 0.999, 1e-8, -1,   \

@@ -1,34 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/embedding.h"
 #include "kernels/rows.h"
+#include <stdbool.h>
 
-enum { IDS, DY, DTABLE }; /* arguments */
+enum { IDS = GY_TABLE_NUMBERS, DY, DTABLE }; /* arguments */
 
-/* For each row of the table the first place where it is asked for, and for each place the next with the same id; -1:
+/* For each row that is here the first place where it is asked for, and for each place the next with the same id; -1:
  * none. Both lie in scratch. */
 typedef struct places {
     int64_t *first, *next;
 } places;
 
-static gantry_status find_places(const gantry_launch *l, places *p)
+/* False: an id is no row, and the status word says where. */
+static bool find_places(const gantry_launch *l, places *p)
 {
-    int64_t rows = l->arg[DTABLE].rows;
-    gantry_status status = GANTRY_OK;
+    int64_t rows = l->arg[DTABLE].rows, of = gy_table_rows(l, rows);
+    bool ok = true;
     p->next = l->scratch;
     p->first = p->next + gy_arg_size(&l->arg[IDS]);
     for (int64_t r = 0; r < rows; r++)
         p->first[r] = -1;
     for (int64_t i = gy_arg_size(&l->arg[IDS]) - 1; i >= 0; i--) {
-        int64_t id = gy_id(&l->arg[IDS], i);
-        if (id < 0 || id >= rows) {
+        int64_t id = gy_id(&l->arg[IDS], i), row = id - l->arg[GY_TABLE_FIRST].integer;
+        if (id < 0 || id >= of) {
             *l->status = gy_row_code(i); /* the least of them stays */
-            status = GANTRY_E_KERNEL;
+            ok = false;
             continue;
         }
-        p->next[i] = p->first[id];
-        p->first[id] = i;
+        if (row < 0 || row >= rows)
+            continue;
+        p->next[i] = p->first[row];
+        p->first[row] = i;
     }
-    return status;
+    return ok;
 }
 
 static void add_row(const gantry_launch *l, const places *p, int64_t row)
@@ -49,11 +53,11 @@ static void add_row(const gantry_launch *l, const places *p, int64_t row)
 static gantry_status run(const gantry_launch *l)
 {
     places p;
-    gantry_status status = find_places(l, &p);
-    for (int64_t r = 0; r < l->arg[DTABLE].rows && !status; r++)
+    bool ok = find_places(l, &p);
+    for (int64_t r = 0; r < l->arg[DTABLE].rows && ok; r++)
         if (p.first[r] >= 0)
             add_row(l, &p, r);
-    return status;
+    return GANTRY_OK;
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)
@@ -62,6 +66,7 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 }
 
 static const gantry_kernel_arg args[] = {
+    GY_TABLE_SCALARS,
     GY_REGION("ids", GANTRY_READ, GY_ID_DTYPES, 0, "those of embedding"),
     GY_REGION("dy", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "gradient of y, a row for each id"),
     GY_REGION("dtable", GANTRY_SUM, GY_FLOAT_DTYPES, 'T', "gradient of the table"),

@@ -44,16 +44,16 @@ static __device__ int64_t find_place(const Id *__restrict__ ids, Id *tile, int64
     return found;
 }
 
-/* link[i]: the next place, or `count`; below 0: ~ of that, where there is one before. */
+/* link[i]: the next place, or `count`; below 0: ~ of that, where there is one before. The table has `of` rows. */
 template <typename Id>
-static __device__ void find_places(const Id *__restrict__ ids, int64_t *__restrict__ link, int64_t count, int64_t rows,
+static __device__ void find_places(const Id *__restrict__ ids, int64_t *__restrict__ link, int64_t count, int64_t of,
                                    int32_t *status)
 {
     __shared__ Id tile[THREADS];
     for (int64_t block = (int64_t)blockIdx.x * THREADS; block < count; block += (int64_t)gridDim.x * THREADS) {
         const int64_t i = block + threadIdx.x;
         const Id id = i < count ? ids[i] : (Id)0;
-        if (i < count && (id < 0 || (int64_t)id >= rows))
+        if (i < count && (id < 0 || (int64_t)id >= of))
             gy_tell_least(status, i < INT32_MAX ? (int32_t)i + 1 : INT32_MAX);
         const int64_t next = find_place<true>(ids, tile, count, block, i, id);
         const int64_t before = find_place<false>(ids, tile, count, block, i, id);
@@ -62,38 +62,40 @@ static __device__ void find_places(const Id *__restrict__ ids, int64_t *__restri
     }
 }
 
+/* Those from `first` on are here, `rows` of them. */
 template <typename Wide, typename T, typename Id>
 static __device__ void add_rows(const Id *__restrict__ ids, const int64_t *__restrict__ link, const T *__restrict__ dy,
-                                T *__restrict__ dtable, int64_t count, int64_t rows, int64_t width)
+                                T *__restrict__ dtable, int64_t count, int64_t rows, int64_t width,
+                                int64_t first)
 {
     typedef gy_element<Wide> e;
     GY_FOR_EACH_ROW (i, count) {
-        int64_t id = ids[i];
-        if (link[i] < 0 || id < 0 || id >= rows)
+        const int64_t row = (int64_t)ids[i] - first;
+        if (link[i] < 0 || row < 0 || row >= rows)
             continue;
         for (int64_t c = threadIdx.x; c < width; c += blockDim.x) {
             double sum = 0;
             for (int64_t at = i; at < count; at = link[at] < 0 ? ~link[at] : link[at])
                 sum += (double)e::load(dy[at * width + c]);
-            T *to = &dtable[id * width + c];
+            T *to = &dtable[row * width + c];
             *to = e::template store<T>(e::load(*to) + (Wide)sum);
         }
     }
 }
 
 #define KERNEL_OF(suffix, type, wide, id)                                                                              \
-    extern "C" __global__ void embedding_grad_places_##suffix(const id *ids, int64_t *link, int64_t count, int64_t rows,\
+    extern "C" __global__ void embedding_grad_places_##suffix(const id *ids, int64_t *link, int64_t count, int64_t of,  \
                                                               int32_t *status)                                         \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        find_places(ids, link, count, rows, status);                                                                   \
+        find_places(ids, link, count, of, status);                                                                     \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(GY_LANES *GY_ROW_WARPS)                                               \
         embedding_grad_##suffix(const id *ids, const int64_t *link, const type *dy, type *dtable, int64_t count,       \
-                                int64_t rows, int64_t width)                                                           \
+                                int64_t rows, int64_t width, int64_t first)                                            \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        add_rows<wide>(ids, link, dy, dtable, count, rows, width);                                                     \
+        add_rows<wide>(ids, link, dy, dtable, count, rows, width, first);                                              \
     }
 #define KERNEL(suffix, type, wide)                                                                                     \
     KERNEL_OF(i32_##suffix, type, wide, int32_t)                                                                       \

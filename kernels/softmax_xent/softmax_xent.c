@@ -10,7 +10,7 @@ static gantry_status run(const gantry_launch *l)
     for (int64_t r = 0; r < logits->rows; r++) {
         if (label[r] < 0 || label[r] >= gy_arg_width(logits)) {
             *l->status = label[r] < 0 ? label[r] : label[r] + 1;
-            return GANTRY_E_KERNEL;
+            return GANTRY_OK;
         }
         gy_softmax s = gy_softmax_of(logits, r);
         total += log(s.sum) + s.largest - gy_logit(logits, r, label[r]);

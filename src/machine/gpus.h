@@ -47,8 +47,8 @@ void gy_gpus_fingerprint(gy_text *to, const gy_gpus *gpus);
  * from 0; of another device -1. */
 int gy_device_ordinal(const gantry_machine *m, uint32_t device);
 
-/* Peak GFLOP/s that follow from compute capability, SMs and clock; bandwidth of the memory from its clock and bus.
- * 0: unknown. */
+/* Peak GFLOP/s, by tensor cores where they take the type as it is, that follow from compute capability, SMs and clock;
+ * bandwidth of the memory from its clock and bus. 0: unknown. */
 double gy_gpu_gflops(const gy_gpu *gpu, gantry_dtype dtype);
 double gy_gpu_gbs(const gy_gpu *gpu);
 

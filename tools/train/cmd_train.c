@@ -110,13 +110,8 @@ static int train(const options *o)
         return unfit;
     all.train = true;
     all.iterations = o->steps;
-    if (is_strategy_open(o->strategy)) {
-        int code = choose_strategy(&all, chosen);
-        if (code)
-            return code;
-        all.strategy = chosen;
-    }
-    return command_run.run(&all);
+    unfit = settle_strategy(&all, chosen);
+    return unfit ? unfit : command_run.run(&all);
 }
 
 const command command_train = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gantry train --strategy auto: every strategy for the devices there are, scheduled and simulated, and the best of
+/* --strategy auto: every strategy for the devices there are, scheduled and simulated, and the best of
  * them. recompute=auto: how many layers have to be computed again so that the rest fits the memories. */
 #include "strategies.h"
 
@@ -332,7 +332,7 @@ static int try_recompute(candidates *all)
     gantry_strategy s = GANTRY_STRATEGY_INIT;
     size_t count = all->count;
     bool fits = false;
-    if (!count)
+    if (!count || !all->o->train) /* nothing is kept for a backward pass that there is not */
         return EXIT_FINE;
     if (gantry_strategy_parse(&s, all->at[0].text, &err))
         return fail(&err);
@@ -449,7 +449,8 @@ static int choose_layers(candidates *all, char text[STRATEGY_TEXT])
     return take_best(all, text);
 }
 
-bool is_strategy_open(const char *text)
+/* Has a strategy to be chosen: is it "auto", or one with recompute=auto? */
+static bool is_open(const char *text)
 {
     gantry_error err;
     gantry_strategy s = GANTRY_STRATEGY_INIT;
@@ -458,8 +459,10 @@ bool is_strategy_open(const char *text)
     return !gantry_strategy_parse(&s, text, &err) && s.recompute == GANTRY_RECOMPUTE_AUTO;
 }
 
-int choose_strategy(const options *o, char text[STRATEGY_TEXT])
+int settle_strategy(options *o, char text[STRATEGY_TEXT])
 {
+    if (!is_open(o->strategy))
+        return EXIT_FINE;
     options whole = *o;
     gantry_graph *graph = NULL;
     candidates all = { .o = o, .path = o->positional.at[0], .best_us = HUGE_VAL };
@@ -472,5 +475,6 @@ int choose_strategy(const options *o, char text[STRATEGY_TEXT])
     free(all.at);
     gantry_machine_free(all.machine);
     gantry_graph_free(graph);
+    o->strategy = text;
     return code;
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strategies of gantry train. */
+/* Strategies of models: gantry train, and run and schedule of a model as it is used. */
 #ifndef GANTRY_COMMAND_TRAIN_STRATEGIES_H
 #define GANTRY_COMMAND_TRAIN_STRATEGIES_H
 
 #include "../command.h"
 
 enum { STRATEGY_TEXT = 160 };
-/* Has a strategy to be chosen: is it "auto", or one with recompute=auto? */
-bool is_strategy_open(const char *text);
-/* Predicts every strategy for the devices there are, prints them as a table, the best first, and writes that one. With
- * recompute=auto: writes that strategy with as many layers computed again as have to be, none where all fits. */
-int choose_strategy(const options *o, char text[STRATEGY_TEXT]);
+/* Where the strategy of the options is "auto": predicts every one for the devices there are, prints them as a table,
+ * the best first, and takes that one, which `text` has then. With recompute=auto: takes that strategy with as many
+ * layers computed again as have to be, none where all fits. */
+int settle_strategy(options *o, char text[STRATEGY_TEXT]);
 
 #endif

@@ -25,8 +25,7 @@ gantry_status gy_adjoint_built(gy_adjoint *a)
     return a->graph->error.status;
 }
 
-/* From now on, things that are added come from where the node was written. */
-static void come_from(gantry_graph *g, uint32_t node)
+void gy_adjoint_come_from(gantry_graph *g, uint32_t node)
 {
     gy_origin o = g->origins.at[g->nodes.at[node].origin];
     if (o.pointer)
@@ -41,7 +40,7 @@ static gantry_status go_back(gy_adjoint *a)
         gy_primal p;
         if (!gy_adjoint_is_on_path(a, i))
             continue;
-        come_from(a->graph, i);
+        gy_adjoint_come_from(a->graph, i);
         GY_TRY(gy_adjoint_look(a, i, &p));
         GY_TRY(gy_adjoint_go_back(a, &p));
         gy_arena_free(&a->scratch);
@@ -82,8 +81,9 @@ static gantry_status begin(gy_adjoint *a)
     a->buffers = (uint32_t)g->buffers.count;
     a->follows = gy_calloc(a->buffers + 1, 1);
     a->leads = gy_calloc(a->buffers + 1, 1);
+    a->given = gy_calloc(a->buffers + 1, 1);
     a->of = gy_calloc(a->buffers + 1, sizeof *a->of);
-    if (!a->follows || !a->leads || !a->of || !gy_build_merge(g))
+    if (!a->follows || !a->leads || !a->given || !a->of || !gy_build_merge(g))
         return gy_fail_nomem(a->err);
     GY_TRY(gy_build_maps(g, a->err));
     return gy_train_find(a);
@@ -114,6 +114,7 @@ static void end(gy_adjoint *a)
     gy_vec_free(&a->owner);
     gy_free(a->follows);
     gy_free(a->leads);
+    gy_free(a->given);
     gy_free(a->of);
 }
 

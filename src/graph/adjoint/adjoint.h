@@ -45,10 +45,12 @@ typedef struct gy_adjoint {
     uint32_t buffers;     /* of the model */
     uint8_t *follows;     /* by buffer: it depends on a weight */
     uint8_t *leads;       /* by buffer: the loss depends on it */
+    uint8_t *given;       /* by buffer: a node that reads it gives something to its adjoint */
     gy_adjoint_state *of; /* by buffer */
     GY_VEC(gy_inflow) inflow;
     GY_VEC(uint32_t) owner; /* nodes, one for each device that reads the part of a weight that is looked at */
     size_t turn;            /* of weights that are in no parts */
+    gantry_buffer scale;    /* of the loss, one element of f64, where it follows from what overflows */
     gantry_error *err;
 } gy_adjoint;
 
@@ -66,11 +68,18 @@ static inline bool gy_adjoint_is_active(const gy_adjoint *a, uint32_t buffer)
 {
     return buffer < a->buffers && a->follows[buffer] && a->leads[buffer];
 }
+/* Is its adjoint more than zeros? Known of what a node writes once all later nodes have been looked at. */
+static inline bool gy_adjoint_is_given(const gy_adjoint *a, uint32_t buffer)
+{
+    return gy_adjoint_is_active(a, buffer) && (buffer == a->loss || a->given[buffer]);
+}
 /* Does the node lie on the path? */
 bool gy_adjoint_is_on_path(const gy_adjoint *a, uint32_t node);
 
 /* options.c: the weights and the loss of a->options. */
 gantry_status gy_train_find(gy_adjoint *a);
+/* Says the weights of the graph's training one by one, in place of patterns, which buffers that are added may fit. */
+gantry_status gy_train_spell_weights(gantry_graph *graph, gantry_error *err);
 /* path.c: finds active buffers, and refuses what reverse mode cannot go back through. */
 gantry_status gy_adjoint_find_path(gy_adjoint *a);
 
@@ -79,6 +88,9 @@ gantry_status gy_node_fail(const gantry_graph *graph, gantry_error *err, uint32_
     __attribute__((format(printf, 4, 5)));
 /* The mistake that a building call has left, as this function's status. */
 gantry_status gy_adjoint_built(gy_adjoint *a);
+
+/* From now on, things that are added come from where the node was written. */
+void gy_adjoint_come_from(gantry_graph *graph, uint32_t node);
 
 /* ---- regions ---- */
 
@@ -111,6 +123,12 @@ void gy_shape_join(gy_maths_shape *all, const gy_maths_shape *one);
  * behind it where that is taken. */
 gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
                                gantry_dtype dtype);
+/* A buffer of one element of f64, with '_' behind the name where that is taken. */
+gantry_buffer gy_adjoint_number(gy_adjoint *a, const char *name);
+static inline bool gy_train_scales_itself(const gantry_train_options *o)
+{
+    return o->loss_scale == GANTRY_LOSS_SCALE_AUTO;
+}
 /* The same with its dtype and shape. */
 gantry_buffer gy_adjoint_clone(gy_adjoint *a, uint32_t buffer, const char *suffix);
 /* "ID.grad.ARG", in the scratch arena. */

@@ -202,7 +202,7 @@ static gantry_status seed_result(deriving *d, uint32_t result)
     const gy_maths_result *r = &d->maths->result[result];
     const char *name = d->maths->arg[r->arg];
     const gy_access *found = gy_primal_access(d->a, d->p, name);
-    if (!found || !gy_adjoint_is_active(d->a, found->buffer))
+    if (!found || !gy_adjoint_is_given(d->a, found->buffer))
         return GANTRY_OK;
     gy_access access = *found;
     if (r->reduction == GY_MATHS_MEAN && is_split_by_the_scheduler(d))

@@ -83,6 +83,17 @@ gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix,
     return made;
 }
 
+gantry_buffer gy_adjoint_number(gy_adjoint *a, const char *name)
+{
+    static const int64_t one = 1;
+    const char *unused = name;
+    while (unused && gy_names_find(&a->graph->buffer_names, unused) != GY_NO_NAME)
+        unused = gy_arena_printf(&a->scratch, "%s_", unused);
+    if (!unused)
+        gy_build_nomem(a->graph);
+    return gantry_graph_buffer(a->graph, unused ? unused : name, GANTRY_F64, 1, &one);
+}
+
 gantry_buffer gy_adjoint_clone(gy_adjoint *a, uint32_t buffer, const char *suffix)
 {
     const gy_buffer *b = &a->graph->buffers.at[buffer];
@@ -122,6 +133,7 @@ static gantry_status note_readers(gy_adjoint *a, uint32_t node)
                      gy_adjoint_gives(a, &p, x);
         if (gives && !gy_vec_push(&a->inflow, made))
             return gy_fail_nomem(a->err);
+        a->given[x->buffer] = a->given[x->buffer] || gives;
     }
     return GANTRY_OK;
 }
@@ -153,7 +165,7 @@ static bool is_cut(const gy_adjoint *a, uint32_t buffer)
 
 gantry_status gy_adjoint_find_inflows(gy_adjoint *a)
 {
-    for (uint32_t i = 0; i < a->nodes; i++)
+    for (uint32_t i = a->nodes; i-- > 0;)
         if (gy_adjoint_is_on_path(a, i))
             GY_TRY(note_readers(a, i));
     if (a->inflow.count)
@@ -176,6 +188,16 @@ gantry_status gy_adjoint_find_inflows(gy_adjoint *a)
 /* The derivative of the loss by itself, times the scale of the loss. */
 static void make_first(gy_adjoint *a, gantry_buffer made)
 {
+    static const double first = 65536; /* as PyTorch's GradScaler begins */
+    if (gy_train_scales_itself(a->options)) {
+        a->scale = gy_adjoint_number(a, "train.scale");
+        gantry_buffer_set_class(a->graph, a->scale, GANTRY_STATE);
+        gantry_buffer_init_value(a->graph, a->scale, first);
+        gantry_node node = gantry_graph_map(a->graph, "train.seed", "seed = scale");
+        gantry_node_arg(a->graph, node, "seed", gantry_all(made));
+        gantry_node_arg(a->graph, node, "scale", gantry_all(a->scale));
+        return;
+    }
     gantry_buffer_set_class(a->graph, made, GANTRY_CONST);
     gantry_buffer_init_value(a->graph, made, a->options->loss_scale);
 }

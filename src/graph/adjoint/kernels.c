@@ -324,6 +324,8 @@ static gantry_status go_back_attention(gy_adjoint *a, const gy_primal *p)
 static gantry_status go_back_embedding(gy_adjoint *a, const gy_primal *p)
 {
     gantry_node node = begin(a, p, "embedding_grad", "table");
+    copy_scalar(a, p, node, "first");
+    copy_scalar(a, p, node, "of");
     give(a, p, node, "ids", "ids");
     give_adjoint(a, p, node, "dy", "y");
     take_sum(a, p, node, "dtable", "table", true);

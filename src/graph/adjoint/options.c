@@ -58,7 +58,8 @@ static gantry_status check_numbers(const gantry_graph *g, const gantry_train_opt
         { "epsilon", o->epsilon, 0, INFINITY, "a finite number from 0 on" },
         { "weight_decay", o->weight_decay, -INFINITY, INFINITY, "a finite number" },
         { "clip_norm", o->clip_norm, 0, INFINITY, "a finite number from 0 on" },
-        { "loss_scale", o->loss_scale, 0, INFINITY, "a finite number from 0 on" },
+        { "loss_scale", gy_train_scales_itself(o) ? 1 : o->loss_scale, 0, INFINITY,
+          "a finite number from 0 on, or \"auto\" (GANTRY_LOSS_SCALE_AUTO)" },
     };
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         const bound *b = &bounds[i];
@@ -67,6 +68,11 @@ static gantry_status check_numbers(const gantry_graph *g, const gantry_train_opt
         if (!(b->value >= b->least && b->value < b->most) || !isfinite(b->value))
             return fail_option(g, inside, err, "%s of training is %g; give %s", b->name, b->value, b->allowed);
     }
+    if (gy_train_scales_itself(o) && o->optimizer == GANTRY_OPTIMIZER_NONE)
+        return fail_option(
+            g, "/loss_scale", err,
+            "loss_scale of training is \"auto\" and there is no optimizer, which divides gradients by it "
+            "and leaves steps out; give a number, or an optimizer");
     if (!gantry_optimizer_name(o->optimizer))
         return fail_option(g, "/optimizer", err,
                            "optimizer %d is none; use GANTRY_OPTIMIZER_NONE to GANTRY_OPTIMIZER_ADAMW",
@@ -177,6 +183,25 @@ gantry_status gy_train_find(gy_adjoint *a)
 {
     a->loss = a->graph->loss;
     return find_weights(a->graph, a->options, a, a->err);
+}
+
+gantry_status gy_train_spell_weights(gantry_graph *g, gantry_error *err)
+{
+    gy_adjoint a = { .graph = g, .options = g->train, .err = err };
+    gantry_train_options *o = gy_arena_calloc(&g->arena, 1, sizeof *o);
+    gantry_status status = o ? gy_train_find(&a) : gy_fail_nomem(err);
+    const char **name = status ? NULL : gy_arena_calloc(&g->arena, a.weight.count + 1, sizeof *name);
+    status = !status && !name ? gy_fail_nomem(err) : status;
+    for (size_t i = 0; i < a.weight.count && !status; i++)
+        name[i] = g->buffers.at[a.weight.at[i]].name;
+    if (!status) {
+        *o = *g->train;
+        o->weights = name;
+        o->weight_count = a.weight.count;
+        g->train = o;
+    }
+    gy_vec_free(&a.weight);
+    return status;
 }
 
 static gantry_status check_batch(const gantry_graph *g, const gantry_train_options *o, gantry_error *err)

@@ -152,7 +152,7 @@ static bool formulas_give(const gy_adjoint *a, const gy_primal *p, const char *n
         for (uint32_t i = 0; i < p->maths->results; i++) {
             const gy_maths_result *r = &p->maths->result[i];
             const gy_access *y = gy_primal_access(a, p, p->maths->arg[r->arg]);
-            if (y && gy_adjoint_is_active(a, y->buffer) && gy_maths_leads(p->maths, r->root, arg))
+            if (y && gy_adjoint_is_given(a, y->buffer) && gy_maths_leads(p->maths, r->root, arg))
                 return true;
         }
     }

@@ -75,7 +75,11 @@ static gantry_status read_numbers(gy_reader *r, const gy_json_at *up, const json
     };
     for (size_t i = 0; i < COUNT(numbers); i++) {
         gy_json_at at = gy_read_at(up, keys[numbers[i].key], value[numbers[i].key]);
-        if (at.value)
+        bool is_auto = numbers[i].key == SCALE && at.value && json_is_string(at.value) &&
+                       strcmp(json_string_value(at.value), "auto") == 0;
+        if (is_auto)
+            *numbers[i].to = GANTRY_LOSS_SCALE_AUTO;
+        else if (at.value)
             GY_TRY(gy_read_real(r, &at, numbers[i].to));
     }
     gy_json_at decay = gy_read_at(up, keys[DECAY], value[DECAY]);

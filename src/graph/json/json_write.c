@@ -167,7 +167,12 @@ static void write_train(gy_text *to, const gantry_graph *g)
     write_option(to, "epsilon", o->epsilon);
     write_option(to, "weight_decay", o->weight_decay);
     write_option(to, "clip_norm", o->clip_norm);
-    write_option(to, "loss_scale", o->loss_scale);
+    if (o->loss_scale == GANTRY_LOSS_SCALE_AUTO) {
+        gy_write_key(to, "loss_scale");
+        gy_text_json(to, "auto");
+    } else {
+        write_option(to, "loss_scale", o->loss_scale);
+    }
     if (o->batch_count)
         write_names(to, "batch", o->batch, o->batch_count);
     gy_text_add(to, " }");

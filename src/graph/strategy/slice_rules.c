@@ -25,6 +25,7 @@ typedef struct row {
     const char *opens; /* the weight that can be the first of a pair; NULL: none */
     bool (*find)(const slicing *c);
     const char *args; /* of those with one shape */
+    bool is_lenient;  /* what would be cut for it alone is whole where it cannot be divided */
 } row;
 
 /* ---- arguments ---- */
@@ -105,6 +106,25 @@ static bool find_conv2d(const slicing *c)
     if (axis_of(c, "x") == GY_SLICE_WHOLE)
         return axis_of(c, "w") == 0 && set(c, "y", 1);
     return axis_of(c, "x") == 1 && set(c, "w", 1) && set(c, "y", GY_SLICE_SUMMED);
+}
+
+/* ---- tables and classes ---- */
+
+/* Slices have rows of the table, and give those of y that they have; the others are zeros. */
+static bool find_embedding(const slicing *c)
+{
+    double first, of;
+    bool is_whole = number(c, "first", 0, &first) && number(c, "of", 0, &of) && first == 0 && of == 0;
+    return is_whole && axis_of(c, "table") == 0 && axis_of(c, "ids") == GY_SLICE_WHOLE && set(c, "y", GY_SLICE_SUMMED);
+}
+
+/* Classes: not that slices of them give summands of the loss, but it is written as formulas of which they do
+ * (classes.c). */
+static bool find_softmax_xent(const slicing *c)
+{
+    double scale;
+    bool is_plain = number(c, "scale", 1, &scale) && axis_of(c, "labels") == GY_SLICE_WHOLE;
+    return is_plain && axis_of(c, "logits") == 1 && set(c, "loss", GY_SLICE_SUMMED);
 }
 
 /* ---- kernels whose arguments are cut alike ---- */
@@ -201,16 +221,18 @@ static bool find_transpose(const slicing *c)
 }
 
 static const row table[] = {
-    { "attention", NULL, find_attention, NULL },
-    { "conv2d", "w", find_conv2d, NULL },
-    { "dropout", NULL, find_dropout, "x y" },
-    { "gemm", "b", find_gemm, NULL },
-    { "gemm_batched", NULL, find_gemm_batched, NULL },
-    { "layernorm", NULL, find_norm, "x y" },
-    { "rmsnorm", NULL, find_norm, "x y" },
-    { "rope", NULL, find_rope, "x y" },
-    { "softmax", NULL, find_softmax, "x y" },
-    { "transpose", NULL, find_transpose, NULL },
+    { "attention", NULL, find_attention, NULL, false },
+    { "conv2d", "w", find_conv2d, NULL, false },
+    { "dropout", NULL, find_dropout, "x y", false },
+    { "embedding", "table", find_embedding, NULL, true },
+    { "gemm", "b", find_gemm, NULL, false },
+    { "gemm_batched", NULL, find_gemm_batched, NULL, false },
+    { "layernorm", NULL, find_norm, "x y", false },
+    { "rmsnorm", NULL, find_norm, "x y", false },
+    { "rope", NULL, find_rope, "x y", false },
+    { "softmax", NULL, find_softmax, "x y", false },
+    { "softmax_xent", NULL, find_softmax_xent, NULL, true },
+    { "transpose", NULL, find_transpose, NULL, false },
 };
 
 static const row *find(const char *kernel)
@@ -353,6 +375,18 @@ uint32_t gy_slice_opens(const gantry_graph *g, uint32_t node, int8_t *axis)
     return i;
 }
 
+bool gy_slice_may_stay_whole(const gantry_graph *g, uint32_t node)
+{
+    const row *r = row_of(g, &g->nodes.at[node]);
+    return !r || r->is_lenient;
+}
+
+bool gy_slice_is_xent(const gantry_graph *g, uint32_t node)
+{
+    const row *r = row_of(g, &g->nodes.at[node]);
+    return r && r->find == find_softmax_xent;
+}
+
 bool gy_slice_divides(const gantry_graph *g, uint32_t node, int8_t *axis, int32_t slices)
 {
     const gy_node *n = &g->nodes.at[node];
@@ -373,9 +407,16 @@ uint32_t gy_slice_numbers(const gantry_graph *g, uint32_t node, int8_t *axis, in
 {
     const gy_node *n = &g->nodes.at[node];
     const row *r = row_of(g, n);
-    if (!r || r->find != find_dropout)
+    slicing c = { .g = g, .n = n, .axis = axis };
+    if (!r || (r->find != find_dropout && r->find != find_embedding))
         return 0;
-    slicing c = { g, n, g->kernels.at[n->kernel].manifest, axis };
+    c.k = g->kernels.at[n->kernel].manifest;
+    if (r->find == find_embedding) {
+        int64_t rows = shape_of(&c, "table").extent[0];
+        out[0] = (gy_slice_number){ "first", 0, rows / slices };
+        out[1] = (gy_slice_number){ "of", rows, 0 };
+        return 2;
+    }
     gy_maths_shape x = shape_of(&c, "x");
     int64_t pitch = 1;
     for (uint32_t k = (uint32_t)axis_of(&c, "x"); k < x.rank; k++)

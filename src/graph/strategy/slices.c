@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The node that closes a pair: a reduction by formulas, or a product. */
-enum { BY_FORMULAS = 1, BY_KERNEL };
+/* How a pair is closed: what it would cut may stay whole, or has to be divided. */
+enum { LENIENTLY = 1, STRICTLY };
 
 typedef struct slicer {
     gy_spreading *s;
@@ -228,7 +228,7 @@ static void give_up_open(slicer *c, const uint8_t *is_closed)
 {
     for (uint32_t i = 0; i < c->s->buffers && !c->is_changed; i++) {
         uint8_t closed = is_closed[group_of(c, i)];
-        if (c->s->slice[i] != GY_SLICE_WHOLE && (!closed || (closed == BY_FORMULAS && !divides(c, i))))
+        if (c->s->slice[i] != GY_SLICE_WHOLE && (!closed || (closed == LENIENTLY && !divides(c, i))))
             give_up_group(c, group_of(c, i));
     }
 }
@@ -237,8 +237,7 @@ static void give_up_open(slicer *c, const uint8_t *is_closed)
 static void close_groups(const slicer *c, uint32_t node, uint8_t *is_closed)
 {
     const gy_node *n = &c->g->nodes.at[node];
-    const char *unfit;
-    uint8_t by = gy_node_formulas(c->g, n, &unfit) ? BY_FORMULAS : BY_KERNEL;
+    uint8_t by = gy_slice_may_stay_whole(c->g, node) ? LENIENTLY : STRICTLY;
     bool sums = false;
     for (uint32_t k = 0; k < n->accesses; k++)
         sums = sums || c->axis[k] == GY_SLICE_SUMMED;
@@ -303,7 +302,8 @@ static gantry_status check_shapes(const slicer *c)
         return GANTRY_OK;
     return gy_graph_fail(c->g, c->g->train_origin, c->s->err, GANTRY_E_GRAPH,
                          "tp=%d finds no weights that it can cut: no product (gemm, conv2d) with a weight whose result "
-                         "goes, by maps, heads and the like alone, to a product with another weight; use dp, or pp",
+                         "goes, by maps, heads and the like alone, to a product with another weight, and no table "
+                         "(embedding) of which it divides the rows; use dp, or pp",
                          (int)slices);
 }
 

@@ -21,6 +21,11 @@ enum { GY_SLICE_WHOLE = -1, GY_SLICE_SUMMED = -2 };
 bool gy_slice_rule(const gantry_graph *graph, uint32_t node, int8_t *axis);
 /* Notes the axis of the weight that can be the first of a pair, and returns its access; GY_NONE: the node has none. */
 uint32_t gy_slice_opens(const gantry_graph *graph, uint32_t node, int8_t *axis);
+/* May what the node alone, at the end of a pair, would have cut stay whole, where it cannot be divided? So do columns
+ * and rows of products not: there a tp that divides them is asked for. */
+bool gy_slice_may_stay_whole(const gantry_graph *graph, uint32_t node);
+/* Is it a softmax_xent, which cannot be in slices as it is? */
+bool gy_slice_is_xent(const gantry_graph *graph, uint32_t node);
 /* Do slices hold whole heads where the kernel wants that? */
 bool gy_slice_divides(const gantry_graph *graph, uint32_t node, int8_t *axis, int32_t slices);
 

@@ -75,12 +75,30 @@ static void end(gy_spreading *s)
     gy_free(s->is_sliced);
     gy_free(s->of);
     gy_free(s->from);
+    s->rows = NULL;
+    s->is_weight = s->is_named = s->is_sliced = NULL;
+    s->writer = NULL;
+    s->slice = NULL;
+    s->of = NULL;
+    s->from = NULL;
+}
+
+static gantry_status find_slices(gy_spreading *s)
+{
+    bool has_changed;
+    GY_TRY(begin(s));
+    GY_TRY(gy_spread_slices(s));
+    GY_TRY(gy_spread_classes(s, &has_changed));
+    if (!has_changed)
+        return GANTRY_OK;
+    end(s);
+    GY_TRY(begin(s));
+    return gy_spread_slices(s);
 }
 
 static gantry_status spread(gy_spreading *s)
 {
-    GY_TRY(begin(s));
-    GY_TRY(gy_spread_slices(s));
+    GY_TRY(find_slices(s));
     GY_TRY(gy_spread_pieces(s));
     GY_TRY(gy_spread_cut(s));
     GY_TRY(gy_spread_place(s));

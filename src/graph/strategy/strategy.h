@@ -87,6 +87,9 @@ bool gy_spread_has_row(const char *kernel);
 
 /* slices.c: which weights, and which buffers with them, are in slices. */
 gantry_status gy_spread_slices(gy_spreading *s);
+/* classes.c: losses over classes in slices become formulas. True in *has_changed: the graph has, and what was found of
+ * it is no longer so. */
+gantry_status gy_spread_classes(gy_spreading *s, bool *has_changed);
 /* pieces.c: which pieces each node computes. */
 gantry_status gy_spread_pieces(gy_spreading *s);
 /* How many nodes a node becomes along the batch: one that is in slices has all pieces of a micro-batch in each. */

@@ -626,6 +626,13 @@ def failures():
     yield Refused("getrs", {"a": ("in", "f64", ones), "pivots": ("in", "i32", three + 2), "b": ("inout", "f64", ones)}, 3)
     for wrong in (3, 400):
         yield Refused("potrf", {"a": ("inout", "f64", np.diag(np.where(np.arange(600) == wrong, -1.0, 1)))}, wrong + 1)
+    for first, wrong in ((0, 9), (4, -1)):  # no row of the whole table, though the others are in other parts
+        table, ids = ones.astype(np.float32), np.array([8, 0, wrong, 5, wrong], np.int32)
+        for y in (("out", "f32", np.zeros((5, 3), np.float32)), ("inout", "f32", np.zeros((5, 3), np.float32))):
+            yield Refused("embedding", {"first": first, "of": 9, "table": ("in", "f32", table), "ids": ("in", "i32", ids), "y": y}, 3,
+                          {"y": "write" if y[0] == "out" else "sum"})
+        yield Refused("embedding_grad", {"first": first, "of": 9, "ids": ("in", "i32", ids), "dy": ("in", "f32", np.ones((5, 3), np.float32)),
+                                         "dtable": ("inout", "f32", table)}, 3)
     q = np.ones((2, 3, 8), np.float32)
     for lengths, status in [([3, 4], 2), ([-1, 3], 1)]:
         yield Refused("attention_cached", {"q": ("in", "f32", q), "k": ("in", "f32", q), "v": ("in", "f32", q), "length": ("in", "i32", np.array(lengths, np.int32)),
@@ -639,6 +646,17 @@ def tables():
         want = wide(dtype, table).copy()
         np.add.at(want, ids, wide(dtype, dy))
         yield Case("embedding_grad", {"ids": ("in", index, ids), "dy": ("in", dtype, dy), "dtable": ("inout", dtype, table)}, {"dtable": (want, RTOL[dtype])})
+    for dtype, index, (first, of, rows) in itertools.product(FLOATS, ["i32", "i64"], [(0, 9, 4), (3, 9, 2), (4, 9, 5)]):  # some rows of a table
+        whole, ids, dy = values(dtype, (of, 37)), rng.integers(0, of, 60).astype(DTYPES[index]), values(dtype, (60, 37))
+        here, numbers = ((ids >= first) & (ids < first + rows))[:, None], {"first": first, "of": of}
+        part, given = whole[first:first + rows], numbers | {"table": ("in", dtype, whole[first:first + rows]), "ids": ("in", index, ids)}
+        yield Case("embedding", given | {"y": ("out", dtype, np.zeros_like(dy))}, {"y": (np.where(here, whole[ids], 0), None)})
+        yield Case("embedding", given | {"y": ("inout", dtype, dy)}, {"y": (wide(dtype, dy) + np.where(here, wide(dtype, whole[ids]), 0), RTOL[dtype])},
+                   {"y": "sum"})
+        want = wide(dtype, part).copy()
+        np.add.at(want, ids[here[:, 0]] - first, wide(dtype, dy)[here[:, 0]])
+        yield Case("embedding_grad", numbers | {"ids": ("in", index, ids), "dy": ("in", dtype, dy), "dtable": ("inout", dtype, part)},
+                   {"dtable": (want, RTOL[dtype])})
 
 
 def philox(seed, count):

@@ -894,9 +894,14 @@ static bool embedded(problem *p, gantry_dtype type, int i)
     static const extents list[] = { { 1, 1, 1 },     { 10, 3, 50 },    { 100, 33, 7 },
                                     { 5, 130, 300 }, { 1000, 64, 90 }, { 0, 0, 0 } };
     extents e; /* rows of the table, width, ids */
-    if (!pick(list, i / 2, &e))
+    bool is_part = i % 4 >= 2;
+    if (!pick(list, i / 4, &e))
         return false;
     begin(p, type, 1);
+    if (is_part) {
+        number(p, "first", 3);
+        number(p, "of", (double)e.a + 5);
+    }
     for (int k = 0; k < p->operands; k++) {
         operand *o = &p->operand[k];
         o->whole = strstr(o->arg->name, "table") != NULL;
@@ -904,10 +909,12 @@ static bool embedded(problem *p, gantry_dtype type, int i)
             o->dtype = i % 2 ? GANTRY_I64 : GANTRY_I32;
             o->shape[0] = e.c;
             o->filling = BELOW;
-            o->below = e.a;
+            o->below = e.a + (is_part && e.c ? 5 : 0);
         } else {
             matrix(o, o->whole ? e.a : e.c, e.b);
         }
+        if (is_part && strcmp(o->arg->name, "y") == 0)
+            o->access = GANTRY_SUM;
     }
     p->parts = true;
     return true;

@@ -64,6 +64,8 @@ class Refused(unittest.TestCase):
         self.option("beta2", -0.5, "beta2 of training is -0.5")
         self.option("epsilon", -1, "epsilon of training is -1")
         self.option("clip_norm", -2, "clip_norm of training is -2")
+        self.check(lambda g: g["train"].update(loss_scale="auto", optimizer="none"), "/train/loss_scale", "auto", "there is no optimizer", train=False)
+        self.option("loss_scale", "auo", "auo")
         self.option("loss_scale", -2, "loss_scale of training is -2", "from 0 on")
         self.option("batch", "x", "must be an array of names")
         self.option("batch", ["w", "z"], 'no buffer "z"', "to be of the batch", where="/train/batch/1")

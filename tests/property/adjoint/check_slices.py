@@ -2,6 +2,7 @@
 """Tensor parallelism, --strategy tp=N: losses of 100 steps against NumPy in float64, gradients through each kernel that can be in slices
 against those of the uncut model, what is cut and what is moved, that files hold whole weights, and what is refused. The GPT by hand is in
 check_gpt.py."""
+import itertools
 import json
 import os
 import pathlib
@@ -76,9 +77,9 @@ class Networks(unittest.TestCase):
 
     def test_classes(self):
         """A last layer by classes: maxima and sums of what slices have of each row are those of the row, so is the loss; where tp does not
-        divide the classes, they stay whole."""
+        divide the classes, they stay whole. By formulas, by the kernel that has them in one, and by that with a part of the batch a node."""
         rng = np.random.default_rng(8)
-        for classes, is_cut in ((8, True), (7, False)):
+        for classes, how in itertools.product((8, 7), ("formulas", "kernel", "parts")):
             text = whole(**training.CASES[0][0])
             text["buffers"] |= {"x": buffer([24, 8], **GIVEN), "w1": buffer([8, 6], **GIVEN), "b1": buffer([6], **GIVEN), "w2": buffer([6, 8], **GIVEN),
                                 "z": buffer([24, 6]), "h": buffer([24, 6]), "x2": buffer([24, 8]), "w3": buffer([8, classes], **GIVEN),
@@ -86,6 +87,8 @@ class Networks(unittest.TestCase):
                                 "y": buffer([24, classes])}
             text["nodes"][2:3] = [{"id": "fc2", "kernel": "gemm", "args": {"a": "h", "b": "w2", "c": "x2"}},
                                   {"id": "fc3", "kernel": "gemm", "args": {"a": "x2", "b": "w3", "c": "y"}}]
+            if how != "formulas":
+                self.lose_by_kernel(text, classes, 2 if how == "parts" else 1)
             w = {name: rng.normal(size=text["buffers"][name]["shape"]) for name in ("x", "w1", "b1", "w2", "w3", "b2")}
             w["labels"] = rng.integers(0, classes, (24, 1)).astype(np.int32)
             h = np.tanh(w["x"] @ w["w1"] + w["b1"])
@@ -95,14 +98,112 @@ class Networks(unittest.TestCase):
             dy = (e / e.sum(1, keepdims=True) - np.eye(classes)[w["labels"][:, 0]]) / 24
             text["train"]["optimizer"] = "none"
             for strategy in ("tp=2", "dp=2,tp=2", "tp=2,micro=2", "tp=2,pp=2"):
-                with self.subTest(classes=classes, strategy=strategy):
+                with self.subTest(classes=classes, how=how, strategy=strategy):
                     out = gantry.parse(text, train=True, strategy=strategy, devices=4).schedule(4, effort=0).run(backend="host")(**w)
                     wanted = {"loss": [loss], "w3.grad": (h @ w["w2"]).T @ dy, "w2.grad": h.T @ dy @ w["w3"].T, "b2.grad": dy.sum(0),
                               "w1.grad": w["x"].T @ ((dy @ w["w3"].T @ w["w2"].T) * (1 - h * h))}
                     for name, value in wanted.items():
                         np.testing.assert_allclose(out[name], value, rtol=1e-10, atol=1e-11, err_msg=name)
             buffers = buffers_of(text, "tp=2")
-            self.assertEqual([buffers[name].get("tiles") for name in ("w1", "w3", "y")], [[1, 2], *[[1, 2] if is_cut else None] * 2])
+            logits = [2 if how == "parts" else 1, 2]
+            self.assertEqual([buffers[name].get("tiles") for name in ("w1", "w3", "y")], [[1, 2], *([[1, 2], logits] if classes == 8 else [None] * 2)])
+
+    def lose_by_kernel(self, text, classes, parts):
+        """In place of the formulas a bias and softmax_xent, whose labels are of the shape that models have them in; a node for each part."""
+        buffers = text["buffers"]
+        buffers["z3"] = buffer([24, classes])
+        del text["nodes"][4:], buffers["number"]
+        part = [f"[{i}]" if parts > 1 else "" for i in range(parts)]
+        text["nodes"] += [{"id": "bias" + p, "kernel": "bias_add", "args": {"x": "y" + p, "b": "b2", "y": "z3" + p}} for p in part]
+        text["nodes"] += [{"id": "loss" + p, "kernel": "softmax_xent", "args": {"scale": 1 / 24, "logits": "z3" + p, "labels": "labels" + p,
+                                                                               "loss": "loss"}} for p in part]
+        if parts > 1:
+            rows = ("x", "labels", "z", "h", "x2", "y", "z3")
+            for name in rows:
+                buffers[name]["split"] = parts
+            text["nodes"][:4] = [node | {"id": node["id"] + p, "args": {key: x + p if x in rows else x for key, x in node["args"].items()}}
+                                 for node in text["nodes"][:4] for p in part]
+
+    def test_labels(self):
+        """Two losses of the same logits, from which the loss follows by more; a label that is no class makes it infinite, as there is no kernel
+        that would end the run. Nothing goes back through the largest logit."""
+        rng = np.random.default_rng(10)
+        buffers = {"x": buffer([12, 5], **GIVEN), "w": buffer([5, 6], **GIVEN), "labels": buffer([12], "i32", **GIVEN), "others": buffer([3, 4], "i32", **GIVEN),
+                   "y": buffer([12, 6]), "first": buffer([1]), "second": buffer([1]), "loss": buffer([1], output=True)}
+        nodes = [{"id": "fc", "kernel": "gemm", "args": {"a": "x", "b": "w", "c": "y"}},
+                 {"id": "first", "kernel": "softmax_xent", "args": {"logits": "y", "labels": "labels", "loss": "first"}},
+                 {"id": "second", "kernel": "softmax_xent", "args": {"scale": 0.5, "logits": "y", "labels": "others", "loss": "second"}},
+                 {"id": "loss", "map": {"l": "square(f) / 7 + s"}, "args": {"f": "first", "s": "second", "l": "loss"}}]
+        text = {"gantry": 1, "name": "labels", "buffers": buffers, "nodes": nodes,
+                "train": {"loss": "loss", "weights": ["w"], "optimizer": "none", "batch": ["x", "labels"]}}
+        x, w, labels = rng.normal(size=(12, 5)) * 40, rng.normal(size=(5, 6)) * 40, rng.integers(0, 6, 12).astype(np.int32)
+        others = rng.integers(0, 6, 12).astype(np.int32)
+        y = x @ w # as large as 10^4: exponentials of what is not taken off would overflow
+        p = np.exp(y - y.max(1, keepdims=True))
+        p /= p.sum(1, keepdims=True)
+        all_of = np.log(np.sum(np.exp(y - y.max(1, keepdims=True)), 1)) + y.max(1)
+        first, second = (np.sum(all_of - y[np.arange(12), right]) for right in (labels, others))
+        dy = 2 * first / 7 * (p - np.eye(6)[labels]) + 0.5 * (p - np.eye(6)[others])
+        for strategy, devices in (("tp=2", 2), ("tp=3", 3), ("tp=6", 6), ("dp=2,tp=3", 6), ("tp=3,micro=2", 3)):
+            with self.subTest(strategy=strategy):
+                run = gantry.parse(text, train=True, strategy=strategy, devices=devices).schedule(devices, effort=0).run(backend="host")
+                given = {"x": x, "w": w, "others": others.reshape(3, 4)}
+                out = run(labels=labels, **given)
+                np.testing.assert_allclose(out["loss"], [first ** 2 / 7 + second / 2], rtol=1e-12)
+                np.testing.assert_allclose(out["w.grad"], x.T @ dy, rtol=1e-10, atol=1e-8)
+                for wrong in (-1, 6):
+                    out = run(labels=np.where(np.arange(12) == 7, wrong, labels).astype(np.int32), **given)
+                    self.assertFalse(np.isfinite(out["loss"]).any())
+        self.assertEqual(buffers_of(text, "tp=3")["w"]["tiles"], [1, 3])
+        text["train"]["weights"] = ["*[wl]"] # no pattern fits buffers that come by the way, "y.label" and "y.total"
+        made = nodes_of(text, "tp=2")
+        self.assertIn("first.top[1]", made)
+        self.assertFalse([name for name in made if ".top" in name and "grad" in name])
+
+    def test_tables(self):
+        """Each slice looks up the rows of a table that it has; a table of which the last product has the columns is cut once for both."""
+        rng = np.random.default_rng(11)
+        words, width, rows = 12, 4, 24
+        for is_tied, words in itertools.product((False, True), (12, 11)):
+            buffers = {"ids": buffer([rows], "i32", **GIVEN), "at": buffer([rows], "i32", **GIVEN), "next": buffer([rows], "i32", **GIVEN),
+                       "table": buffer([words, width], **GIVEN), "places": buffer([6, width], **GIVEN), "g": buffer([width], **GIVEN),
+                       **{name: buffer([rows, width]) for name in ("e", "p", "h")}, "y": buffer([rows, words]), "loss": buffer([1], output=True)}
+            nodes = [{"id": "look", "kernel": "embedding", "args": {"table": "table", "ids": "ids", "y": "e"}},
+                     {"id": "place", "kernel": "embedding", "args": {"table": "places", "ids": "at", "y": "p"}},
+                     {"id": "h", "map": {"h": "tanh(e + p) * g"}, "args": {"e": "e", "p": "p", "g": "g", "h": "h"}},
+                     {"id": "last", "kernel": "gemm", "args": {"tb": 1, "a": "h", "b": "table" if is_tied else "head", "c": "y"}},
+                     {"id": "loss", "kernel": "softmax_xent", "args": {"scale": 1 / rows, "logits": "y", "labels": "next", "loss": "loss"}}]
+            if not is_tied:
+                buffers["head"] = buffer([words, width], **GIVEN)
+            weights = [name for name in ("table", "places", "g", "head") if name in buffers]
+            text = {"gantry": 1, "name": "tables", "buffers": buffers, "nodes": nodes,
+                    "train": {"loss": "loss", "weights": weights, "optimizer": "none", "batch": ["ids", "at", "next"]}}
+            w = {name: rng.normal(size=buffers[name]["shape"]) for name in weights}
+            ids, at, right = (rng.integers(0, n, rows).astype(np.int32) for n in (words, 6, words))
+            t = np.tanh(w["table"][ids] + w["places"][at])
+            head = w["table"] if is_tied else w["head"]
+            y = (t * w["g"]) @ head.T
+            p = np.exp(y - y.max(1, keepdims=True))
+            p /= p.sum(1, keepdims=True)
+            dy = (p - np.eye(words)[right]) / rows
+            dh, grad = dy @ head, {name: np.zeros_like(value) for name, value in w.items()}
+            dt = dh * w["g"] * (1 - t * t)
+            np.add.at(grad["table"], ids, dt)
+            np.add.at(grad["places"], at, dt)
+            grad["g"] += (dh * t).sum(0)
+            grad["table" if is_tied else "head"] += dy.T @ (t * w["g"])
+            loss = -np.mean(np.log(p[np.arange(rows), right]))
+            for strategy in ("tp=2", "tp=3", "dp=2,tp=2", "tp=2,micro=3", "tp=2,pp=2", "dp=2,tp=3,micro=2"):
+                with self.subTest(is_tied=is_tied, words=words, strategy=strategy):
+                    out = gantry.parse(text, train=True, strategy=strategy, devices=6).schedule(6, effort=0).run(backend="host")(
+                        ids=ids, at=at, next=right, **w)
+                    np.testing.assert_allclose(out["loss"], [loss], rtol=1e-12)
+                    for name, value in grad.items():
+                        np.testing.assert_allclose(out[f"{name}.grad"], value, rtol=1e-10, atol=1e-12, err_msg=name)
+            made = buffers_of(text, "tp=2")
+            self.assertEqual([made[name].get("split") for name in weights], [2 if name == "places" or (name in ("table", "head") and words == 12) else None
+                                                                             for name in weights])
+            self.assertEqual(made["y"].get("tiles"), [1, 2] if words == 12 else None)
 
     def test_statistics(self):
         """What slices reduce over the batch, and then along themselves, is no rows of the batch."""
@@ -218,6 +319,21 @@ class Networks(unittest.TestCase):
                                 strategy=strategy)
             return max(graph.schedule(devices, effort=0).report()["peak_bytes"].values())
         self.assertLess(peak("tp=4", 4), 0.35 * peak("dp=1", 1))
+
+    def test_memory_of_tables(self):
+        """Of a model that is mostly tables each device has a share: the tables themselves, their gradients, two means of each, and logits."""
+        words, width, rows = 4096, 64, 32
+        def plan(strategy, devices):
+            graph = gantry.load(ROOT / "graphs/models/gpt.json", {"batch": 1, "tokens": rows, "layers": 1, "words": words}, devices=devices, train=True,
+                                strategy=strategy)
+            return graph.schedule(devices, effort=0).report()
+        def peak(strategy, devices):
+            return max(plan(strategy, devices)["peak_bytes"].values())
+        shared = 4 * (4 * 2 * words * width + 2 * rows * words)
+        self.assertGreater(peak("dp=1", 1), shared)
+        for tp in (2, 4):
+            self.assertLess(peak(f"tp={tp}", tp), peak("dp=1", 1) - 0.95 * (tp - 1) / tp * shared)
+        self.assertLess(plan("tp=2", 2)["bytes_moved"], 0.2 * words * width * 4) # no table, no gradient of one, no logits
 
 
 class Kernels(unittest.TestCase):
@@ -340,7 +456,9 @@ class Kernels(unittest.TestCase):
         buffers |= {"w3": buffer([4, 6], init=1), "y3": buffer([24, 6])}
         text["train"]["weights"].append("w3")
         text["nodes"].append({"id": "fc3", "kernel": "gemm", "args": {"a": "y", "b": "w3", "c": "y3"}})
-        text["nodes"].append({"id": "seen", "kernel": "softmax_xent", "args": {"logits": "y3", "labels": "labels", "loss": "loss"}})
+        buffers["s3"] = buffer([24, 6])
+        text["nodes"].append({"id": "along", "kernel": "softmax", "args": {"x": "y3", "y": "s3"}})
+        text["nodes"].append({"id": "seen", "kernel": "softmax_xent", "args": {"logits": "s3", "labels": "labels", "loss": "loss"}})
         made = buffers_of(text, "tp=2")
         self.assertEqual([made[name].get("tiles") for name in ("w1", "w3", "y3")], [[1, 2], None, None])
         self.assertEqual(made["y3"]["split"], 2)

@@ -289,6 +289,54 @@ class Kernels(unittest.TestCase):
                   {"c": buffer([12, 2])})
 
 
+class Scaled(unittest.TestCase):
+    def test_losses(self):
+        """A scale of the loss that follows from what overflows is one of all replicas, slices and stages."""
+        x, labels, w = training.data()
+        given = {"x": x, "labels": labels} | w
+        case, hand = training.CASES[7]
+        wanted = training.by_hand(w, x, labels, case["optimizer"], 0.02, **hand)
+        text = whole(**case, loss_scale="auto")
+        self.assertEqual(json.loads(gantry.parse(text).json())["train"]["loss_scale"], "auto")
+        for strategy, devices in (("dp=2,zero=1", 2), ("tp=2", 2), ("dp=2,tp=2,micro=2", 4), ("pp=2,micro=2", 2), ("micro=2,recompute=all", 1)):
+            with self.subTest(strategy=strategy):
+                np.testing.assert_allclose(losses(text, strategy, given, devices), wanted, rtol=1e-9, atol=1e-9)
+
+
+@unittest.skipUnless("GANTRY" in os.environ, "no command")
+class Used(unittest.TestCase):
+    """A model as it is used: `gantry run` and `gantry schedule` with a strategy, without a backward pass."""
+
+    def loss(self, *words):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([os.environ["GANTRY"], "run", *words, "--output", f"loss={folder}/loss.npy", "--quiet"], check=True, capture_output=True)
+            return np.load(f"{folder}/loss.npy")
+
+    def test_losses(self):
+        for model, param, strategies in (("mlp", "batch=16", ("dp=2,tp=2", "tp=4", "pp=2,micro=2", "dp=4,zero=3")),
+                                         ("gpt", "batch=4", ("dp=2,tp=2", "tp=4", "tp=2,pp=2,micro=2", "micro=4"))):
+            wanted = self.loss(ROOT / f"graphs/models/{model}.json", "--devices", "1", "--param", param)
+            for strategy in (*strategies, "auto"):
+                with self.subTest(model=model, strategy=strategy):
+                    seen = self.loss(model, "--devices", "4", "--param", param, "--strategy", strategy, "--effort", "0")
+                    np.testing.assert_allclose(seen, wanted, rtol=1e-5)
+
+    def test_plan(self):
+        """Weights in slices, and nothing of a training: a GPT's peak falls with tp, and nodes are those of the model."""
+        def plan(strategy):
+            done = subprocess.run([os.environ["GANTRY"], "schedule", "gpt", "--devices", "4", "--param", "words=4096", "--strategy", strategy, "--effort", "0",
+                                   "-o", "-"], check=True, capture_output=True, text=True)
+            return {op["node"] for op in json.loads(done.stdout)["ops"] if "node" in op}
+        self.assertIn("words[0,3]", plan("tp=4"))
+        self.assertFalse([name for name in plan("tp=4") if "grad" in name or "step" in name])
+
+    def test_refused(self):
+        done = subprocess.run([os.environ["GANTRY"], "run", ROOT / "graphs/saxpy.json", "--devices", "2", "--strategy", "dp=2"], capture_output=True, text=True)
+        self.assertIn('the graph does not say what training it means: add "train"', done.stderr)
+        done = subprocess.run([os.environ["GANTRY"], "run", "saxpy", "--devices", "2", "--strategy", "dp=2"], capture_output=True, text=True)
+        self.assertIn('no file "saxpy", and none of the models that come with Gantry; there are', done.stderr)
+
+
 @unittest.skipUnless("GANTRY" in os.environ, "no command")
 class Auto(unittest.TestCase):
     def table(self, *words):

@@ -158,6 +158,46 @@ class Training(unittest.TestCase):
             out = gantry.parse(text, train=True).schedule(1, effort=0).run(backend="host")()
             self.assertEqual(float(out["w"][0]), -moved, f"scale {scale}")
 
+    def test_loss_scale_that_follows(self):
+        """Where nothing overflows losses are those without it; what overflows in f16 is left out, and the scale follows: by a loop of NumPy."""
+        x, labels, w = data()
+        given = {"x": x, "labels": labels} | w
+        for train, _ in CASES:
+            seen = losses(network("f64", 2, False, **train, loss_scale="auto"), 2, given)
+            np.testing.assert_allclose(seen, losses(network("f64", 2, False, **train), 2, given), rtol=1e-12, atol=0)
+        for optimizer, factor, steps in (("sgd", 3.0, 2030), ("momentum", 1e-9, 4), ("adamw", 40.0, 30)):
+            with self.subTest(optimizer=optimizer):
+                self.follow(optimizer, factor, steps)
+
+    def follow(self, optimizer, factor, steps):
+        text = {"gantry": 1, "name": "scaled", "train": {"loss": "loss", "weights": ["w"], "learning_rate": 0.01, "loss_scale": "auto", "optimizer": optimizer,
+                                                         "clip_norm": 50, "weight_decay": 0, "schedule": "1 / step"},
+                "buffers": {"w": {"dtype": "f32", "shape": [3], "init": "iota", "output": True}, "h": {"dtype": "f16", "shape": [3]},
+                            "loss": {"dtype": "f32", "shape": [1], "output": True}},
+                "nodes": [{"id": "h", "map": {"h": "f16(w)"}, "args": {"w": "w", "h": "h"}},
+                          {"id": "loss", "reduce": {"l": "sum(f32(h) * c)"}, "args": {"h": "h", "l": "loss", "c": factor}}]}
+        run = gantry.parse(text, train=True).schedule(1, effort=0).run(backend="host")
+        want, m, v, t, scale, good, skipped = np.arange(3, dtype=np.float64), 0.0, 0.0, 0, 65536.0, 0, 0
+        for step in range(steps):
+            with np.errstate(over="ignore"):
+                g = np.float64(np.float16(np.float32(scale * factor)))
+            if np.isfinite(g):
+                t, g = t + 1, g / scale
+                g *= min(1, 50 / (g * np.sqrt(3)))
+                if optimizer == "adamw":
+                    m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+                    want -= 0.01 / t * (m / (1 - 0.9 ** t) / (np.sqrt(v / (1 - 0.999 ** t)) + 1e-8))
+                else:
+                    m = (0.9 * m if optimizer == "momentum" else 0) + g
+                    want -= 0.01 / t * m
+                scale, good = (scale * 2, 0) if good == 1999 else (scale, good + 1)
+            else:
+                scale, good, skipped = max(scale / 2, 1), 0, skipped + 1
+            got = np.array(run()["w"])
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6, err_msg=f"{optimizer} step {step}")
+            self.assertEqual(float(run.state("train.scale")[0]), scale, f"step {step}")
+        self.assertEqual(skipped > 0, factor > 1)
+
     def test_graph_that_was_made(self):
         """Its normal form is read again, says nothing of training, and gives the same losses."""
         x, labels, w = data()

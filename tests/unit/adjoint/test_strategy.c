@@ -86,6 +86,36 @@ static gantry_graph *pair(void)
 
 static const char *const pair_weights[] = { "w", "v" };
 
+/* y = table[ids] head, the loss by classes, of which the vocabulary has 8 */
+static gantry_graph *words(void)
+{
+    gantry_graph *g = gantry_graph_new("words");
+    gantry_buffer ids = gantry_graph_buffer(g, "x", GANTRY_I32, 1, SHAPE(8)), y, h, loss, table, head;
+    gantry_buffer_init_value(g, ids, 3);
+    table = gantry_graph_buffer(g, "table", GANTRY_F32, 2, SHAPE(8, 4));
+    head = gantry_graph_buffer(g, "head", GANTRY_F32, 2, SHAPE(4, 8));
+    h = gantry_graph_buffer(g, "h", GANTRY_F32, 2, SHAPE(8, 4));
+    y = gantry_graph_buffer(g, "y", GANTRY_F32, 2, SHAPE(8, 8));
+    loss = gantry_graph_buffer(g, "loss", GANTRY_F32, 1, SHAPE(1));
+    gantry_buffer_init_normal(g, table, 1, 0, 1);
+    gantry_buffer_init_normal(g, head, 2, 0, 1);
+    gantry_node node = gantry_graph_kernel(g, "look", "embedding");
+    gantry_node_arg(g, node, "table", gantry_all(table));
+    gantry_node_arg(g, node, "ids", gantry_all(ids));
+    gantry_node_arg(g, node, "y", gantry_all(h));
+    node = gantry_graph_kernel(g, "last", "gemm");
+    gantry_node_arg(g, node, "a", gantry_all(h));
+    gantry_node_arg(g, node, "b", gantry_all(head));
+    gantry_node_arg(g, node, "c", gantry_all(y));
+    node = gantry_graph_kernel(g, "loss", "softmax_xent");
+    gantry_node_arg(g, node, "logits", gantry_all(y));
+    gantry_node_arg(g, node, "labels", gantry_all(ids));
+    gantry_node_arg(g, node, "loss", gantry_all(loss));
+    return g;
+}
+
+static const char *const word_weights[] = { "table", "h*d" };
+
 enum { DEPTH = 9 };
 static const char *const deep_weights[] = { "w" };
 
@@ -346,6 +376,11 @@ static bool spreads_slices(void)
     return spreads(pair(), pair_weights, 2, "dp=2,tp=2,pp=2,zero=1");
 }
 
+static bool spreads_words(void)
+{
+    return spreads(words(), word_weights, 2, "dp=2,tp=2");
+}
+
 static bool spreads_and_recomputes(void)
 {
     return spreads(deep(), deep_weights, 1, "pp=2,interleave=2,micro=2,recompute=all");
@@ -356,6 +391,7 @@ START_TEST(memory_that_runs_out)
     assert_survives(spreads_and_recomputes, 100);
     assert_survives(spreads_pieces, 100);
     assert_survives(spreads_slices, 100);
+    assert_survives(spreads_words, 100);
 }
 END_TEST
 

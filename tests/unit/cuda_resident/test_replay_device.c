@@ -456,6 +456,37 @@ START_TEST(two_devices_of_one)
 }
 END_TEST
 
+/* Each is in the way by itself, and a word that changes nothing is not. */
+START_TEST(surroundings)
+{
+    static const struct {
+        const char *name, *none, *some, *why;
+    } way[] = { { "CUDA_LAUNCH_BLOCKING", "0", "1", "CUDA_LAUNCH_BLOCKING is set" },
+                { "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "100", "49.5", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE leaves" },
+                { "FAKE_CUDA_DISPLAY", NULL, "1", "a GPU drives a display" } };
+    char replay[512];
+    if (way[_i].none)
+        setenv(way[_i].name, way[_i].none, 1);
+    fakeCudaDevices(2, "all", 0);
+    world w = make(ring_of(2, 4, 2, 64, false), ring_machine(2, 2));
+    compare_with_host(w.g, w.s, 2, replay, sizeof replay);
+    ck_assert_str_eq(replay, "device");
+    drop(&w);
+    setenv(way[_i].name, way[_i].some, 1);
+    check_refused(ring_of(0, 4, 2, 64, true), ring_machine(2, 1), way[_i].why);
+    unsetenv(way[_i].name);
+}
+END_TEST
+
+START_TEST(debugged)
+{
+    fakeCudaDebug(1);
+    fakeCudaDevices(2, "all", 0);
+    check_refused(ring_of(0, 4, 2, 64, true), ring_machine(2, 1), "a debugger stops kernels");
+    fakeCudaDebug(0);
+}
+END_TEST
+
 /* Nothing that workers have code for. */
 START_TEST(no_lane)
 {
@@ -485,6 +516,8 @@ int main(void)
     tcase_add_test(c, too_many_lanes);
     tcase_add_test(c, two_devices_of_one);
     tcase_add_test(c, no_lane);
+    tcase_add_loop_test(c, surroundings, 0, 3);
+    tcase_add_test(c, debugged);
     Suite *s = suite_create("resident replay");
     TCase *fills = tcase_create("fills");
     tcase_set_timeout(fills, 60);

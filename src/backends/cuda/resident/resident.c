@@ -97,6 +97,9 @@ static const char *obstacle(gy_cuda *h)
         return "a GPU cannot run all blocks of a kernel at once";
     if (!h->d.wait_value || !h->d.write_value || !has_attribute(h, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS))
         return "streams of a GPU cannot wait for words in memory";
+    const char *why = gy_resident_around(h);
+    if (why)
+        return why;
     return reaches_counters(h) ? NULL : "GPUs that wait for each other do not reach each other's memory";
 }
 

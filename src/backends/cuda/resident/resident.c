@@ -280,6 +280,9 @@ const char *gy_resident_replay(gy_cuda *h, const char *replay)
         return replay;
     if (r->off)
         snprintf(r->text, sizeof r->text, "%s; not by the device: %s", replay, r->off);
+    else if (r->unfit_op == GY_NONE && r->lefts)
+        snprintf(r->text, sizeof r->text, "device and stream: %u of %zu ops are launched, which takes less time",
+                 r->lefts, h->job->schedule->ops.count);
     else if (r->unfit_op == GY_NONE)
         snprintf(r->text, sizeof r->text, h->job->schedule->replay == GY_REPLAY_AUTO ? "device (auto)" : "device");
     else

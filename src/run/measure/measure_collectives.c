@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/collectives.h"
+#include "run/measure/collectives.h"
 
 #include "base/clock.h"
 #include "base/error.h"

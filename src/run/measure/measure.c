@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/versioned.h"
 #include "machine/calibrate.h"
-#include "run/collectives.h"
+#include "run/measure/collectives.h"
 #include <string.h>
 
 #define DEFAULT_SECONDS 45.0

@@ -4,8 +4,8 @@
  * scheduled and run as a user's would be. What one takes is how much longer a start with more of them takes, so that
  * what a start costs is not in it.
  */
-#ifndef GY_RUN_COLLECTIVES_H
-#define GY_RUN_COLLECTIVES_H
+#ifndef GY_RUN_MEASURE_COLLECTIVES_H
+#define GY_RUN_MEASURE_COLLECTIVES_H
 
 #include "run/backend.h"
 

@@ -8,7 +8,7 @@
 #include "sim/sim.h"
 #include <string.h>
 
-/* What is not this much shorter may be longer: predictions of starts that take microseconds are no better. */
+/* A start that is predicted to be less shorter than that may be longer: predictions of microseconds are no better. */
 #define FASTER(device, host) ((device) <= (host) / 5 * 4)
 
 /* Workers of resident kernels carry out all of the graph's nodes that may be on GPUs. */

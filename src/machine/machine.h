@@ -42,7 +42,7 @@ typedef struct gy_point {
     gy_ticks time;
 } gy_point;
 
-/* What workers of a resident kernel take (replay mode "device"), as it was measured beside launches. */
+/* Times of ops that workers of a resident kernel carry out (replay mode "device"), measured beside launches. */
 typedef struct gy_worker_times {
     const gy_point *point; /* `bytes`: ticks of an op that is launched, which rise; `time`: of the same op by workers,
                               which never fall. At least two, the last two rising */

@@ -15,7 +15,7 @@ static const gy_device *device_of(const gantry_schedule *s, uint32_t op)
     return &s->machine->device[gy_op_device(s, &s->ops.at[op], 0)];
 }
 
-/* What a launched op takes beside workers. */
+/* The duration of a launched op beside workers. */
 static gy_ticks beside(const gy_device *d, gy_ticks duration)
 {
     gy_ticks more = gy_ticks_repeated(duration, d->workers.beside);

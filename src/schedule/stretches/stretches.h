@@ -29,7 +29,7 @@ typedef struct gy_stretch_costs {
 /* True if the durations are those of launched ops and what workers take is known of all GPUs. */
 bool gy_stretches_known(const gantry_schedule *s);
 gy_stretch_costs gy_stretch_costs_of(const gantry_schedule *s, uint32_t op);
-/* What a switch costs that the op takes part in. */
+/* The cost of a switch that the op takes part in. */
 gy_ticks gy_stretch_switch(const gantry_schedule *s, uint32_t op);
 /* As far as the schedule and its graph tell: workers have code for the op. Who carries it out knows more. */
 bool gy_stretch_may(const gantry_schedule *s, uint32_t op);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lies around a run, and keeps kernels from waiting for each other: a kernel of one GPU waits for that of another,
+ * Surroundings of a run that keep kernels from waiting for each other: a kernel of one GPU waits for that of another,
  * or for a stream, so all that a start gives to GPUs has to be under way at once, and may take as long as the start.
  */
 #include "backends/cuda/resident/resident.h"

@@ -156,7 +156,8 @@ typedef struct gy_kernel_table {
     X(TRAFFIC, traffic)                                                                                                \
     X(KERNELS, kernels)                                                                                                \
     X(COLLECTIVES, collectives)                                                                                        \
-    X(LAUNCHES, launches)
+    X(LAUNCHES, launches)                                                                                              \
+    X(WORKERS, workers)
 
 typedef enum gy_family {
 #define GY_X(name, text) GY_FAMILY_##name,
@@ -230,6 +231,8 @@ gantry_machine *gy_machine_for_workers(const gantry_machine *from);
 /* The machine as a schedule for launches is simulated with where workers carry out some of its ops: a start takes what
  * one by workers does, and the host gives out nothing, since that is in the durations then. NULL: out of memory. */
 gantry_machine *gy_machine_beside_workers(const gantry_machine *from);
+/* The machine as if that were not known. NULL: out of memory. */
+gantry_machine *gy_machine_without_workers(const gantry_machine *from);
 /* True if what workers take was measured on all GPUs, of which there is one. That machine says so of none. */
 bool gy_machine_knows_workers(const gantry_machine *m);
 /* An op that takes `launched` on the GPU, carried out by workers. */

@@ -153,6 +153,14 @@ gantry_machine *gy_machine_beside_workers(const gantry_machine *from)
     return m;
 }
 
+gantry_machine *gy_machine_without_workers(const gantry_machine *from)
+{
+    gantry_machine *m = gy_machine_again(from);
+    for (uint32_t i = 0; m && i < m->devices; i++)
+        m->device[i].workers = (gy_worker_times){ 0 };
+    return m;
+}
+
 gantry_machine *gy_machine_for_workers(const gantry_machine *from)
 {
     gantry_machine *m = gy_machine_again(from);

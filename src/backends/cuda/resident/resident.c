@@ -2,6 +2,7 @@
 /* Opening and closing: code, streams and memory of resident kernels, and what stands in their way. */
 #include "backends/cuda/resident/resident.h"
 
+#include "backends/cuda/collective/order.h"
 #include "base/error.h"
 #include <stdio.h>
 #include <string.h>
@@ -176,6 +177,8 @@ static gantry_status make_gpu(gy_cuda *h, uint32_t device, gantry_error *err)
     GY_TRY(gy_cuda_queue_new(h, &g->queue, device, false, err));
     GY_TRY(gy_cuda_queue_new(h, &g->aside, device, true, err));
     GY_TRY(gy_cuda_event_new(h, &g->end, device, false, err));
+    GY_TRY(gy_order_add(h, device, err));
+    gy_order_kernel(h, device, g->end);
     return make_block(h, device, err);
 }
 
@@ -236,6 +239,7 @@ static void free_gpu(gy_cuda *h, uint32_t device)
         h->d.cuMemFreeHost(g->host);
     if (g->block)
         h->d.cuMemFree(g->block);
+    gy_order_kernel(h, device, NULL);
     if (g->end)
         h->d.cuEventDestroy(g->end);
     if (g->aside.stream)

@@ -52,8 +52,9 @@ gantry_status gy_chain_sample(const gy_chain *few, const gy_chain *many, int64_t
     }
     status = status ? status : check_replay(few, err);
     status = status ? status : check_replay(many, err);
-    *figure = status ? (gy_figure){ 0 } : gy_figure_of(us, samples);
+    samples = status ? 0 : samples;
+    *figure = gy_figure_of(us, samples);
     if (start)
-        *start = status ? (gy_figure){ 0 } : gy_figure_of(starts, samples);
+        *start = gy_figure_of(starts, samples);
     return status;
 }

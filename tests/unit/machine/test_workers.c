@@ -153,6 +153,31 @@ START_TEST(written)
 }
 END_TEST
 
+/* Machines that were made of one outlive it, with points of their own. */
+START_TEST(copied)
+{
+    gantry_machine *m = machine_of(measured), *other = machine_of(measured), *made[2] = { NULL };
+    const gantry_machine *nodes[] = { m, other };
+    const gy_point *before = m->device[0].workers.point;
+    gantry_join_options o = GANTRY_JOIN_OPTIONS_INIT;
+    o.gbs = 10;
+    ck_assert(!gantry_machine_join(&made[0], nodes, 2, &o, NULL));
+    made[1] = gy_machine_without_workers(m);
+    gantry_machine_free(other);
+    uint32_t gpus = 0;
+    for (uint32_t i = 0; i < made[0]->devices; i++) {
+        const gy_device *d = &made[0]->device[i];
+        gpus += d->gpu;
+        ck_assert(!d->gpu || (d->workers.point != before && gy_worker_time(d, us(10)) == us(21)));
+    }
+    ck_assert_uint_eq(gpus, 2);
+    ck_assert(!gy_machine_knows_workers(made[1]) && gy_machine_knows_workers(m));
+    gantry_machine_free(m);
+    gantry_machine_free(made[0]);
+    gantry_machine_free(made[1]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("machine for workers");
@@ -163,6 +188,7 @@ int main(void)
     tcase_add_test(tests, times);
     tcase_add_test(tests, by_measured_times);
     tcase_add_test(tests, written);
+    tcase_add_test(tests, copied);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -164,6 +164,15 @@ static bool may_try(const gantry_schedule *s, const gantry_machine *machine)
            gy_machine_ranks(machine) == 1 && uses_gpu(s) && !is_by_nccl(s);
 }
 
+/* In phases, too, of which an explanation may speak. */
+static void note(gantry_schedule *s, gy_ticks host, gy_ticks device)
+{
+    s->by_host = host;
+    s->by_device = device;
+    for (size_t i = 0; i < s->phases.count; i++)
+        note(s->phases.at[i].schedule, host, device);
+}
+
 static gantry_status try_planned(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
                                  const gy_options *o, bool *is_faster, gantry_error *err)
 {
@@ -181,8 +190,7 @@ static gantry_status try_planned(gantry_schedule **schedule, gantry_graph *graph
     *is_faster = !status && FASTER(device, host) && uses_gpu(planned) && !is_by_nccl(planned);
     gantry_schedule *kept = *is_faster ? planned : *schedule;
     gantry_schedule_free(*is_faster ? *schedule : planned);
-    kept->by_host = host;
-    kept->by_device = device;
+    note(kept, host, device);
     *schedule = kept;
     return GANTRY_OK;
 }
@@ -199,7 +207,6 @@ gantry_status gy_by_device_try(gantry_schedule **schedule, gantry_graph *graph, 
         return try_planned(schedule, graph, machine, o, is_faster, err);
     GY_TRY(predict(s, &device, err));
     *is_faster = device < GY_TICKS_MAX && FASTER(device, s->makespan);
-    s->by_host = s->makespan;
-    s->by_device = device;
+    note(s, s->makespan, device);
     return GANTRY_OK;
 }

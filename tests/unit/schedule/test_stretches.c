@@ -299,6 +299,27 @@ START_TEST(automatic)
 }
 END_TEST
 
+/* A loop that is not unrolled: the times are those of the whole. */
+START_TEST(in_phases)
+{
+    gantry_graph *g = steps_graph(4, 100000, 64, _i);
+    gantry_machine *m = machine_of(1, (figures){ quick, 1 });
+    gantry_schedule *s = schedule_of(g, m, "auto", NULL);
+    char *text = NULL;
+    ck_assert_uint_gt(s->phases.count, 0);
+    ck_assert_int_gt(s->by_host, gy_ticks_from_us(100000)); /* a launch a step is more */
+    ck_assert_int_eq(s->replay == GY_REPLAY_DEVICE, s->by_device <= s->by_host / 5 * 4);
+    for (size_t i = 0; i < s->phases.count; i++)
+        ck_assert_int_eq(s->phases.at[i].schedule->replay, s->replay);
+    ck_assert(!gantry_schedule_explain(s, gantry_graph_find_node(g, "a[0]"), &text, NULL, NULL));
+    ck_assert_msg(strstr(text, "a start is predicted to take") != NULL, "%s", text);
+    gantry_free(text);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* Each op of a schedule that goes by the device says what its stretch takes both ways. */
 START_TEST(explained)
 {
@@ -336,6 +357,7 @@ int main(void)
     tcase_add_loop_test(tests, least_of_all, 0, 60);
     tcase_add_loop_test(tests, automatic, 0, (int)(sizeof ways / sizeof *ways));
     tcase_add_test(tests, explained);
+    tcase_add_loop_test(tests, in_phases, 0, 2);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -4,7 +4,9 @@
  * against a walk along long chains; and which way replay "auto" goes by what was measured.
  */
 #include "schedule/stretches/stretches.h"
+#include "scheduler/by_device.h"
 
+#include "support/faults.h"
 #include "support/run_suite.h"
 #include <check.h>
 #include <gantry/gantry.h>
@@ -347,6 +349,39 @@ START_TEST(explained)
 }
 END_TEST
 
+/* Out of memory at each allocation in turn: said so, and nothing is left behind. */
+START_TEST(no_memory)
+{
+    gantry_graph *g = steps_graph(8, 3, 64, true);
+    gantry_machine *m = machine_of(1, (figures){ quick, 1 });
+    gantry_schedule *s = schedule_of(g, m, "stream", NULL);
+    gantry_status status[3] = { GANTRY_E_NOMEM, GANTRY_E_NOMEM, GANTRY_E_NOMEM };
+    uint8_t can[512] = { 1, 1, 1 }, has[512];
+    bool is_faster = false;
+    int n = 0;
+    ck_assert_uint_lt(s->ops.count, sizeof can);
+    s->replay = GY_REPLAY_DEVICE; /* as far as explanations go */
+    for (; (status[0] || status[1] || status[2]) && n < 100000; n++) {
+        char *text = NULL;
+        faults_after(n);
+        status[0] = gy_stretches_choose(s, can, has, NULL);
+        faults_after(n);
+        status[1] = gantry_schedule_explain(s, gantry_graph_find_node(g, "a[0]"), &text, NULL, NULL);
+        faults_after(n);
+        status[2] = gy_by_device_try(&s, g, m, NULL, &is_faster, NULL); /* options are for plans of their own */
+        faults_off();
+        gantry_free(text);
+        for (int i = 0; i < 3; i++)
+            ck_assert_msg(!status[i] || status[i] == GANTRY_E_NOMEM, "allocation %d: %d", n, status[i]);
+    }
+    ck_assert(!status[0] && !status[1] && !status[2] && n > 10);
+    ck_assert(is_faster && s->by_device < s->by_host);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stretches");
@@ -358,6 +393,9 @@ int main(void)
     tcase_add_loop_test(tests, automatic, 0, (int)(sizeof ways / sizeof *ways));
     tcase_add_test(tests, explained);
     tcase_add_loop_test(tests, in_phases, 0, 2);
+    TCase *memory = tcase_create("memory");
+    tcase_add_test(memory, no_memory);
+    suite_add_tcase(suite, memory);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

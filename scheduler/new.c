@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry_schedule_new: the passes, one after the other. */
+#include "scheduler/by_device.h"
 #include "scheduler/devices/fewer.h"
 #include "scheduler/options.h"
 #include "scheduler/plan/plan.h"
@@ -23,30 +24,6 @@ static gantry_status check_homes(const gantry_graph *g, const gantry_machine *m,
                                  b->name, b->external, m->name, m->device[0].id);
     }
     return GANTRY_OK;
-}
-
-/* Workers of resident kernels carry out all of the graph's nodes that may be on GPUs. */
-static bool is_for_workers(const gantry_graph *g)
-{
-    bool all = true;
-    for (size_t i = 0; i < g->nodes.count && all; i++) {
-        const gy_node *n = &g->nodes.at[i];
-        all = n->kind == GY_NODE_KERNEL ? gy_kernel_for_workers(&g->kernels.at[n->kernel])
-                                        : n->kind == GY_NODE_COPY || n->kind == GY_NODE_FILL || n->kind == GY_NODE_HOST;
-    }
-    return all;
-}
-
-/* With the costs of workers where they carry out all of it, else as if it were launched. */
-static gantry_status plan(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
-                          const gy_options *o, bool by_device, gantry_error *err)
-{
-    if (!by_device || !is_for_workers(graph))
-        return gy_fewer_run(schedule, graph, machine, o, err);
-    gantry_machine *workers = gy_machine_for_workers(machine);
-    gantry_status status = workers ? gy_fewer_run(schedule, graph, workers, o, err) : gy_fail_nomem(err);
-    gantry_machine_free(workers);
-    return status;
 }
 
 /* Simulates the schedule with the durations of nodes with `when` taken away. */
@@ -86,8 +63,12 @@ static gantry_status make(gantry_schedule **schedule, gantry_graph *graph, const
     GY_TRY(check_homes(graph, machine, err));
     bool by_device = o->replay == GY_REPLAY_DEVICE;
     o->replay = by_device ? GY_REPLAY_AUTO : o->replay; /* counters are added to the schedule that is chosen */
-    GY_TRY(plan(schedule, graph, machine, o, by_device, err));
-    gantry_status status = by_device ? add_counters(*schedule, err) : GANTRY_OK;
+    GY_TRY(by_device ? gy_by_device_plan(schedule, graph, machine, o, err)
+                     : gy_fewer_run(schedule, graph, machine, o, err));
+    gantry_status status = o->replay == GY_REPLAY_AUTO && !by_device
+                               ? gy_by_device_try(schedule, graph, machine, o, &by_device, err)
+                               : GANTRY_OK;
+    status = !status && by_device ? add_counters(*schedule, err) : status;
     status = status ? status : find_without(*schedule, err);
     if (status) {
         gantry_schedule_free(*schedule);

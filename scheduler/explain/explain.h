@@ -54,5 +54,8 @@ void gy_explain_room(gy_text *to, const gantry_schedule *s, uint32_t op);
 void gy_explain_waits(gy_text *to, const gantry_schedule *s, uint32_t op);
 /* The same of counters, where the schedule has them. */
 void gy_explain_counters(gy_text *to, const gantry_schedule *s, uint32_t op);
+/* Writes why workers of a resident kernel carry the op out, or why it is launched, where what workers take was
+ * measured. */
+gantry_status gy_explain_stretch(gy_text *to, const gantry_schedule *s, uint32_t op, gantry_error *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "machine/calibrate_build.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* The host's share: one thread gives out the work of all devices, and waits for its end. */
@@ -49,6 +50,57 @@ static void set_launches(gantry_machine *m, const gy_measured *what)
         if (d->device < m->devices && d->signal.samples > 0)
             m->device[d->device].signal = gy_ticks_from_us(d->signal.us);
     }
+}
+
+/* ---- workers ---- */
+
+static int by_launched(const void *a, const void *b)
+{
+    const gy_point *x = a, *y = b;
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+/* Those of one time are one; what falls, as measured, does not. Fewer than two that rise at the end say nothing. */
+static uint32_t smooth(gy_point *point, uint32_t points)
+{
+    uint32_t kept = 0;
+    qsort(point, points, sizeof *point, by_launched);
+    for (uint32_t i = 0; i < points; i++) {
+        gy_ticks before = kept ? point[kept - 1].time : 0;
+        gy_ticks time = point[i].time > before ? point[i].time : before;
+        if (kept && point[kept - 1].bytes == point[i].bytes)
+            point[kept - 1].time = time;
+        else
+            point[kept++] = (gy_point){ point[i].bytes, time };
+    }
+    while (kept > 1 && point[kept - 1].time == point[kept - 2].time)
+        kept--;
+    return kept > 1 ? kept : 0;
+}
+
+/* False: out of memory. */
+static bool set_workers(gantry_machine *m, gy_device *d, const gy_measured_workers *w)
+{
+    gy_point *point = gy_arena_calloc(&m->arena, w->pairs.count + 1, sizeof *point);
+    if (!point)
+        return false;
+    for (size_t i = 0; i < w->pairs.count; i++)
+        point[i] =
+            (gy_point){ gy_ticks_from_us(w->pairs.at[i].launched.us), gy_ticks_from_us(w->pairs.at[i].by_workers.us) };
+    uint32_t points = smooth(point, (uint32_t)w->pairs.count);
+    d->workers = (gy_worker_times){ points ? point : NULL, points, gy_ticks_from_us(w->change.us),
+                                    gy_ticks_from_us(w->start.us), (uint32_t)(w->beside * GY_ALONE + 0.5) };
+    return true;
+}
+
+static bool set_all_workers(gantry_machine *m, const gy_measured *what)
+{
+    bool ok = true;
+    for (size_t i = 0; i < what->workers.count; i++)
+        for (uint32_t d = 0; d < m->devices && ok; d++)
+            if (m->device[d].gpu && !strcmp(m->device[d].kind, what->workers.at[i].kind))
+                ok = set_workers(m, &m->device[d], &what->workers.at[i]);
+    return ok;
 }
 
 /* ---- routes ---- */
@@ -240,7 +292,7 @@ static bool copy_collectives(gantry_machine *to, const gantry_machine *m, const 
 static bool fill(gantry_machine *to, const gantry_machine *m, const gy_measured *what)
 {
     set_launches(to, what);
-    if (!copy_routes(to, m, what))
+    if (!set_all_workers(to, what) || !copy_routes(to, m, what))
         return false;
     if (what->traffic.count && !gy_calibrate_ports(to, what))
         return false;

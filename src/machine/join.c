@@ -150,7 +150,7 @@ static bool add_devices(const gy_joining *j)
                 d->kind = gy_machine_text(j->m, from->kind);
                 d->memory = j->place[n].memory + from->memory;
                 d->ordinal = gy_device_ordinal(j->node[n], i);
-                ok = d->id && d->kind;
+                ok = d->id && d->kind && gy_machine_copy_workers(j->m, &d->workers);
             }
     return ok;
 }

@@ -50,7 +50,7 @@ static bool copy_device(gantry_machine *m, gy_device *to, const gy_device *from)
     *to = *from;
     to->id = gy_machine_text(m, from->id);
     to->kind = gy_machine_text(m, from->kind);
-    return to->id && to->kind;
+    return to->id && to->kind && gy_machine_copy_workers(m, &to->workers);
 }
 
 bool gy_machine_copy_parts(gantry_machine *m, const gantry_machine *from, const gy_machine_kept *kept)

@@ -37,6 +37,23 @@ typedef struct gy_memory {
     uint32_t rank; /* of the process that has it, and whose devices work in it: 0 .. gy_machine_ranks - 1 */
 } gy_memory;
 
+typedef struct gy_point {
+    int64_t bytes;
+    gy_ticks time;
+} gy_point;
+
+/* Times of ops that workers of a resident kernel carry out (replay mode "device"), measured beside launches. */
+typedef struct gy_worker_times {
+    const gy_point *point; /* `bytes`: ticks of an op that is launched, which rise; `time`: of the same op by workers,
+                              which never fall. At least two, the last two rising */
+    uint32_t points;       /* 0: nothing was measured */
+    gy_ticks change;       /* a switch: from a worker to the stream of a lane, or back */
+    gy_ticks start;        /* as that of the machine, of a start by workers */
+    uint32_t beside; /* thousandths, GY_ALONE or more: of its time, what a launched op takes while there are workers */
+} gy_worker_times;
+
+enum { GY_ALONE = 1000 };
+
 typedef struct gy_device {
     const char *id, *kind;
     bool gpu;
@@ -49,7 +66,8 @@ typedef struct gy_device {
     double gflops[GANTRY_DTYPE_COUNT]; /* GFLOP/s as given; 0: not given, see gy_device_gflops */
     double bandwidth_gbs;              /* memory bandwidth, GB/s; 0: not given, memory is no limit */
     gy_ticks launch;                   /* added to every op that runs on it */
-    gy_ticks signal; /* from the end of an op to what waited for it in another queue: see gy_device_signal */
+    gy_ticks signal;         /* from the end of an op to what waited for it in another queue: see gy_device_signal */
+    gy_worker_times workers; /* of a gpu */
 } gy_device;
 
 /* Anything that flows share: a direction of a link, a port, a switch, a bus. */
@@ -57,11 +75,6 @@ typedef struct gy_resource {
     const char *id;
     int64_t rate; /* bytes per second, > 0 */
 } gy_resource;
-
-typedef struct gy_point {
-    int64_t bytes;
-    gy_ticks time;
-} gy_point;
 
 typedef enum {
     GY_ROUTE_NONE,   /* bytes cannot get there */
@@ -143,7 +156,8 @@ typedef struct gy_kernel_table {
     X(TRAFFIC, traffic)                                                                                                \
     X(KERNELS, kernels)                                                                                                \
     X(COLLECTIVES, collectives)                                                                                        \
-    X(LAUNCHES, launches)
+    X(LAUNCHES, launches)                                                                                              \
+    X(WORKERS, workers)
 
 typedef enum gy_family {
 #define GY_X(name, text) GY_FAMILY_##name,
@@ -214,6 +228,15 @@ struct gantry_machine {
  * in place of a launch, workers of a GPU are its lanes, and they tell each other of ends, and copy, without the host.
  * NULL: out of memory. */
 gantry_machine *gy_machine_for_workers(const gantry_machine *from);
+/* The machine as a schedule for launches is simulated with where workers carry out some of its ops: a start takes what
+ * one by workers does, and the host gives out nothing, since that is in the durations then. NULL: out of memory. */
+gantry_machine *gy_machine_beside_workers(const gantry_machine *from);
+/* The machine as if that were not known. NULL: out of memory. */
+gantry_machine *gy_machine_without_workers(const gantry_machine *from);
+/* True if what workers take was measured on all GPUs, of which there is one. That machine says so of none. */
+bool gy_machine_knows_workers(const gantry_machine *m);
+/* An op that takes `launched` on the GPU, carried out by workers. */
+gy_ticks gy_worker_time(const gy_device *d, gy_ticks launched);
 
 /* Another owner; returns the same object. Each owner calls gantry_machine_free. NULL gives NULL. */
 gantry_machine *gy_machine_ref(const gantry_machine *m);

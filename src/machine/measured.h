@@ -81,6 +81,19 @@ typedef struct gy_measured_collective {
     gy_measured_points points;
 } gy_measured_collective;
 
+/* An op that is launched, and the same by workers of a resident kernel. */
+typedef struct gy_measured_pair {
+    gy_figure launched, by_workers;
+} gy_measured_pair;
+
+/* As gy_worker_times, of the GPUs of a kind. */
+typedef struct gy_measured_workers {
+    const char *kind; /* borrowed from the machine */
+    GY_VEC(gy_measured_pair) pairs;
+    gy_figure change, start;
+    double beside;
+} gy_measured_workers;
+
 /* The times of giving work to a device, by device of the machine. */
 typedef struct gy_measured_device {
     uint32_t device;
@@ -101,6 +114,7 @@ typedef struct gy_measured {
     GY_VEC(gy_measured_kernel) kernels;
     GY_VEC(gy_measured_collective) collectives;
     GY_VEC(gy_measured_device) devices;
+    GY_VEC(gy_measured_workers) workers;
     gy_text fingerprint;
     gy_text notes;   /* a line each: "not measured: WHAT: WHY" */
     gy_figure issue; /* of one wait in a graph over several devices, by the host (gantry_machine.issue) */

@@ -232,7 +232,8 @@ static gantry_status read_device(gy_machine_reader *r, const gy_json_at *at, uin
 {
     static const char *const keys[] = {
         "id",     "kind",          "type",      "use",       "memory",  "lanes",           "copy_engines",
-        "gflops", "bandwidth_gbs", "launch_us", "signal_us", "ordinal", "multiprocessors", "threads"
+        "gflops", "bandwidth_gbs", "launch_us", "signal_us", "ordinal", "multiprocessors", "threads",
+        "workers"
     };
     gy_device *d = &r->m->device[index];
     gantry_status status = gy_machine_object(r->err, at, "a device", keys, GY_COUNT(keys));
@@ -248,7 +249,8 @@ static gantry_status read_device(gy_machine_reader *r, const gy_json_at *at, uin
     d->kind = gy_machine_text(r->m, kind);
     if (!d->kind)
         return gy_fail_nomem(r->err);
-    if ((status = read_memory_of(r, at, &d->memory)) || (status = read_counts(r, at, d)))
+    if ((status = read_memory_of(r, at, &d->memory)) || (status = read_counts(r, at, d)) ||
+        (status = gy_machine_read_workers(r, at, d)))
         return status;
     return read_speeds(r, at, d);
 }

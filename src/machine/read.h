@@ -55,6 +55,8 @@ gantry_status gy_machine_read_batched(gy_machine_reader *r, const gy_json_at *at
 /* All in the list at `key`. */
 gantry_status gy_machine_read_tables(gy_machine_reader *r, const gy_json_at *root, const char *key,
                                      gy_table_reader *read);
+/* The optional "workers" of a device (worker_times.c). */
+gantry_status gy_machine_read_workers(gy_machine_reader *r, const gy_json_at *at, gy_device *d);
 /* "network" (network.c). */
 gantry_status gy_machine_read_network(gy_machine_reader *r, const gy_json_at *root);
 /* "calibration". */

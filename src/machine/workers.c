@@ -43,6 +43,59 @@ static bool shorten_routes(gantry_machine *m)
     return true;
 }
 
+/* ---- what was measured ---- */
+
+bool gy_machine_knows_workers(const gantry_machine *m)
+{
+    bool any = false, all = true;
+    for (uint32_t i = 0; i < m->devices; i++) {
+        any = any || m->device[i].gpu;
+        all = all && (!m->device[i].gpu || m->device[i].workers.points);
+    }
+    return any && all;
+}
+
+gy_ticks gy_worker_time(const gy_device *d, gy_ticks launched)
+{
+    const gy_worker_times *w = &d->workers;
+    return w->points && launched < GY_TICKS_MAX ? gy_points_time(w->point, w->points, launched) : launched;
+}
+
+/* Its GPUs of that kind; NULL: there is none, or nothing was measured. */
+static const gy_device *measured_of(const gantry_machine *m, const char *kind)
+{
+    for (uint32_t i = 0; i < m->devices; i++)
+        if (m->device[i].gpu && m->device[i].workers.points && !strcmp(m->device[i].kind, kind))
+            return &m->device[i];
+    return NULL;
+}
+
+/* Times of a table as they were measured of workers. NULL: out of memory. */
+static const gy_point *by_workers(gantry_machine *m, const gy_kernel_table *t, const gy_device *d)
+{
+    gy_point *to = gy_arena_calloc(&m->arena, t->points + (size_t)1, sizeof *to);
+    for (uint32_t i = 0; to && i < t->points; i++)
+        to[i] = (gy_point){ t->point[i].bytes, gy_worker_time(d, t->point[i].time) };
+    return to;
+}
+
+/* Of large ops, so many times as long as launched: what follows from speeds is longer by as much. */
+static double slope_of(const gy_worker_times *w)
+{
+    const gy_point *a = &w->point[w->points - 2], *b = &w->point[w->points - 1];
+    return (double)(b->time - a->time) / (double)(b->bytes - a->bytes);
+}
+
+static void slow_down(gy_device *d)
+{
+    double slope = slope_of(&d->workers);
+    d->bandwidth_gbs /= slope;
+    for (int i = 0; i < GANTRY_DTYPE_COUNT; i++)
+        d->gflops[i] /= slope;
+}
+
+/* ---- all of it ---- */
+
 /* Tables lose the part of their times that is a launch's. */
 static bool shorten_tables(gantry_machine *m, const gantry_machine *from)
 {
@@ -55,7 +108,10 @@ static bool shorten_tables(gantry_machine *m, const gantry_machine *from)
             if (from->device[d].gpu && !strcmp(from->device[d].kind, to[i].kind))
                 launch = from->device[d].launch;
         gy_ticks most = LAUNCHES * launch, least = to[i].points ? to[i].point[0].time : 0;
-        if (least > turn)
+        const gy_device *measured = measured_of(from, to[i].kind);
+        if (measured)
+            to[i].point = by_workers(m, &to[i], measured);
+        else if (least > turn)
             to[i].point = less(m, to[i].point, to[i].points, least - turn < most ? least - turn : most, turn);
         if (!to[i].point)
             return false;
@@ -69,9 +125,40 @@ static void become_workers(gantry_machine *m, gy_device *d)
     uint32_t workers = d->multiprocessors ? d->multiprocessors : WORKERS;
     gy_ticks signal = gy_ticks_from_us(SIGNAL_US);
     d->lanes = d->lanes > workers ? d->lanes : workers;
-    d->launch = gy_ticks_from_us(TURN_US);
+    d->launch = d->workers.points ? d->workers.point[0].time : gy_ticks_from_us(TURN_US);
     d->signal = d->signal < signal ? d->signal : signal;
     m->memory[d->memory].signal = d->signal; /* no two GPUs work in one memory, nor does a CPU in a GPU's */
+    if (d->workers.points)
+        slow_down(d);
+    d->workers = (gy_worker_times){ 0 }; /* all times of the machine are workers' now */
+}
+
+/* A start begins when the last GPU has been given its kernel. */
+static gy_ticks start_of(const gantry_machine *m)
+{
+    gy_ticks most = 0;
+    for (uint32_t i = 0; i < m->devices; i++)
+        if (m->device[i].gpu && m->device[i].workers.start > most)
+            most = m->device[i].workers.start;
+    return gy_machine_knows_workers(m) ? most : m->start;
+}
+
+gantry_machine *gy_machine_beside_workers(const gantry_machine *from)
+{
+    gantry_machine *m = gy_machine_again(from);
+    if (m) {
+        m->issue = m->submit = 0;
+        m->start = start_of(from);
+    }
+    return m;
+}
+
+gantry_machine *gy_machine_without_workers(const gantry_machine *from)
+{
+    gantry_machine *m = gy_machine_again(from);
+    for (uint32_t i = 0; m && i < m->devices; i++)
+        m->device[i].workers = (gy_worker_times){ 0 };
+    return m;
 }
 
 gantry_machine *gy_machine_for_workers(const gantry_machine *from)
@@ -81,6 +168,7 @@ gantry_machine *gy_machine_for_workers(const gantry_machine *from)
         return NULL;
     m->workers = true;
     m->issue = m->submit = 0;
+    m->start = start_of(from);
     for (uint32_t i = 0; i < m->devices; i++)
         if (m->device[i].gpu)
             become_workers(m, &m->device[i]);

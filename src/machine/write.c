@@ -69,6 +69,25 @@ static void put_speeds(gy_text *to, const gy_device *d)
     }
 }
 
+static void put_workers(gy_text *to, const gy_worker_times *w)
+{
+    gy_text_add(to, ", \"workers\": { \"times_us\": [");
+    for (uint32_t i = 0; i < w->points; i++) {
+        gy_text_add(to, i ? ", [" : "[");
+        put_us(to, w->point[i].bytes);
+        gy_text_add(to, ", ");
+        put_us(to, w->point[i].time);
+        gy_text_add(to, "]");
+    }
+    gy_text_add(to, "], \"switch_us\": ");
+    put_us(to, w->change);
+    gy_text_add(to, ", \"start_us\": ");
+    put_us(to, w->start);
+    gy_text_add(to, ", \"beside\": ");
+    put_number(to, (double)w->beside / GY_ALONE);
+    gy_text_add(to, " }");
+}
+
 static void put_device(gy_text *to, const gantry_machine *m, const gy_device *d)
 {
     gy_text_add(to, "{ \"id\": ");
@@ -92,6 +111,8 @@ static void put_device(gy_text *to, const gantry_machine *m, const gy_device *d)
         gy_text_add(to, ", \"signal_us\": ");
         put_us(to, d->signal);
     }
+    if (d->workers.points)
+        put_workers(to, &d->workers);
     if (d->ordinal >= 0)
         gy_text_printf(to, ", \"ordinal\": %d", d->ordinal);
     gy_text_add(to, " }");

@@ -231,13 +231,16 @@ struct gantry_schedule {
     gy_ticks period, period_bound; /* objective "period": from one start to the next; else 0. As makespan, bound */
     gy_ticks makespan, bound;
     GY_VEC(gy_schedule_phase) phases; /* empty: this is an ordinary schedule */
-    const char *bound_by;   /* the reason of the bound, static (scheduler/bound); NULL in a schedule from a file, which
-                               does not say it */
-    gy_ticks without;       /* the makespan of a start in which no node with a `when` runs; 0: there is none, or the
-                               schedule is one in phases or from a file */
-    uint64_t bytes_needed;  /* the bound of the bytes that are moved; 0 in a schedule from a file */
-    GY_VEC(gy_tried) tried; /* for reports; not part of the schedule, and not in its file */
-    GY_VEC(gy_ticks) load;  /* per device, with objective "max_load" (scheduler/load.h); not in its file either */
+    const char *bound_by; /* the reason of the bound, static (scheduler/bound); NULL in a schedule from a file, which
+                             does not say it */
+    gy_ticks without;     /* the makespan of a start in which no node with a `when` runs; 0: there is none, or the
+                             schedule is one in phases or from a file */
+    gy_ticks by_host, by_device; /* what a start was predicted to take with launches, and carried out by the devices
+                                    (GY_TICKS_MAX: nothing of it can be), where replay "auto" held one against the
+                                    other; both 0: it did not. Not in its file */
+    uint64_t bytes_needed;       /* the bound of the bytes that are moved; 0 in a schedule from a file */
+    GY_VEC(gy_tried) tried;      /* for reports; not part of the schedule, and not in its file */
+    GY_VEC(gy_ticks) load;       /* per device, with objective "max_load" (scheduler/load.h); not in its file either */
 };
 
 gantry_schedule *gy_schedule_ref(const gantry_schedule *schedule);

@@ -69,6 +69,14 @@ CUresult cuDriverGetVersion(int *version)
     return CUDA_SUCCESS;
 }
 
+/* As in the real driver; set by a debugger. */
+__attribute__((visibility("default"))) uint32_t cudbgIpcFlag;
+
+void fakeCudaDebug(int debugged)
+{
+    cudbgIpcFlag = (uint32_t)debugged;
+}
+
 CUresult cuDeviceGetCount(int *count)
 {
     ENTER(cuDeviceGetCount)
@@ -135,6 +143,10 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice dev
     const char *capability = getenv("FAKE_CUDA_CAPABILITY");
     if (capability && which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) {
         *value = atoi(capability) / 10;
+        LEAVE(CUDA_SUCCESS);
+    }
+    if (which == CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT) {
+        *value = getenv("FAKE_CUDA_DISPLAY") != NULL;
         LEAVE(CUDA_SUCCESS);
     }
     if (places() && which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) {

@@ -25,6 +25,7 @@
  *   FAKE_CUDA_MISTAKE  of all kernels (cuda_emulator): "acquire", a wait for a counter says nothing of other memory;
  *                      "wait", nobody waits; "ahead", all believe that a counter is one further;
  *                      "never", nobody tells the others
+ *   FAKE_CUDA_DISPLAY  devices drive a display: the driver ends kernels that take long
  *   FAKE_CUDA_KERNELS  a folder of libraries that are opened: kernels on the CPU (cuda_emulator)
  *   FAKE_CUDA_ONLY     "saxpy,gemm": kernels of the library that can be used (all)
  */
@@ -44,6 +45,9 @@ typedef struct fakeCudaLaunch {
 } fakeCudaLaunch;
 /* A kernel of the fake: a function of its parameters; `sizes` are the bytes of each, so that they can be kept. */
 typedef void (*fakeCudaBody)(const fakeCudaLaunch *launch, void **params);
+
+/* A debugger is at work (1), or none is. */
+void fakeCudaDebug(int debugged);
 
 /* Says that a kernel that was launched early has waited (1), or not (0, as it begins). Memory can be touched only once
  * it has: what it would read before is not there yet. */

@@ -4,7 +4,7 @@
 #include "control.h"
 #include "suite.h"
 
-#include "run/collectives.h"
+#include "run/measure/collectives.h"
 #include "scheduler/collective/collective.h"
 #include <stdio.h>
 #include <string.h>

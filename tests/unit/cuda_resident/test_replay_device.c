@@ -420,6 +420,47 @@ START_TEST(drawn)
 }
 END_TEST
 
+/* Kernels of two runs wait for kernels of their own on another GPU, while each has one of the GPUs: so runs take turns,
+ * in one order on all GPUs. Results are those of runs alone. */
+START_TEST(two_runs)
+{
+    enum { RUNS = 3, STARTS = 4 };
+    uint64_t ticket[RUNS];
+    gantry_run *run[RUNS], *host;
+    world w[RUNS];
+    int gpus = 1 + _i % 3;
+    fakeCudaDevices(gpus, "all", 0);
+    fakeCudaSeed((uint64_t)_i + 1);
+    for (int k = 0; k < RUNS; k++) { /* of some, streams carry a part out */
+        w[k] = make(ring_of(k < 2 ? gpus : 0, 4, 3 + k, k == 1 ? 17 << 10 : 64, true), ring_machine(gpus, 2));
+        run[k] = open_run(w[k].s, "cuda");
+    }
+    for (int start = 0; start < STARTS; start++) {
+        for (int k = 0; k < RUNS; k++)
+            MUST(gantry_run_start(run[(k + start) % RUNS], &ticket[(k + start) % RUNS], MUST_ERR));
+        for (int k = RUNS; k-- > 0;)
+            MUST(gantry_run_wait(run[k], ticket[k], MUST_ERR));
+    }
+    for (int k = 0; k < RUNS; k++) {
+        results wanted, got = outputs_of(run[k], w[k].g);
+        host = open_run(w[k].s, "host");
+        for (int start = 0; start < STARTS; start++)
+            wanted = run_results(host, w[k].g);
+        ck_assert_msg(same(&wanted, &got), "run %d", k);
+        ck_assert(begins(replay_of(run[k]), "device"));
+        gantry_run_free(host);
+    }
+    for (int k = 0; k < RUNS; k++)
+        gantry_run_free(run[k]);
+    for (int k = 0; k < RUNS; k++) {
+        gantry_schedule_free(w[k].s);
+        gantry_machine_free(w[k].m);
+        gantry_graph_free(w[k].g);
+    }
+    check_alive();
+}
+END_TEST
+
 static void check_refused(gantry_graph *g, gantry_machine *m, const char *why)
 {
     char replay[512];
@@ -456,6 +497,37 @@ START_TEST(two_devices_of_one)
 }
 END_TEST
 
+/* Each is in the way by itself, and a word that changes nothing is not. */
+START_TEST(surroundings)
+{
+    static const struct {
+        const char *name, *none, *some, *why;
+    } way[] = { { "CUDA_LAUNCH_BLOCKING", "0", "1", "CUDA_LAUNCH_BLOCKING is set" },
+                { "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "100", "49.5", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE leaves" },
+                { "FAKE_CUDA_DISPLAY", NULL, "1", "a GPU drives a display" } };
+    char replay[512];
+    if (way[_i].none)
+        setenv(way[_i].name, way[_i].none, 1);
+    fakeCudaDevices(2, "all", 0);
+    world w = make(ring_of(2, 4, 2, 64, false), ring_machine(2, 2));
+    compare_with_host(w.g, w.s, 2, replay, sizeof replay);
+    ck_assert_str_eq(replay, "device");
+    drop(&w);
+    setenv(way[_i].name, way[_i].some, 1);
+    check_refused(ring_of(0, 4, 2, 64, true), ring_machine(2, 1), way[_i].why);
+    unsetenv(way[_i].name);
+}
+END_TEST
+
+START_TEST(debugged)
+{
+    fakeCudaDebug(1);
+    fakeCudaDevices(2, "all", 0);
+    check_refused(ring_of(0, 4, 2, 64, true), ring_machine(2, 1), "a debugger stops kernels");
+    fakeCudaDebug(0);
+}
+END_TEST
+
 /* Nothing that workers have code for. */
 START_TEST(no_lane)
 {
@@ -481,10 +553,13 @@ int main(void)
     tcase_add_loop_test(c, failures, 0, (int)(sizeof failing / sizeof *failing));
     tcase_add_test(c, hung);
     tcase_add_loop_test(c, nothing_for_streams, 0, SEEDS);
+    tcase_add_loop_test(c, two_runs, 0, SEEDS);
     tcase_add_test(c, no_peers);
     tcase_add_test(c, too_many_lanes);
     tcase_add_test(c, two_devices_of_one);
     tcase_add_test(c, no_lane);
+    tcase_add_loop_test(c, surroundings, 0, 3);
+    tcase_add_test(c, debugged);
     Suite *s = suite_create("resident replay");
     TCase *fills = tcase_create("fills");
     tcase_set_timeout(fills, 60);

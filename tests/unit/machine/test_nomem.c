@@ -56,12 +56,15 @@ static gantry_status by_calibration(gantry_machine **out)
     gy_measured_kernel kernel = { .name = "gemm", .kind = whole->device[0].kind, .points = { at, 2, 2 } };
     gy_measured_traffic traffic = { GY_TRAFFIC_HOST_OUT, GY_MACHINE_NONE, 1e9, { 1e5, 1, 3 } };
     gy_measured_device device = { .device = 0, .launch = { 3, 1, 3 } };
+    gy_measured_pair pairs[] = { { { 2, 0, 3 }, { 1, 0, 3 } }, { { 5, 0, 3 }, { 6, 0, 3 } } };
+    gy_measured_workers workers = { .kind = whole->device[0].kind, .pairs = { pairs, 2, 2 }, .beside = 1 };
     char facts[] = "driver: 1\nCUDA: 2\n", notes[] = "not measured: x: y\n";
     gy_measured what = { { &copy, 1, 1 },
                          { &traffic, 1, 1 },
                          { &kernel, 1, 1 },
                          { NULL, 0, 0 },
                          { &device, 1, 1 },
+                         { &workers, 1, 1 },
                          { facts, sizeof facts - 1, 0, false },
                          { notes, sizeof notes - 1, 0, false },
                          { 1, 0, 3 } };

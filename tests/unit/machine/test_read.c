@@ -86,8 +86,9 @@ static const bad_input memories[] = {
       "\"numa\" must be between 0 and 2147483647, not -1" },
 };
 
-#define D(rest) DEVICES("[{'id':'d0','memory':'mem-a'" rest "}]")
-#define ONE     "{'id':'d0','memory':'mem-a'},"
+#define D(rest)  DEVICES("[{'id':'d0','memory':'mem-a'" rest "}]")
+#define W(value) D(",'type':'gpu','workers':" value)
+#define ONE      "{'id':'d0','memory':'mem-a'},"
 
 static const bad_input devices[] = {
     { DEVICES("[@0]"), "/devices/0", "a device must be an object, found an integer" },
@@ -119,6 +120,25 @@ static const bad_input devices[] = {
     { D(",'threads':@0"), "/devices/0/threads", "\"threads\" must be between 1 and 1024, not 0" },
     { D(",'type':'gpu','threads':@2"), "/devices/0/threads",
       "threads is given for a gpu; it is of devices of type \"cpu\": leave it out" },
+    { D(",'workers':@{}"), "/devices/0/workers",
+      "\"workers\" is given for a cpu; they are of devices of type \"gpu\": leave it out" },
+    { W("@{'switch_us':1,'start_us':1}"), "/devices/0/workers",
+      "no \"times_us\": give [launched, by workers] pairs of microseconds" },
+    { W("@{'times_us':[[1,1],[2,2]],'start_us':1}"), "/devices/0/workers", "missing key \"switch_us\": give a number" },
+    { W("{'times_us':[[1,1],@[2]],'switch_us':1,'start_us':1}"), "/devices/0/workers/times_us/1",
+      "a pair must be [microseconds launched, microseconds by workers], such as [2.1, 0.6], each from 0 to 1e+09" },
+    { W("{'times_us':[[1,1],@[-2,3]],'switch_us':1,'start_us':1}"), "/devices/0/workers/times_us/1",
+      "a pair must be [microseconds launched, microseconds by workers], such as [2.1, 0.6], each from 0 to 1e+09" },
+    { W("{'times_us':[[1,1],@[1,2]],'switch_us':1,'start_us':1}"), "/devices/0/workers/times_us/1",
+      "[1, 2] after [1, 1]: list the pairs by rising time of the launched op; that of workers must not fall" },
+    { W("{'times_us':[[1,2],@[2,1]],'switch_us':1,'start_us':1}"), "/devices/0/workers/times_us/1",
+      "[2, 1] after [1, 2]: list the pairs by rising time of the launched op; that of workers must not fall" },
+    { W("{'times_us':@[[1,1]],'switch_us':1,'start_us':1}"), "/devices/0/workers/times_us",
+      "1 pair; give at least two" },
+    { W("{'times_us':@[[1,1],[2,1]],'switch_us':1,'start_us':1}"), "/devices/0/workers/times_us",
+      "workers take as long for the last two; larger ops go on at their slope, so it must rise" },
+    { W("{'times_us':[[1,1],[2,2]],'switch_us':1,'start_us':1,'beside':@0.5}"), "/devices/0/workers/beside",
+      "\"beside\" must be between 1 and 1000, not 0.5" },
     { D(",'ordinal':@-1"), "/devices/0/ordinal", "\"ordinal\" must be between 0 and 2147483647, not -1" },
     { D(",'launch_us':@'4'"), "/devices/0/launch_us", "\"launch_us\" must be a number, not a string" },
     { D(",'signal_us':@-1"), "/devices/0/signal_us", "\"signal_us\" must be between 0 and 1000000000, not -1" },

@@ -2,6 +2,8 @@
 /* A machine whose GPUs carry starts out by themselves, figure by figure against the one that it was made of. */
 #include "suite.h"
 
+#include <string.h>
+
 static const char text[] =
     "{'gantry_machine':1,'memories':[{'id':'host','capacity':'8GiB'},{'id':'a','capacity':'1GiB'},"
     "{'id':'b','capacity':'1GiB'}],'devices':[{'id':'cpu','type':'cpu','memory':'host','launch_us':0.3},"
@@ -80,6 +82,102 @@ START_TEST(kernels)
 }
 END_TEST
 
+static const char measured[] =
+    "{'gantry_machine':1,'memories':[{'id':'host','capacity':'8GiB'},{'id':'a','capacity':'1GiB'}],"
+    "'devices':[{'id':'g0','kind':'big','type':'gpu','memory':'a','launch_us':1.3,'bandwidth_gbs':1000,"
+    "'gflops':{'f32':500},'workers':{'times_us':[[1.5,0.5],[3.5,1.5],[10,21]],'switch_us':4,'start_us':11,"
+    "'beside':1.25}},{'id':'cpu','type':'cpu','memory':'host','use':'host'}],'routes':[{'from':'host','to':'a',"
+    "'both':true,'bandwidth_gbs':10}],'kernels':[{'kernel':'copy','dtype':'f32','kind':'big','by':'bytes','points':"
+    "[[1024,1],[1048576,2.5],[16777216,12]]}],'model':{'start_us':5}}";
+
+/* On the lines between pairs, the first below them, beyond them as the last two. */
+START_TEST(times)
+{
+    gantry_machine *m = machine_of(measured);
+    const gy_device *d = &m->device[0];
+    ck_assert(gy_machine_knows_workers(m));
+    const double pair[][2] = { { 0, 0.5 },      { 1.5, 0.5 }, { 2.5, 1 }, { 3.5, 1.5 },
+                               { 6.75, 11.25 }, { 10, 21 },   { 12, 27 } };
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
+        ck_assert_int_eq(gy_worker_time(d, us(pair[i][0])), us(pair[i][1]));
+    ck_assert_int_eq(gy_worker_time(&m->device[1], us(7)), us(7));
+    gantry_machine_free(m);
+    m = machine_of(text);
+    ck_assert(!gy_machine_knows_workers(m));
+    ck_assert_int_eq(gy_worker_time(&m->device[1], us(7)), us(7));
+    gantry_machine_free(m);
+}
+END_TEST
+
+/* Tables, launches, starts and speeds are those that were measured. */
+START_TEST(by_measured_times)
+{
+    gantry_machine *m = machine_of(measured), *w = gy_machine_for_workers(m), *b = gy_machine_beside_workers(m);
+    const gy_device *d = &w->device[0];
+    ck_assert_int_eq(d->launch, us(0.5));
+    ck_assert_int_eq(w->start, us(11));
+    ck_assert_int_eq(w->kernel[0].point[0].time, us(0.5));
+    ck_assert_int_eq(w->kernel[0].point[1].time, us(1));
+    ck_assert_int_eq(w->kernel[0].point[2].time, us(27));
+    ck_assert_double_eq_tol(d->bandwidth_gbs, 1000 / 3.0, 1e-9); /* large ops: three times as long */
+    ck_assert_double_eq_tol(d->gflops[GANTRY_F32], 500 / 3.0, 1e-9);
+    ck_assert(!gy_machine_knows_workers(w)); /* its times are workers' already */
+    ck_assert(b->start == us(11) && !b->submit && !b->issue && !b->workers);
+    ck_assert_int_eq(b->device[0].launch, us(1.3));
+    ck_assert(gy_machine_knows_workers(b) && b->device[0].workers.change == us(4));
+    ck_assert_uint_eq(b->device[0].workers.beside, 1250);
+    gantry_machine_free(m);
+    gantry_machine_free(w);
+    gantry_machine_free(b);
+}
+END_TEST
+
+/* A file of it says the same again. */
+START_TEST(written)
+{
+    char *once = NULL, *twice = NULL;
+    gantry_machine *m = machine_of(measured), *again = NULL, *some = NULL;
+    ck_assert(!gantry_machine_json(m, &once, NULL, NULL));
+    ck_assert(strstr(once, "\"workers\": { \"times_us\": [[1.5, 0.5], [3.5, 1.5], [10, 21]], \"switch_us\": 4, "
+                           "\"start_us\": 11, \"beside\": 1.25 }") != NULL);
+    ck_assert(!gantry_machine_parse(&again, once, strlen(once), "text", NULL));
+    ck_assert(!gantry_machine_json(again, &twice, NULL, NULL));
+    ck_assert_str_eq(once, twice);
+    ck_assert(!gantry_machine_select(&some, m, "id:g0", NULL));
+    ck_assert(gy_machine_knows_workers(some));
+    gantry_free(once);
+    gantry_free(twice);
+    gantry_machine_free(m);
+    gantry_machine_free(again);
+    gantry_machine_free(some);
+}
+END_TEST
+
+/* Machines that were made of one outlive it, with points of their own. */
+START_TEST(copied)
+{
+    gantry_machine *m = machine_of(measured), *other = machine_of(measured), *made[2] = { NULL };
+    const gantry_machine *nodes[] = { m, other };
+    const gy_point *before = m->device[0].workers.point;
+    gantry_join_options o = GANTRY_JOIN_OPTIONS_INIT;
+    o.gbs = 10;
+    ck_assert(!gantry_machine_join(&made[0], nodes, 2, &o, NULL));
+    made[1] = gy_machine_without_workers(m);
+    gantry_machine_free(other);
+    uint32_t gpus = 0;
+    for (uint32_t i = 0; i < made[0]->devices; i++) {
+        const gy_device *d = &made[0]->device[i];
+        gpus += d->gpu;
+        ck_assert(!d->gpu || (d->workers.point != before && gy_worker_time(d, us(10)) == us(21)));
+    }
+    ck_assert_uint_eq(gpus, 2);
+    ck_assert(!gy_machine_knows_workers(made[1]) && gy_machine_knows_workers(m));
+    gantry_machine_free(m);
+    gantry_machine_free(made[0]);
+    gantry_machine_free(made[1]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("machine for workers");
@@ -87,6 +185,10 @@ int main(void)
     tcase_add_test(tests, devices);
     tcase_add_test(tests, copies);
     tcase_add_test(tests, kernels);
+    tcase_add_test(tests, times);
+    tcase_add_test(tests, by_measured_times);
+    tcase_add_test(tests, written);
+    tcase_add_test(tests, copied);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -3,6 +3,7 @@
 check_gpus.py; the real PyTorch is tests/gpu/check_torch.py's. And CUDA source, up to where a GPU is needed.
 """
 import ctypes
+import json
 import subprocess
 import sys
 
@@ -114,6 +115,25 @@ class Source(Case):
         g.node(saxpy, a=3, x=x, y=y)
         self.equal(g.schedule(1).run()(x=np.arange(10, dtype=np.float32), y=np.ones(10, np.float32))["y"], 3 * np.arange(10, dtype=np.float32) + 1)
 
+    def test_resident_kernels_are_planned_for_workers(self):
+        """A chain is predicted by turns of workers, 0.6 us each, in place of launches of 5 us, where they may call the kernel."""
+        gpu = {"gantry_machine": 1, "memories": [{"id": "host", "capacity": "1GiB"}, {"id": "m", "capacity": "1GiB"}],
+               "devices": [{"id": "gpu", "type": "gpu", "memory": "m", "launch_us": 5}, {"id": "cpu", "memory": "host", "use": "host"}],
+               "routes": [{"from": "host", "to": "m", "both": True, "bandwidth_gbs": 10}]}
+        predicted = {}
+        for resident in (False, True):
+            @gantry.kernel(cuda="unused here", grid="ceil_div(n, 256)", block=256, resident=resident)
+            def step(x: gantry.In, y: gantry.InOut, n: gantry.I64 = "x.size"): ...
+
+            g = gantry.Graph()
+            x, y = g.buffer("x", 8, init=1, cls="state"), g.buffer("y", 8, init=1, cls="state")
+            for _ in range(20):
+                g.node(step, x=x, y=y)
+            plan = g.schedule(gantry.Machine.parse(json.dumps(gpu)), replay="device")
+            predicted[resident] = plan.summary.makespan_us
+        self.assertAlmostEqual(predicted[False], 100, delta=1)
+        self.assertAlmostEqual(predicted[True], 12, delta=1)
+
     def test_what_runs_on_gpus_only(self):
         @gantry.kernel(cuda="unused here", grid=1, block=1, host=False)
         def nothing(x: gantry.InOut): ...
@@ -134,8 +154,9 @@ class Source(Case):
         for said, options in ((r"takes arrays of 'cupy'; there are \"numpy\" \(NumPy arrays, on CPUs\), ", {"arrays": "cupy"}),
                               ('has CUDA source and a function for arrays of "torch"', {"arrays": "torch", "cuda": ""}),
                               ("has CUDA source and no grid or block; give both", {"cuda": "", "grid": 1}),
-                              ("has grid, block, shared_bytes or host, which are for CUDA source", {"block": 3}),
-                              ("has grid, block, shared_bytes or host", {"host": False}),
+                              ("has grid, block, shared_bytes, host or resident, which are for CUDA source", {"block": 3}),
+                              ("has grid, block, shared_bytes, host or resident", {"host": False}),
+                              ("has grid, block, shared_bytes, host or resident", {"resident": True}),
                               (r"has 4 extents, \[1, 2, 3, 4\]; one to three are allowed", {"cuda": "", "grid": [1, 2, 3, 4], "block": 1})):
             with self.refused(gantry.InvalidError, said):
                 gantry.kernel(**options)(plain)

@@ -148,6 +148,7 @@ class _How:
     shared_bytes: int = 0
     host: bool = True
     formula: str | None = None
+    resident: bool = False
 
     def check(self, kernel: str) -> None:
         if self.arrays not in ARRAYS:
@@ -158,9 +159,9 @@ class _How:
         if self.cuda is not None and (self.grid is None or self.block is None):
             raise InvalidError(f'kernel "{kernel}" has CUDA source and no grid or block; give both, such as grid="ceil_div(x.size, 256)", '
                                "block=256")
-        if self.cuda is None and (self.grid is not None or self.block is not None or self.shared_bytes or not self.host):
-            raise InvalidError(f'kernel "{kernel}" has grid, block, shared_bytes or host, which are for CUDA source; give cuda="...", or '
-                               "leave them out")
+        if self.cuda is None and (self.grid is not None or self.block is not None or self.shared_bytes or not self.host or self.resident):
+            raise InvalidError(f'kernel "{kernel}" has grid, block, shared_bytes, host or resident, which are for CUDA source; give '
+                               'cuda="...", or leave them out')
 
     @property
     def on_host(self) -> bool:
@@ -234,6 +235,7 @@ class Kernel:
             entry.name, entry.scalar, entry.access = encoded(p.name), p.access is None, p.access or 0
             entry.optional, entry.fallback = p.default is not None, 0 if isinstance(p.default, str) else p.default or 0
         flags = (0 if how.on_gpu else KernelFlag.NO_GPU) | (0 if how.on_host else KernelFlag.NO_CPU) | (KernelFlag.PURE if how.pure else 0)
+        flags |= KernelFlag.RESIDENT if how.resident else 0
         summary = (inspect.getdoc(self.function) or "").split("\n")[0]
         self._call_back, self._open, self._close = c.KernelFunction(self._called), c.OpenFunction(_open), c.CloseFunction(_closed)
         self.manifest = c.Kernel(
@@ -339,13 +341,13 @@ def kernel(function: Callable[..., Any], /) -> Kernel: ...
 def kernel(*, name: str | None = None, flops: str | None = None, nbytes: str | None = None, pure: bool = False, arrays: str = "numpy",
            cuda: str | None = None, grid: str | int | Sequence[str | int] | None = None,
            block: str | int | Sequence[str | int] | None = None, shared_bytes: int = 0,
-           host: bool = True, formula: str | None = None) -> Callable[[Callable[..., Any]], Kernel]: ...
+           host: bool = True, formula: str | None = None, resident: bool = False) -> Callable[[Callable[..., Any]], Kernel]: ...
 
 
 def kernel(function: Callable[..., Any] | None = None, /, *, name: str | None = None, flops: str | None = None, nbytes: str | None = None,
            pure: bool = False, arrays: str = "numpy", cuda: str | None = None, grid: str | int | Sequence[str | int] | None = None,
            block: str | int | Sequence[str | int] | None = None, shared_bytes: int = 0, host: bool = True,
-           formula: str | None = None) -> Any:
+           formula: str | None = None, resident: bool = False) -> Any:
     """Makes a kernel of a function, whose parameters say what they are by their annotations:
 
         @gantry.kernel(flops="2 * x.size")
@@ -363,10 +365,11 @@ def kernel(function: Callable[..., Any] | None = None, /, *, name: str | None = 
     `cuda`: CUDA C++ with an `extern "C" __global__` function of the kernel's name, which is given the parameters in their order, pointers
     and numbers (`F32`, `I32`, ...), by `grid` blocks of `block` threads: one to three extents, numbers or formulas. The function in Python
     is then the host's version; `host=False`: there is none, and its body is not used. A number may have a formula as its default, "x.size".
+    `resident=True`: with `replay="device"` workers of a resident kernel may call it; docs/graph-format.md says what it has to keep to.
 
     `formula`: what it computes, as a map or a reduce node of all its parameters would, "y = a * x"; adjoints and strategies follow from it.
     """
     if function is not None:
         return Kernel(function)
-    how = _How(name, flops, nbytes, pure, arrays, cuda, grid, block, shared_bytes, host, formula)
+    how = _How(name, flops, nbytes, pure, arrays, cuda, grid, block, shared_bytes, host, formula, resident)
     return lambda wrapped: Kernel(wrapped, how)

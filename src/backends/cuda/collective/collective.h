@@ -25,13 +25,16 @@ gantry_status gy_carry_submit(gy_submit *x);
 
 /* ---- order.c: work that waits for its peers on other GPUs (order.h) ---- */
 
-/* Around the submission of a start: no other run of the process submits such work. `end`: the event at its end; NULL:
- * it failed. */
-void gy_order_enter(gy_cuda *h);
+/* Around the submission of a start that `waits`, that is, with such work: no other run of the process submits any.
+ * `end`: the event at its end; NULL: it failed. */
+void gy_order_enter(gy_cuda *h, bool waits);
 void gy_order_leave(gy_cuda *h, CUevent end);
 void gy_order_unlist(gy_cuda *h); /* other runs of the process wait for this one no longer: before its events go */
 /* `queue` waits for the work on GPUs of this run that other runs with such work have submitted. */
 gantry_status gy_order_await_others(gy_cuda *h, gy_queue queue, gantry_error *err);
+/* The event at the end of the kernel of each start on that device, which other runs wait for, too; NULL: there is none.
+ */
+void gy_order_kernel(gy_cuda *h, uint32_t device, CUevent end);
 /* The op and the one before (`after`: behind) it in all its lanes are one pair, both such work of one sort, of the same
  * lanes. Each lane goes from its part of the one to its part of the other: their kernels wait for their peers
  * themselves.

@@ -29,7 +29,8 @@ gantry_status gy_order_add(gy_cuda *h, uint32_t device, gantry_error *err)
         o->h = h;
         o->waits = gy_arena_calloc(&h->arena, h->devices, sizeof *o->waits);
         o->last = gy_arena_alloc(&h->arena, h->devices * sizeof *o->last);
-        if (!o->waits || !o->last)
+        o->kernel = gy_arena_calloc(&h->arena, h->devices, sizeof *o->kernel);
+        if (!o->waits || !o->last || !o->kernel)
             return gy_fail_nomem(err);
         for (uint32_t i = 0; i < h->devices; i++)
             o->last[i] = GY_NONE;
@@ -48,19 +49,40 @@ static bool shares_gpu(const gy_peer_order *a, const gy_peer_order *b)
     return false;
 }
 
+void gy_order_kernel(gy_cuda *h, uint32_t device, CUevent end)
+{
+    pthread_mutex_lock(&order);
+    if (h->order)
+        h->order->kernel[device] = end;
+    pthread_mutex_unlock(&order);
+}
+
+/* Phases of one graph use the memory of one of them; the host waits for the end of each. */
+static bool follow_each_other(const gy_cuda *a, const gy_cuda *b)
+{
+    const void *x = a->job->beside ? a->job->beside : a, *y = b->job->beside ? b->job->beside : b;
+    return x == y;
+}
+
+static gantry_status await(gy_cuda *h, gy_queue queue, CUevent end, gantry_error *err)
+{
+    CUresult code = end ? h->d.cuStreamWaitEvent(queue.stream, end, 0) : CUDA_SUCCESS;
+    return code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, queue.device, "waiting for another run", err);
+}
+
 gantry_status gy_order_await_others(gy_cuda *h, gy_queue queue, gantry_error *err)
 {
-    gantry_status status = GANTRY_OK;
     if (!h->order || !h->order->locked)
         return GANTRY_OK;
-    for (gy_peer_order *other = runs; other && status == GANTRY_OK; other = other->next) {
-        if (other == h->order || !other->end || !shares_gpu(other, h->order))
+    for (gy_peer_order *other = runs; other; other = other->next) {
+        if (other == h->order || !other->end || !shares_gpu(other, h->order) || follow_each_other(other->h, h))
             continue;
-        status = gy_cuda_use(h, queue.device, err);
-        CUresult code = status ? CUDA_SUCCESS : h->d.cuStreamWaitEvent(queue.stream, other->end, 0);
-        status = code == CUDA_SUCCESS ? status : gy_cuda_fail(h, code, queue.device, "waiting for another run", err);
+        GY_TRY(gy_cuda_use(h, queue.device, err));
+        GY_TRY(await(h, queue, other->end, err));
+        for (uint32_t i = 0; i < other->h->devices; i++)
+            GY_TRY(await(h, queue, other->kernel[i], err));
     }
-    return status;
+    return GANTRY_OK;
 }
 
 void gy_order_unlist(gy_cuda *h)
@@ -74,11 +96,11 @@ void gy_order_unlist(gy_cuda *h)
     pthread_mutex_unlock(&order);
 }
 
-void gy_order_enter(gy_cuda *h)
+void gy_order_enter(gy_cuda *h, bool waits)
 {
     gy_peer_order *o = h->order;
     bool listed = false;
-    if (!o || (!h->counted && !gy_nccl_on(h)))
+    if (!o || !waits)
         return;
     pthread_mutex_lock(&order);
     for (gy_peer_order *run = runs; run; run = run->next)

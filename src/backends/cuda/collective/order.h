@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * The order of work that waits for its peers: kernels of one op on several GPUs, each of which ends only when the
- * others have begun. Those are NCCL's, and those of collectives that meet by counters (counted.h). On every GPU such
- * work is in one order, that of positions, start after start and run after run, so no two of them hold each other.
+ * others have begun. Those are NCCL's, those of collectives that meet by counters (counted.h), and resident ones. On
+ * every GPU such work is in one order, that of positions, start after start and run after run, so no two of them hold
+ * each other.
  */
 #ifndef GY_CUDA_COLLECTIVE_ORDER_H
 #define GY_CUDA_COLLECTIVE_ORDER_H
@@ -14,7 +15,8 @@ typedef struct gy_peer_order {
     uint8_t *waits; /* per device: such work of the run is there */
     uint32_t *last; /* per device: the lane of the last such op there; GY_NONE */
     bool locked;
-    CUevent end;                /* of the last start that was submitted; NULL: none yet */
+    CUevent end;     /* of the last start that was submitted; NULL: none yet */
+    CUevent *kernel; /* per device: the end of its kernel of that start, which `end` may not wait for; NULL */
     struct gy_peer_order *next; /* of all runs of the process that have such work */
 } gy_peer_order;
 

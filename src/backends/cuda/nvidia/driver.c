@@ -134,6 +134,13 @@ bool gy_driver_switch(const char *name, const char *word)
     return wanted && strcmp(wanted, word) == 0;
 }
 
+/* cuda-gdb sets a variable of the driver before the program begins (cudadebugger.h: CUDBG_IPC_FLAG_NAME). */
+bool gy_driver_debugged(const gy_driver *d)
+{
+    const uint32_t *flag = dlsym(d->handle, "cudbgIpcFlag");
+    return flag && *flag;
+}
+
 bool gy_driver_peers_off(void)
 {
     return gy_driver_switch("GANTRY_CUDA_PEERS", "off");

@@ -128,6 +128,9 @@ gantry_status gy_driver_capability(const gy_driver *driver, CUdevice device, int
 /* True if the environment has the word for a switch of this back end, such as "off" for GANTRY_CUDA_PEERS. */
 bool gy_driver_switch(const char *name, const char *word);
 
+/* True if a debugger of GPU code is at work. */
+bool gy_driver_debugged(const gy_driver *driver);
+
 /* True if the GPU may reach the other's memory: as the driver says, unless GANTRY_CUDA_PEERS is "off" (where access is
  * broken, or to see what it is worth). */
 bool gy_driver_peers_off(void);

@@ -6,6 +6,7 @@
 #include "backends/cuda/usercode/usercode.h"
 #include "base/error.h"
 #include "maths/maths.h"
+#include "schedule/stretches/stretches.h"
 #include <string.h>
 
 static const char *const names[] = {
@@ -175,10 +176,7 @@ static bool find_flag(const gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_
 
 /* ---- copies and fills ---- */
 
-enum {
-    SMALL = GY_RESIDENT_THREADS * 16, /* 16 bytes for each thread */
-    HOST_BYTES = 65536 /* more than that a copy engine brings sooner, also with two switches to a stream */
-};
+enum { SMALL = GY_RESIDENT_THREADS * 16 }; /* 16 bytes for each thread */
 
 static uint32_t chunks_of(uint64_t bytes)
 {
@@ -206,7 +204,7 @@ static bool reaches(const gy_cuda *h, uint32_t id, gy_location at)
 static bool finds(const gy_cuda *h, uint32_t id, gy_location there, uint64_t bytes, uint64_t *at)
 {
     *at = there.device != GY_NONE ? there.at : (uint64_t)(uintptr_t)there.host;
-    return there.device != GY_NONE ? reaches(h, id, there) : there.pinned && bytes <= HOST_BYTES;
+    return there.device != GY_NONE ? reaches(h, id, there) : there.pinned && bytes <= GY_STRETCH_HOST_BYTES;
 }
 
 static gantry_status copy(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,

@@ -3,9 +3,11 @@
 #include "backends/cuda/resident/packets.h"
 
 #include "base/error.h"
+#include "schedule/stretches/stretches.h"
 #include <string.h>
 
-/* A stretch of fewer ops between others is left to the stream: to switch twice takes longer than to launch them. */
+/* Where it was not measured: a stretch of fewer ops between others is left to the stream, as to switch twice is taken
+ * to be longer than to launch them. */
 enum { LEAST_STRETCH = 4 };
 
 /* ---- who carries out what ---- */
@@ -116,18 +118,34 @@ static void count_ops(gy_cuda *h)
     }
 }
 
+/* As was measured, else by the number of ops. */
+static gantry_status choose_stretches(gy_cuda *h, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    if (gy_stretches_known(s))
+        return gy_stretches_choose(s, h->resident->can, h->resident->has, err);
+    stretch *of = gy_calloc(h->lanes + 1, sizeof *of);
+    uint32_t *before = gy_calloc(s->ops.count + 1, sizeof *before);
+    gantry_status status = of && before ? GANTRY_OK : gy_fail_nomem(err);
+    if (status == GANTRY_OK)
+        find_stretches(h, of, before);
+    gy_free(of);
+    gy_free(before);
+    return status;
+}
+
 /* Decides which ops workers carry out. If that is not as before, all programs are stale, and counters begin anew. */
 static gantry_status deal_out(gy_cuda *h, gantry_error *err)
 {
     gy_resident *r = h->resident;
     size_t ops = h->job->schedule->ops.count;
-    stretch *of = gy_calloc(h->lanes + 1, sizeof *of);
-    uint32_t *before = gy_calloc(ops + 1, sizeof *before);
     uint8_t *had = gy_calloc(ops + 1, sizeof *had);
-    gantry_status status = of && before && had ? GANTRY_OK : gy_fail_nomem(err);
+    gantry_status status = had ? GANTRY_OK : gy_fail_nomem(err);
     if (status == GANTRY_OK) {
         memcpy(had, r->has, ops);
-        find_stretches(h, of, before);
+        status = choose_stretches(h, err);
+    }
+    if (status == GANTRY_OK) {
         keep_carried(h);
         count_ops(h);
     }
@@ -137,8 +155,6 @@ static gantry_status deal_out(gy_cuda *h, gantry_error *err)
             gy_resident_stale(h, t);
         status = gy_resident_table(h, err);
     }
-    gy_free(of);
-    gy_free(before);
     gy_free(had);
     return status;
 }
@@ -205,13 +221,23 @@ static bool has_room(const gy_cuda *h)
 }
 
 /* Copies alone are no reason for a kernel. */
-static bool has_work(const gy_cuda *h)
+static bool has_work(const gy_cuda *h, const uint8_t *ops)
 {
     const gantry_schedule *s = h->job->schedule;
     bool any = false;
     for (uint32_t i = 0; i < s->ops.count && !any; i++)
-        any = h->resident->has[i] && !gy_op_is_copy(&s->ops.at[i]);
+        any = ops[i] && !gy_op_is_copy(&s->ops.at[i]);
     return any;
+}
+
+static const char *obstacle(const gy_cuda *h)
+{
+    const gy_resident *r = h->resident;
+    if (has_work(h, r->has))
+        return has_room(h) ? NULL : "a GPU has more lanes than it can run blocks at once";
+    return gy_stretches_known(h->job->schedule) && has_work(h, r->can)
+               ? "as was measured, launches take less time than workers for each stretch of its ops"
+               : "workers have code for no stretch of its ops";
 }
 
 static bool is_at_host(const gy_cuda *h, const gy_use *use)
@@ -349,9 +375,9 @@ static gantry_status build(gy_cuda *h, uint32_t turn, gy_resident_plan *p, gantr
         GY_TRY(deal_out(h, err));
         share_room(h, p);
     }
-    if (!has_room(h) || !has_work(h)) {
-        gy_resident_give_up(h, has_work(h) ? "a GPU has more lanes than it can run blocks at once"
-                                           : "workers have code for no stretch of its ops");
+    const char *why = obstacle(h);
+    if (why) {
+        gy_resident_give_up(h, why);
         return GANTRY_OK;
     }
     gy_resident_find_ask(h, turn);

@@ -2,6 +2,7 @@
 /* Opening and closing: code, streams and memory of resident kernels, and what stands in their way. */
 #include "backends/cuda/resident/resident.h"
 
+#include "backends/cuda/collective/order.h"
 #include "base/error.h"
 #include <stdio.h>
 #include <string.h>
@@ -97,6 +98,9 @@ static const char *obstacle(gy_cuda *h)
         return "a GPU cannot run all blocks of a kernel at once";
     if (!h->d.wait_value || !h->d.write_value || !has_attribute(h, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS))
         return "streams of a GPU cannot wait for words in memory";
+    const char *why = gy_resident_around(h);
+    if (why)
+        return why;
     return reaches_counters(h) ? NULL : "GPUs that wait for each other do not reach each other's memory";
 }
 
@@ -173,6 +177,8 @@ static gantry_status make_gpu(gy_cuda *h, uint32_t device, gantry_error *err)
     GY_TRY(gy_cuda_queue_new(h, &g->queue, device, false, err));
     GY_TRY(gy_cuda_queue_new(h, &g->aside, device, true, err));
     GY_TRY(gy_cuda_event_new(h, &g->end, device, false, err));
+    GY_TRY(gy_order_add(h, device, err));
+    gy_order_kernel(h, device, g->end);
     return make_block(h, device, err);
 }
 
@@ -233,6 +239,7 @@ static void free_gpu(gy_cuda *h, uint32_t device)
         h->d.cuMemFreeHost(g->host);
     if (g->block)
         h->d.cuMemFree(g->block);
+    gy_order_kernel(h, device, NULL);
     if (g->end)
         h->d.cuEventDestroy(g->end);
     if (g->aside.stream)
@@ -277,6 +284,9 @@ const char *gy_resident_replay(gy_cuda *h, const char *replay)
         return replay;
     if (r->off)
         snprintf(r->text, sizeof r->text, "%s; not by the device: %s", replay, r->off);
+    else if (r->unfit_op == GY_NONE && r->lefts)
+        snprintf(r->text, sizeof r->text, "device and stream: %u of %zu ops are launched, which takes less time",
+                 r->lefts, h->job->schedule->ops.count);
     else if (r->unfit_op == GY_NONE)
         snprintf(r->text, sizeof r->text, h->job->schedule->replay == GY_REPLAY_AUTO ? "device (auto)" : "device");
     else

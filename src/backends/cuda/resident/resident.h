@@ -132,6 +132,11 @@ void gy_resident_give_up(gy_cuda *h, const char *why);
 const char *gy_resident_replay(gy_cuda *h, const char *replay);
 CUdeviceptr gy_resident_counter(const gy_cuda *h, uint32_t counter);
 
+/* ---- around.c ---- */
+
+/* The reason why the process or a GPU is no place for kernels that wait for others; NULL: it is one. */
+const char *gy_resident_around(const gy_cuda *h);
+
 /* ---- linked.c ---- */
 
 /* Sees which formulas and which code of users workers can have. */

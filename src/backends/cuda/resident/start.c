@@ -2,6 +2,7 @@
 /* A start: the kernels of all GPUs, and the counters for ops that streams carry out. */
 #include "backends/cuda/resident/resident.h"
 
+#include "backends/cuda/collective/collective.h"
 #include "base/error.h"
 
 static gantry_status launch_on(gy_submit *x, uint32_t device)
@@ -11,6 +12,7 @@ static gantry_status launch_on(gy_submit *x, uint32_t device)
     CUdeviceptr worker = g->turn[x->turn].at;
     uint64_t epoch = h->resident->epoch;
     gy_resident_series series = gy_resident_series_on(h, device);
+    GY_TRY(gy_order_await_others(h, g->queue, x->err));
     GY_TRY(gy_cuda_use(h, device, x->err));
     CUresult code =
         h->d.cuLaunchCooperativeKernel(g->code->function, g->workers, 1, 1, GY_RESIDENT_THREADS, 1, 1, g->code->shared,

@@ -178,7 +178,7 @@ gantry_status gy_cuda_begin(gy_cuda *h, uint64_t start, const CUstream *stream, 
     gantry_status status = gy_nccl_enter(h, err);
     gy_replay_settle(h);
     if (status == GANTRY_OK) {
-        gy_order_enter(h);
+        gy_order_enter(h, h->counted || gy_nccl_on(h) || gy_resident_on(h));
         gy_range_start(h->ranges, start);
         status = submit(h, start, stream, err);
         gy_range_end(h->ranges);

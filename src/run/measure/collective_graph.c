@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph of collectives to be measured. */
-#include "run/collectives.h"
+#include "run/measure/collectives.h"
 
 #include "base/error.h"
 #include "base/text.h"

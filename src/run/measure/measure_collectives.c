@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/collectives.h"
+#include "run/measure/collectives.h"
+
+#include "run/measure/chain.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -8,26 +10,9 @@
 #include <gantry/run.h>
 #include <string.h>
 
-enum { SIZES = 5, FEW = 2, WARM = 2, SAMPLES = 5, LEAST = 3 };
+enum { SIZES = 5, FEW = 2 };
 #define SMALLEST UINT64_C(1024)
 #define FACTOR   16
-
-/* ---- a graph that is run ---- */
-
-typedef struct chain {
-    gantry_graph *graph;
-    gantry_schedule *schedule;
-    gantry_run *run;
-    uint32_t calls;
-} chain;
-
-static void close_chain(chain *c)
-{
-    gantry_run_free(c->run);
-    gantry_schedule_free(c->schedule);
-    gantry_graph_free(c->graph);
-    *c = (chain){ 0 };
-}
 
 typedef struct task {
     const gantry_machine *machine; /* its ranks' devices */
@@ -53,11 +38,11 @@ static gantry_status check_ops(const gantry_schedule *s, const task *t, gantry_e
 }
 
 /* GPUs that do not come to a meeting by counters cost the calibration seconds, not its end. */
-static gantry_status open_chain(chain *c, task *t, uint64_t bytes, uint32_t calls, gantry_error *err)
+static gantry_status open_chain(gy_chain *c, task *t, uint64_t bytes, uint32_t calls, gantry_error *err)
 {
     gantry_schedule_options so = GANTRY_SCHEDULE_OPTIONS_INIT;
     gantry_run_options ro = GANTRY_RUN_OPTIONS_INIT;
-    *c = (chain){ .calls = calls };
+    *c = (gy_chain){ .calls = calls, .replay = "graph" };
     so.replay = "graph";
     so.effort = 0;
     so.policy = "heft";
@@ -74,47 +59,10 @@ static gantry_status open_chain(chain *c, task *t, uint64_t bytes, uint32_t call
     return status;
 }
 
-static gantry_status time_chain(const chain *c, double *us, gantry_error *err)
-{
-    uint64_t ticket;
-    int64_t begin = gy_now_ns();
-    gantry_status status = gantry_run_start(c->run, &ticket, err);
-    status = status ? status : gantry_run_wait(c->run, ticket, err);
-    *us = (double)(gy_now_ns() - begin) / 1e3;
-    return status;
-}
-
 /* ---- a size ---- */
 
-/* Starts as streams cost the host more, which would be taken for the collective's. */
-static gantry_status check_replay(const chain *c, gantry_error *err)
-{
-    gantry_run_info info = GANTRY_RUN_INFO_INIT;
-    gantry_status status = gantry_run_get_info(c->run, &info, err);
-    if (!status && strncmp(info.replay, "graph", 5) != 0)
-        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "it was not replayed as a graph: %s", info.replay);
-    return status;
-}
-
-static gantry_status sample(const chain *few, const chain *many, int64_t until_ns, gy_figure *figure, gantry_error *err)
-{
-    double us[SAMPLES], a, b;
-    uint32_t samples = 0;
-    gantry_status status = GANTRY_OK;
-    for (int i = 0; i < WARM + SAMPLES && !status && (samples < LEAST || gy_now_ns() < until_ns); i++) {
-        status = time_chain(few, &a, err);
-        status = status ? status : time_chain(many, &b, err);
-        if (!status && i >= WARM) /* something disturbed it: an upper bound */
-            us[samples++] = b > a ? (b - a) / (many->calls - few->calls) : b / many->calls;
-    }
-    status = status ? status : check_replay(few, err);
-    status = status ? status : check_replay(many, err);
-    *figure = status ? (gy_figure){ 0 } : gy_figure_of(us, samples);
-    return status;
-}
-
 /* Where GPUs cannot meet by counters, the algorithm is another one that has its table already. */
-static gantry_status check_way(const chain *c, task *t, gantry_error *err)
+static gantry_status check_way(const gy_chain *c, task *t, gantry_error *err)
 {
     gantry_run_info info = GANTRY_RUN_INFO_INIT;
     if (t->algorithm != GY_ALGORITHM_COUNTERS)
@@ -126,14 +74,14 @@ static gantry_status check_way(const chain *c, task *t, gantry_error *err)
 
 static gantry_status measure_size(task *t, uint64_t bytes, gy_figure *figure, gantry_error *err)
 {
-    chain few = { 0 }, many = { 0 };
+    gy_chain few = { 0 }, many = { 0 };
     uint32_t more = bytes <= UINT64_C(1) << 20 ? 16 : 4;
     gantry_status status = open_chain(&few, t, bytes, FEW, err);
     status = status ? status : check_way(&few, t, err);
     status = status ? status : open_chain(&many, t, bytes, FEW + more, err);
-    status = status ? status : sample(&few, &many, t->until_ns, figure, err);
-    close_chain(&many);
-    close_chain(&few);
+    status = status ? status : gy_chain_sample(&few, &many, t->until_ns, figure, NULL, err);
+    gy_chain_close(&many);
+    gy_chain_close(&few);
     return status;
 }
 
@@ -192,8 +140,7 @@ static gantry_status measure_ranks(gy_measured *what, const gantry_machine *mach
     return status;
 }
 
-/* The first so many GPUs, "id:0,1"; NULL: they are not of one kind, or one is there twice. */
-static gantry_machine *select_gpus(const gantry_machine *m, uint32_t ranks, uint32_t *first)
+gantry_machine *gy_select_gpus(const gantry_machine *m, uint32_t ranks, uint32_t *first)
 {
     gantry_machine *made = NULL;
     gy_text text = { 0 };
@@ -214,7 +161,7 @@ static gantry_machine *select_gpus(const gantry_machine *m, uint32_t ranks, uint
     return made;
 }
 
-static uint32_t count_gpus(const gantry_machine *m)
+uint32_t gy_count_gpus(const gantry_machine *m)
 {
     uint32_t gpus = 0;
     for (uint32_t i = 0; i < m->devices; i++)
@@ -233,29 +180,29 @@ static uint32_t fewer(uint32_t ranks)
 
 /* While a run is open the contexts of its GPUs are there: making them anew for every run would take most of the time.
  */
-static void hold_contexts(chain *holder, const gantry_machine *m, uint32_t ranks)
+static void hold_contexts(gy_chain *holder, const gantry_machine *m, uint32_t ranks)
 {
     task t = { m, GANTRY_BROADCAST, GY_ALGORITHM_COPY, ranks, 0, false };
     if (!holder->run && open_chain(holder, &t, 16 * (uint64_t)ranks * ranks, 1, NULL))
-        close_chain(holder);
+        gy_chain_close(holder);
 }
 
 gantry_status gy_measure_collectives(gy_measured *what, const gantry_machine *machine, const gantry_machine *names,
                                      double seconds, gantry_error *err)
 {
     int64_t until_ns = gy_now_ns() + (int64_t)(seconds * 1e9);
-    uint32_t gpus = count_gpus(machine), first = 0;
+    uint32_t gpus = gy_count_gpus(machine), first = 0;
     gantry_status status = GANTRY_OK;
-    chain holder = { 0 };
+    gy_chain holder = { 0 };
     for (uint32_t ranks = gpus; ranks > 1 && !status; ranks = fewer(ranks)) {
-        gantry_machine *some = select_gpus(machine, ranks, &first);
+        gantry_machine *some = gy_select_gpus(machine, ranks, &first);
         if (some) {
             hold_contexts(&holder, some, ranks);
             status = measure_ranks(what, some, names->device[first].kind, ranks, until_ns, err);
         }
         gantry_machine_free(some);
     }
-    close_chain(&holder);
+    gy_chain_close(&holder);
     if (!status && gpus > 1 && gy_now_ns() >= until_ns)
         gy_text_add(&what->notes, "not measured: some collectives without NCCL, for lack of time\n");
     return status || !what->notes.failed ? status : gy_fail_nomem(err);

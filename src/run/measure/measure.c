@@ -5,11 +5,13 @@
 #include "base/error.h"
 #include "base/versioned.h"
 #include "machine/calibrate.h"
-#include "run/collectives.h"
+#include "run/measure/collectives.h"
+#include "run/measure/workers.h"
 #include <string.h>
 
 #define DEFAULT_SECONDS 45.0
 #define SHARE           0.25 /* of the time, for collectives that are run as graphs */
+#define WORKERS         0.1  /* of the time, for workers of resident kernels */
 
 static gantry_status take_options(gantry_calibrate_options *o, const gantry_calibrate_options *given, gantry_error *err)
 {
@@ -39,7 +41,8 @@ static void pass_on(void *user, const char *what, size_t done, size_t of)
         r->progress(r->user, what, done, of);
 }
 
-/* Collectives are run on a machine that has all that was measured before. */
+/* Collectives, and workers, are run on a machine that has all that was measured before. GPUs may wait for each other
+ * there, so what may not come to an end comes last. */
 static gantry_status measure_rest(gy_measured *measured, const gantry_machine *machine, double seconds, relay *r,
                                   gantry_error *err)
 {
@@ -47,7 +50,10 @@ static gantry_status measure_rest(gy_measured *measured, const gantry_machine *m
     gantry_status status = gy_machine_calibrated(&so_far, machine, measured, err);
     if (!status && r->progress)
         r->progress(r->user, "collectives", r->of, r->of);
-    status = status ? status : gy_measure_collectives(measured, so_far, machine, seconds, err);
+    status = status ? status : gy_measure_collectives(measured, so_far, machine, SHARE * seconds, err);
+    if (!status && r->progress)
+        r->progress(r->user, "workers", r->of, r->of);
+    status = status ? status : gy_measure_workers(measured, so_far, machine, WORKERS * seconds, err);
     gantry_machine_free(so_far);
     if (!status && r->progress)
         r->progress(r->user, "done", r->of, r->of);
@@ -59,13 +65,13 @@ static gantry_status measure(gantry_machine **out, const gantry_machine *machine
 {
     relay r = { o->progress, o->user, 0 };
     double seconds = o->seconds > 0 ? o->seconds : DEFAULT_SECONDS;
-    gy_measure_options options = { (1 - SHARE) * seconds, o->patience, o->progress ? pass_on : NULL, &r };
+    gy_measure_options options = { (1 - SHARE - WORKERS) * seconds, o->patience, o->progress ? pass_on : NULL, &r };
     gy_measured measured = { 0 };
     gy_module module = { 0 };
     gantry_status status = gy_backend_measure(machine, &options, &measured, &module, err);
     if (status)
         return status;
-    status = measure_rest(&measured, machine, SHARE * seconds, &r, err);
+    status = measure_rest(&measured, machine, seconds, &r, err);
     status = status ? status : gy_machine_calibrated(out, machine, &measured, err);
     gy_measured_free(&measured);
     gy_module_close(&module); /* only now: the figures name kernels of the module */

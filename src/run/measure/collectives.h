@@ -4,8 +4,8 @@
  * scheduled and run as a user's would be. What one takes is how much longer a start with more of them takes, so that
  * what a start costs is not in it.
  */
-#ifndef GY_RUN_COLLECTIVES_H
-#define GY_RUN_COLLECTIVES_H
+#ifndef GY_RUN_MEASURE_COLLECTIVES_H
+#define GY_RUN_MEASURE_COLLECTIVES_H
 
 #include "run/backend.h"
 
@@ -13,6 +13,10 @@
  * own. f32; ranks are devices 0, 1, ... `bytes` as in gy_collective_table, a multiple of 16 ranks * ranks. */
 gantry_status gy_collective_graph(gantry_graph **graph, gantry_collective kind, gy_algorithm algorithm, uint32_t ranks,
                                   uint64_t bytes, uint32_t calls, gantry_error *err);
+
+/* The first so many GPUs, *first of which comes first; NULL: they are not of one kind, or one is there twice. */
+gantry_machine *gy_select_gpus(const gantry_machine *m, uint32_t gpus, uint32_t *first);
+uint32_t gy_count_gpus(const gantry_machine *m);
 
 /* Adds tables to what->collectives: for the first 2, 4, 8, ... and all GPUs, if they are of one kind. `machine`: with
  * what was measured so far. Names are borrowed from `names`, which has the same devices. What cannot be measured, or

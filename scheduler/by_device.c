@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/by_device.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "schedule/stretches/stretches.h"
+#include "scheduler/devices/fewer.h"
+#include "sim/sim.h"
+#include <string.h>
+
+/* A start that is predicted to be less shorter than that may be longer: predictions of microseconds are no better. */
+#define FASTER(device, host) ((device) <= (host) / 5 * 4)
+
+/* Workers of resident kernels carry out all of the graph's nodes that may be on GPUs. */
+static bool is_for_workers(const gantry_graph *g)
+{
+    bool all = true;
+    for (size_t i = 0; i < g->nodes.count && all; i++) {
+        const gy_node *n = &g->nodes.at[i];
+        all = n->kind == GY_NODE_KERNEL ? gy_kernel_for_workers(&g->kernels.at[n->kernel])
+                                        : n->kind == GY_NODE_COPY || n->kind == GY_NODE_FILL || n->kind == GY_NODE_HOST;
+    }
+    return all;
+}
+
+gantry_status gy_by_device_plan(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
+                                const gy_options *o, gantry_error *err)
+{
+    if (!is_for_workers(graph))
+        return gy_fewer_run(schedule, graph, machine, o, err);
+    gantry_machine *workers = gy_machine_for_workers(machine);
+    gantry_status status = workers ? gy_fewer_run(schedule, graph, workers, o, err) : gy_fail_nomem(err);
+    gantry_machine_free(workers);
+    return status;
+}
+
+/* ---- a plan for launches, as the devices would carry it out ---- */
+
+/* An op waits one switch longer if what it is behind is carried out in the other way. */
+static void add_switches(const gantry_schedule *s, const uint8_t *has, uint8_t *changes, uint32_t *last)
+{
+    for (size_t i = 0; i < s->lanes.count; i++)
+        last[i] = GY_NONE;
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        for (uint32_t k = 0; k < op->lanes; k++) {
+            uint32_t *before = &last[s->op_lane.at[op->lane + k]];
+            changes[i] |= *before != GY_NONE && has[*before] != has[i];
+            *before = i;
+        }
+    }
+    for (size_t i = 0; i < s->sync.count; i++) {
+        const gy_sync *row = &s->sync.at[i];
+        if (row->distance == 0 && has[row->from] != has[row->to])
+            changes[row->to] = 1;
+    }
+}
+
+static gantry_status simulate(const gantry_schedule *s, const gy_op *ops, gy_ticks *end, gantry_error *err)
+{
+    gantry_schedule as = *s;
+    gy_sim_start start = { 0 };
+    as.machine = gy_machine_beside_workers(s->machine);
+    if (!as.machine)
+        return gy_fail_nomem(err);
+    as.ops.at = (gy_op *)(uintptr_t)ops; /* which a simulation of starts does not change */
+    gantry_status status = gy_sim_run_starts(&as, 1, &start, err);
+    gantry_machine_free(as.machine);
+    *end = start.end;
+    return status;
+}
+
+/* Workers have something to do that is no copy, by an op of the schedule alone. */
+static bool has_work(const gantry_schedule *s, const uint8_t *has)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->ops.count && !any; i++)
+        any = has[i] && !gy_op_is_copy(&s->ops.at[i]);
+    return any;
+}
+
+typedef struct dealt {
+    uint8_t *can, *has, *changes;
+    uint32_t *last;
+    gy_op *ops;
+} dealt;
+
+static gantry_status predict_dealt(const gantry_schedule *s, dealt *d, gy_ticks *time, gantry_error *err)
+{
+    for (uint32_t i = 0; i < s->ops.count; i++)
+        d->can[i] = gy_stretch_may(s, i);
+    GY_TRY(gy_stretches_choose(s, d->can, d->has, err));
+    if (!has_work(s, d->has))
+        return GANTRY_OK;
+    add_switches(s, d->has, d->changes, d->last);
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        gy_stretch_costs costs = gy_stretch_costs_of(s, i);
+        d->ops[i] = s->ops.at[i];
+        d->ops[i].duration =
+            gy_ticks_both(d->has[i] ? costs.workers : costs.launched, d->changes[i] ? gy_stretch_switch(s, i) : 0);
+    }
+    return simulate(s, d->ops, time, err);
+}
+
+/* GY_TICKS_MAX: workers have nothing of it. */
+static gantry_status predict_part(const gantry_schedule *s, gy_ticks *time, gantry_error *err)
+{
+    size_t ops = s->ops.count + 1;
+    dealt d = { gy_calloc(ops, 1), gy_calloc(ops, 1), gy_calloc(ops, 1), gy_calloc(s->lanes.count + 1, sizeof *d.last),
+                gy_calloc(ops, sizeof *d.ops) };
+    bool room = d.can && d.has && d.changes && d.last && d.ops;
+    *time = GY_TICKS_MAX;
+    gantry_status status = room ? predict_dealt(s, &d, time, err) : gy_fail_nomem(err);
+    gy_free(d.can);
+    gy_free(d.has);
+    gy_free(d.changes);
+    gy_free(d.last);
+    gy_free(d.ops);
+    return status;
+}
+
+static gantry_status predict(const gantry_schedule *s, gy_ticks *time, gantry_error *err)
+{
+    gy_ticks all = 0;
+    if (!s->phases.count)
+        return predict_part(s, time, err);
+    for (size_t i = 0; i < s->phases.count; i++) {
+        const gy_schedule_phase *phase = &s->phases.at[i];
+        gy_ticks one = 0;
+        GY_TRY(predict_part(phase->schedule, &one, err));
+        one = one < GY_TICKS_MAX ? one : phase->schedule->makespan;
+        all = gy_ticks_both(all, gy_ticks_both(gy_ticks_repeated(one, phase->phase.starts), phase->hand_over));
+    }
+    *time = all;
+    return GANTRY_OK;
+}
+
+/* ---- which is faster ---- */
+
+static bool is_by_nccl(const gantry_schedule *s)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->phases.count && !any; i++)
+        any = is_by_nccl(s->phases.at[i].schedule);
+    for (size_t i = 0; i < s->ops.count && !any; i++)
+        any = s->ops.at[i].algorithm == GY_ALGORITHM_NCCL;
+    return any;
+}
+
+static bool uses_gpu(const gantry_schedule *s)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->phases.count && !any; i++)
+        any = uses_gpu(s->phases.at[i].schedule);
+    for (uint32_t i = 0; i < s->ops.count && !any; i++)
+        any = s->machine->device[gy_op_device(s, &s->ops.at[i], 0)].gpu;
+    return any;
+}
+
+/* NCCL's kernels and those of several processes wait for others in ways of their own. */
+static bool may_try(const gantry_schedule *s, const gantry_machine *machine)
+{
+    return gy_machine_knows_workers(machine) && s->objective == GY_OBJECTIVE_MAKESPAN && s->in_flight == 1 &&
+           gy_machine_ranks(machine) == 1 && uses_gpu(s) && !is_by_nccl(s);
+}
+
+/* In phases, too, of which an explanation may speak. */
+static void note(gantry_schedule *s, gy_ticks host, gy_ticks device)
+{
+    s->by_host = host;
+    s->by_device = device;
+    for (size_t i = 0; i < s->phases.count; i++)
+        note(s->phases.at[i].schedule, host, device);
+}
+
+static gantry_status try_planned(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
+                                 const gy_options *o, bool *is_faster, gantry_error *err)
+{
+    gantry_schedule *planned = NULL;
+    gantry_error why = { 0 };
+    gy_ticks host = (*schedule)->makespan, device = GY_TICKS_MAX;
+    gantry_status status = gy_by_device_plan(&planned, graph, machine, o, &why);
+    if (status == GANTRY_E_NOMEM || status == GANTRY_E_CANCELED) {
+        if (err)
+            *err = why;
+        return status;
+    }
+    if (!status) /* else it does not fit in memory so, say */
+        device = planned->makespan;
+    *is_faster = !status && FASTER(device, host) && uses_gpu(planned) && !is_by_nccl(planned);
+    gantry_schedule *kept = *is_faster ? planned : *schedule;
+    gantry_schedule_free(*is_faster ? *schedule : planned);
+    note(kept, host, device);
+    *schedule = kept;
+    return GANTRY_OK;
+}
+
+gantry_status gy_by_device_try(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
+                               const gy_options *o, bool *is_faster, gantry_error *err)
+{
+    gantry_schedule *s = *schedule;
+    gy_ticks device = GY_TICKS_MAX;
+    *is_faster = false;
+    if (!may_try(s, machine))
+        return GANTRY_OK;
+    if (is_for_workers(graph))
+        return try_planned(schedule, graph, machine, o, is_faster, err);
+    GY_TRY(predict(s, &device, err));
+    *is_faster = device < GY_TICKS_MAX && FASTER(device, s->makespan);
+    note(s, s->makespan, device);
+    return GANTRY_OK;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schedule/stretches/stretches.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "kernel/registry.h"
+
+bool gy_stretches_known(const gantry_schedule *s)
+{
+    return !s->machine->workers && gy_machine_knows_workers(s->machine);
+}
+
+static const gy_device *device_of(const gantry_schedule *s, uint32_t op)
+{
+    return &s->machine->device[gy_op_device(s, &s->ops.at[op], 0)];
+}
+
+/* The duration of a launched op beside workers. */
+static gy_ticks beside(const gy_device *d, gy_ticks duration)
+{
+    gy_ticks more = gy_ticks_repeated(duration, d->workers.beside);
+    return more < GY_TICKS_MAX ? more / GY_ALONE : more;
+}
+
+gy_stretch_costs gy_stretch_costs_of(const gantry_schedule *s, uint32_t id)
+{
+    const gy_op *op = &s->ops.at[id];
+    const gy_device *d = device_of(s, id);
+    bool computes = d->gpu && !gy_op_is_copy(op);
+    gy_ticks each = op->joined ? 0 : s->machine->submit;
+    gy_ticks launched = computes ? beside(d, op->duration) : op->duration;
+    return (gy_stretch_costs){ gy_worker_time(d, op->duration), launched > each ? launched : each };
+}
+
+gy_ticks gy_stretch_switch(const gantry_schedule *s, uint32_t op)
+{
+    return device_of(s, op)->workers.change;
+}
+
+static bool may_copy(const gantry_schedule *s, const gy_op *op)
+{
+    bool host = false, small = true;
+    for (uint32_t k = 0; k < op->uses; k++) {
+        const gy_use *use = &s->use.at[op->use + k];
+        host = host || s->machine->memory[s->instances.at[use->instance].memory].host;
+        small = small && gy_use_bytes(s, use) <= GY_STRETCH_HOST_BYTES;
+    }
+    return !host || small;
+}
+
+bool gy_stretch_may(const gantry_schedule *s, uint32_t id)
+{
+    const gy_op *op = &s->ops.at[id];
+    bool gpu = true;
+    for (uint32_t k = 0; k < op->lanes; k++)
+        gpu = gpu && s->machine->device[gy_op_device(s, op, k)].gpu;
+    if (!gpu || op->kind == GY_OP_HOST)
+        return false;
+    if (gy_op_is_copy(op))
+        return may_copy(s, op);
+    if (op->kind != GY_OP_LAUNCH || !s->graph)
+        return op->kind != GY_OP_LAUNCH;
+    uint32_t kernel = s->graph->nodes.at[op->node].kernel;
+    return kernel != GY_NONE && gy_kernel_for_workers(&s->graph->kernels.at[kernel]);
+}
+
+/* ---- the cut: side 1 is launched ---- */
+
+static bool add_edge(gy_cut_edges *edges, const gantry_schedule *s, uint32_t a, uint32_t b)
+{
+    gy_ticks x = gy_stretch_switch(s, a), y = gy_stretch_switch(s, b);
+    return gy_vec_push(edges, ((gy_cut_edge){ a, b, x > y ? x : y }));
+}
+
+/* Ops that follow each other in a lane, once for each lane. */
+static bool add_lanes(gy_cut_edges *edges, const gantry_schedule *s)
+{
+    uint32_t *last = gy_calloc(s->lanes.count + 1, sizeof *last);
+    bool done = last != NULL;
+    for (size_t i = 0; i < s->lanes.count && done; i++)
+        last[i] = GY_NONE;
+    for (uint32_t i = 0; i < s->ops.count && done; i++) {
+        const gy_op *op = &s->ops.at[i];
+        for (uint32_t k = 0; k < op->lanes && done; k++) {
+            uint32_t *before = &last[s->op_lane.at[op->lane + k]];
+            done = *before == GY_NONE || add_edge(edges, s, *before, i);
+            *before = i;
+        }
+    }
+    gy_free(last);
+    return done;
+}
+
+static bool add_rows(gy_cut_edges *edges, const gantry_schedule *s)
+{
+    bool done = true;
+    for (size_t i = 0; i < s->sync.count && done; i++) {
+        const gy_sync *row = &s->sync.at[i];
+        done = row->distance > 0 || row->carrier == GY_CARRIER_LANE || add_edge(edges, s, row->from, row->to);
+    }
+    return done;
+}
+
+gantry_status gy_stretches_choose(const gantry_schedule *s, const uint8_t *can, uint8_t *has, gantry_error *err)
+{
+    uint32_t ops = (uint32_t)s->ops.count;
+    gy_cut_edges edges = { 0 };
+    int64_t *costs = gy_calloc(ops + (size_t)1, sizeof *costs);
+    bool done = costs && add_lanes(&edges, s) && add_rows(&edges, s);
+    for (uint32_t i = 0; i < ops && done; i++) {
+        gy_stretch_costs c = gy_stretch_costs_of(s, i);
+        costs[i] = can[i] ? c.launched - c.workers : -GY_TICKS_MAX;
+    }
+    done = done && gy_cut_least(ops, costs, &edges, has);
+    for (uint32_t i = 0; i < ops && done; i++)
+        has[i] = !has[i];
+    gy_vec_free(&edges);
+    gy_free(costs);
+    return done ? GANTRY_OK : gy_fail_nomem(err);
+}

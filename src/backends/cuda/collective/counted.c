@@ -61,12 +61,14 @@ static gantry_status tie(gy_cuda *h, gantry_error *err)
     return GANTRY_OK;
 }
 
-/* Not beside resident kernels, which leave no room and wait for each other in another order. */
+/* Not beside resident kernels, which leave no room and wait for each other in another order, and not where a kernel
+ * ends, or is stopped, before the one that it waits for is launched. */
 gantry_status gy_counted_find(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
-    if (!kernel || !kernel->room || h->step || h->job->apart || s->replay == GY_REPLAY_DEVICE)
+    bool stopped = gy_driver_blocks() || gy_driver_debugged(&h->d);
+    if (!kernel || !kernel->room || h->step || h->job->apart || s->replay == GY_REPLAY_DEVICE || stopped)
         return GANTRY_OK;
     for (uint32_t op = 0; op < s->ops.count; op++)
         h->op[op].counted = !h->op[op].called && may_be(h, op);

@@ -134,6 +134,12 @@ bool gy_driver_switch(const char *name, const char *word)
     return wanted && strcmp(wanted, word) == 0;
 }
 
+bool gy_driver_blocks(void)
+{
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+    return blocking && strtol(blocking, NULL, 10) != 0;
+}
+
 /* cuda-gdb sets a variable of the driver before the program begins (cudadebugger.h: CUDBG_IPC_FLAG_NAME). */
 bool gy_driver_debugged(const gy_driver *d)
 {

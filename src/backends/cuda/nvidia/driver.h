@@ -128,6 +128,8 @@ gantry_status gy_driver_capability(const gy_driver *driver, CUdevice device, int
 /* True if the environment has the word for a switch of this back end, such as "off" for GANTRY_CUDA_PEERS. */
 bool gy_driver_switch(const char *name, const char *word);
 
+/* True if the driver returns from a launch only when that has ended, before what it waits for is launched. */
+bool gy_driver_blocks(void);
 /* True if a debugger of GPU code is at work. */
 bool gy_driver_debugged(const gy_driver *driver);
 

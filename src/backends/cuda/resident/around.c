@@ -7,13 +7,6 @@
 
 #include <stdlib.h>
 
-/* The driver then returns from a launch only when that has ended, before what it waits for is launched. */
-static bool launches_block(void)
-{
-    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
-    return blocking && strtol(blocking, NULL, 10) != 0;
-}
-
 /* A client of MPS whose part of a GPU is less than all of it: fewer blocks than the GPU has room for run at once. */
 static bool has_part_of_gpu(void)
 {
@@ -37,7 +30,7 @@ static bool has_time_limit(const gy_cuda *h)
 
 const char *gy_resident_around(const gy_cuda *h)
 {
-    if (launches_block())
+    if (gy_driver_blocks())
         return "CUDA_LAUNCH_BLOCKING is set, so no launch begins before the one ahead has ended: unset it";
     if (gy_driver_debugged(&h->d))
         return "a debugger stops kernels, for which others would wait";

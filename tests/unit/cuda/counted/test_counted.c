@@ -100,6 +100,19 @@ START_TEST(little_room)
 }
 END_TEST
 
+/* A kernel would never end, as the driver launches no other before it has. */
+START_TEST(blocking_launches)
+{
+    chain c = { GANTRY_F32, 3, 3, 1, 37, false };
+    setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+    chain_problem p = pose(&c, "stream");
+    chain_try(&c, &p, "stream", 2, false);
+    unsetenv("CUDA_LAUNCH_BLOCKING");
+    chain_try(&c, &p, "stream", 2, true);
+    chain_put_away(&p);
+}
+END_TEST
+
 /* ---- starts that fail ---- */
 
 static gantry_status start(gantry_run *run, gantry_error *err)
@@ -240,6 +253,7 @@ int main(int count, char **word)
         tcase_add_test(tests, many_starts);
         tcase_add_loop_test(tests, at_once, 0, 5);
         tcase_add_test(tests, little_room);
+        tcase_add_test(tests, blocking_launches);
         tcase_add_test(tests, half_a_start);
         tcase_add_loop_test(tests, failing_calls, 0, 5);
         tcase_add_loop_test(tests, nobody_comes, 0, 2);

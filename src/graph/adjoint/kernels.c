@@ -359,7 +359,7 @@ static const gy_access *end_of(const gy_adjoint *a, const gy_primal *p, const gy
     return x;
 }
 
-/* What an argument of a node names, of a buffer that is cut alike. The tiles of a list are a box, whose corners
+/* The region that an argument of a node names, of a buffer that is cut alike. Tiles of a list are a box, whose corners
  * come first and last. */
 static gantry_region pieces_of(gy_adjoint *a, const gy_primal *p, const char *arg, gantry_buffer in)
 {

@@ -42,6 +42,11 @@ uint64_t gy_radix_bits(const void *data, int64_t i, int bytes)
     return get(data, i, bytes);
 }
 
+void gy_radix_copy(void *to, int64_t i, const void *from, int64_t j, int bytes)
+{
+    put(to, i, bytes, get(from, j, bytes));
+}
+
 /* One digit of all keys: `start` is where the first of each goes. */
 typedef struct pass {
     const void *keys, *values;

@@ -41,6 +41,8 @@ typedef struct gy_radix {
 uint64_t gy_radix_number(uint64_t bits, int bytes, gy_radix_order order);
 /* Element i as it is. */
 uint64_t gy_radix_bits(const void *data, int64_t i, int bytes);
+/* Element i of `to` becomes element j of `from`. */
+void gy_radix_copy(void *to, int64_t i, const void *from, int64_t j, int bytes);
 
 /* On the host. */
 void gy_radix_sort(const gy_radix *r);

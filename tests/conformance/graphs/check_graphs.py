@@ -288,6 +288,12 @@ def lu():
     return {"A": a, "b": b}, params(n=n, nt=nt, systems=3), {"b": (np.linalg.solve(a, b), 1e-12)}
 
 
+def sort():
+    """Eight runs; few different keys, so that many are equal."""
+    x = rng.integers(0, 700, 8 * 301).astype(np.uint32)
+    return {"x": x}, params(n=len(x), levels=3), {"y": (np.sort(x), 0)}
+
+
 def steps_of_cg(a, b, tolerance):
     x, r, p, steps = np.zeros_like(b), b, b, 0
     while r @ r >= tolerance:
@@ -341,7 +347,7 @@ def nearest(got, want):
 
 
 CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, heat_implicit, heat_3d, jacobi_blocks, mlp_step, train_pipeline, stages, cg, residual_stack, transformer_block, black_scholes, nbody,
-         kmeans, loss_scale, pagerank, cholesky, lu, multigrid_cg, fft2d, fft3d, tsqr, *gradients.CASES, *samples.CASES]
+         kmeans, loss_scale, pagerank, cholesky, lu, multigrid_cg, sort, fft2d, fft3d, tsqr, *gradients.CASES, *samples.CASES]
 
 
 def compare(name, got, want, rtol, part=lambda x: x):

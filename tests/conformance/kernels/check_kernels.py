@@ -717,6 +717,17 @@ def sorts():
                                       "moved": ("out", other, np.zeros_like(v))}, {"sorted": (x[order], None), "moved": (v[order], None)})
 
 
+def merges():
+    """Pieces of two sorted arrays; a key is followed through by its bits, so that equal ones of x come first."""
+    sizes = [(1, 1, 2, 0), (300, 7, 300, 7), (70001, 3, 50000, 20000), (9000, 70000, 1, 78999), (40000, 40000, 80000, 0)]
+    for dtype, (m, n, count, first), down in itertools.product(ALL, sizes, [0, 1]):
+        x, y = (a[ranks(a, down)] for a in (keys_of(dtype, m), keys_of(dtype, n)))
+        both = np.concatenate([x, y])
+        want = both[ranks(both, down)][first:first + count]
+        args = {"first": first, "descending": down} if down or first else {}
+        yield Case("merge", {**args, "x": ("in", dtype, x), "y": ("in", dtype, y), "z": ("out", dtype, np.zeros(count, x.dtype))}, {"z": (want, None)})
+
+
 def best():
     """The first of each row in NumPy's stable order, or in its reverse with equal elements in the order they have."""
     for dtype, (rows, width, k), small in itertools.product(ALL, [(1, 1, 1), (7, 40, 5), (3, 1500, 1024), (20, 257, 257)], [0, 1]):
@@ -757,7 +768,7 @@ def main(command, only):
     count_of_scores(kernels)
     seen, count, failed = set(), 0, 0
     for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), heads(), gradients_of_heads(), large_heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
-                                scans(), sorts(), best(), fourier()):
+                                scans(), sorts(), merges(), best(), fourier()):
         if case.kernel not in wanted:
             continue
         seen.add(case.kernel)

@@ -201,6 +201,8 @@ class Graph:
         """Adds what an element stands for; `path`: the loops around it; `loops` gets those that are right inside; `when`: that around it."""
         if "repeat" in form:
             first, until, inside, times = len(self.nodes), form.get("until", {"every": 0}), [], evaluate(form["repeat"], names)
+            if path and "until" in form:
+                raise Unread("an until within another loop")
             path += ((next(self.numbers), times, form.get("index", "it")),)
             for inner in form["nodes"]:
                 self.block(inner, names, path, inside, when)

@@ -295,7 +295,8 @@ class Solve(Case):
 
 
 def systems():
-    for dtype, (n, columns) in itertools.product(WIDE, [(1, 1), (2, 3), (40, 1), (40, 70), (97, 5)]):
+    sizes = [*itertools.product(WIDE, [(1, 1), (2, 3), (40, 1), (40, 70), (97, 5)]), ("f64", (513, 2)), ("f64", (700, 3))]  # the last in bands
+    for dtype, (n, columns) in sizes:
         a, b = values(dtype, (n, n)), values(dtype, (n, columns))
         lu, pivots = factors_of(a)
         yield Case("getrf", {"a": ("inout", dtype, a), "pivots": ("out", "i32", pivots)}, {"a": (lu, RTOL[dtype] * n), "pivots": (pivots, None)})
@@ -624,7 +625,8 @@ def failures():
     ones, three = np.ones((3, 3)), np.arange(3, dtype=np.int32)
     yield Refused("getrf", {"a": ("inout", "f64", ones), "pivots": ("out", "i32", three)}, 2)
     yield Refused("getrs", {"a": ("in", "f64", ones), "pivots": ("in", "i32", three + 2), "b": ("inout", "f64", ones)}, 3)
-    for wrong in (3, 400):
+    for wrong in (3, 400):  # within the first band, and within the second
+        yield Refused("getrf", {"a": ("inout", "f64", np.diag(np.where(np.arange(600) == wrong, 0.0, 1))), "pivots": ("out", "i32", np.arange(600, dtype=np.int32))}, wrong + 1)
         yield Refused("potrf", {"a": ("inout", "f64", np.diag(np.where(np.arange(600) == wrong, -1.0, 1)))}, wrong + 1)
     q = np.ones((2, 3, 8), np.float32)
     for lengths, status in [([3, 4], 2), ([-1, 3], 1)]:

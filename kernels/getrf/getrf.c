@@ -37,7 +37,7 @@ static void exchange_rows(const panel *p, gy_matrix band, int64_t first, int64_t
     }
 }
 
-/* What band k has of the rows of the panel becomes its part of U, and the product is taken off what is below. */
+/* The rows of the panel in band k become its part of U, and the product is taken off what is below. */
 static void follow(const gantry_launch *l, const panel *p, int64_t k)
 {
     const gy_linalg *table = gy_linalg_of(l);

@@ -125,11 +125,11 @@ static void syrk(gantry_dtype dtype, double alpha, gy_matrix a, double beta, gy_
     }                                                                                                                  \
     static int32_t getrf_##type(gy_matrix m, int32_t *pivots)                                                          \
     {                                                                                                                  \
-        int64_t n = m.rows;                                                                                            \
+        int64_t rows = m.rows, n = m.columns;                                                                          \
         int32_t singular = 0;                                                                                          \
         for (int64_t k = 0; k < n; k++) {                                                                              \
             type *row = (type *)m.data + k * m.ld;                                                                     \
-            int64_t with = k + pivot_##type(row + k, m.ld, n - k);                                                     \
+            int64_t with = k + pivot_##type(row + k, m.ld, rows - k);                                                  \
             type *other = (type *)m.data + with * m.ld;                                                                \
             pivots[k] = (int32_t)(with + 1);                                                                           \
             for (int64_t j = 0; j < n && with != k; j++) {                                                             \
@@ -141,7 +141,7 @@ static void syrk(gantry_dtype dtype, double alpha, gy_matrix a, double beta, gy_
                 singular = singular ? singular : (int32_t)(k + 1);                                                     \
                 continue;                                                                                              \
             }                                                                                                          \
-            for (int64_t i = k + 1; i < n; i++) {                                                                      \
+            for (int64_t i = k + 1; i < rows; i++) {                                                                   \
                 type *below = (type *)m.data + i * m.ld;                                                               \
                 below[k] /= row[k];                                                                                    \
                 take_##type(below + k + 1, below[k], row + k + 1, n - k - 1);                                          \
@@ -149,13 +149,19 @@ static void syrk(gantry_dtype dtype, double alpha, gy_matrix a, double beta, gy_
         }                                                                                                              \
         return singular;                                                                                               \
     }                                                                                                                  \
-    static void getrs_##type(gy_matrix m, gy_matrix x)                                                                 \
+    static void lower_##type(gy_matrix m, gy_matrix x)                                                                 \
     {                                                                                                                  \
         const type *a = m.data;                                                                                        \
         type *b = x.data;                                                                                              \
         for (int64_t k = 0; k < m.rows; k++)                                                                           \
             for (int64_t i = k + 1; i < m.rows; i++)                                                                   \
                 take_##type(b + i * x.ld, a[i * m.ld + k], b + k * x.ld, x.columns);                                   \
+    }                                                                                                                  \
+    static void getrs_##type(gy_matrix m, gy_matrix x)                                                                 \
+    {                                                                                                                  \
+        const type *a = m.data;                                                                                        \
+        type *b = x.data;                                                                                              \
+        lower_##type(m, x);                                                                                            \
         for (int64_t k = m.rows - 1; k >= 0; k--) {                                                                    \
             for (int64_t j = 0; j < x.columns; j++)                                                                    \
                 b[k * x.ld + j] /= a[k * m.ld + k];                                                                    \
@@ -170,6 +176,14 @@ static int32_t getrf(gantry_dtype dtype, gy_matrix a, int32_t *pivots)
     return dtype == GANTRY_F32 ? getrf_float(a, pivots) : getrf_double(a, pivots);
 }
 
+static void lower(gantry_dtype dtype, gy_matrix a, gy_matrix b)
+{
+    if (dtype == GANTRY_F32)
+        lower_float(a, b);
+    else
+        lower_double(a, b);
+}
+
 static void getrs(gantry_dtype dtype, gy_matrix a, gy_matrix b)
 {
     if (dtype == GANTRY_F32)
@@ -178,7 +192,8 @@ static void getrs(gantry_dtype dtype, gy_matrix a, gy_matrix b)
         getrs_double(a, b);
 }
 
-const gy_linalg gy_linalg_plain = { "plain C", gemm, potrf, trsm, syrk, getrf, getrs, gy_geqrf_plain, gy_orgqr_plain };
+const gy_linalg gy_linalg_plain = { "plain C", gemm,  potrf, trsm,           syrk,
+                                    getrf,     lower, getrs, gy_geqrf_plain, gy_orgqr_plain };
 
 /* ---- bands ---- */
 

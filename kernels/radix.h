@@ -34,16 +34,18 @@ typedef struct gy_radix {
     const void *keys, *values;       /* values NULL: 0, 1, 2, ... */
     void *sorted, *moved;            /* results: keys and values */
     void *spare_keys, *spare_values; /* as large */
-    void *counts;                    /* on GPUs */
+    void *counts;                    /* a row for each chunk */
 } gy_radix;
 
 /* The number by which the element is sorted. */
 uint64_t gy_radix_number(uint64_t bits, int bytes, gy_radix_order order);
 /* Element i as it is. */
 uint64_t gy_radix_bits(const void *data, int64_t i, int bytes);
+/* Element i of `to` becomes element j of `from`. */
+void gy_radix_copy(void *to, int64_t i, const void *from, int64_t j, int bytes);
 
-/* On the host. */
-void gy_radix_sort(const gy_radix *r);
+/* On the host, by the threads of the launch. */
+void gy_radix_sort(const gantry_launch *l, const gy_radix *r);
 
 /* check(): positions are counted in 32 bits. */
 gantry_status gy_radix_check(const gantry_launch *l, int keys, char *text, size_t size);

@@ -196,10 +196,13 @@ class Graph:
             Exchanges(self).add()
         if any("+" in one for one in ids):
             Joining(self, Graph(form, {}, devices)).join(ids)
+        self.closed = self.under_one_flag() if any(node.when for node in self.nodes) else set()
     def block(self, form, names, path, loops, when=None):
         """Adds what an element stands for; `path`: the loops around it; `loops` gets those that are right inside; `when`: that around it."""
         if "repeat" in form:
             first, until, inside, times = len(self.nodes), form.get("until", {"every": 0}), [], evaluate(form["repeat"], names)
+            if path and "until" in form:
+                raise Unread("an until within another loop")
             path += ((next(self.numbers), times, form.get("index", "it")),)
             for inner in form["nodes"]:
                 self.block(inner, names, path, inside, when)
@@ -282,9 +285,48 @@ class Graph:
         return all(content and content[0] != "init" for _, _, content, _ in self.final[value].get(0, b.at(b.rows)))
     def accesses(self, node):
         """(mode, (buffer, first row, last row)) of a node, in order."""
-        form, names = node.form, node.names
+        found = self.given(node)
+        if node.when:  # It may leave alone what it writes, unless nodes of the same flag alone know it, and reads its flag last.
+            found = [("readwrite" if mode == "write" and one[0] not in self.closed else mode, one) for mode, one in found]
+            found += [("read", one) for one in self.regions(*node.when)]
+        return found
+    def under_one_flag(self):
+        """The temp buffers that only nodes with one flag know, which nothing writes meanwhile: from the first of them to the last, and in all
+        of the loops around some of them that are within those around all."""
+        every, pending = [], [*self.loops]
+        while pending:
+            every.append(pending.pop())
+            pending += every[-1].inner
+        carried = {b for loop in every for pair in loop.carry for b in pair}
+        apart = carried | {loop.until for loop in every}
+        users, writes = {}, {}
+        for node in self.nodes:
+            flag = self.regions(*node.when) if node.when else None
+            for mode, (b, *_) in self.given(node):
+                users.setdefault(b, {})[node.index] = flag
+                if mode != "read":
+                    writes.setdefault(b, []).append(node.index)
+            for b, *_ in flag or []:
+                users.setdefault(b, {})[node.index] = None
+        found = set()
+        for b, of in users.items():
+            flags = [*of.values()]
+            one = self.buffers[b]
+            if one.kind != "temp" or one.output or one.external or b in apart or None in flags or any(flag != flags[0] for flag in flags):
+                continue
+            paths = [[number for number, *_ in self.nodes[i].path] for i in of]
+            deep = next((k for k in range(len(paths[0])) if any(path[:k + 1] != paths[0][:k + 1] for path in paths)), len(paths[0]))
+            inside = {tuple(path[:deep + 1]) for path in paths if len(path) > deep}
+            near = [i for i, node in enumerate(self.nodes) if i in of or tuple(number for number, *_ in node.path)[:deep + 1] in inside]
+            written = writes.get(flags[0][0][0], [])
+            if flags[0][0][0] not in carried and not any(near[0] <= i <= near[-1] for i in written):
+                found.add(b)
+        return found
+    def given(self, node):
+        """The same, as if the node had no `when`."""
         if node.joined is not None:
             return node.joined
+        form, names = node.form, node.names
         ends = form if node.kind == "collective" else form.get(node.kind)
         if node.kind in ("copy", "fill", "collective"):
             found = self.referred(ends.get("from", ends.get("in", [])), names, "read") + self.referred(ends.get("to", ends.get("out")), names, "write")
@@ -302,8 +344,6 @@ class Graph:
             both = [region for _, region in reads if ("write", region) in writes or ("readwrite", region) in writes]
             found += [("readwrite" if region in both else "read", region) for _, region in reads]
             found += [(mode, region) for mode, region in writes if mode not in ("write", "readwrite") or region not in both]
-        if node.when:  # It may leave alone what it writes, and reads its flag last.
-            found = [("readwrite" if mode == "write" else mode, parts) for mode, parts in found] + [("read", self.regions(*node.when))]
         return [(mode, one) for mode, parts in found for one in parts]
     def arguments(self, formulas):
         """The arguments of a map or reduce node, in order, and how it accesses those that are regions."""

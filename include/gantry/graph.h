@@ -397,8 +397,9 @@ GANTRY_API void gantry_node_scratch(gantry_graph *graph, gantry_node node, int64
 GANTRY_API void gantry_graph_repeat(gantry_graph *graph, int64_t count);
 /** Before each later iteration `prev` takes the value of `next` without copying, and `next` becomes unwritten. */
 GANTRY_API void gantry_graph_carry(gantry_graph *graph, gantry_buffer prev, gantry_buffer next);
-/** Stops after the first iteration that is a multiple of `every` where the one-element `flag` is not zero. Not in a
- *  repeat within another. */
+/** Stops after the first iteration that is a multiple of `every` where the one-element `flag` is not zero. In a repeat
+ *  within another gantry_graph_repeat_end adds a flag of one element, by which its nodes run then (gantry_node_when),
+ *  and a node; it carries nothing there, and has no collectives and no nodes with a when. */
 GANTRY_API void gantry_graph_until(gantry_graph *graph, gantry_buffer flag, int64_t every);
 GANTRY_API void gantry_graph_repeat_end(gantry_graph *graph);
 

@@ -135,13 +135,8 @@ static void one_image(const work *w, const gy_conv *c, gy_conv_way way, const ga
     }
     load(x, i * w->in, w->in, w->image);
     patch(w->dtype, c, w->image, w->patches, false);
-    if (way == GY_CONV_FORWARD) {
-        w->table->gemm(w->dtype, 0, 0, 1, window, patches, 0, result);
-        store(y, i * w->out, w->out, w->result, y->access == GANTRY_SUM);
-    } else {
-        load(y, i * w->out, w->out, w->result);
-        w->table->gemm(w->dtype, 0, 1, 1, result, patches, 1, window);
-    }
+    w->table->gemm(w->dtype, 0, 0, 1, window, patches, 0, result);
+    store(y, i * w->out, w->out, w->result, y->access == GANTRY_SUM);
 }
 
 /* Numbers of rows and columns, and of those a tile further, are counted in 32 bits. */
@@ -158,26 +153,67 @@ static gantry_status do_images(const gantry_launch *l, void *data, int64_t first
     const call *c = data;
     work room;
     bool made = make_work(&room, l, &c->conv, l->arg[c->x].dtype);
-    int64_t weights = c->conv.results * room.terms;
-    if (made && c->way != GY_CONV_GRAD_W)
-        load(&l->arg[c->w], 0, weights, room.window);
+    if (made)
+        load(&l->arg[c->w], 0, c->conv.results * room.terms, room.window);
     for (int64_t i = first; i < last && made; i++)
         one_image(&room, &c->conv, c->way, &l->arg[c->x], &l->arg[c->y], i);
-    if (made && c->way == GY_CONV_GRAD_W)
-        store(&l->arg[c->w], 0, weights, room.window, true);
     free_work(&room);
     return made ? GANTRY_OK : GANTRY_E_NOMEM;
 }
 
-/* The gradient of the window is a sum over all images, in their order: one thread adds it up. */
+/* ---- the gradient of the window ---- */
+
+/* Channels of x that are taken together: some 64 columns of the product, which follow from the shape alone. */
+static int32_t channels_of_band(const gy_conv *c)
+{
+    int32_t each = c->window_height * c->window_width, band = (64 + each - 1) / each;
+    return band < c->channels || c->channels == 0 ? band : c->channels;
+}
+
+/* It is a sum over all images, in their order, to which each channel of x gives columns of its own. */
+static gantry_status add_band(const gantry_launch *l, const call *whole, int32_t channel)
+{
+    const gantry_arg *x = &l->arg[whole->x], *y = &l->arg[whole->y], *dw = &l->arg[whole->w];
+    gy_conv c = whole->conv;
+    int32_t band = channels_of_band(&c);
+    int64_t plane = (int64_t)c.height * c.width, each = (int64_t)c.window_height * c.window_width;
+    c.channels = channel + band < c.channels ? band : c.channels - channel;
+    work w;
+    bool made = make_work(&w, l, &c, x->dtype);
+    gy_matrix window = { w.window, c.results, w.terms, w.terms }, patches = { w.patches, w.terms, w.pixels, w.pixels };
+    gy_matrix result = { w.result, c.results, w.pixels, w.pixels };
+    for (int64_t i = 0; i < c.images && made; i++) {
+        load(x, (i * whole->conv.channels + channel) * plane, w.in, w.image);
+        patch(w.dtype, &c, w.image, w.patches, false);
+        load(y, i * w.out, w.out, w.result);
+        w.table->gemm(w.dtype, 0, 1, 1, result, patches, 1, window);
+    }
+    for (int64_t r = 0; r < c.results && made; r++)
+        store(dw, (r * whole->conv.channels + channel) * each, w.terms,
+              (const char *)w.window + (size_t)(r * w.terms) * gantry_dtype_size(w.dtype), true);
+    free_work(&w);
+    return made ? GANTRY_OK : GANTRY_E_NOMEM;
+}
+
+static gantry_status do_bands(const gantry_launch *l, void *data, int64_t first, int64_t last)
+{
+    const call *c = data;
+    gantry_status status = GANTRY_OK;
+    for (int64_t i = first; i < last && !status; i++)
+        status = add_band(l, c, (int32_t)i * channels_of_band(&c->conv));
+    return status;
+}
+
 gantry_status gy_conv_run(const gantry_launch *l, gy_conv_way way, int x, int w, int y)
 {
     call c = { gy_conv_of(l, x, w, y), way, x, w, y };
-    if (way == GY_CONV_GRAD_W)
-        return do_images(l, &c, 0, c.conv.images);
     double pixels = (double)c.conv.results * (double)c.conv.high * (double)c.conv.wide;
-    double terms = (double)c.conv.channels * (double)c.conv.window_height * (double)c.conv.window_width;
-    return gy_linalg_cut(l, c.conv.images, 2 * pixels * terms, do_images, &c);
+    double each = (double)c.conv.window_height * (double)c.conv.window_width;
+    if (way != GY_CONV_GRAD_W)
+        return gy_linalg_cut(l, c.conv.images, 2 * pixels * (double)c.conv.channels * each, do_images, &c);
+    int32_t band = channels_of_band(&c.conv);
+    return gy_linalg_cut(l, (c.conv.channels + band - 1) / band, 2 * pixels * each * band * c.conv.images, do_bands,
+                         &c);
 }
 
 /* ---- checks ---- */

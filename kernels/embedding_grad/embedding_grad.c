@@ -50,14 +50,23 @@ static void add_row(const gantry_launch *l, const places *p, int64_t row)
     }
 }
 
+/* Rows of the table have nothing to do with each other. */
+static gantry_status add_rows(const gantry_launch *l, void *data, int64_t first, int64_t last)
+{
+    const places *p = data;
+    for (int64_t r = first; r < last; r++)
+        if (p->first[r] >= 0)
+            add_row(l, p, r);
+    return GANTRY_OK;
+}
+
 static gantry_status run(const gantry_launch *l)
 {
     places p;
-    bool ok = find_places(l, &p);
-    for (int64_t r = 0; r < l->arg[DTABLE].rows && ok; r++)
-        if (p.first[r] >= 0)
-            add_row(l, &p, r);
-    return GANTRY_OK;
+    int64_t rows = l->arg[DTABLE].rows, elements = gy_arg_size(&l->arg[DY]);
+    if (!find_places(l, &p))
+        return GANTRY_OK;
+    return gantry_launch_cut(l, rows, gy_grain_of_rows(elements / (rows + 1) + 1), add_rows, &p);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

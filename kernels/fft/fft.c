@@ -10,15 +10,37 @@ static gantry_status transform_plain(const gy_fft_shape *shape, const void *x, v
     return status;
 }
 
+/* Arrays that lie behind each other are cut into bands of so many, which follow from the shape alone. */
+static int64_t band_of(const gy_fft_shape *shape)
+{
+    int64_t band = gy_grain_of_rows(gy_fft_points(shape) * shape->inner);
+    return band < shape->outer ? band : shape->outer;
+}
+
+static gantry_status transform_bands(const gantry_launch *l, void *data, int64_t first, int64_t last)
+{
+    const gy_fft_shape *whole = data;
+    gantry_status status = GANTRY_OK;
+    double scale = gy_fft_scale_of(l);
+    int64_t band = band_of(whole);
+    for (int64_t i = first; i < last && !status; i++) {
+        gy_fft_shape shape = *whole;
+        shape.outer = (i + 1) * band < whole->outer ? band : whole->outer - i * band;
+        int64_t bytes = i * band * gy_fft_points(whole) * whole->inner * 2 * (int64_t)gantry_dtype_size(whole->dtype);
+        const void *x = (const char *)l->arg[GY_FFT_X].data + bytes;
+        void *y = (char *)l->arg[GY_FFT_Y].data + bytes;
+        status = l->handle ? gy_fft_run(l->handle, &shape, x, y, scale) : transform_plain(&shape, x, y, scale);
+    }
+    return status;
+}
+
 static gantry_status run(const gantry_launch *l)
 {
     gy_fft_shape shape = gy_fft_shape_of(l);
-    const void *x = l->arg[GY_FFT_X].data;
-    void *y = l->arg[GY_FFT_Y].data;
     if (gy_fft_numbers(&shape) == 0)
         return GANTRY_OK;
-    double scale = gy_fft_scale_of(l);
-    return l->handle ? gy_fft_run(l->handle, &shape, x, y, scale) : transform_plain(&shape, x, y, scale);
+    int64_t band = band_of(&shape);
+    return gantry_launch_cut(l, (shape.outer + band - 1) / band, 1, transform_bands, &shape);
 }
 
 static gantry_status check_axes(const gantry_launch *l, char *text, size_t size)

@@ -1,20 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/manifest.h"
 
+#include <stdatomic.h>
+
 enum { BINS = 256 };
+
+static gantry_status count_some(const gantry_launch *l, void *data, int64_t first, int64_t last)
+{
+    const uint8_t *x = l->arg[0].data;
+    _Atomic uint64_t *total = data;
+    uint64_t count[BINS] = { 0 };
+    for (int64_t i = first; i < last; i++)
+        count[x[i]]++;
+    for (int i = 0; i < BINS; i++)
+        atomic_fetch_add_explicit(&total[i], count[i], memory_order_relaxed);
+    return GANTRY_OK;
+}
 
 static gantry_status run(const gantry_launch *l)
 {
-    const uint8_t *x = l->arg[0].data;
-    int64_t n = gy_arg_size(&l->arg[0]);
-    uint64_t count[BINS] = { 0 };
-    for (int64_t i = 0; i < n; i++)
-        count[x[i]]++;
+    _Atomic uint64_t total[BINS];
+    for (int i = 0; i < BINS; i++)
+        atomic_init(&total[i], 0);
+    gantry_launch_cut(l, gy_arg_size(&l->arg[0]), GY_GRAIN, count_some, total);
     switch (l->arg[1].dtype) {
 #define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
     case dtype:                                                                                                        \
         for (int i = 0; i < BINS; i++)                                                                                 \
-            ((type *)l->arg[1].data)[i] = STORE(LOAD(((type *)l->arg[1].data)[i]) + count[i]);                         \
+            ((type *)l->arg[1].data)[i] = STORE(LOAD(((type *)l->arg[1].data)[i]) + total[i]);                         \
         return GANTRY_OK;
         GY_INTEGER_TYPES(LOOP)
 #undef LOOP

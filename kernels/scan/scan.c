@@ -93,31 +93,26 @@ static void scan_chunk(const gantry_arg *x, const gantry_arg *y, int64_t begin, 
     }
 }
 
-static void scan_floats(const gantry_launch *l, bool exclusive)
-{
-    const gantry_arg *x = &l->arg[X];
-    int64_t n = gy_arg_size(x), chunk = gy_scan_chunk(n), chunks = (n + chunk - 1) / chunk;
-    gantry_arg starts = { .dtype = GANTRY_F64, .data = l->scratch };
-    double *start = l->scratch;
-    for (int64_t c = 0; c < chunks; c++)
-        start[c] = sum_chunk(x, c * chunk, least(n, (c + 1) * chunk));
-    scan_chunk(&starts, &starts, 0, chunks, 0, true);
-    for (int64_t c = 0; c < chunks; c++)
-        scan_chunk(x, &l->arg[Y], c * chunk, least(n, (c + 1) * chunk), start[c], exclusive);
-}
+/* ---- chunks, which threads share ---- */
 
-/* ---- integers wrap, so any order will do ---- */
+typedef struct scanning {
+    const gantry_arg *x, *y;
+    int64_t n, chunk;
+    bool exclusive, is_real;
+    double *real; /* of each chunk: its sum, then its start; integers are in the same memory */
+    uint64_t *whole;
+} scanning;
 
-static void scan_integers(const gantry_launch *l, bool exclusive)
+/* Integers wrap, so any order will do. Returns what is behind the last. */
+static uint64_t scan_integers(const scanning *s, int64_t begin, int64_t end, uint64_t before, bool stores)
 {
-    int64_t n = gy_arg_size(&l->arg[X]);
-    uint64_t before = 0;
-    switch (l->arg[X].dtype) {
+    switch (s->x->dtype) {
 #define WHOLE(dtype, type, wide, LOAD, STORE)                                                                          \
     case dtype:                                                                                                        \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
-            uint64_t upto = before + LOAD(((const type *)l->arg[X].data)[i]);                                          \
-            ((type *)l->arg[Y].data)[i] = STORE(exclusive ? before : upto);                                            \
+        for (int64_t i = begin; i < end; i++) {                                                                        \
+            uint64_t upto = before + LOAD(((const type *)s->x->data)[i]);                                              \
+            if (stores)                                                                                                \
+                ((type *)s->y->data)[i] = STORE(s->exclusive ? before : upto);                                         \
             before = upto;                                                                                             \
         }                                                                                                              \
         break;
@@ -126,13 +121,64 @@ static void scan_integers(const gantry_launch *l, bool exclusive)
     default:
         break;
     }
+    return before;
+}
+
+static gantry_status sum_chunks(const gantry_launch *l, void *data, int64_t first, int64_t last)
+{
+    const scanning *s = data;
+    (void)l;
+    for (int64_t c = first; c < last; c++) {
+        int64_t begin = c * s->chunk, end = least(s->n, begin + s->chunk);
+        if (s->is_real)
+            s->real[c] = sum_chunk(s->x, begin, end);
+        else
+            s->whole[c] = scan_integers(s, begin, end, 0, false);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status scan_chunks(const gantry_launch *l, void *data, int64_t first, int64_t last)
+{
+    const scanning *s = data;
+    (void)l;
+    for (int64_t c = first; c < last; c++) {
+        int64_t begin = c * s->chunk, end = least(s->n, begin + s->chunk);
+        if (s->is_real)
+            scan_chunk(s->x, s->y, begin, end, s->real[c], s->exclusive);
+        else
+            scan_integers(s, begin, end, s->whole[c], true);
+    }
+    return GANTRY_OK;
+}
+
+static void find_starts(const scanning *s, int64_t chunks)
+{
+    gantry_arg starts = { .dtype = GANTRY_F64, .data = s->real };
+    uint64_t before = 0;
+    if (s->is_real)
+        scan_chunk(&starts, &starts, 0, chunks, 0, true);
+    for (int64_t c = 0; c < chunks && !s->is_real; c++) {
+        uint64_t own = s->whole[c];
+        s->whole[c] = before;
+        before += own;
+    }
 }
 
 static gantry_status run(const gantry_launch *l)
 {
-    bool exclusive = l->arg[EXCLUSIVE].number != 0;
-    GANTRY_DTYPE_BIT(l->arg[X].dtype) & GY_FLOAT_DTYPES ? scan_floats(l, exclusive) : scan_integers(l, exclusive);
-    return GANTRY_OK;
+    scanning s = { .x = &l->arg[X],
+                   .y = &l->arg[Y],
+                   .n = gy_arg_size(&l->arg[X]),
+                   .exclusive = l->arg[EXCLUSIVE].number != 0,
+                   .is_real = GANTRY_DTYPE_BIT(l->arg[X].dtype) & GY_FLOAT_DTYPES,
+                   .real = l->scratch,
+                   .whole = l->scratch };
+    s.chunk = gy_scan_chunk(s.n);
+    int64_t chunks = (s.n + s.chunk - 1) / s.chunk, grain = gy_grain_of_rows(s.chunk);
+    gantry_launch_cut(l, chunks, grain, sum_chunks, &s);
+    find_starts(&s, chunks);
+    return gantry_launch_cut(l, chunks, grain, scan_chunks, &s);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

@@ -6,7 +6,7 @@ enum { DESCENDING, KEYS, VALUES, SORTED, MOVED }; /* arguments */
 static gantry_status run(const gantry_launch *l)
 {
     gy_radix r = gy_sort_pairs_of(l);
-    gy_radix_sort(&r);
+    gy_radix_sort(l, &r);
     return GANTRY_OK;
 }
 

@@ -59,12 +59,13 @@ static void store(const gantry_launch *l, int64_t row, int64_t i, int64_t at)
         ((int64_t *)indices->data)[to] = at;
 }
 
-static gantry_status run(const gantry_launch *l)
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
     place heap[MOST];
     int64_t k = gy_arg_width(&l->arg[VALUES]);
     gy_radix_order order = gy_radix_order_of(l->arg[X].dtype, l->arg[SMALLEST].number == 0);
-    for (int64_t r = 0; r < l->arg[X].rows && k; r++) {
+    (void)data;
+    for (int64_t r = first; r < last && k; r++) {
         find_best(heap, k, &l->arg[X], r, order);
         for (int64_t left = k; left > 0; left--) {
             store(l, r, left - 1, heap[0].at);
@@ -72,6 +73,12 @@ static gantry_status run(const gantry_launch *l)
         }
     }
     return GANTRY_OK;
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    const gantry_arg *x = &l->arg[X];
+    return gantry_launch_cut(l, x->rows, gy_grain_of_rows(4 * gy_arg_width(x)), piece, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

@@ -26,9 +26,11 @@ typedef struct gy_linalg {
     void (*trsm)(gantry_dtype dtype, gy_matrix a, gy_matrix b);
     /* The lower triangle of c = alpha a a^T + beta c. */
     void (*syrk)(gantry_dtype dtype, double alpha, gy_matrix a, double beta, gy_matrix c);
-    /* a becomes its factors L U, the ones on L's diagonal left out; row i was exchanged with row pivots[i] - 1, in the
-     * order of i. 0, or the order of the first minor that is singular. */
+    /* a, with at least as many rows as columns, becomes its factors L U, the ones on L's diagonal left out; row i was
+     * exchanged with row pivots[i] - 1, in the order of i. 0, or the order of the first minor that is singular. */
     int32_t (*getrf)(gantry_dtype dtype, gy_matrix a, int32_t *pivots);
+    /* b = L^-1 b of such factors, of which a has the first rows, as many as columns. */
+    void (*lower)(gantry_dtype dtype, gy_matrix a, gy_matrix b);
     /* b = U^-1 L^-1 b of such factors; rows of b were exchanged before. */
     void (*getrs)(gantry_dtype dtype, gy_matrix a, gy_matrix b);
     /* a, with at least as many rows as columns, becomes R in its upper triangle and, below it, the vectors of its

@@ -33,14 +33,15 @@ static const gy_instance *instance_of(const gantry_schedule *s, const gy_op *op,
     return &s->instances.at[s->use.at[op->use + use].instance];
 }
 
-/* A node with `when` changes what it writes, and reads its flag behind that. */
+/* A node with `when` changes what it writes, but where nodes of its flag alone know it, and reads its flag behind that.
+ */
 static bool has_modes(const gantry_schedule *s, const gy_op *op, const uint8_t *mode, uint32_t count)
 {
     bool may = op->node != GY_NONE && op->uses == count + 1;
     const gy_use *u = gy_vec_from(&s->use, op->use);
     bool right = may ? u[count].mode == GANTRY_READ : op->uses == count;
     for (uint32_t k = 0; k < count && right; k++)
-        right = u[k].mode == (may && mode[k] == GANTRY_WRITE ? GANTRY_READWRITE : mode[k]);
+        right = u[k].mode == mode[k] || (may && mode[k] == GANTRY_WRITE && u[k].mode == GANTRY_READWRITE);
     return right;
 }
 
@@ -52,7 +53,7 @@ static gantry_status check_copy(const gantry_schedule *s, size_t i, const uint32
     if (!has_modes(s, op, (uint8_t[]){ GANTRY_READ, GANTRY_WRITE }, 2)) {
         return BREACH("ops", i,
                       "op %zu is a %s with %u uses; it has two, a read and a write, or of a node with `when` three, a "
-                      "read, a readwrite and the read of a flag",
+                      "read, a write or readwrite and the read of a flag",
                       i, gy_word(&gy_op_words, op->kind), op->uses);
     }
     if (op->node == GY_NONE && (u[0].first != u[1].first || u[0].last != u[1].last ||
@@ -69,11 +70,11 @@ static gantry_status check_fill(const gantry_schedule *s, size_t i, gantry_error
 {
     const gy_op *op = &s->ops.at[i];
     if (!has_modes(s, op, (uint8_t[]){ GANTRY_WRITE }, 1)) {
-        return BREACH(
-            "ops", i,
-            "op %zu is a fill with %u uses; it has one, a write, or of a node with `when` two, a readwrite and "
-            "the read of a flag",
-            i, op->uses);
+        return BREACH("ops", i,
+                      "op %zu is a fill with %u uses; it has one, a write, or of a node with `when` two, a write or "
+                      "readwrite and "
+                      "the read of a flag",
+                      i, op->uses);
     }
     const gy_instance *in = instance_of(s, op, 0);
     bool accumulator = in->role == GY_ROLE_ACCUMULATOR;

@@ -51,9 +51,9 @@ static void syrk(gantry_dtype dtype, double alpha, gy_matrix a, double beta, gy_
 
 static int32_t getrf(gantry_dtype dtype, gy_matrix a, int32_t *pivots)
 {
-    lapack_int n = (lapack_int)a.rows, ld = (lapack_int)a.ld;
-    return (int32_t)(dtype == GANTRY_F32 ? LAPACKE_sgetrf(LAPACK_ROW_MAJOR, n, n, a.data, ld, pivots)
-                                         : LAPACKE_dgetrf(LAPACK_ROW_MAJOR, n, n, a.data, ld, pivots));
+    lapack_int m = (lapack_int)a.rows, n = (lapack_int)a.columns, ld = (lapack_int)a.ld;
+    return (int32_t)(dtype == GANTRY_F32 ? LAPACKE_sgetrf(LAPACK_ROW_MAJOR, m, n, a.data, ld, pivots)
+                                         : LAPACKE_dgetrf(LAPACK_ROW_MAJOR, m, n, a.data, ld, pivots));
 }
 
 static void solve(gantry_dtype dtype, CBLAS_UPLO which, CBLAS_DIAG diagonal, gy_matrix a, gy_matrix b)
@@ -65,9 +65,14 @@ static void solve(gantry_dtype dtype, CBLAS_UPLO which, CBLAS_DIAG diagonal, gy_
         cblas_dtrsm(CblasRowMajor, CblasLeft, which, CblasNoTrans, diagonal, m, n, 1, a.data, lda, b.data, ldb);
 }
 
-static void getrs(gantry_dtype dtype, gy_matrix a, gy_matrix b)
+static void lower(gantry_dtype dtype, gy_matrix a, gy_matrix b)
 {
     solve(dtype, CblasLower, CblasUnit, a, b);
+}
+
+static void getrs(gantry_dtype dtype, gy_matrix a, gy_matrix b)
+{
+    lower(dtype, a, b);
     solve(dtype, CblasUpper, CblasNonUnit, a, b);
 }
 
@@ -95,7 +100,7 @@ GANTRY_API const void *gantry_blas_module(void);
 
 const void *gantry_blas_module(void)
 {
-    static const gy_linalg table = { "OpenBLAS", gemm, potrf, trsm, syrk, getrf, getrs, geqrf, orgqr };
+    static const gy_linalg table = { "OpenBLAS", gemm, potrf, trsm, syrk, getrf, lower, getrs, geqrf, orgqr };
     openblas_set_num_threads(1);
     return &table;
 }

@@ -178,6 +178,7 @@ struct gy_rule {
     const char *kernel;
     const char *args; /* that have adjoints, blanks between them */
     gantry_status (*go_back)(gy_adjoint *a, const gy_primal *p);
+    bool takes_lists; /* of tiles */
 };
 /* Is it one of the words, which have blanks between them? */
 bool gy_adjoint_has_word(const char *words, const char *word);

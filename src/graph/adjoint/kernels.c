@@ -349,23 +349,89 @@ static gantry_status go_back_conv2d(gy_adjoint *a, const gy_primal *p)
     return gy_adjoint_built(a);
 }
 
+/* ---- other tiles ---- */
+
+/* The accesses of an argument, one for each tile of a list, lie side by side. */
+static const gy_access *end_of(const gy_adjoint *a, const gy_primal *p, const gy_access *first)
+{
+    const gy_node *n = &a->graph->nodes.at[p->node];
+    const gy_access *end = a->graph->access.at + n->access + gy_node_regions(n), *x = first;
+    while (x < end && x->arg == first->arg)
+        x++;
+    return x;
+}
+
+/* The region that an argument of a node names, of a buffer that is cut alike. Tiles of a list are a box, whose corners
+ * come first and last. */
+static gantry_region pieces_of(gy_adjoint *a, const gy_primal *p, const char *arg, gantry_buffer in)
+{
+    const gy_access *one = gy_primal_access(a, p, arg), *end = end_of(a, p, one);
+    const gy_buffer *b = &a->graph->buffers.at[one->buffer];
+    int64_t low[GANTRY_TILE_AXES], high[GANTRY_TILE_AXES];
+    if (!b->tiles[0])
+        return gy_adjoint_rows(a, one, in);
+    gy_tile_index(b, one->first, low);
+    gy_tile_index(b, end[-1].first, high);
+    for (int k = 0; k < GANTRY_TILE_AXES; k++)
+        high[k]++;
+    return gantry_tiles_by_axis(in, b->rank, low, high);
+}
+
+static int64_t elements_of(const gy_adjoint *a, const gy_primal *p, const char *arg)
+{
+    const gy_access *one = gy_primal_access(a, p, arg), *end = end_of(a, p, one);
+    int64_t count = 0;
+    for (const gy_access *x = one; x < end; x++) {
+        gy_maths_shape shape = gy_access_shape(a->graph, x);
+        count += x->first < x->last ? gy_maths_shape_elements(&shape) : 0;
+    }
+    return count;
+}
+
+/* Pieces of y have the elements of all pieces of x, so what a piece of x gave is found among the adjoints of y. */
+static gantry_status go_back_retile(gy_adjoint *a, const gy_primal *p)
+{
+    gy_access y = access_of(a, p, "y");
+    const gy_access *one = gy_primal_access(a, p, "x");
+    size_t first = (size_t)(one - a->graph->access.at), end = (size_t)(end_of(a, p, one) - a->graph->access.at);
+    long long given = elements_of(a, p, "y"), there = elements_of(a, p, "x");
+    if (given != there)
+        return gy_node_fail(a->graph, a->err, p->node,
+                            "takes %lld of the %lld elements of \"x\", which has no adjoint; give it pieces that \"y\" "
+                            "has all elements of",
+                            given, there);
+    for (size_t i = first; i < end; i++) {
+        gy_access x = a->graph->access.at[i]; /* nodes that are added move it */
+        if (x.first == x.last)
+            continue;
+        gy_destination target;
+        gantry_region to = gy_adjoint_written(a, &x, &target);
+        gantry_node node = begin(a, p, "retile", "x");
+        gantry_node_arg(a->graph, node, "x", pieces_of(a, p, "y", gy_adjoint_buffer(a, y.buffer)));
+        gantry_node_arg(a->graph, node, "y", to);
+        gy_adjoint_add_rows(a, p, "x", to, &target);
+    }
+    return gy_adjoint_built(a);
+}
+
 /* ---- the table ---- */
 
 static const gy_rule rules[] = {
-    { "attention", "q k v", go_back_attention },
-    { "conv2d", "x w", go_back_conv2d },
-    { "dropout", "x", go_back_dropout },
-    { "embedding", "table", go_back_embedding },
-    { "fft", "x", go_back_fft },
-    { "gemm", "a b", go_back_gemm },
-    { "gemm_batched", "a b", go_back_gemm_batched },
-    { "gemm_bias", "a b bias", go_back_gemm_bias },
-    { "layernorm", "x gain bias", go_back_norm },
-    { "rmsnorm", "x gain", go_back_norm },
-    { "rope", "x", go_back_rope },
-    { "softmax", "x", go_back_softmax },
-    { "softmax_xent", "logits", go_back_xent },
-    { "transpose", "x", go_back_transpose },
+    { "attention", "q k v", go_back_attention, false },
+    { "conv2d", "x w", go_back_conv2d, false },
+    { "dropout", "x", go_back_dropout, false },
+    { "embedding", "table", go_back_embedding, false },
+    { "fft", "x", go_back_fft, false },
+    { "gemm", "a b", go_back_gemm, false },
+    { "gemm_batched", "a b", go_back_gemm_batched, false },
+    { "gemm_bias", "a b bias", go_back_gemm_bias, false },
+    { "layernorm", "x gain bias", go_back_norm, false },
+    { "retile", "x", go_back_retile, true },
+    { "rmsnorm", "x gain", go_back_norm, false },
+    { "rope", "x", go_back_rope, false },
+    { "softmax", "x", go_back_softmax, false },
+    { "softmax_xent", "logits", go_back_xent, false },
+    { "transpose", "x", go_back_transpose, false },
 };
 enum { RULES = sizeof rules / sizeof *rules };
 

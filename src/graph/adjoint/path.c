@@ -76,16 +76,25 @@ bool gy_adjoint_is_on_path(const gy_adjoint *a, uint32_t node)
 
 /* ---- what a node on the path may not be ---- */
 
+static bool takes_lists(const gantry_graph *g, const gy_node *n)
+{
+    const gy_kernel *kernel = n->kernel == GY_NONE ? NULL : &g->kernels.at[n->kernel];
+    const gy_rule *rule = kernel && !kernel->code ? gy_adjoint_rule(kernel->manifest->name) : NULL;
+    return rule && rule->takes_lists;
+}
+
 static gantry_status check_accesses(gy_adjoint *a, uint32_t node)
 {
     const gantry_graph *g = a->graph;
     const gy_node *n = &g->nodes.at[node];
+    bool one_tile = !takes_lists(g, n);
     for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *x = &g->access.at[n->access + i];
         const char *name = g->buffers.at[x->buffer].name;
-        if (x->is_list || (g->buffers.at[x->buffer].tiles[0] && x->last - x->first != 1))
+        if (one_tile && (x->is_list || (g->buffers.at[x->buffer].tiles[0] && x->last - x->first != 1)))
             return gy_node_fail(a->graph, a->err, node,
-                                "names several tiles of \"%s\", which have no adjoint; name one tile", name);
+                                "names several tiles of \"%s\", which have no adjoint but in retile; name one tile",
+                                name);
         if (x->before || x->after)
             return gy_node_fail(a->graph, a->err, node,
                                 "reads \"%s\" with a halo, which has no adjoint; read the whole buffer", name);

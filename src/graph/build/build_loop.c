@@ -116,14 +116,6 @@ void gantry_graph_until(gantry_graph *graph, gantry_buffer flag, int64_t every)
     gy_loop *loop = gy_building(graph) ? open_loop(graph, "until") : NULL;
     if (!loop || !gy_build_buffer(graph, flag))
         return;
-    if (graph->build_->open_inner != GY_NONE) {
-        gy_graph_mistake(
-            graph, GANTRY_E_GRAPH,
-            "until \"%s\" in a repeat inside of another; only an outermost repeat may end early: repeat the "
-            "inner one a fixed number of times, with a when on its nodes, or watch the flag in the outermost",
-            graph->buffers.at[flag.id].name);
-        return;
-    }
     if (every < 1) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "until every %lld iterations; it must be at least 1", (long long)every);
         return;
@@ -141,6 +133,10 @@ void gantry_graph_repeat_end(gantry_graph *graph)
     gy_loop *loop = gy_building(graph) ? open_loop(graph, "the end of a repeat") : NULL;
     if (!loop)
         return;
+    if (graph->build_->open_inner != GY_NONE && loop->until != GY_NONE) {
+        gy_build_guard(graph, loop);
+        loop->until = GY_NONE;
+    }
     loop->last_node = (uint32_t)graph->nodes.count;
     loop->inner_last = (uint32_t)graph->inner.count;
     if (graph->build_->open_inner != GY_NONE)

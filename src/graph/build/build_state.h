@@ -124,6 +124,8 @@ uint32_t gy_build_halo(gantry_graph *graph, const gantry_region *region);
 /* build_exchange.c: adds, before nodes that read tiles with a halo, those that bring it together. */
 gantry_status gy_build_exchanges(gantry_graph *graph, gantry_error *err);
 
+/* Behind the nodes of the innermost loop, which is within another and has an `until`: lets them run by a flag. */
+void gy_build_guard(gantry_graph *graph, const gy_loop *innermost);
 /* Resolves a region; false with the mistake noted. The fields `arg`, `mode`, `is_list` are left 0. */
 bool gy_region_resolve(gantry_graph *graph, const gantry_region *region, gy_access *out);
 /* False, with a mistake noted, if elements of the dtype cannot be what `init` says. `what` begins the message. */

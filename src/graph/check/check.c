@@ -23,19 +23,6 @@ static gantry_status fuse(gantry_graph *g, gantry_error *err)
     return gy_flow_make(&g->flow, g, err);
 }
 
-/* Nodes with `when` may leave alone what they write. */
-static void keep_rows(gantry_graph *g)
-{
-    for (size_t i = 0; i < g->nodes.count; i++) {
-        const gy_node *n = &g->nodes.at[i];
-        for (uint32_t k = n->access; n->has_when && k < n->access + n->accesses; k++) {
-            gy_access *a = &g->access.at[k];
-            a->is_kept = a->mode == GANTRY_WRITE;
-            a->mode = a->is_kept ? GANTRY_READWRITE : a->mode;
-        }
-    }
-}
-
 static gantry_status check_all(gantry_graph *g, gantry_error *err)
 {
     if (g->build_->open_loop != GY_NONE) {
@@ -49,7 +36,7 @@ static gantry_status check_all(gantry_graph *g, gantry_error *err)
     if (g->build_->halos)
         GY_TRY(gy_build_exchanges(g, err));
     GY_TRY(gy_build_maps(g, err));
-    keep_rows(g);
+    GY_TRY(gy_check_keep(g, err));
     gy_graph_count_tasks(g);
     gy_graph_fold(g);
     GY_TRY(gy_check_buffers(g, err));

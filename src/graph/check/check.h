@@ -5,6 +5,8 @@
 
 #include "graph/graph.h"
 
+/* Nodes with `when` read what they may leave alone, too. */
+gantry_status gy_check_keep(gantry_graph *graph, gantry_error *err);
 gantry_status gy_check_buffers(const gantry_graph *graph, gantry_error *err);
 gantry_status gy_check_loops(const gantry_graph *graph, gantry_error *err);
 /* Arguments, dtypes, overlaps, the manifests' own checks; sets the costs of nodes that were not given any. */

@@ -305,8 +305,9 @@ static gantry_status read_repeat(gy_reader *r, const gy_json_at *at)
         return status;
     GY_TRY(read_elements(r, &nodes));
     r->loop.count--;
+    gy_read_origin(r, at);
     gantry_graph_repeat_end(r->graph);
-    return gy_read_built(r, at);
+    return gy_read_built(r, until.value ? &until : at);
 }
 
 static gantry_status read_repeat_block(gy_reader *r, const gy_json_at *at, const element *e)

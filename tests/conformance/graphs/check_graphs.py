@@ -279,6 +279,44 @@ def cholesky():
     return {"A": spd}, params(n=n, nt=4), {"A": (np.linalg.cholesky(spd), 1e-10, np.tril)}
 
 
+def lu():
+    """Rows of a tile that have to change places, of a matrix that is no symmetric one; tiles differ in size."""
+    n, nt = 45, 4
+    a, b = rng.normal(size=(n, n)), rng.normal(size=(n, 3))
+    for first, last in ((i * n // nt, (i + 1) * n // nt) for i in range(nt)):
+        a[first:last, first:last] += n * np.eye(last - first)[rng.permutation(last - first)]
+    return {"A": a, "b": b}, params(n=n, nt=nt, systems=3), {"b": (np.linalg.solve(a, b), 1e-12)}
+
+
+def sort():
+    """Eight runs; few different keys, so that many are equal."""
+    x = rng.integers(0, 700, 8 * 301).astype(np.uint32)
+    return {"x": x}, params(n=len(x), levels=3), {"y": (np.sort(x), 0)}
+
+
+def steps_of_cg(a, b, tolerance):
+    x, r, p, steps = np.zeros_like(b), b, b, 0
+    while r @ r >= tolerance:
+        alpha = r @ r / (p @ a @ p)
+        x, new = x + alpha * p, r - alpha * (a @ p)
+        p, r, steps = new + new @ new / (r @ r) * p, new, steps + 1
+    return steps
+
+
+def multigrid_cg():
+    """Poisson's equation by elimination. With nothing but conjugate gradients it takes more than twice as many steps."""
+    n, tolerance = 32, 1e-18
+    b, m = rng.normal(size=(n, n)), n - 2
+    line = 2 * np.eye(m) - np.eye(m, k=1) - np.eye(m, k=-1)
+    a = np.kron(np.eye(m), line) + np.kron(line, np.eye(m))
+    inner, x = b[1:-1, 1:-1].reshape(-1), np.zeros((n, n))
+    x[1:-1, 1:-1] = np.linalg.solve(a, inner).reshape(m, m)
+
+    def few(got, want):
+        assert 5 < got[0] < want[0] / 2, f"{got[0]} steps, {want[0]} without multigrid"
+    return {"b": b}, params(n=n, parts=2, tolerance=tolerance), {"x": (x, 1e-10), "steps": ([steps_of_cg(a, inner, tolerance)], few)}
+
+
 def fft2d():
     """The result of pencils is transposed: element (i, j) is that of frequencies j and i."""
     x = rng.normal(size=(24, 24, 2))
@@ -309,7 +347,7 @@ def nearest(got, want):
 
 
 CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, heat_implicit, heat_3d, jacobi_blocks, mlp_step, train_pipeline, stages, cg, residual_stack, transformer_block, black_scholes, nbody,
-         kmeans, loss_scale, pagerank, cholesky, fft2d, fft3d, tsqr, *gradients.CASES, *samples.CASES]
+         kmeans, loss_scale, pagerank, cholesky, lu, multigrid_cg, sort, fft2d, fft3d, tsqr, *gradients.CASES, *samples.CASES]
 
 
 def compare(name, got, want, rtol, part=lambda x: x):

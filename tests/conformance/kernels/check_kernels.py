@@ -295,7 +295,8 @@ class Solve(Case):
 
 
 def systems():
-    for dtype, (n, columns) in itertools.product(WIDE, [(1, 1), (2, 3), (40, 1), (40, 70), (97, 5)]):
+    sizes = [*itertools.product(WIDE, [(1, 1), (2, 3), (40, 1), (40, 70), (97, 5)]), ("f64", (513, 2)), ("f64", (700, 3))]  # the last in bands
+    for dtype, (n, columns) in sizes:
         a, b = values(dtype, (n, n)), values(dtype, (n, columns))
         lu, pivots = factors_of(a)
         yield Case("getrf", {"a": ("inout", dtype, a), "pivots": ("out", "i32", pivots)}, {"a": (lu, RTOL[dtype] * n), "pivots": (pivots, None)})
@@ -624,7 +625,8 @@ def failures():
     ones, three = np.ones((3, 3)), np.arange(3, dtype=np.int32)
     yield Refused("getrf", {"a": ("inout", "f64", ones), "pivots": ("out", "i32", three)}, 2)
     yield Refused("getrs", {"a": ("in", "f64", ones), "pivots": ("in", "i32", three + 2), "b": ("inout", "f64", ones)}, 3)
-    for wrong in (3, 400):
+    for wrong in (3, 400):  # within the first band, and within the second
+        yield Refused("getrf", {"a": ("inout", "f64", np.diag(np.where(np.arange(600) == wrong, 0.0, 1))), "pivots": ("out", "i32", np.arange(600, dtype=np.int32))}, wrong + 1)
         yield Refused("potrf", {"a": ("inout", "f64", np.diag(np.where(np.arange(600) == wrong, -1.0, 1)))}, wrong + 1)
     for first, wrong in ((0, 9), (4, -1)):  # no row of the whole table, though the others are in other parts
         table, ids = ones.astype(np.float32), np.array([8, 0, wrong, 5, wrong], np.int32)
@@ -735,6 +737,17 @@ def sorts():
                                       "moved": ("out", other, np.zeros_like(v))}, {"sorted": (x[order], None), "moved": (v[order], None)})
 
 
+def merges():
+    """Pieces of two sorted arrays; a key is followed through by its bits, so that equal ones of x come first."""
+    sizes = [(1, 1, 2, 0), (300, 7, 300, 7), (70001, 3, 50000, 20000), (9000, 70000, 1, 78999), (40000, 40000, 80000, 0)]
+    for dtype, (m, n, count, first), down in itertools.product(ALL, sizes, [0, 1]):
+        x, y = (a[ranks(a, down)] for a in (keys_of(dtype, m), keys_of(dtype, n)))
+        both = np.concatenate([x, y])
+        want = both[ranks(both, down)][first:first + count]
+        args = {"first": first, "descending": down} if down or first else {}
+        yield Case("merge", {**args, "x": ("in", dtype, x), "y": ("in", dtype, y), "z": ("out", dtype, np.zeros(count, x.dtype))}, {"z": (want, None)})
+
+
 def best():
     """The first of each row in NumPy's stable order, or in its reverse with equal elements in the order they have."""
     for dtype, (rows, width, k), small in itertools.product(ALL, [(1, 1, 1), (7, 40, 5), (3, 1500, 1024), (20, 257, 257)], [0, 1]):
@@ -775,7 +788,7 @@ def main(command, only):
     count_of_scores(kernels)
     seen, count, failed = set(), 0, 0
     for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), heads(), gradients_of_heads(), large_heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
-                                scans(), sorts(), best(), fourier()):
+                                scans(), sorts(), merges(), best(), fourier()):
         if case.kernel not in wanted:
             continue
         seen.add(case.kernel)

@@ -158,6 +158,10 @@ static void fill_one(const operand *o, void *data, int64_t at, int64_t i, uint64
         store_float(data, o->dtype, at, of_matrix(o, i, seed));
     else if (o->filling == PIVOTS)
         store_integer(data, o->dtype, at, (uint64_t)(i + 1) + draw(state) % (uint64_t)(n - i));
+    else if (o->filling == SORTED && is_float(o->dtype))
+        store_float(data, o->dtype, at, (double)(i * 100 / n) - 50);
+    else if (o->filling == SORTED)
+        store_integer(data, o->dtype, at, (uint64_t)(i * 100 / n));
     else if (o->filling == STARTS)
         store_integer(data, o->dtype, at, (uint64_t)(i * i * o->below / (n > 1 ? (n - 1) * (n - 1) : 1)));
     else

@@ -18,7 +18,8 @@ typedef enum filling {
     PIVOTS,  /* of n rows: each is exchanged with itself or one below, from 1 */
     TRIANGLE, /* 2 .. 3 on the diagonal, within [-1/n, 1/n] beside it */
     BELOW,    /* integers in [0, below) */
-    STARTS    /* rising from 0 to `below` */
+    STARTS,   /* rising from 0 to `below` */
+    SORTED    /* rising from 0 to 99, or from -50 to 49: each number often */
 } filling;
 
 /* A region that a kernel is given. */

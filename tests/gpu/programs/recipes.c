@@ -273,6 +273,24 @@ static bool sorted_pairs(problem *p, gantry_dtype type, int i)
     return made;
 }
 
+/* Pieces of two sorted arrays, which begin and end anywhere. */
+static bool merged(problem *p, gantry_dtype type, int i)
+{
+    static const struct {
+        int64_t x, y, z, first;
+    } list[] = { { 1, 1, 2, 0 },         { 1, 1, 1, 1 },        { 300, 5, 305, 0 },        { 7, 4100, 4100, 7 },
+                 { 20500, 3, 20000, 2 }, { 5000, 5000, 10, 0 }, { 9000, 8000, 8500, 8500 } };
+    if (i >= (int)(sizeof list / sizeof *list))
+        return false;
+    begin(p, type, 1);
+    p->operand[0].shape[0] = list[i].x;
+    p->operand[1].shape[0] = list[i].y;
+    p->operand[2].shape[0] = list[i].z;
+    p->operand[0].filling = p->operand[1].filling = SORTED;
+    number(p, "first", (double)list[i].first);
+    return true;
+}
+
 static bool best(problem *p, gantry_dtype type, int i)
 {
     static const extents list[] = { { 1, 1, 1 },    { 5, 40, 40 },     { 9, 257, 3 },
@@ -1021,6 +1039,7 @@ static const recipe recipes[] = {
     { "jacobi3d", NULL, stencil_of_volumes },
     { "layernorm", NULL, normalized },
     { "layernorm_grad", NULL, normalized },
+    { "merge", NULL, merged },
     { "mul", NULL, elements },
     { "potrf", NULL, factor },
     { "qr", NULL, factored_in_qr },

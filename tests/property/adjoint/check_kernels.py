@@ -40,6 +40,7 @@ def cases(rng):
     yield "transpose", {"axis": 1}, {"x": [2, 3, 4, 2]}, {}, {"y": [2, 4, 3, 2]}
     yield "transpose", {"axis": 1}, {"x": [6, 8]}, {}, {"y": [2, 4, 3, 2]}
     yield "transpose", {"axis": 1}, {"x": [2, 4, 3, 2]}, {}, {"y": [6, 8]}
+    yield "retile", {}, {"x": [3, 4]}, {}, {"y": [3, 4]}
     yield "dot", {}, {"x": [7], "y": [7]}, {}, {"out": [1]}
     yield "reduce_sum", {}, {"x": [3, 4]}, {}, {"out": [1]}
     yield "reduce_max", {}, {"x": [3, 4]}, {}, {"out": [1]}
@@ -175,6 +176,32 @@ class Kernels(unittest.TestCase):
         at = {name: rng.normal(size=buffers[name]["shape"]) for name in ("x", "w", "b")}
         for devices in (1, 2):
             compare(self, rng, model(buffers, nodes, ["x", "w", "b"]), at, devices=devices)
+
+    def test_other_tiles(self):
+        """An array from tiles to others, all at once or by pieces that both cuts consist of, read by one node or by two."""
+        rng = np.random.default_rng(6)
+        for turn in range(12):
+            shape = [int(n) for n in rng.integers(3, 8, int(rng.integers(2, 4)))]
+            cuts = [[int(rng.integers(1, min(4, n + 1))) for n in shape] for _ in range(2)]
+            rows, columns = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+            rest = [1] * (len(shape) - 2)
+            buffers = {"x": buffer(shape, tiles=cuts[0], **INPUT), "other": buffer(shape, tiles=cuts[1]), "slabs": buffer(shape, tiles=[rows, 1, *rest]),
+                       "both": buffer(shape, tiles=[rows, columns, *rest]), "turned": buffer(shape, tiles=[1, columns, *rest]), "y": buffer(shape)}
+            end = "[0]" * len(rest)
+            nodes = [{"id": "other", "kernel": "retile", "args": {"x": "x", "y": "other"}},
+                     {"id": "slabs", "kernel": "retile", "args": {"x": "other", "y": "slabs"}},
+                     *({"id": f"cut{i}", "kernel": "retile", "args": {"x": f"slabs[{i}][0]{end}", "y": f"both[{i}][*]{end}"}} for i in range(rows)),
+                     *({"id": f"join{j}", "kernel": "retile", "args": {"x": f"both[*][{j}]{end}", "y": f"turned[0][{j}]{end}"}} for j in range(columns)),
+                     {"id": "y", "kernel": "retile", "args": {"x": "turned", "y": "y"}}]
+            results = {"y": shape}
+            if turn % 2:
+                buffers["also"], results["also"] = buffer(shape), shape
+                nodes.insert(int(rng.integers(1, len(nodes) + 1)), {"id": "also", "kernel": "retile", "args": {"x": "x", "y": "also"}})
+            buffers["square"], results["square"] = buffer(shape), shape
+            nodes.append({"id": "square", "map": {"z": "y * y"}, "args": {"y": "y", "z": "square"}})
+            weigh(rng, buffers, nodes, results)
+            for devices in (1, 2):
+                compare(self, rng, model(dict(buffers), nodes, ["x"]), {"x": rng.normal(size=shape)}, devices=devices, directions=1)
 
 
 if __name__ == "__main__":

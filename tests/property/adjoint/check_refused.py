@@ -148,6 +148,8 @@ class Refused(unittest.TestCase):
                      buffers={"w": buffer([4, 3], init=1), "x": buffer([12], init=1)})
         self.replace({"id": "y", "kernel": "gemm_batched", "args": {"a": "w", "b": "x", "c": "y"}}, "/nodes/0", 'one matrix "a" for all 5 products',
                      buffers={"w": buffer([1, 2, 2], init=1), "x": buffer([5, 2, 2], init=1), "y": buffer([5, 2, 2])})
+        self.replace({"id": "y", "kernel": "retile", "args": {"x": "w", "y": "y{0:2}"}}, "/nodes/0", 'takes 6 of the 12 elements of "x"',
+                     'that "y" has all elements of', buffers={"y": buffer([4, 3], init=0)})
 
 
 if __name__ == "__main__":

@@ -648,6 +648,7 @@ MISTAKE(until_nested)
     gantry_graph_repeat(g, 2);
     gantry_graph_repeat(g, 2);
     gantry_graph_until(g, x, 1);
+    gantry_graph_repeat_end(g);
 }
 MISTAKE(repeat_nested_open)
 {
@@ -928,10 +929,7 @@ static const struct mistake {
     { scratch_negative, GANTRY_E_GRAPH, "node \"w\" needs -8 bytes of scratch; it must be at least 0" },
 
     { repeat_nested, GANTRY_E_GRAPH, "a repeat inside of 16 others; end one of them before" },
-    { until_nested, GANTRY_E_GRAPH,
-      "until \"image\" in a repeat inside of another; only an outermost repeat may end early: repeat the inner one a "
-      "fixed "
-      "number of times, with a when on its nodes, or watch the flag in the outermost" },
+    { until_nested, GANTRY_E_GRAPH, "until watches \"image\", which has 400 elements; it must have one" },
     { repeat_nested_open, GANTRY_E_GRAPH, "a repeat without its end; call gantry_graph_repeat_end" },
     { repeat_nested_closed_twice, GANTRY_E_GRAPH,
       "the end of a repeat outside a repeat; begin one with gantry_graph_repeat" },

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repeats within repeats that end by `until`: random programs of maps and sums, whose inner repeats end when a counter or a sum says so, on 1
+to 3 devices, unrolled or in phases, fused or not, in checking mode, against the same program carried out by NumPy, which leaves its loops by
+break. The same seed is the same test.
+
+check_until.py GANTRY INCLUDE FIRST LAST
+"""
+import random
+import re
+import sys
+
+from runner import Gantry, difference
+import numpy as np
+
+ARRAYS, NUMBERS = ["x", "y", "z"], ["s", "t"]
+DTYPES = {"i32": np.int32, "f32": np.float32, "f64": np.float64, "u8": np.uint8, "i64": np.int64}
+
+
+class Program:
+    """Elements are (kind, ...); values stay whole and below 97, so that sums have one value in any order."""
+    def __init__(self, seed):
+        self.r, self.ids, self.temps = random.Random(seed), 0, 0
+        self.n, self.p = self.r.randint(2, 12), self.r.randint(1, 4)
+        self.flag = self.r.choice(list(DTYPES))
+
+    def map(self, temp):
+        r = self.r
+        target = r.choice(ARRAYS)
+        a, b = r.choice(ARRAYS), r.choice(ARRAYS + NUMBERS)
+        formula = r.choice(["a + b + 1", "2 * a + b", "abs(a - b) + k", "max(a, b) + k", "select(a > b, a, b + 3)"])
+        name = f"tmp{self.temps}"
+        return ("map", name if temp == "write" else target, formula, name if temp == "read" else a, b)
+
+    def sum(self):
+        return ("sum", self.r.choice(NUMBERS), self.r.choice(ARRAYS))
+
+    def leaves(self, count):
+        found = [self.sum() if self.r.random() < 0.3 else self.map(None) for _ in range(count)]
+        if self.r.random() < 0.5:  # a buffer that only the nodes of the repeat know
+            self.temps += 1
+            found += [self.map("write"), self.map("read")]
+        return found
+
+    def inner(self):
+        """Nodes of a repeat, and when it ends."""
+        r = self.r
+        nodes = self.leaves(r.randint(1, 3))
+        if r.random() < 0.3:
+            nodes.insert(r.randint(0, len(nodes)), ("repeat", r.randint(1, 3), None, 1, [self.map(None), self.sum()]))
+        condition = r.choice([("count", r.randint(1, 6)), ("sum", "s", r.randint(1, 96)), ("sum", "t", r.randint(1, 96))])
+        return ("repeat", r.randint(1, 7), condition, r.randint(1, 3), [("count",), *nodes])
+
+    def whole(self):
+        r = self.r
+        nodes = []
+        for _ in range(r.randint(1, 3)):
+            nodes += self.leaves(r.randint(0, 2)) + ([("zero",)] if r.random() < 0.6 else []) + [self.inner()]
+        if r.random() < 0.3:  # one loop further out
+            nodes = [("repeat", r.randint(1, 3), None, 1, nodes + [self.map(None)])]
+        return [("repeat", r.randint(1, 4), None, 1, nodes), *self.leaves(1)]
+
+    # ---- as a graph ----
+
+    def node(self, element, inside):
+        self.ids += 1
+        name, part = f"n{self.ids}", lambda one: f"{one}[i]" if one not in NUMBERS else one
+        if element[0] == "count":
+            return [{"id": name, "map": {"c": "c + 1"}, "args": {"c": "c"}}]
+        if element[0] == "zero":
+            return [{"id": name, "fill": {"to": "c", "value": 0}}]
+        if element[0] == "sum":
+            return [{"id": name, "reduce": {"s": "sum(x)"}, "args": {"x": element[2], "s": element[1]}},
+                    {"id": name + "m", "map": {"s": "s - floor(s / 97) * 97"}, "args": {"s": element[1]}}]
+        _, target, formula, a, b = element
+        formula = re.sub(r"\b[ab]\b", lambda one: a if one[0] == "a" else b, formula)
+        used = set(re.findall(r"\b(?:[xyzstk]|tmp\d+)\b", formula)) | {target}
+        args = {one: part(one) for one in sorted(used - {"k"})} | ({"k": "it" if inside else 0} if "k" in used else {})
+        return [{"id": name + "[i]", "for": {"i": "p"}, "map": {target: f"({formula}) - floor(({formula}) / 97) * 97"}, "args": args}]
+
+    def elements(self, program, inside=False):
+        found = []
+        for element in program:
+            if element[0] != "repeat":
+                found += self.node(element, inside)
+                continue
+            _, count, condition, every, nodes = element
+            one = {"repeat": count, "nodes": self.elements(nodes, True)}
+            if condition:
+                self.ids += 1
+                text = f"{'c' if condition[0] == 'count' else 'v'} >= {condition[-1]}"
+                one["nodes"].append({"id": f"n{self.ids}", "map": {"d": text}, "args": {"d": "done", text[0]: "c" if text[0] == "c" else condition[1]}})
+                one["until"] = {"buffer": "done", **({"every": every} if every > 1 else {})}
+            found.append(one)
+        return found
+
+
+def graph_of(seed):
+    p = Program(seed)
+    program = p.whole()
+    buffers = {name: {"dtype": "f64", "shape": ["n"], "split": "p", "init": {"random": {"seed": i, "high": 1}}, "output": True} for i, name in enumerate(ARRAYS)}
+    buffers = {name: entry | {"init": i + 2} for i, (name, entry) in enumerate(buffers.items())}
+    buffers |= {name: {"dtype": "f64", "shape": [1], "init": 5, "output": True} for name in NUMBERS}
+    buffers |= {"c": {"dtype": "i32", "shape": [1], "init": 0, "output": True}, "done": {"dtype": p.flag, "shape": [1]}}
+    buffers |= {f"tmp{k + 1}": {"dtype": "f64", "shape": ["n"], "split": "p"} for k in range(p.temps)}
+    return {"gantry": 1, "params": {"n": p.n, "p": p.p}, "buffers": buffers, "nodes": p.elements(program)}, program, p
+
+
+def carry_out(program, p):
+    now = {name: np.full(p.n, i + 2.0) for i, name in enumerate(ARRAYS)} | {name: np.array([5.0]) for name in NUMBERS}
+    now |= {"c": np.array([0], np.int32)}
+    known = {"abs": np.abs, "max": np.maximum, "select": np.where}
+
+    def walk(program, it):
+        for element in program:
+            if element[0] == "map":
+                value = eval(element[2], known, {"a": now[element[3]], "b": now[element[4]], "k": it})
+                now[element[1]] = np.broadcast_to(value % 97, p.n).copy()
+            elif element[0] == "sum":
+                now[element[1]] = np.array([now[element[2]].sum() % 97])
+            elif element[0] == "count":
+                now["c"] = now["c"] + np.int32(1)
+            elif element[0] == "zero":
+                now["c"] = np.zeros(1, np.int32)
+            else:
+                _, count, condition, every, nodes = element
+                for i in range(count):
+                    walk(nodes, i)
+                    if condition and (i + 1) % every == 0 and now["c" if condition[0] == "count" else condition[1]][0] >= condition[-1]:
+                        break
+    walk(program, 0)
+    return {name: now[name] for name in [*ARRAYS, *NUMBERS, "c"]}
+
+
+def main():
+    gantry, first, last = Gantry(sys.argv[1], sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    failed = 0
+    for seed in range(first, last):
+        graph, program, p = graph_of(seed)
+        want, r = carry_out(program, p), random.Random(seed)
+        for way in range(3):
+            words = ["--devices", r.randint(1, 3), "--effort", r.choice([0, 0, 1])]
+            words += r.choice([[], ["--no-fuse"], ["--unroll", r.choice([1, 3, 10])]]) + (["--check", "--seed", seed] if way == 1 else [])
+            result = gantry.run(graph, words, None, {name: (str(a.dtype), a.shape) for name, a in want.items()})
+            problem = result.err if result.code else difference(result.arrays, want)
+            if problem:
+                failed += 1
+                print(f"FAILED seed {seed}: {' '.join(map(str, words))}: exit {result.code}: {problem.strip()[-400:]}", flush=True)
+    print(f"{last - first} programs, {gantry.runs} runs, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

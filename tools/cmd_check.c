@@ -120,7 +120,8 @@ static int run(const options *o)
     if (!code)
         code = check_machine(schedule, graph, o);
     if (!code &&
-        (gantry_schedule_check(schedule, graph, &err) || (o->ranks && gantry_schedule_check_ranks(schedule, &err))))
+        (gantry_schedule_check(schedule, graph, &err) ||
+         (o->ranks && (gantry_schedule_attach(schedule, graph, &err) || gantry_schedule_check_ranks(schedule, &err)))))
         code = report_wrong(o, &err);
     else if (!code)
         code = report_right(o, schedule);

@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 
+import numpy as np
+
 LAUNCH = {"mpich": ["mpirun.mpich"], "openmpi": ["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root"]}
 EXTRA = {"cg": {"n": 64, "most": 20}, "fft2d": {}, "stages": {}, "residual_stack": {}}
 # What differs in how ranks talk: halos, `until`, collectives, copies with a flag, phases. All of the gallery with GANTRY_RANKS_ALL=1.
@@ -122,6 +124,21 @@ def check_resume(r, root):
             assert r.hashes(done) == want and "going on from checkpoint" in done.stderr, done.stderr
     done = r.mpirun(2, *words, "--param", "parts=2", "--resume", kept, code=1)
     assert done.stderr.count("give the same graph and params") == 1, done.stderr
+
+
+def check_inputs(r, root):
+    """Files of --input: each rank reads its own where all hold the same, also by other names; else what rank 0 has counts. A feed of arrays, one a start, is such a file."""
+    graph, words = root / "graphs/jacobi.json", ["--devices", 4, "--param", "n=128", "--param", "steps=3", "--iterations", 2, "--json"]
+    draw = np.random.default_rng(5)
+    for name, array in (("a", draw.random((128, 128))), ("b", draw.random((128, 128))), ("many", draw.random((3, 128, 128)))):
+        np.save(r.folder / f"{name}.npy", array)
+    shutil.copy(r.folder / "a.npy", r.folder / "again.npy")
+    want = {name: r.hashes(call([r.gantry, "run", graph, *words, "--input", f"u={r.folder}/{name}.npy"])) for name in ("a", "b", "many")}
+    assert len({str(hashes) for hashes in want.values()}) == 3
+    for first, other in (("a", "a"), ("a", "again"), ("a", "b"), ("b", "a"), ("many", "many")):
+        mine, theirs = (["run", graph, *words, "--input", f"u={r.folder}/{name}.npy"] for name in (first, other))
+        done = r.mpirun(1, *mine, ":", "-n", 3, r.gantry, *theirs)
+        assert r.hashes(done) == want[first], f"rank 0 has {first}, the others {other}"
 
 
 def check_failures(r, root):
@@ -263,7 +280,7 @@ def main(gantry, root, mpi, built, backend="host"):
         for options in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             os.environ[options] = f"{os.environ.get(options, '')}:log_path={folder}/sanitizer".lstrip(":")
         r = Ranks(gantry, mpi, pathlib.Path(folder), backend)
-        for check in (check_plain, check_training, check_resume, check_failures, check_interrupts, check_launchers, check_heard, check_gallery) if backend == "host" else (check_gpus,):
+        for check in (check_plain, check_training, check_resume, check_inputs, check_failures, check_interrupts, check_launchers, check_heard, check_gallery) if backend == "host" else (check_gpus,):
             check(r, pathlib.Path(root))
     return 0
 

@@ -57,8 +57,14 @@ static int check_words(const session *s)
 static int prepare_schedule(session *s)
 {
     gantry_error err;
-    if (!s->o->schedule)
-        return make_schedule(&s->schedule, s->o, s->graph, &s->known);
+    if (!s->o->schedule && take_kept(&s->schedule, s->o, s->graph))
+        return EXIT_FINE;
+    if (!s->o->schedule) {
+        int code = make_schedule(&s->schedule, s->o, s->graph, &s->known);
+        if (!code && gantry_network_rank(s->ranks.network) == 0)
+            keep_schedule(s->schedule, s->o, s->graph);
+        return code;
+    }
     if (gantry_schedule_load(&s->schedule, s->o->schedule, &err))
         return fail_reading(&err);
     return gantry_schedule_attach(s->schedule, s->graph, &err) ? fail(&err) : EXIT_FINE;

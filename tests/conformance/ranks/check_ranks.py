@@ -141,6 +141,14 @@ def check_inputs(r, root):
         assert r.hashes(done) == want[first], f"rank 0 has {first}, the others {other}"
 
 
+def check_bench(r, root):
+    """Messages are measured by pairs and all together; one process has none."""
+    found = json.loads(r.mpirun(3, "bench", "network", "--bytes", 1 << 16, "--json").stdout)
+    assert found["processes"] == 3 and [(p["from"], p["to"]) for p in found["pairs"]] == [(0, 1), (0, 2), (1, 2)], found
+    assert found["gbs"] == min(p["gbs"] for p in found["pairs"]) and found["latency_us"] == max(p["latency_us"] for p in found["pairs"]), found
+    assert "start some, such as mpirun -n 2 gantry bench network" in call([r.gantry, "bench", "network"], 1).stderr
+
+
 def check_failures(r, root):
     def fails(ranks, says, *words, others=()):
         done = r.mpirun(ranks, *words, *others, code=1)
@@ -280,7 +288,7 @@ def main(gantry, root, mpi, built, backend="host"):
         for options in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             os.environ[options] = f"{os.environ.get(options, '')}:log_path={folder}/sanitizer".lstrip(":")
         r = Ranks(gantry, mpi, pathlib.Path(folder), backend)
-        for check in (check_plain, check_training, check_resume, check_inputs, check_failures, check_interrupts, check_launchers, check_heard, check_gallery) if backend == "host" else (check_gpus,):
+        for check in (check_plain, check_training, check_resume, check_inputs, check_bench, check_failures, check_interrupts, check_launchers, check_heard, check_gallery) if backend == "host" else (check_gpus,):
             check(r, pathlib.Path(root))
     return 0
 

@@ -88,6 +88,36 @@ def check_gpus(r, root):
         assert sum(sent) > 0, f"{name} took no message: nothing was tried"
 
 
+def check_poisoned(r, root):
+    """A kernel of rank 1 reads where nothing is, in the first attempt, so that nothing can be done with its GPU's context any more: that process ends and says what it was at; the run goes on from the
+    last checkpoint, on as many ranks or on one less, to the bits of a run without it."""
+    if "FAKE_CUDA_DEVICES" not in os.environ:
+        print("a poisoned context is for the fake driver")
+        return
+    os.environ["GANTRY_MACHINE_CACHE"] = "off"  # a single process is not to measure kernels of the fake
+    words = ["run", root / "graphs/mlp_step.json", "--param", "batch=16", "--param", "inputs=12", "--param", "hidden=8", "--devices", 4, "--policy", "round-robin", "--backend", "cuda",
+             "--iterations", 30, "--json"]
+    want, mark, wrap = r.hashes(call([r.gantry, *words])), r.folder / "poisoned", r.folder / "mpirun"
+    wrap.write_text(f"""#!/bin/sh
+n=$2; shift 2
+mkdir {mark} 2>/dev/null || exec {" ".join(r.launch)} -n $n "$@"
+exec {" ".join(r.launch)} -n 1 "$@" : -n $((n - 1)) env FAKE_CUDA_FAIL=kernel:200:700 "$@"
+""")
+    wrap.chmod(0o755)
+    for how, left in (("restart", 2), ("replan", 1), ("stop", 0)):
+        shutil.rmtree(r.folder / "kept", ignore_errors=True)
+        shutil.rmtree(mark, ignore_errors=True)
+        done = call([r.gantry, *words, "--processes", 2, "--on-loss", how, "--mpirun", wrap, "--checkpoint", f"4:{r.folder / 'kept'}"], code=left == 0)
+        told = [line for line in done.stderr.splitlines() if "CUDA_ERROR_ILLEGAL_ADDRESS" in line or "illegal" in line]
+        assert len(told) == 1 and told[0].startswith("rank 1: ") and re.search(r'device "gpu\d"', told[0]), f"{how}: {told}\n{done.stderr}"
+        print(f"{how}: {told[0]}", flush=True)
+        if left:
+            assert f"beginning anew with {left} process" in done.stderr and "from the last checkpoint" in done.stderr, done.stderr
+            assert r.hashes(done) == want, f"{how}: another result"
+        else:
+            assert "beginning anew" not in done.stderr and done.returncode == 6, (done.returncode, done.stderr)
+
+
 def check_plain(r, root):
     """As people write it: the machine is dealt out to as many processes as there are; files are those of rank 0."""
     words = ["run", root / "graphs/jacobi_until.json", "--devices", 4, "--param", "n=16", "--param", "steps=200"]
@@ -288,7 +318,7 @@ def main(gantry, root, mpi, built, backend="host"):
         for options in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             os.environ[options] = f"{os.environ.get(options, '')}:log_path={folder}/sanitizer".lstrip(":")
         r = Ranks(gantry, mpi, pathlib.Path(folder), backend)
-        for check in (check_plain, check_training, check_resume, check_inputs, check_bench, check_failures, check_interrupts, check_launchers, check_heard, check_gallery) if backend == "host" else (check_gpus,):
+        for check in (check_plain, check_training, check_resume, check_inputs, check_bench, check_failures, check_interrupts, check_launchers, check_heard, check_gallery) if backend == "host" else (check_gpus, check_poisoned):
             check(r, pathlib.Path(root))
     return 0
 

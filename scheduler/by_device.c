@@ -8,8 +8,8 @@
 #include "sim/sim.h"
 #include <string.h>
 
-/* A start that is predicted to be less shorter than that may be longer: no prediction of this kind was held against a GPU
- * yet, and trials (run/trial.c) find the rest. */
+/* A start that is predicted to be less shorter than that may be longer: no prediction of this kind was held against a
+ * GPU yet, and trials (run/trial.c) find the rest. */
 #define FASTER(device, host) ((device) <= (host) / 2)
 
 /* Workers of resident kernels carry out all of the graph's nodes that may be on GPUs. */

@@ -121,8 +121,9 @@ static int run(const options *o)
         code = check_machine(schedule, graph, o);
     if (!code) {
         progress_stage("checking the schedule");
-        bool wrong =
-            gantry_schedule_check(schedule, graph, &err) || (o->ranks && gantry_schedule_check_ranks(schedule, &err));
+        bool wrong = gantry_schedule_check(schedule, graph, &err) ||
+                     (o->ranks &&
+                      (gantry_schedule_attach(schedule, graph, &err) || gantry_schedule_check_ranks(schedule, &err)));
         progress_clear();
         code = wrong ? report_wrong(o, &err) : report_right(o, schedule);
     }

@@ -58,8 +58,14 @@ static int check_words(const session *s)
 static int prepare_schedule(session *s)
 {
     gantry_error err;
-    if (!s->o->schedule)
-        return make_schedule(&s->schedule, s->o, s->graph, &s->known);
+    if (!s->o->schedule && take_kept(&s->schedule, s->o, s->graph))
+        return EXIT_FINE;
+    if (!s->o->schedule) {
+        int code = make_schedule(&s->schedule, s->o, s->graph, &s->known);
+        if (!code && gantry_network_rank(s->ranks.network) == 0)
+            keep_schedule(s->schedule, s->o, s->graph);
+        return code;
+    }
     int code = read_schedule(&s->schedule, s->o->schedule);
     if (code)
         return code;
@@ -83,6 +89,8 @@ int open_run(session *s, gantry_run **run, gantry_schedule *schedule, const char
     ro.backend = backend;
     ro.check = checking;
     ro.network = s->ranks.network;
+    ro.inputs_key = ro.network && !s->by_first ? inputs_key(s) : 0;
+    ro.outputs_apart = !s->by_first && !s->o->train && !s->o->watched.count; /* else starts are looked at */
     progress_stage("preparing the run");
     gantry_status status = gantry_run_new(run, schedule, &ro, &err);
     progress_clear();
@@ -375,12 +383,19 @@ static int meet_and_write(const session *s)
     return code || reads ? code : write_results(s);
 }
 
+static int collect_outputs(const session *s)
+{
+    gantry_error err;
+    return gantry_run_collect(s->run, &err) ? fail(&err) : EXIT_FINE;
+}
+
 /* Runs and writes; what a first signal interrupts is the run, and what it leaves is whole. */
 static int run_and_write(session *s)
 {
     interrupt_note(true);
     progress_stage("running");
     int code = run_iterations(s);
+    code = code ? code : collect_outputs(s);
     progress_clear();
     bool interrupted = code && code == interrupt_code();
     if (interrupted && !s->ranks.network) /* else leave_ranks ends all */

@@ -20,6 +20,7 @@ typedef struct evaluation evaluation; /* train/evaluate.c */
 typedef struct session {
     const options *o;
     ranks ranks;
+    bool by_first; /* of several ranks rank 0 alone has what is bound, and looks at outputs of each start */
     gantry_graph *graph;
     gantry_schedule *schedule;
     known_computer known; /* of this computer, where it was scheduled for */
@@ -78,6 +79,8 @@ int join_ranks(ranks *r, options *o);
 /* All have carried out their part: what is written or printed after that is not so again when another rank is lost. */
 int meet_ranks(const ranks *r);
 int leave_ranks(ranks *r, int code);
+/* ranks/inputs.c: of the run options; 0: files of --input cannot be compared. */
+uint64_t inputs_key(const session *s);
 /* ranks/checkpoint.c: --checkpoint and --resume, before anything runs; as options of a run; and once it is open. */
 int check_checkpoint(const options *o);
 void take_checkpoint(const options *o, gantry_run_options *ro);

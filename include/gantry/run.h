@@ -113,7 +113,8 @@ typedef struct gantry_run_options {
                           are watched, while functions on the host may take as long as they like */
     gantry_network *network; /* NULL: this process carries everything out. Else its part, by the rank that the machine
                                 gives memories: all processes make the run, of the same schedule (E_INVALID: it is not),
-                                bind and start alike. Inputs are those of rank 0, and outputs are there. A start
+                                bind and start alike. Inputs are those of rank 0, and outputs are there, but for
+                                `inputs_key` and `outputs_apart`. A start
                                 that fails, is given up or is cancelled leaves others waiting: whoever it fails for
                                 ends all (gantry_network_abort). A rank of which nothing was heard for `timeout_us`
                                 (0: 10 s) is lost: E_DEVICE, to one of the others */
@@ -125,10 +126,17 @@ typedef struct gantry_run_options {
     int32_t threads; /* that each CPU device computes with, at most 1024; 0: as many as the machine says, and where it
                         says nothing the cores that this process may use, divided among the CPU devices of the run. What
                         is computed has the same bits whatever the number */
+    /* With a network. inputs_key: 0: inputs, and what states and constants begin with, are those of rank 0, which sends
+     * them to the others. Else a number that stands for all contents that will be bound, such as 1, or a hash of files:
+     * where all processes give the same, each reads what it needs from what it has bound itself, so that nothing goes
+     * over the network; where they do not, they are those of rank 0. Contents that are an init with a file are, too.
+     * outputs_apart: 1: outputs of 64 KiB and more stay where they are computed, until gantry_run_collect */
+    int32_t outputs_apart;
+    uint64_t inputs_key;
 } gantry_run_options;
 #define GANTRY_RUN_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, NULL, NULL, 0, 0                      \
+        sizeof(gantry_run_options), NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, 0, 0                \
     }
 
 /** Builds everything that starts need. The schedule must have its graph (made from one, or attached). */
@@ -252,6 +260,10 @@ GANTRY_MUST_USE gantry_status gantry_run_save_with(gantry_run *run, gantry_buffe
  * a back end that executes nothing. */
 GANTRY_MUST_USE gantry_status gantry_run_state(gantry_run *run, gantry_buffer buffer, void *to, uint64_t bytes,
                                                gantry_error *err);
+/** Outputs that were left where they are computed (`outputs_apart` of gantry_run_options) go to rank 0: those of the
+ *  start that was waited for. All processes call it, while idle, before rank 0 looks at such an output. Does nothing
+ *  where nothing was left. E_DEVICE: a rank is lost. */
+GANTRY_MUST_USE gantry_status gantry_run_collect(gantry_run *run, gantry_error *err);
 /** xxh64 (seed 0) of the C-order bytes of an output. */
 GANTRY_MUST_USE gantry_status gantry_run_hash(gantry_run *run, gantry_buffer buffer, uint64_t *hash, gantry_error *err);
 

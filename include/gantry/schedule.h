@@ -125,7 +125,9 @@ GANTRY_MUST_USE gantry_status gantry_schedule_rank(const gantry_schedule *schedu
                                                    gantry_error *err);
 /** Proves that the parts of all ranks carry the schedule out together: messages match in size and order, each rank
  *  waits for what has to end first, and no speed of ranks or of the network leads to a deadlock, also where every send
- *  waits for its receiver. The schedule itself has passed gantry_schedule_check. E_SCHEDULE: "rule ranks: ...". */
+ *  waits for its receiver. The schedule itself has passed gantry_schedule_check. Where it has its graph (made from one,
+ *  or attached), also as runs carry parts out that have inputs and outputs of their own (gantry_run_options).
+ * E_SCHEDULE: "rule ranks: ...". */
 GANTRY_MUST_USE gantry_status gantry_schedule_check_ranks(const gantry_schedule *schedule, gantry_error *err);
 /** The schedule's machine and policy; borrowed. */
 GANTRY_API const gantry_machine *gantry_schedule_machine(const gantry_schedule *schedule);

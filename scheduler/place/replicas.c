@@ -28,7 +28,7 @@
 
 enum { ROUNDS = 4 };        /* of walks forth, at most */
 enum { BUSY = 4 };          /* so many times what it spares another device to wait, a replica may keep its own busy */
-enum { TASKS = 50000 };     /* beyond, walking over them takes too long */
+enum { TASKS = 400000 };    /* beyond, walking over them takes too long */
 enum { FEW_TASKS = 10000 }; /* beyond, planning twice is worth it for states only */
 
 typedef struct replicas {

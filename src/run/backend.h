@@ -56,6 +56,8 @@ typedef struct gy_job {
     void **team;        /* per device: what `cut` of a launch on it is given; NULL: it has one thread. NULL: all have */
     gantry_status (*cut)(const gantry_launch *launch, int64_t items, int64_t grain, gantry_piece_fn piece, void *data);
     gantry_network *network;     /* carry out the part of its rank (schedule/part.h); NULL: everything */
+    const uint8_t *own;          /* of gy_part: arrays of inputs and outputs that each rank has itself */
+    bool alike;                  /* `put` is given the same by all ranks; else what rank 0 gives counts */
     const gy_counters *counters; /* of a schedule that has none, for `turn_to`; NULL: the schedule's, gy_job_counters */
 
     /* For schedules with phases (phases.h): `inner` is the back end that carries each phase out. In the jobs that it is

@@ -26,7 +26,8 @@
 void gy_fill_elements(void *to, gantry_dtype dtype, const gy_init *what, uint64_t first, uint64_t count);
 /* Rows [first, last) of a buffer (tiles of a tiled one) in packed form. The above, and SPD. */
 void gy_fill_rows(void *to, const gy_buffer *buffer, const gy_init *what, int64_t first, int64_t last);
-/* All of it; large ones by several threads, with the same result. */
-void gy_fill_buffer(void *to, const gy_buffer *buffer, const gy_init *what);
+/* The same where `to` is the whole buffer, whose other rows stay as they are; many by several threads, with the same
+ * result. */
+void gy_fill_buffer(void *to, const gy_buffer *buffer, const gy_init *what, int64_t first, int64_t last);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A whole buffer by several threads: elements depend on nothing but their index (fill.h). */
+/* Rows of a buffer by several threads: elements depend on nothing but their index (fill.h). */
 #include "run/fill.h"
 
 #include "base/thread.h"
@@ -25,11 +25,11 @@ static void *fill_piece(void *data)
     return NULL;
 }
 
-static int64_t count_pieces(const gy_buffer *b)
+static int64_t count_pieces(const gy_buffer *b, int64_t first, int64_t last)
 {
-    int64_t cores = sysconf(_SC_NPROCESSORS_ONLN), pieces = (int64_t)b->bytes / LEAST_BYTES;
+    int64_t cores = sysconf(_SC_NPROCESSORS_ONLN), pieces = gy_buffer_span(b, first, last) / LEAST_BYTES;
     pieces = pieces > cores ? cores : pieces;
-    pieces = pieces > b->rows ? b->rows : pieces;
+    pieces = pieces > last - first ? last - first : pieces;
     return pieces > MOST_THREADS ? MOST_THREADS : pieces < 1 ? 1 : pieces;
 }
 
@@ -42,14 +42,16 @@ static int64_t begin(piece *all, int64_t pieces)
     return begun;
 }
 
-void gy_fill_buffer(void *to, const gy_buffer *buffer, const gy_init *what)
+void gy_fill_buffer(void *to, const gy_buffer *buffer, const gy_init *what, int64_t first, int64_t last)
 {
     piece all[MOST_THREADS];
-    int64_t pieces = count_pieces(buffer);
+    int64_t rows = last - first, pieces = count_pieces(buffer, first, last);
     for (int64_t i = 0; i < pieces; i++) {
-        int64_t first = i * buffer->rows / pieces, last = (i + 1) * buffer->rows / pieces;
-        char *rows = (char *)to + gy_buffer_offset(buffer, first);
-        all[i] = (piece){ .to = rows, .buffer = buffer, .what = what, .first = first, .last = last };
+        piece p = { .buffer = buffer, .what = what };
+        p.first = first + i * rows / pieces;
+        p.last = first + (i + 1) * rows / pieces;
+        p.to = (char *)to + gy_buffer_offset(buffer, p.first);
+        all[i] = p;
     }
     int64_t begun = begin(all, pieces);
     fill_piece(&all[0]);

@@ -65,14 +65,17 @@ static gantry_status read_init(void **packed, const gy_buffer *b, gantry_error *
     return status;
 }
 
-static gantry_status make_init(void **packed, const gy_buffer *b, gantry_error *err)
+static gantry_status make_init(const gantry_run *run, void **packed, uint32_t id, gantry_error *err)
 {
+    const gy_buffer *b = &run->graph->buffers.at[id];
+    int64_t first, last;
     if (b->init.kind == GY_INIT_NPY || b->init.kind == GY_INIT_RAW)
         return read_init(packed, b, err);
     void *made = gy_alloc_array(b->bytes);
     if (!made)
         return gy_fail_nomem(err);
-    gy_fill_buffer(made, b, &b->init);
+    gy_run_rows_wanted(run, id, &first, &last);
+    gy_fill_buffer(made, b, &b->init, first, last);
     *packed = made;
     return GANTRY_OK;
 }
@@ -93,7 +96,7 @@ static gantry_status contents_of(gantry_run *run, uint32_t id, void **tiles, con
     else if (b->init.kind == GY_INIT_NONE)
         status = fail_unbound(run, b, err);
     else if (!binding->packed)
-        status = make_init(&binding->packed, b, err);
+        status = make_init(run, &binding->packed, id, err);
     if (status == GANTRY_OK)
         *packed = binding->array ? *tiles : binding->packed;
     return status;
@@ -125,6 +128,7 @@ static gantry_status place(gantry_run *run, uint32_t id, gantry_error *err)
     const gantry_schedule *s = run->schedule;
     const void *packed = NULL;
     gantry_status status = GANTRY_OK;
+    run->job.alike = gy_run_put_alike(run, id);
     if (s->phases.count) {
         GY_TRY(gy_run_contents(run, id, &packed, err));
         status = run->backend->put(run->state, id, packed, err);
@@ -132,6 +136,7 @@ static gantry_status place(gantry_run *run, uint32_t id, gantry_error *err)
     for (uint32_t i = 0; status == GANTRY_OK && i < s->instances.count; i++)
         if (s->instances.at[i].value == id && s->instances.at[i].role == GY_ROLE_PERSIST)
             status = place_instance(run, i, &packed, err);
+    run->job.alike = false;
     if (status == GANTRY_OK) {
         gy_free(run->binding[id].packed); /* it lives in the back end's memory now */
         run->binding[id].packed = NULL;

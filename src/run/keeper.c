@@ -360,6 +360,7 @@ static gantry_status take_states(gantry_run *run, gy_checkpoint *c, gantry_error
         if (k->role != GY_KEPT_STATE)
             continue;
         GY_TRY(gy_run_set_array(run, k->buffer, k->at, k->at, err));
+        run->binding[k->buffer].of_first = true;
         k->at = NULL;
     }
     return GANTRY_OK;

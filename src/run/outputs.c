@@ -163,6 +163,11 @@ static gantry_status find_output(const gantry_run *run, gantry_buffer buffer, co
             b->name, b->external);
     }
     GY_TRY(check_there(run, buffer.id, err));
+    if (gy_run_is_apart(run, buffer.id) && gantry_network_rank(run->job.network) == 0)
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "output \"%s\" is where it was computed (outputs_apart of the run options); call "
+                       "gantry_run_collect first, in all processes",
+                       b->name);
     const void *result = gy_run_result(run, buffer.id);
     if (!result)
         return gy_fail(err, GANTRY_E_SCHEDULE, NULL, "the schedule does not fetch output \"%s\"", b->name);

@@ -22,6 +22,7 @@ typedef struct stage {
     const void **input;
     void **output;
     uint32_t *bound;
+    uint8_t *own; /* of the job */
     uint64_t version, started;
     bool changed;     /* pointers or scalars changed: `rebind` of the back end must be called */
     int64_t offset;   /* when its last start began */
@@ -58,6 +59,24 @@ typedef struct phased {
 
 /* ---- one phase ---- */
 
+/* A name that no phase before gives another meaning is what it is when a start begins. */
+static bool is_moved(const phased *p, size_t i, uint32_t name)
+{
+    bool moved = false;
+    for (size_t k = 0; k < i; k++) {
+        const gy_phase_context *x = p->over.at[k].graph->phase;
+        for (uint32_t n = 0; n < x->moves; n++)
+            moved = moved || x->move[n].name == name;
+    }
+    return moved;
+}
+
+/* Has each rank what the name means in phase i, as it is an input or a constant of the graph? Else rank 0 has it. */
+static bool is_own(const phased *p, size_t i, uint32_t name)
+{
+    return p->job->own && (p->job->own[name] & GY_OWN_INPUT) && !is_moved(p, i, name);
+}
+
 /* Contents for what persists, and pointers to inputs. */
 static gantry_status bring(phased *p, size_t i, gantry_error *err)
 {
@@ -77,7 +96,9 @@ static gantry_status bring(phased *p, size_t i, gantry_error *err)
         const char *from = p->over.where[x->source[in->value]];
         if (from && (!x->defined[in->value] || x->defineds[in->value] > 0)) {
             const gy_buffer *b = &o->graph->buffers.at[in->value];
+            st->job.alike = is_own(p, i, x->source[in->value]);
             status = p->inner->put(st->state, o->persist[k], from + gy_buffer_offset(b, in->first), err);
+            st->job.alike = false;
         }
     }
     if (!status && st->changed) {
@@ -342,7 +363,13 @@ static gantry_status open_stage(phased *p, size_t i, gantry_error *err)
     uint32_t until = o->graph->phase->until;
     if (until != GY_NONE && !st->output[until])
         st->output[until] = &st->flag;
+    st->own = gy_calloc(buffers + 1, 1);
+    if (!st->own)
+        return gy_fail_nomem(err);
+    for (uint32_t b = 0; b < buffers; b++)
+        st->own[b] = o->graph->buffers.at[b].cls == GANTRY_INPUT && is_own(p, i, o->graph->phase->source[b]);
     st->job = *p->job;
+    st->job.own = st->own;
     st->job.look = NULL;
     st->job.schedule = o->phase->schedule;
     st->job.graph = o->graph;
@@ -394,6 +421,7 @@ static bool phased_close(void *state)
         gy_free((void *)p->stage[i].input);
         gy_free((void *)p->stage[i].output);
         gy_free(p->stage[i].bound);
+        gy_free(p->stage[i].own);
         gy_trial_free(&p->stage[i].trial);
     }
     gy_free(p->stage);

@@ -160,6 +160,8 @@ static gantry_status take_state(gantry_run *run, gantry_run *from, uint32_t id, 
         status = gy_run_set_array(run, id, array, array, err);
     if (status)
         gy_free(array);
+    else
+        run->binding[id].of_first = true;
     return status;
 }
 
@@ -176,6 +178,7 @@ static gantry_status take_buffer(gantry_run *run, gantry_run *from, uint32_t id,
         status = take_state(run, from, id, err);
     } else if (theirs->array) {
         status = gy_run_set_array(run, id, theirs->array, theirs->own, err);
+        run->binding[id].of_first = theirs->of_first;
         theirs->own = status ? theirs->own : NULL;
     }
     run->binding[id].result = theirs->result;

@@ -119,6 +119,7 @@ static void free_front(gantry_run *run)
     gantry_schedule_free(run->schedule);
     gy_samples_free(run->samples);
     gy_keeper_free(&run->keeper);
+    gy_run_ranks_free(run);
     gy_free(run);
 }
 
@@ -190,6 +191,7 @@ static gantry_status open_backend(gantry_run *run, const gantry_run_options *opt
     run->job.inner = inner;
     run->changed = run->unplaced = true;
     run->version = 1;
+    GY_TRY(gy_run_ranks_make(run, options, err));
     GY_TRY(run->backend->open(&run->state, &run->job, err));
     gy_trial_make(&run->trial, run->backend, run->state, &run->job);
     return GANTRY_OK;

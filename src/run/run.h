@@ -8,6 +8,7 @@
 #include "run/team.h"
 #include "run/trial.h"
 #include "run/usercode/usercode.h"
+#include "schedule/ranks/ranks.h"
 #include <gantry/run.h>
 #include <sys/types.h>
 
@@ -21,6 +22,7 @@ typedef struct gy_binding {
     bool placed;       /* its PERSIST instances hold them */
     bool fetches;      /* an instance of space OUTPUT receives it */
     bool fed;          /* each start reads another array: feed/feed.c */
+    bool of_first;     /* of several ranks rank 0 alone has what is in `array` */
 } gy_binding;
 
 /* The binding of a buffer as the starts of one turn have it: bindings may change while these are in flight. The last
@@ -41,6 +43,14 @@ typedef struct gy_failure {
     bool told;
     gantry_error error;
 } gy_failure;
+
+/* ranks/own.c: what of inputs and outputs this rank has itself, of a run with a network. */
+typedef struct gy_run_apart {
+    uint8_t *own;       /* see gy_part; NULL: there is no network */
+    bool alike;         /* all ranks bind the same contents */
+    gy_own_list left;   /* rows of outputs, where they are after a start */
+    uint64_t collected; /* the start whose outputs rank 0 has whole */
+} gy_run_apart;
 
 struct gantry_run {
     pid_t process; /* that made it: threads and GPUs are not there in a child of it */
@@ -78,6 +88,7 @@ struct gantry_run {
     gy_failure failure;
     double last_us;
     gy_keeper keeper;
+    gy_run_apart apart;
     gy_lead_trial trial;
     struct gy_samples *samples; /* times of starts, for a calibration: samples.h; NULL: none */
 
@@ -154,6 +165,16 @@ bool gy_run_turns_meet(const gantry_run *run, uint32_t a, uint32_t b);
 /* Where a caller sees an output of the start that was waited for, in C order; NULL if the schedule does not fetch it.
  */
 const void *gy_run_result(const gantry_run *run, uint32_t buffer);
+
+/* ranks/own.c: all ranks call it, before the back end is opened; the job has a network, or nothing is done. */
+gantry_status gy_run_ranks_make(gantry_run *run, const gantry_run_options *options, gantry_error *err);
+void gy_run_ranks_free(gantry_run *run);
+/* Has each rank what the buffer, which persists, is bound to, or begins with? */
+bool gy_run_put_alike(gantry_run *run, uint32_t id);
+/* The rows of an input that this process reads: all, but of several ranks. */
+void gy_run_rows_wanted(const gantry_run *run, uint32_t id, int64_t *first, int64_t *last);
+/* Rank 0 does not have the whole output of the start that was waited for. */
+bool gy_run_is_apart(const gantry_run *run, uint32_t buffer);
 
 /* start.c: waits for everything that was started. */
 gantry_status gy_run_drain(gantry_run *run, gantry_error *err);

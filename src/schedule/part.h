@@ -11,6 +11,10 @@
  * A part is carried out by queues, each of which does its steps one after the other: one for each device, or for each
  * lane, with its ops that do not cross, and one for the network with all ops that cross. So messages between two ranks
  * are sent and received in the one total order of ops, whatever their tags say.
+ *
+ * Arrays of inputs and outputs are those of rank 0, but where each rank has its own: an op reads and writes those of
+ * the rank that runs it, so that nothing of them goes over the network. Contents of own inputs are the same everywhere;
+ * of an own output each rank has the rows that its ops wrote.
  */
 #ifndef GY_SCHEDULE_PART_H
 #define GY_SCHEDULE_PART_H
@@ -32,11 +36,14 @@ typedef struct gy_part_step {
     uint32_t wait, waits;       /* range of gy_part.wait */
 } gy_part_step;
 
+typedef enum gy_own { GY_OWN_INPUT = 1, GY_OWN_OUTPUT = 2 } gy_own;
+
 typedef enum gy_part_queues { GY_PART_BY_DEVICE, GY_PART_BY_LANE } gy_part_queues;
 
 typedef struct gy_part {
     gy_part_queues by;
     uint32_t rank, queues;
+    const uint8_t *own;        /* per buffer of the graph: a set of gy_own, borrowed; NULL: rank 0 has all arrays */
     GY_VEC(gy_part_step) step; /* in the order of ops */
     GY_VEC(gy_message) message;
     GY_VEC(uint32_t) wait; /* earlier steps, of other queues, that must have ended before a step begins */
@@ -49,6 +56,15 @@ static inline uint32_t gy_use_rank(const gantry_schedule *s, uint32_t use)
 static inline uint32_t gy_op_rank(const gantry_schedule *s, const gy_op *op)
 {
     return gy_device_rank(s->machine, gy_op_device(s, op, 0));
+}
+
+/* The rank that has what use number k of the op touches. */
+static inline uint32_t gy_part_rank(const gy_part *part, const gantry_schedule *s, const gy_op *op, uint32_t k)
+{
+    const gy_instance *i = &s->instances.at[s->use.at[op->use + k].instance];
+    uint8_t bit = i->space == GY_SPACE_INPUT ? GY_OWN_INPUT : i->space == GY_SPACE_OUTPUT ? GY_OWN_OUTPUT : 0;
+    bool own = part->own && bit && i->memory == 0 && (part->own[i->value] & bit); /* there a value is a buffer */
+    return own ? gy_op_rank(s, op) : gy_use_rank(s, op->use + k);
 }
 
 /* The queue of an op that does not cross. */
@@ -67,5 +83,7 @@ static inline bool gy_part_crosses(const gy_part *part, const gy_part_step *step
  * deadlock; and what must end before something else on a rank does so there. The schedule has passed
  * gy_schedule_form. E_SCHEDULE with "rule ranks: ..." */
 gantry_status gy_parts_verify(const gantry_schedule *s, const gy_part *part, uint32_t ranks, gantry_error *err);
+/* Of that, what is about arrays that each rank has itself; `own` of a gy_part. */
+gantry_status gy_own_verify(const gantry_schedule *s, const uint8_t *own, gantry_error *err);
 
 #endif

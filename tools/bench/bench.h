@@ -69,6 +69,7 @@ int bench_host(const options *o);
 int bench_frames(const options *o);
 int bench_kernels(const options *o);
 int bench_collectives(const options *o);
+int bench_network(const options *o);
 /* The same collective, `calls` times. Regions have so many bytes each: one for each rank, but for the root's. With
  * `placed` rank i is on device i, else where its input is. */
 typedef struct bench_collective {

@@ -67,7 +67,8 @@ static const struct {
                 { "build", bench_build },       { "hop", bench_hop },
                 { "metg", bench_metg },         { "peer", bench_peer },
                 { "host", bench_host },         { "frames", bench_frames },
-                { "kernels", bench_kernels },   { "collectives", bench_collectives } };
+                { "kernels", bench_kernels },   { "collectives", bench_collectives },
+                { "network", bench_network } };
 enum { BENCHES = sizeof benches / sizeof *benches };
 
 static int run(const options *o)
@@ -87,7 +88,7 @@ static int run(const options *o)
 
 const command command_bench = {
     "bench",
-    "schedule|replay|build|hop|metg|peer|host|frames|kernels|collectives",
+    "schedule|replay|build|hop|metg|peer|host|frames|kernels|collectives|network",
     "measures what Gantry itself costs; on GPUs against the same work by hand",
     1,
     1,
@@ -104,6 +105,7 @@ const command command_bench = {
     "  gantry bench kernels                          kernels against a copy within memory\n"
     "  gantry bench collectives                      nodes against calls of NCCL in a graph captured by hand\n"
     "  gantry bench collectives --backend sim --machine h200-8   all kinds by all algorithms, predicted, with bus "
-    "GB/s\n",
+    "GB/s\n"
+    "  mpirun -n 4 gantry bench network              messages between processes, by pairs and all together\n",
     run
 };

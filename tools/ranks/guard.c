@@ -18,11 +18,12 @@ enum { ROOM = 300 };
 static char *page; /* shared with the guard; NULL: there is none */
 static volatile sig_atomic_t worker, passed_on;
 
+/* SIGUSR1 is what gantry run --processes says where it was interrupted. */
 static void hand_on(int n)
 {
-    passed_on = n;
+    passed_on = n == SIGUSR1 ? SIGTERM : n;
     if (worker)
-        kill((pid_t)worker, n);
+        kill((pid_t)worker, passed_on);
 }
 
 void guard_note(uint64_t starts, const char *at)
@@ -73,6 +74,7 @@ int guard_begin(void)
     page = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return fail_nomem();
+    signal(SIGUSR1, SIG_IGN); /* of the process that works: launchers give signals to both */
     const pid_t guard = getpid(), pid = fork();
     if (pid < 0) {
         complain("gantry run: cannot start the process of a rank; allow more processes (ulimit -u)\n");
@@ -83,6 +85,7 @@ int guard_begin(void)
         const struct sigaction action = { .sa_handler = hand_on };
         sigaction(SIGINT, &action, NULL);
         sigaction(SIGTERM, &action, NULL);
+        sigaction(SIGUSR1, &action, NULL);
         watch();
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -18,12 +18,13 @@
 
 /* Of --mpirun; losses at one place after which it is no use; seconds for ranks to end after mpirun. */
 enum { MOST_WORDS = 64, STUCK = 3, PATIENCE = 10 };
+#define GRACE_US 3e6 /* for ranks to say that they were interrupted */
 
 typedef struct attempt {
     const options *o;
     const char **word;
     size_t words;
-    char count[24];
+    char count[24], kept[KEPT_ROOM];
     int64_t ranks;
 } attempt;
 
@@ -137,6 +138,11 @@ static void become(const attempt *a, pid_t launcher)
     if (getppid() != launcher)
         _exit(EXIT_LOST);
     setenv(GUARDED, "1", 1);
+    /* Open MPI kills with pauses of so many seconds between signals, twice. Where a rank is lost nobody has to be
+     * waited for, and where all are interrupted they are told otherwise (wait_for). */
+    setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 0);
+    if (*a->kept)
+        setenv(KEPT, a->kept, 1);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     execvp(a->word[0], (char *const *)(uintptr_t)a->word);
@@ -150,14 +156,19 @@ static void nap(void)
     nanosleep(&nap, NULL);
 }
 
-/* Waits for mpirun, which a first signal to this process is passed on to. It is asked for again and
- * again, as handlers of signals here let calls go on. */
+/* Waits for mpirun. A first signal to this process is passed on: as SIGUSR1, which launchers hand to the guards of the
+ * ranks and do nothing about themselves, so that ranks end by themselves and say so; if they do not, as it is. It is
+ * asked for again and again, as handlers of signals here let calls go on. */
 static int wait_for(pid_t child)
 {
     int status = 0;
+    double told = 0;
     bool passed = false;
     while (waitpid(child, &status, WNOHANG) == 0) {
-        if (interrupt_code() && !passed) {
+        if (interrupt_code() && told == 0) {
+            kill(child, SIGUSR1);
+            told = now_us();
+        } else if (told > 0 && !passed && now_us() - told > GRACE_US) {
             kill(child, interrupt_code() - 128);
             passed = true;
         }
@@ -217,6 +228,8 @@ int launch(const options *o)
     long long at = newest(folder);
     interrupt_note(true);
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* for wait_for_rest */
+    if (strcmp(how, hows[0]) != 0)
+        kept_begin(a.kept);
     for (bool again = true; again;) {
         double begun = now_us();
         code = try_once(&a, from);
@@ -236,6 +249,7 @@ int launch(const options *o)
         complain("gantry run: a rank was lost, and %s; look at what it said\n",
                  a.ranks < 1 ? "none is left" : "so it was at the last attempts, without a checkpoint between them");
     interrupt_note(false);
+    kept_end(a.kept);
     free((void *)a.word);
     return interrupt_code() ? interrupt_code() : code;
 }

@@ -8,6 +8,12 @@
 /* Tells a rank that the launcher has started it: "1", or "0" behind its guard. */
 #define GUARDED "GANTRY_GUARDED"
 
+/* Tells a rank in which folder the schedule of the first attempt is kept, and what is in it: kept.c. */
+#define KEPT          "GANTRY_KEPT"
+#define KEPT_SCHEDULE "schedule.json"
+#define KEPT_PART     "schedule.part"
+enum { KEPT_ROOM = 1024 };
+
 /* launch.c: the options --processes, --on-loss and --mpirun; the exit code of the last attempt. */
 int check_launch(const options *o);
 int launch(const options *o);
@@ -16,5 +22,13 @@ int launch(const options *o);
 int guard_begin(void);
 /* Keeps what the rank is at, to be said when it is gone. */
 void guard_note(uint64_t starts, const char *at);
+
+/* kept.c, of the launcher: makes the folder, or "" where none can be; removes it with all in it. */
+void kept_begin(char folder[KEPT_ROOM]);
+void kept_end(const char *folder);
+/* Of a rank: the schedule of the first attempt with its graph, dealt out to the processes that there are; false: there
+ * is none, or it is not to be had. Rank 0 keeps the first one. */
+bool take_kept(gantry_schedule **schedule, const options *o, gantry_graph *graph);
+void keep_schedule(const gantry_schedule *schedule, const options *o, const gantry_graph *graph);
 
 #endif

@@ -254,7 +254,7 @@ static int open_one(session *s, evaluated *e, size_t i)
         snprintf(e->prefix, sizeof e->prefix, "trial%zu.", i);
     }
     int code = take_options(s, e);
-    e->of = (session){ .o = &e->o, .ranks = s->ranks };
+    e->of = (session){ .o = &e->o, .ranks = s->ranks, .by_first = true };
     if (!code)
         code = e->param ? load_with(&e->of.graph, &e->o, e->param)
                         : load_graph(&e->of.graph, &e->o, e->o.positional.at[0]);

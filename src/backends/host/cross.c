@@ -14,9 +14,9 @@ static uint64_t room_of(const gy_host_run *h, const gy_part_step *step)
     return bytes;
 }
 
-static bool is_mine(const gy_host_run *h, uint32_t use)
+static bool is_mine(const gy_host_run *h, const gy_op *op, uint32_t k)
 {
-    return gy_use_rank(h->job->schedule, use) == h->part.rank;
+    return gy_part_rank(&h->part, h->job->schedule, op, k) == h->part.rank;
 }
 
 void gy_host_cross_point(gy_host_run *h)
@@ -26,7 +26,7 @@ void gy_host_cross_point(gy_host_run *h)
         const gy_op *op = &h->job->schedule->ops.at[step->op];
         char *at = h->boxes;
         for (uint32_t k = 0; k < op->uses && step->messages; k++) {
-            bool box = !is_mine(h, op->use + k) && (!gy_op_is_copy(op) || k > 1);
+            bool box = !is_mine(h, op, k) && (!gy_op_is_copy(op) || k > 1);
             if (!box)
                 continue;
             gy_host_ops_point(&h->ops, op->use + k, at);
@@ -39,7 +39,7 @@ void gy_host_cross_point(gy_host_run *h)
 gantry_status gy_host_cross_make(gy_host_run *h, gantry_error *err)
 {
     uint64_t most = 0;
-    GY_TRY(gy_part_make(&h->part, h->job->schedule, h->job->network->rank, GY_PART_BY_DEVICE, err));
+    GY_TRY(gy_part_make(&h->part, h->job->schedule, h->job->network->rank, GY_PART_BY_DEVICE, h->job->own, err));
     h->crossing = gy_calloc(h->job->schedule->ops.count, sizeof *h->crossing);
     for (uint32_t i = 0; h->crossing && i < h->part.step.count; i++) {
         const gy_part_step *step = &h->part.step.at[i];

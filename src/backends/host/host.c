@@ -177,13 +177,14 @@ static uint32_t rank_of(const gy_host_run *h, const gy_instance *i)
     return h->job->network ? h->job->schedule->machine->memory[i->memory].rank : 0;
 }
 
-/* Contents are those of rank 0. */
+/* Contents are those of rank 0, or all have them. */
 static gantry_status host_put(void *state, uint32_t instance, const void *rows, gantry_error *err)
 {
     gy_host_run *h = state;
     const gy_instance *i = &h->job->schedule->instances.at[instance];
     char *to = gy_host_instance_at(&h->memory, h->job, i, 0); /* what persists is there in every start */
-    return move(h, to, rank_of(h, i), rows, 0, gy_instance_offset(h->job->schedule, i, i->last), err);
+    return move(h, to, rank_of(h, i), rows, h->job->alike ? rank_of(h, i) : 0,
+                gy_instance_offset(h->job->schedule, i, i->last), err);
 }
 
 static gantry_status host_get(void *state, uint32_t instance, void *rows, gantry_error *err)

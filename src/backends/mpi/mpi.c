@@ -85,14 +85,38 @@ static struct {
     bool begun;
 } ring;
 
-/* The last heartbeat may find nobody who takes it: all have come here by then. */
+static void await_beat(int rank, int ranks)
+{
+    MPI_Irecv(ring.got, GY_BEAT, MPI_BYTE, (rank + ranks - 1) % ranks, BEATS, comm, &ring.from);
+}
+
+static void begin_beats(int *rank, int *ranks)
+{
+    MPI_Comm_rank(comm, rank);
+    MPI_Comm_size(comm, ranks);
+    if (ring.begun)
+        return;
+    ring.to = MPI_REQUEST_NULL;
+    await_beat(*rank, *ranks);
+    ring.begun = true;
+}
+
+/* Every heartbeat is taken: the last one is empty. MPICH 4.0 over TCP may wait for ever in MPI_Finalize for one that
+ * was sent to a receive which is cancelled. All have come here by then. */
 static void end_beats(void)
 {
+    int rank, ranks, count = -1;
+    MPI_Status status;
     MPI_Barrier(comm);
-    if (!ring.begun) /* it was over before the first one */
-        return;
-    MPI_Cancel(&ring.from);
-    MPI_Wait(&ring.from, MPI_STATUS_IGNORE);
+    begin_beats(&rank, &ranks);
+    MPI_Wait(&ring.to, MPI_STATUS_IGNORE);
+    MPI_Isend(ring.sent, 0, MPI_BYTE, (rank + 1) % ranks, BEATS, comm, &ring.to);
+    while (count != 0) {
+        MPI_Wait(&ring.from, &status);
+        MPI_Get_count(&status, MPI_BYTE, &count);
+        if (count != 0)
+            await_beat(rank, ranks);
+    }
     MPI_Wait(&ring.to, MPI_STATUS_IGNORE);
     ring.begun = false;
 }
@@ -195,22 +219,11 @@ static bool network_gather(const void *mine, void *all, uint64_t count, gy_stop 
     return wait_for(&request, stop, context);
 }
 
-static void await_beat(int rank, int ranks)
-{
-    MPI_Irecv(ring.got, GY_BEAT, MPI_BYTE, (rank + ranks - 1) % ranks, BEATS, comm, &ring.from);
-}
-
 static bool network_beat(const void *mine, void *theirs)
 {
     int rank, ranks, gone = 0, come = 0;
     pthread_mutex_lock(&calls);
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &ranks);
-    if (!ring.begun) {
-        ring.to = MPI_REQUEST_NULL;
-        await_beat(rank, ranks);
-        ring.begun = true;
-    }
+    begin_beats(&rank, &ranks);
     MPI_Test(&ring.to, &gone, MPI_STATUS_IGNORE);
     if (gone && mine) {
         memcpy(ring.sent, mine, GY_BEAT);

@@ -46,10 +46,21 @@ static const gy_part_step *step_at(const fitting *f, uint32_t rank, uint32_t op)
 
 /* ---- who does what ---- */
 
+/* The rank that has what a use touches: that of its memory, but of arrays that each rank has itself. */
+static uint32_t rank_of(const fitting *f, const gy_op *op, uint32_t k)
+{
+    const gy_instance *in = &f->s->instances.at[f->s->use.at[op->use + k].instance];
+    const uint8_t *own = f->part[0].own;
+    bool edge = own && in->memory == 0 &&
+                ((in->space == GY_SPACE_INPUT && (own[in->value] & GY_OWN_INPUT)) ||
+                 (in->space == GY_SPACE_OUTPUT && (own[in->value] & GY_OWN_OUTPUT)));
+    return edge ? gy_device_rank(f->s->machine, gy_op_device(f->s, op, 0)) : f->s->machine->memory[in->memory].rank;
+}
+
 static bool touches(const fitting *f, const gy_op *op, uint32_t rank)
 {
     for (uint32_t k = 0; k < op->uses; k++)
-        if (gy_use_rank(f->s, op->use + k) == rank)
+        if (rank_of(f, op, k) == rank)
             return true;
     return gy_op_rank(f->s, op) == rank;
 }
@@ -57,7 +68,7 @@ static bool touches(const fitting *f, const gy_op *op, uint32_t rank)
 static bool crosses(const fitting *f, const gy_op *op)
 {
     for (uint32_t k = 0; k < op->uses; k++)
-        if (gy_use_rank(f->s, op->use + k) != gy_op_rank(f->s, op))
+        if (rank_of(f, op, k) != gy_op_rank(f->s, op))
             return true;
     return false;
 }
@@ -95,12 +106,12 @@ static const gy_message *next_message(const fitting *f, uint32_t rank, uint32_t 
 /* The rank that the bytes of a use have to come from, and that they have to get to. */
 static void ends_of(const fitting *f, const gy_op *op, uint32_t use, uint32_t *from, uint32_t *to)
 {
-    uint32_t home = gy_op_rank(f->s, op), rank = gy_use_rank(f->s, op->use + use);
+    uint32_t home = gy_op_rank(f->s, op), rank = rank_of(f, op, use);
     bool copy = gy_op_is_copy(op);
-    *from = (copy && use < 2) || (!copy && use < op->ins) ? gy_use_rank(f->s, op->use + use) : home;
-    *to = copy ? gy_use_rank(f->s, op->use + 1) : use < op->ins ? home : rank;
+    *from = (copy && use < 2) || (!copy && use < op->ins) ? rank : home;
+    *to = copy ? rank_of(f, op, 1) : use < op->ins ? home : rank;
     if (copy && use == 2 && *to == home)
-        *to = gy_use_rank(f->s, op->use);
+        *to = rank_of(f, op, 0);
 }
 
 static gantry_status check_message(const fitting *f, uint32_t id, uint32_t rank, const gy_message *m)
@@ -321,6 +332,12 @@ gantry_status gy_parts_verify(const gantry_schedule *s, const gy_part *part, uin
     fitting f = { .s = s, .part = part, .ranks = ranks, .err = err };
     uint32_t *seen = NULL;
     gantry_status status = begin(&f, &seen) ? gy_clocks_init(&f.clocks, s, err) : gy_fail_nomem(err);
+    for (uint32_t rank = 1; rank < ranks && !status; rank++)
+        if (part[rank].own != part[0].own)
+            status = gy_fail(err, GANTRY_E_SCHEDULE, "/ops", "rule ranks: rank %u has other arrays itself than rank 0",
+                             rank);
+    if (!status && part[0].own)
+        status = gy_own_verify(s, part[0].own, err);
     for (uint32_t id = 0; id < s->ops.count && !status; id++)
         status = check_op(&f, id, seen);
     for (uint32_t rank = 0; rank < ranks && !status; rank++)

@@ -125,13 +125,13 @@ static bool add_messages(cutter *c, gy_part_step *step)
     bool ok = true;
     step->message = (uint32_t)c->part->message.count;
     if (gy_op_is_copy(op)) {
-        uint32_t from = gy_use_rank(s, op->use), to = gy_use_rank(s, op->use + 1);
+        uint32_t from = gy_part_rank(c->part, s, op, 0), to = gy_part_rank(c->part, s, op, 1);
         if (gy_op_has_flag(op))
             ok = add_message(c, step, 2, home, home == from ? to : from);
         return ok && add_message(c, step, 0, from, to);
     }
     for (uint32_t k = 0; k < op->uses && ok; k++) {
-        uint32_t rank = gy_use_rank(s, op->use + k);
+        uint32_t rank = gy_part_rank(c->part, s, op, k);
         ok = k < op->ins ? add_message(c, step, k, rank, home) : add_message(c, step, k, home, rank);
     }
     return ok;
@@ -146,7 +146,7 @@ static bool is_mine(const cutter *c, const gy_op *op, bool *crosses)
     bool mine = home == rank;
     *crosses = false;
     for (uint32_t k = 0; k < op->uses; k++) {
-        uint32_t at = gy_use_rank(c->s, op->use + k);
+        uint32_t at = gy_part_rank(c->part, c->s, op, k);
         mine = mine || at == rank;
         *crosses = *crosses || at != home;
     }
@@ -172,10 +172,11 @@ static bool add_op(cutter *c, uint32_t id)
     return gy_vec_push(&c->part->step, step);
 }
 
-gantry_status gy_part_make(gy_part *part, const gantry_schedule *s, uint32_t rank, gy_part_queues by, gantry_error *err)
+gantry_status gy_part_make(gy_part *part, const gantry_schedule *s, uint32_t rank, gy_part_queues by,
+                           const uint8_t *own, gantry_error *err)
 {
     uint32_t queues = by == GY_PART_BY_LANE ? (uint32_t)s->lanes.count : s->machine->devices;
-    *part = (gy_part){ .by = by, .rank = rank, .queues = queues + 1 };
+    *part = (gy_part){ .by = by, .rank = rank, .queues = queues + 1, .own = own };
     cutter c = { .s = s, .part = part };
     bool ok = begin(&c);
     if (ok)

@@ -7,13 +7,13 @@
 #include "base/versioned.h"
 #include "schedule/form.h"
 
-static gantry_status check_queues(const gantry_schedule *s, gy_part_queues by, gantry_error *err)
+static gantry_status check_queues(const gantry_schedule *s, gy_part_queues by, const uint8_t *own, gantry_error *err)
 {
     uint32_t ranks = gy_machine_ranks(s->machine), made = 0;
     gy_part *part = gy_calloc(ranks, sizeof *part);
     gantry_status status = part ? gy_schedule_form(s, err) : gy_fail_nomem(err);
     for (; made < ranks && !status; made++)
-        status = gy_part_make(&part[made], s, made, by, err);
+        status = gy_part_make(&part[made], s, made, by, own, err);
     if (!status)
         status = gy_parts_verify(s, part, ranks, err);
     for (uint32_t i = 0; i < made; i++)
@@ -23,10 +23,26 @@ static gantry_status check_queues(const gantry_schedule *s, gy_part_queues by, g
 }
 
 /* As CPUs carry parts out, and as GPUs do. */
+static gantry_status check_both(const gantry_schedule *s, const uint8_t *own, gantry_error *err)
+{
+    gantry_status status = check_queues(s, GY_PART_BY_DEVICE, own, err);
+    return status ? status : check_queues(s, GY_PART_BY_LANE, own, err);
+}
+
+/* With arrays of rank 0, and with all that each rank may have itself, which the graph says. */
 static gantry_status check_one(const gantry_schedule *s, gantry_error *err)
 {
-    gantry_status status = check_queues(s, GY_PART_BY_DEVICE, err);
-    return status ? status : check_queues(s, GY_PART_BY_LANE, err);
+    GY_TRY(check_both(s, NULL, err));
+    if (!s->graph)
+        return GANTRY_OK;
+    uint8_t *own = gy_calloc(s->graph->buffers.count + 1, 1);
+    gantry_status status = own ? GANTRY_OK : gy_fail_nomem(err);
+    for (size_t b = 0; own && b < s->graph->buffers.count; b++)
+        own[b] = s->graph->buffers.at[b].cls == GANTRY_INPUT && !s->graph->buffers.at[b].external ? GY_OWN_INPUT : 0;
+    status = status ? status : gy_own_outputs(own, s, err);
+    status = status ? status : check_both(s, own, err);
+    gy_free(own);
+    return status;
 }
 
 gantry_status gantry_schedule_check_ranks(const gantry_schedule *s, gantry_error *err)
@@ -47,7 +63,7 @@ static gantry_status count_one(const gantry_schedule *s, uint32_t rank, uint64_t
                                gantry_error *err)
 {
     gy_part part;
-    gantry_status status = gy_part_make(&part, s, rank, GY_PART_BY_DEVICE, err);
+    gantry_status status = gy_part_make(&part, s, rank, GY_PART_BY_DEVICE, NULL, err);
     for (size_t i = 0; i < part.step.count && !status; i++)
         to->ops += part.step.at[i].runs ? starts : 0;
     for (size_t i = 0; i < part.message.count && !status; i++) {

@@ -5,10 +5,26 @@
 
 #include "schedule/part.h"
 
-/* The part of one rank. A schedule without phases. Rows of the sync table that reach into later starts are left out:
- * each rank begins a start when its part of the one before has ended. gy_part_free, also after an error. */
+/* The part of one rank; `own`: see gy_part. A schedule without phases. Rows of the sync table that reach into later
+ * starts are left out: each rank begins a start when its part of the one before has ended. gy_part_free, also after an
+ * error. */
 gantry_status gy_part_make(gy_part *part, const gantry_schedule *s, uint32_t rank, gy_part_queues by,
-                           gantry_error *err);
+                           const uint8_t *own, gantry_error *err);
 void gy_part_free(gy_part *part);
+
+/* Adds GY_OWN_OUTPUT for outputs whose rows each are written by ops of one rank only, whatever happens, and read by
+ * none. `own`: per buffer of the graph. */
+gantry_status gy_own_outputs(uint8_t *own, const gantry_schedule *s, gantry_error *err);
+/* Rows of an own output that ops of a rank write. */
+typedef struct gy_own_rows {
+    uint32_t buffer, rank;
+    int64_t first, last;
+} gy_own_rows;
+typedef GY_VEC(gy_own_rows) gy_own_list;
+/* All of them, by buffers and rows. gy_vec_free, also after an error. */
+gantry_status gy_own_list_make(gy_own_list *list, const uint8_t *own, const gantry_schedule *s, gantry_error *err);
+/* The rows of an input from the first to the last that the rank reads from an array of its own; 0 and 0: none. */
+void gy_own_input_rows(const gantry_schedule *s, const uint8_t *own, uint32_t rank, uint32_t buffer, int64_t *first,
+                       int64_t *last);
 
 #endif

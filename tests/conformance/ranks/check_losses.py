@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import statistics
@@ -86,7 +87,7 @@ class Losses:
         """One rank is sent the signal, `delay` after the first checkpoint is there."""
         want, (graph, words), kept, before = self.expected(name), self.words(name), self.folder / "kept", shared_memory()
         shutil.rmtree(kept, ignore_errors=True)
-        words = [*words, "--processes", ranks, "--on-loss", how, "--mpirun", LAUNCH[self.mpi], "--timeout", TIMEOUT, "--checkpoint", f"{CASES[name][1]}:{kept}"]
+        words = [*words, "--processes", ranks, "--on-loss", how, "--mpirun", LAUNCH[self.mpi], "--timeout", TIMEOUT, "--checkpoint", f"{CASES[name][1]}:{kept}", "--verbose"]
         child = subprocess.Popen([self.gantry, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         lines, out = [], []
         readers = [threading.Thread(target=lambda: [lines.append((time.monotonic(), line)) for line in child.stderr]), threading.Thread(target=lambda: out.append(child.stdout.read()))]
@@ -194,6 +195,43 @@ def check_full(losses):
     assert "checkpoint-0" in done.stdout and "checkpoint.writing" not in done.stdout, done.stdout
 
 
+def check_kept(losses):
+    """What the first attempt has planned is dealt out to those who are left, and not planned again; what is there and is no such schedule is passed over."""
+    text = lose_surely(losses, "jacobi_until", 4, "replan", signal.SIGKILL, 1, 0.2)[3]
+    assert text.count("planned for") == 1, text
+    kept, launch = losses.folder / "plan", LAUNCH[losses.mpi].split()
+    joined, host = losses.folder / "joined.json", losses.root / "graphs/machines/host-2.json"
+    subprocess.run([losses.gantry, "machine", "join", host, host, "--link", "latency_us=2,GBps=12.5", "-o", joined], check=True)
+
+    def plan(name, ranks, *where, keeps=True):
+        """The schedule that a run comes to, and whether it planned."""
+        (losses.folder / "out.json").unlink(missing_ok=True)
+        words = ["run", losses.root / f"graphs/{name}.json", *where, *CASES[name][0], "--iterations", 1, "--verbose", "-o", losses.folder / "out.json"]
+        done = subprocess.run([*map(str, [*launch, "-n", ranks, losses.gantry, *words])], capture_output=True, text=True, env={**os.environ, **({"GANTRY_KEPT": str(kept)} if keeps else {})})
+        assert done.returncode == 0, done.stderr
+        return (losses.folder / "out.json").read_bytes(), "planned for" in done.stderr
+
+    def other_graph(text):
+        return re.sub(rb'(?<="graph_hash": ").', lambda digit: b"1" if digit[0] == b"0" else b"0", text)
+
+    damages = (lambda text: text[:len(text) // 2], lambda text: b"{}", other_graph)
+    for name, where, all_damages in (("jacobi_until", ["--devices", 4], ()), ("mlp_step", ["--devices", 4], damages), ("mlp_step", ["--machine", joined], ())):
+        for damage in (None, *all_damages):
+            shutil.rmtree(kept, ignore_errors=True)
+            kept.mkdir()
+            first, planned = plan(name, 4 if damage is None and "--devices" in where else 2, *where)
+            file = kept / "schedule.json"
+            assert planned and file.exists() == ("--devices" in where), f"{name} {where}: planned {planned}, kept {list(kept.iterdir())}"
+            if damage and file.exists():
+                file.write_bytes(damage(file.read_bytes()))
+            for ranks in (3, 2, 1) if "--devices" in where else (2,):
+                again, planned = plan(name, ranks, *where)
+                assert again == plan(name, ranks, *where, keeps=False)[0], f"{name} {where} on {ranks} ranks: another schedule"
+                assert planned == (damage is not None or not file.exists()), f"{name} {where} on {ranks} ranks, damaged {damage is not None}: planned {planned}"
+                if damage:
+                    break
+
+
 def check_words(losses):
     graph = losses.root / "graphs/saxpy.json"
     for words, says in ((["--on-loss", "restart"], "--on-loss is for --processes N"), (["--mpirun", "x"], "--mpirun is for --processes N"),
@@ -232,7 +270,7 @@ def main(gantry, root, mpi, built, count="0", seed="1"):
         if int(count):
             at_random(losses, int(count), int(seed))
             return 0
-        for check in (check_words, check_slow, check_full, check_told, check_stops):
+        for check in (check_words, check_kept, check_slow, check_full, check_told, check_stops):
             begun = time.monotonic()
             check(losses)
             print(f"{check.__name__}: {time.monotonic() - begun:.1f} s")

@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 
+import numpy as np
+
 LAUNCH = {"mpich": ["mpirun.mpich"], "openmpi": ["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root"]}
 EXTRA = {"cg": {"n": 64, "most": 20}, "fft2d": {}, "stages": {}, "residual_stack": {}}
 # What differs in how ranks talk: halos, `until`, collectives, copies with a flag, phases. All of the gallery with GANTRY_RANKS_ALL=1.
@@ -64,7 +66,9 @@ def check_gallery(r, root):
     call([r.gantry, "machine", "join", *2 * [root / "graphs/machines/host-2.json"], "--link", "latency_us=2,GBps=12.5", "-o", r.folder / "joined.json"])
     places = [(2, ["--devices", 4, "--spread", 2]), (4, ["--devices", 4, "--spread", 4]), (2, ["--machine", r.folder / "joined.json"])]
     chosen = sorted({**SMALL, **EXTRA}.items())
-    if not os.environ.get("GANTRY_RANKS_ALL"):
+    if os.environ.get("GANTRY_RANKS_ALL"):
+        places.append((8, ["--devices", 8, "--spread", 8]))
+    else:
         chosen = [(name, params) for name, params in chosen if name in FEW]
     for name, params in chosen:
         sent = [r.compare(root / f"graphs/{name}.json", params, where, ranks) for ranks, where in places]
@@ -84,6 +88,36 @@ def check_gpus(r, root):
                 for ranks, replay in ((2, "stream"), (min(4, gpus), "graph")) if ranks <= gpus]
         print(f"{name}: {' '.join(map(str, sent))} messages", flush=True)
         assert sum(sent) > 0, f"{name} took no message: nothing was tried"
+
+
+def check_poisoned(r, root):
+    """A kernel of rank 1 reads where nothing is, in the first attempt, so that nothing can be done with its GPU's context any more: that process ends and says what it was at; the run goes on from the
+    last checkpoint, on as many ranks or on one less, to the bits of a run without it."""
+    if "FAKE_CUDA_DEVICES" not in os.environ:
+        print("a poisoned context is for the fake driver")
+        return
+    os.environ["GANTRY_MACHINE_CACHE"] = "off"  # a single process is not to measure kernels of the fake
+    words = ["run", root / "graphs/mlp_step.json", "--param", "batch=16", "--param", "inputs=12", "--param", "hidden=8", "--devices", 4, "--policy", "round-robin", "--backend", "cuda",
+             "--iterations", 30, "--json"]
+    want, mark, wrap = r.hashes(call([r.gantry, *words])), r.folder / "poisoned", r.folder / "mpirun"
+    wrap.write_text(f"""#!/bin/sh
+n=$2; shift 2
+mkdir {mark} 2>/dev/null || exec {" ".join(r.launch)} -n $n "$@"
+exec {" ".join(r.launch)} -n 1 "$@" : -n $((n - 1)) env FAKE_CUDA_FAIL=kernel:200:700 "$@"
+""")
+    wrap.chmod(0o755)
+    for how, left in (("restart", 2), ("replan", 1), ("stop", 0)):
+        shutil.rmtree(r.folder / "kept", ignore_errors=True)
+        shutil.rmtree(mark, ignore_errors=True)
+        done = call([r.gantry, *words, "--processes", 2, "--on-loss", how, "--mpirun", wrap, "--checkpoint", f"4:{r.folder / 'kept'}"], code=left == 0)
+        told = [line for line in done.stderr.splitlines() if "CUDA_ERROR_ILLEGAL_ADDRESS" in line or "illegal" in line]
+        assert len(told) == 1 and told[0].startswith("rank 1: ") and re.search(r'device "gpu\d"', told[0]), f"{how}: {told}\n{done.stderr}"
+        print(f"{how}: {told[0]}", flush=True)
+        if left:
+            assert f"beginning anew with {left} process" in done.stderr and "from the last checkpoint" in done.stderr, done.stderr
+            assert r.hashes(done) == want, f"{how}: another result"
+        else:
+            assert "beginning anew" not in done.stderr and done.returncode == 6, (done.returncode, done.stderr)
 
 
 def check_plain(r, root):
@@ -122,6 +156,29 @@ def check_resume(r, root):
             assert r.hashes(done) == want and "going on from checkpoint" in done.stderr, done.stderr
     done = r.mpirun(2, *words, "--param", "parts=2", "--resume", kept, code=1)
     assert done.stderr.count("give the same graph and params") == 1, done.stderr
+
+
+def check_inputs(r, root):
+    """Files of --input: each rank reads its own where all hold the same, also by other names; else what rank 0 has counts. A feed of arrays, one a start, is such a file."""
+    graph, words = root / "graphs/jacobi.json", ["--devices", 4, "--param", "n=128", "--param", "steps=3", "--iterations", 2, "--json"]
+    draw = np.random.default_rng(5)
+    for name, array in (("a", draw.random((128, 128))), ("b", draw.random((128, 128))), ("many", draw.random((3, 128, 128)))):
+        np.save(r.folder / f"{name}.npy", array)
+    shutil.copy(r.folder / "a.npy", r.folder / "again.npy")
+    want = {name: r.hashes(call([r.gantry, "run", graph, *words, "--input", f"u={r.folder}/{name}.npy"])) for name in ("a", "b", "many")}
+    assert len({str(hashes) for hashes in want.values()}) == 3
+    for first, other in (("a", "a"), ("a", "again"), ("a", "b"), ("b", "a"), ("many", "many")):
+        mine, theirs = (["run", graph, *words, "--input", f"u={r.folder}/{name}.npy"] for name in (first, other))
+        done = r.mpirun(1, *mine, ":", "-n", 3, r.gantry, *theirs)
+        assert r.hashes(done) == want[first], f"rank 0 has {first}, the others {other}"
+
+
+def check_bench(r, root):
+    """Messages are measured by pairs and all together; one process has none."""
+    found = json.loads(r.mpirun(3, "bench", "network", "--bytes", 1 << 16, "--json").stdout)
+    assert found["processes"] == 3 and [(p["from"], p["to"]) for p in found["pairs"]] == [(0, 1), (0, 2), (1, 2)], found
+    assert found["gbs"] == min(p["gbs"] for p in found["pairs"]) and found["latency_us"] == max(p["latency_us"] for p in found["pairs"]), found
+    assert "start some, such as mpirun -n 2 gantry bench network" in call([r.gantry, "bench", "network"], 1).stderr
 
 
 def check_failures(r, root):
@@ -263,7 +320,7 @@ def main(gantry, root, mpi, built, backend="host"):
         for options in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             os.environ[options] = f"{os.environ.get(options, '')}:log_path={folder}/sanitizer".lstrip(":")
         r = Ranks(gantry, mpi, pathlib.Path(folder), backend)
-        for check in (check_plain, check_training, check_resume, check_failures, check_interrupts, check_launchers, check_heard, check_gallery) if backend == "host" else (check_gpus,):
+        for check in (check_plain, check_training, check_resume, check_inputs, check_bench, check_failures, check_interrupts, check_launchers, check_heard, check_gallery) if backend == "host" else (check_gpus, check_poisoned):
             check(r, pathlib.Path(root))
     return 0
 

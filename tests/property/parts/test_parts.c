@@ -39,11 +39,11 @@ static gantry_schedule *schedule_of(const char *name, size_t ranks, gantry_graph
     return s;
 }
 
-static uint32_t make_parts(gy_part *part, const gantry_schedule *s, gy_part_queues by)
+static uint32_t make_parts(gy_part *part, const gantry_schedule *s, gy_part_queues by, const uint8_t *own)
 {
     uint32_t ranks = gy_machine_ranks(s->machine);
     for (uint32_t r = 0; r < ranks; r++)
-        ck_assert_int_eq(gy_part_make(&part[r], s, r, by, NULL), GANTRY_OK);
+        ck_assert_int_eq(gy_part_make(&part[r], s, r, by, own, NULL), GANTRY_OK);
     return ranks;
 }
 
@@ -170,7 +170,7 @@ START_TEST(gallery)
     uint32_t messages = 0, found = 0;
     size_t ranks = (size_t)_i / 2 % 3 + 2;
     gantry_schedule *s = schedule_of(names[_i / 6], ranks, &graph);
-    uint32_t count = make_parts(part, s, _i % 2 ? GY_PART_BY_LANE : GY_PART_BY_DEVICE);
+    uint32_t count = make_parts(part, s, _i % 2 ? GY_PART_BY_LANE : GY_PART_BY_DEVICE, NULL);
     ck_assert(is_right(s, part, count));
     ck_assert_int_eq(gantry_schedule_check_ranks(s, NULL), GANTRY_OK);
     matrix before = before_in(s);
@@ -189,12 +189,159 @@ START_TEST(gallery)
 }
 END_TEST
 
+/* ---- arrays that each rank has itself ---- */
+
+/* All inputs, and the outputs that may be. */
+static uint8_t *own_of(const gantry_schedule *s, const gantry_graph *graph)
+{
+    uint8_t *own = gy_calloc(graph->buffers.count + 1, 1);
+    ck_assert_ptr_nonnull(own);
+    for (size_t b = 0; b < graph->buffers.count; b++)
+        own[b] = graph->buffers.at[b].cls == GANTRY_INPUT ? GY_OWN_INPUT : 0;
+    ck_assert_int_eq(gy_own_outputs(own, s, NULL), GANTRY_OK);
+    return own;
+}
+
+/* The writer of a row of an output: 1 + the rank; 0: nobody; GY_NONE: several, or not always, or it is read.
+ */
+static uint32_t writer_of(const gantry_schedule *s, uint32_t buffer, int64_t row)
+{
+    uint32_t writer = 0;
+    for (uint32_t id = 0; id < s->ops.count; id++) {
+        const gy_op *op = &s->ops.at[id];
+        for (uint32_t k = 0; k < op->uses; k++) {
+            const gy_use *u = &s->use.at[op->use + k];
+            const gy_instance *in = &s->instances.at[u->instance];
+            if (in->space != GY_SPACE_OUTPUT || in->value != buffer || row < u->first || row >= u->last)
+                continue;
+            bool surely = u->mode == GANTRY_WRITE && op->kind != GY_OP_COLLECTIVE && !gy_op_has_flag(op) &&
+                          !gy_op_is_conditional(s, op);
+            uint32_t rank = 1 + gy_op_rank(s, op);
+            writer = surely && (writer == 0 || writer == rank) ? rank : GY_NONE;
+        }
+    }
+    return writer;
+}
+
+/* The list says who has the row, once, or that nobody has. */
+static void compare_row(const gy_own_list *list, uint32_t buffer, int64_t row, uint32_t writer)
+{
+    uint32_t found = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->at[i].buffer == buffer && row >= list->at[i].first && row < list->at[i].last)
+            found = found ? GY_NONE : 1 + list->at[i].rank;
+    ck_assert_uint_eq(found, writer);
+}
+
+/* Of each output whose rows all have one writer, and of no other, ranks have arrays of their own. Rows are looked at
+ * where an op begins to write and where it ends: rows of two begin with one of these. */
+static void compare_writers(const gantry_schedule *s, const gantry_graph *graph, const uint8_t *own)
+{
+    gy_own_list list;
+    ck_assert_int_eq(gy_own_list_make(&list, own, s, NULL), GANTRY_OK);
+    for (uint32_t b = 0; b < graph->buffers.count; b++) {
+        bool can = true, written = false;
+        for (size_t u = 0; u < s->use.count; u++) {
+            const gy_use *use = &s->use.at[u];
+            const gy_instance *in = &s->instances.at[use->instance];
+            if (in->space != GY_SPACE_OUTPUT || in->value != b || use->first >= use->last)
+                continue;
+            written = true;
+            for (int end = 0; end < 2; end++) {
+                int64_t row = end ? use->last - 1 : use->first;
+                uint32_t writer = writer_of(s, b, row);
+                can = can && writer != GY_NONE;
+                if (own[b] & GY_OWN_OUTPUT)
+                    compare_row(&list, b, row, writer);
+            }
+        }
+        ck_assert_int_eq(own[b] & GY_OWN_OUTPUT, can && written ? GY_OWN_OUTPUT : 0);
+    }
+    gy_vec_free(&list);
+}
+
+/* The rows of an input that a rank reads lie within those that it is told. */
+static void compare_inputs(const gantry_schedule *s, const gantry_graph *graph, const uint8_t *own, const gy_part *part)
+{
+    for (uint32_t b = 0; b < graph->buffers.count; b++) {
+        int64_t first, last, low = INT64_MAX, high = 0;
+        gy_own_input_rows(s, own, part->rank, b, &first, &last);
+        for (size_t i = 0; i < part->step.count; i++) {
+            const gy_op *op = &s->ops.at[part->step.at[i].op];
+            for (uint32_t k = 0; k < op->uses && part->step.at[i].runs; k++) {
+                const gy_use *u = &s->use.at[op->use + k];
+                if (s->instances.at[u->instance].space == GY_SPACE_INPUT && s->instances.at[u->instance].value == b) {
+                    low = u->first < low ? u->first : low;
+                    high = u->last > high ? u->last : high;
+                }
+            }
+        }
+        ck_assert(high == 0 ? first == last : first == low && last == high);
+    }
+}
+
+/* A claim that is not so is found: an output whose rows several ranks write, or that is read; a buffer that is no
+ * input.
+ */
+static uint32_t break_claims(const gantry_schedule *s, gy_part *part, uint32_t ranks, uint8_t *own)
+{
+    uint32_t found = 0;
+    for (size_t b = 0; b < s->graph->buffers.count; b++) {
+        if (!s->graph->buffers.at[b].output || own[b] & GY_OWN_OUTPUT || !s->graph->buffers.at[b].bytes)
+            continue;
+        own[b] |= GY_OWN_OUTPUT;
+        ck_assert(!is_right(s, part, ranks));
+        own[b] &= (uint8_t)~GY_OWN_OUTPUT;
+        found++;
+    }
+    return found;
+}
+
+START_TEST(own_arrays)
+{
+    gantry_graph *graph = NULL;
+    gy_part part[MOST_RANKS], whole[MOST_RANKS];
+    uint32_t messages = 0, before_that = 0;
+    uint64_t bytes = 0;
+    gantry_schedule *s = schedule_of(names[_i / 3], (size_t)_i % 3 + 2, &graph);
+    gy_part_queues by = _i % 2 ? GY_PART_BY_LANE : GY_PART_BY_DEVICE;
+    uint8_t *own = own_of(s, graph);
+    uint32_t count = make_parts(part, s, by, own);
+    make_parts(whole, s, by, NULL);
+    ck_assert(is_right(s, part, count));
+    compare_writers(s, graph, own);
+    (void)break_claims(s, part, count, own);
+    matrix before = before_in(s);
+    for (uint32_t r = 0; r < count; r++) {
+        compare_inputs(s, graph, own, &part[r]);
+        ck_assert(s->ops.count >= 400 || waits_are_enough(&part[r], &before));
+        if (s->ops.count < 400)
+            break_messages(s, part, count, &part[r]);
+        messages += (uint32_t)part[r].message.count;
+        for (size_t i = 0; i < part[r].message.count; i++)
+            bytes += part[r].message.at[i].sends ? part[r].message.at[i].bytes : 0;
+        before_that += (uint32_t)whole[r].message.count;
+    }
+    ck_assert_uint_le(messages, before_that);
+    ck_assert(strcmp(names[_i / 3], "saxpy") != 0 || bytes <= 8 * sizeof(float)); /* of the sum in the end */
+    gy_free(before.bit);
+    for (uint32_t r = 0; r < count; r++) {
+        gy_part_free(&part[r]);
+        gy_part_free(&whole[r]);
+    }
+    gy_free(own);
+    gantry_schedule_free(s);
+    gantry_graph_free(graph);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("parts");
     TCase *tc = tcase_create("ranks");
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, gallery, 0, 6 * NAMES);
+    tcase_add_loop_test(tc, own_arrays, 0, 3 * NAMES);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -335,7 +335,7 @@ static void fill_both_ways(const gy_buffer *b)
     ck_assert(one && many);
     gy_fill_rows(one, b, &b->init, 0, b->rows);
     memset(many, 0x5a, b->bytes);
-    gy_fill_buffer(many, b, &b->init);
+    gy_fill_buffer(many, b, &b->init, 0, b->rows);
     ck_assert_mem_eq(one, many, b->bytes);
     free(one);
     free(many);

@@ -97,6 +97,26 @@ START_TEST(state_lives_on_each_device)
 }
 END_TEST
 
+/* Also where a training step on a thousand devices has so many tasks. */
+START_TEST(state_lives_on_each_device_amid_many_tasks)
+{
+    enum { MANY = 60000 };
+    begin();
+    step(20);
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    o.effort = 1;
+    for (int i = 0; i < MANY; i++) {
+        char name[32], on[16];
+        snprintf(name, sizeof name, "other%d", i);
+        snprintf(on, sizeof on, "dev%d", i % DEVICES);
+        gantry_node_on(g, work(g, name, 0.01), on);
+    }
+    ck_assert_int_eq(gantry_schedule_new(&s, g, m, &o, NULL), GANTRY_OK);
+    ck_assert_uint_eq(times("update"), DEVICES);
+    end();
+}
+END_TEST
+
 /* On more devices than a word has bits, over several words. */
 START_TEST(state_lives_on_many_devices)
 {
@@ -192,8 +212,10 @@ int main(void)
 {
     Suite *suite = suite_create("replicas");
     TCase *c = tcase_create("replicas");
+    tcase_set_timeout(c, 60);
     tcase_add_test(c, state_lives_on_each_device);
     tcase_add_test(c, state_lives_on_many_devices);
+    tcase_add_test(c, state_lives_on_each_device_amid_many_tasks);
     tcase_add_loop_test(c, once_where_that_is_asked_for, 0, 4);
     tcase_add_test(c, made_where_it_is_read);
     tcase_add_test(c, functions_run_once);

@@ -210,7 +210,7 @@ class RunOptions(Sized):
         ("backend", c_char_p), ("check", c_int32), ("allow_code", c_int32), ("seed", c_uint64), ("deadline_us", c_double),
         ("record_trace", c_int32), ("apart", c_int32), ("progress", c_void_p), ("user", c_void_p),
         ("timeout_us", c_double), ("network", c_void_p), ("compiler_output", CompilerOutput), ("checkpoints", c_char_p),
-        ("checkpoint_every", c_uint64), ("threads", c_int32),
+        ("checkpoint_every", c_uint64), ("threads", c_int32), ("outputs_apart", c_int32), ("inputs_key", c_uint64),
     ]
 
 

@@ -22,10 +22,11 @@ static const gy_op *op_of(const gy_cuda *h, uint32_t op)
 /* Does it touch memories of two ranks? */
 static bool crosses(const gy_cuda *h, uint32_t op)
 {
+    const gantry_schedule *s = h->job->schedule;
     const gy_op *o = op_of(h, op);
     bool other = false;
     for (uint32_t k = 1; k < o->uses && (gy_op_is_copy(o) || o->kind == GY_OP_COLLECTIVE); k++)
-        other = other || gy_use_rank(h->job->schedule, o->use + k) != gy_use_rank(h->job->schedule, o->use);
+        other = other || gy_part_rank(&h->part, s, o, k) != gy_part_rank(&h->part, s, o, 0);
     return other;
 }
 

@@ -2,8 +2,8 @@
 /*
  * Under a causal mask a band has the keys that its last row sees, and no others: with b bands (b + 1) / 2b of all
  * scores are computed. There are as many as save much of them while y and dq, whose rows are the band's, keep a GPU
- * busy. Then as many heads are taken together as have 256 MiB of scores: portions of 64, of which more would stay in the
- * GPU's cache, take 1.1 to 1.3 times as long on an H200, probably since their products have few tiles.
+ * busy. Then as many heads are taken together as have 256 MiB of scores: portions of 64, of which more would stay in
+ * the GPU's cache, take 1.1 to 1.3 times as long on an H200, probably since their products have few tiles.
  */
 #include "backends/cuda/kernels/attention_portions.h"
 #include "backends/cuda/kernels/image.h"

@@ -29,9 +29,9 @@ static const gy_op *op_of(const gy_cuda *h, uint32_t op)
     return &h->job->schedule->ops.at[op];
 }
 
-static bool is_mine(const gy_cuda *h, uint32_t use)
+static bool is_mine(const gy_cuda *h, const gy_op *op, uint32_t k)
 {
-    return gy_use_rank(h->job->schedule, use) == h->part.rank;
+    return gy_part_rank(&h->part, h->job->schedule, op, k) == h->part.rank;
 }
 
 /* ---- making ---- */
@@ -59,7 +59,7 @@ gantry_status gy_cross_make(gy_cuda *h, gantry_error *err)
     h->collective = gy_arena_calloc(&h->arena, s->ops.count + 1, sizeof *h->collective);
     if (!h->step || !h->collective)
         return gy_fail_nomem(err);
-    GY_TRY(gy_part_make(&h->part, s, rank, GY_PART_BY_LANE, err));
+    GY_TRY(gy_part_make(&h->part, s, rank, GY_PART_BY_LANE, h->job->own, err));
     for (uint32_t i = 0; i < h->part.step.count; i++)
         h->step[h->part.step.at[i].op] = i + 1;
     return GANTRY_OK;
@@ -83,9 +83,8 @@ static bool has_box(const gy_cuda *h, uint32_t id, uint32_t k)
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = op_of(h, id);
-    uint32_t use = op->use + k;
-    if (is_mine(h, use))
-        return h->memory[s->instances.at[s->use.at[use].instance].memory].device != GY_NONE;
+    if (is_mine(h, op, k))
+        return h->memory[s->instances.at[s->use.at[op->use + k].instance].memory].device != GY_NONE;
     return gy_op_is_copy(op) ? k == 2 : step_of(h, id)->runs;
 }
 
@@ -141,7 +140,7 @@ static gantry_status send(gy_submit *x, const gy_message *m, gy_callback callbac
 /* Rows that do not come, as a flag is 0, are to stay as they are: so they are in the box before. */
 static gantry_status receive(gy_submit *x, uint32_t k, gy_callback callback)
 {
-    bool mine = is_mine(x->h, op_of(x->h, x->op)->use + k);
+    bool mine = is_mine(x->h, op_of(x->h, x->op), k);
     GY_TRY(mine && callback.flag ? move(x, k, true) : GANTRY_OK);
     callback.kind = GY_CALLBACK_RECEIVE;
     callback.to = host_of(x, k);
@@ -188,11 +187,11 @@ static gantry_status combine(gy_submit *x)
         return gy_fail_nomem(x->err);
     for (uint32_t k = 0; k < op->uses; k++) {
         at[k] = host_of(x, k);
-        GY_TRY(is_mine(x->h, op->use + k) ? move(x, k, true) : GANTRY_OK);
+        GY_TRY(is_mine(x->h, op, k) ? move(x, k, true) : GANTRY_OK);
     }
     GY_TRY(gy_submit_callback(x, x->first_lane, (gy_callback){ .kind = GY_CALLBACK_COMBINE, .to = at }));
     for (uint32_t k = op->ins; k < op->uses; k++)
-        GY_TRY(is_mine(x->h, op->use + k) ? move(x, k, false) : GANTRY_OK);
+        GY_TRY(is_mine(x->h, op, k) ? move(x, k, false) : GANTRY_OK);
     return GANTRY_OK;
 }
 
@@ -247,6 +246,8 @@ gantry_status gy_cross_contents(gy_cuda *h, uint32_t instance, char *rows, bool 
         return gy_cuda_contents_move(h, instance, rows, in, err);
     if (bytes == 0 || (n->rank != 0 && n->rank != rank) || rank == 0)
         return GANTRY_OK;
+    if (in && h->job->alike)
+        return n->rank == rank ? gy_cuda_contents_move(h, instance, rows, in, err) : GANTRY_OK;
     if (n->rank == rank)
         return pass_rows(h, instance, bytes, in, err);
     bool done = in ? n->calls->send(rows, bytes, rank, gy_network_is_lost, n)

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The schedule of the first attempt of gantry run --processes, for those after a loss: what is planned depends on
+ * devices alone, so it is dealt out to the processes that are left, and not planned again. The launcher makes a folder
+ * for it. A rank that does not find it there, as on another computer, plans for itself, and comes to the same.
+ */
+#include "launch.h"
+#include "run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROOM = 4096 };
+
+/* False: no launcher made a folder, or the path is too long. */
+static bool path_of(char path[ROOM], const char *name)
+{
+    const char *folder = getenv(KEPT);
+    return folder && snprintf(path, ROOM, "%s/%s", folder, name) < ROOM;
+}
+
+/* ---- dealing out ---- */
+
+/* Another machine in a schedule, and in those of its phases. */
+static bool give_machine(json_t *schedule, json_t *machine)
+{
+    size_t i;
+    json_t *phase, *phases = json_object_get(schedule, "phases");
+    bool fine = json_object_set(schedule, "machine", machine) == 0;
+    json_array_foreach(phases, i, phase)
+    {
+        fine = fine && give_machine(json_object_get(phase, "schedule"), machine);
+    }
+    return fine;
+}
+
+/* The same schedule on the machine. */
+static bool move_to(gantry_schedule **schedule, const gantry_machine *machine)
+{
+    char *text = NULL, *moved = NULL;
+    gantry_schedule *made = NULL;
+    json_t *to = NULL, *all = NULL;
+    if (!gantry_machine_json(machine, &text, NULL, NULL))
+        to = json_loads(text, 0, NULL);
+    gantry_free(text);
+    text = NULL;
+    if (to && !gantry_schedule_json(*schedule, &text, NULL, NULL))
+        all = json_loads(text, 0, NULL);
+    gantry_free(text);
+    if (all && give_machine(all, to))
+        moved = json_dumps(all, JSON_REAL_PRECISION(17));
+    bool done = moved && !gantry_schedule_parse(&made, moved, strlen(moved), NULL, NULL);
+    if (done) {
+        gantry_schedule_free(*schedule);
+        *schedule = made;
+    }
+    free(moved);
+    json_decref(all);
+    json_decref(to);
+    return done;
+}
+
+/* As load_machine deals devices out. */
+static bool deal_out(gantry_schedule **schedule, const options *o)
+{
+    const gantry_machine *from = gantry_schedule_machine(*schedule);
+    size_t workers = gantry_machine_worker_count(from), wanted = o->processes > 1 ? (size_t)o->processes : 1;
+    gantry_machine *machine = NULL;
+    wanted = wanted < workers ? wanted : workers;
+    if (gantry_machine_rank_count(from) == wanted)
+        return true;
+    bool done = !gantry_machine_spread(&machine, from, wanted, NULL) && move_to(schedule, machine);
+    gantry_machine_free(machine);
+    return done;
+}
+
+bool take_kept(gantry_schedule **schedule, const options *o, gantry_graph *graph)
+{
+    char path[ROOM];
+    *schedule = NULL;
+    bool taken = path_of(path, KEPT_SCHEDULE) && access(path, R_OK) == 0 &&
+                 !gantry_schedule_load(schedule, path, NULL) && deal_out(schedule, o) &&
+                 !gantry_schedule_attach(*schedule, graph, NULL);
+    if (!taken) {
+        gantry_schedule_free(*schedule);
+        *schedule = NULL;
+    }
+    return taken;
+}
+
+/* ---- keeping ---- */
+
+/* True if devices of one computer were dealt out; a machine of several ranks stays as it is. */
+static bool is_dealt(const options *o, const gantry_graph *graph)
+{
+    options alone = *o;
+    const char *json = NULL, *path = NULL;
+    gantry_machine *machine = NULL;
+    alone.processes = 0;
+    gantry_graph_machine_hint(graph, &json, &path);
+    if (o->spread)
+        return false;
+    if (!o->machine && !json && !path) /* this computer */
+        return true;
+    bool dealt = !load_machine(&machine, &alone, graph, NULL) && gantry_machine_rank_count(machine) == 1;
+    gantry_machine_free(machine);
+    return dealt;
+}
+
+void keep_schedule(const gantry_schedule *schedule, const options *o, const gantry_graph *graph)
+{
+    char path[ROOM], part[ROOM], *text = NULL;
+    size_t length = 0;
+    bool first = path_of(path, KEPT_SCHEDULE) && path_of(part, KEPT_PART) && access(path, F_OK) != 0;
+    if (!first || !is_dealt(o, graph) || gantry_schedule_json(schedule, &text, &length, NULL))
+        return;
+    FILE *file = fopen(part, "wb");
+    bool whole = file && fwrite(text, 1, length, file) == length;
+    whole = file && fclose(file) == 0 && whole;
+    if (whole)
+        whole = rename(part, path) == 0;
+    if (!whole) /* then each attempt plans */
+        unlink(part);
+    gantry_free(text);
+}
+
+/* ---- of the launcher ---- */
+
+void kept_begin(char folder[KEPT_ROOM])
+{
+    const char *where = getenv("TMPDIR");
+    int length = snprintf(folder, KEPT_ROOM, "%s/gantry-run-XXXXXX", where && *where ? where : "/tmp");
+    if (length >= KEPT_ROOM || !mkdtemp(folder))
+        *folder = 0;
+}
+
+void kept_end(const char *folder)
+{
+    static const char *const names[] = { KEPT_SCHEDULE, KEPT_PART };
+    char path[KEPT_ROOM + 32];
+    for (size_t i = 0; *folder && i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    if (*folder)
+        rmdir(folder);
+}

@@ -83,7 +83,7 @@ static void make(sums *s, uint64_t key, int apart)
     add_parts(s, "sum", s->y);
     add_parts(s, "little", s->few);
     expect(gantry_network_from_mpi(&s->network, &world, &err) == GANTRY_OK, "network", &err);
-    expect(gantry_machine_virtual(&s->whole, (size_t)ranks, &err) == GANTRY_OK, "machine", &err);
+    expect(gantry_machine_virtual(&s->whole, ranks, &err) == GANTRY_OK, "machine", &err);
     expect(gantry_machine_spread(&s->machine, s->whole, (size_t)ranks, &err) == GANTRY_OK, "spread", &err);
     expect(gantry_schedule_new(&s->schedule, s->graph, s->machine, NULL, &err) == GANTRY_OK, "schedule", &err);
     expect(gantry_schedule_check_ranks(s->schedule, &err) == GANTRY_OK, "check", &err);

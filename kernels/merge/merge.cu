@@ -42,8 +42,9 @@ template <typename K> static __device__ void merge(const K *x, const K *y, K *z,
         bound[threadIdx.x] =
             of_x(x, y, m.xs, m.ys, m.first + begin + (threadIdx.x ? count : 0), m.order);
     __syncthreads();
-    const int64_t from_x = bound[0], from_y = m.first + begin - from_x;
-    const int xs = (int)(bound[1] - from_x), ys = count - xs;
+    /* Where x or y is in no order, no bisection says anything; then z is in none, but nothing else is touched. */
+    const int64_t from_x = bound[0], from_y = m.first + begin - from_x, given = bound[1] - from_x;
+    const int xs = given < 0 ? 0 : given > count ? count : (int)given, ys = count - xs;
     for (int i = threadIdx.x; i < count; i += THREADS)
         key[i] = i < xs ? x[from_x + i] : y[from_y + i - xs];
     __syncthreads();

@@ -113,10 +113,10 @@ def screen(sent):
 
 
 def check_line(p):
-    code, sent = p.on_terminal(p.words("many.json", "--devices", "2", "--iterations", "300"), columns=60)
+    code, sent = p.on_terminal(p.words("many.json", "--devices", "2", "--iterations", "6000"), columns=60)
     lines, widest = screen(sent)
     p.expect(f"exit code {code}", code == 0)
-    for wanted in (r"\rloading the graph", r"\rplanning", r"\rpreparing the run", r"\rrunning: \d+ of 300 starts"):
+    for wanted in (r"\rloading the graph", r"\rplanning", r"\rpreparing the run", r"\rrunning: \d+ of 6000 starts"):
         p.expect(f"no {wanted!r} on the terminal: {sent[-300:]!r}", re.search(wanted, sent))
     p.expect(f"the line stays: {lines[:2]}", lines and lines[0].startswith("many on host-2"))
     p.expect(f"{widest} columns of 60", 0 < widest < 60)

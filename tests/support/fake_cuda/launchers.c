@@ -111,7 +111,7 @@ static gantry_status launch_when(const gantry_launch *l)
     return parcel_queue(h->driver, l, set_condition, NULL);
 }
 
-enum { MOST_KERNELS = 64, OTHERS = 2 };
+enum { MOST_KERNELS = 128, OTHERS = 2 };
 
 static gy_cuda_kernel kernel[MOST_KERNELS];
 static const gy_cuda_kernel *table[MOST_KERNELS];

@@ -46,7 +46,7 @@ static const gy_loop *around_node(const gantry_graph *g, const gy_node *n)
 
 static const gy_loop *around_loop(const gantry_graph *g, const gy_loop *l)
 {
-    bool is_inner = l >= g->inner.at && l < g->inner.at + g->inner.count;
+    bool is_inner = g->inner.count && l >= g->inner.at && l <= gy_vec_last(&g->inner);
     return !is_inner ? NULL : l->parent != GY_NONE ? &g->inner.at[l->parent] : &g->loops.at[l->top];
 }
 

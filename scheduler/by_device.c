@@ -8,9 +8,7 @@
 #include "sim/sim.h"
 #include <string.h>
 
-/* A start that is predicted to be less shorter than that may be longer: no prediction of this kind was held against a
- * GPU yet, and trials (run/trial.c) find the rest. */
-#define FASTER(device, host) ((device) <= (host) / 2)
+#define FASTER(device, host) ((device) <= (host) / GY_STRETCH_PAYS)
 
 /* Workers of resident kernels carry out all of the graph's nodes that may be on GPUs. */
 static bool is_for_workers(const gantry_graph *g)
@@ -71,15 +69,6 @@ static gantry_status simulate(const gantry_schedule *s, const gy_op *ops, gy_tic
     return status;
 }
 
-/* Workers have something to do that is no copy, by an op of the schedule alone. */
-static bool has_work(const gantry_schedule *s, const uint8_t *has)
-{
-    bool any = false;
-    for (size_t i = 0; i < s->ops.count && !any; i++)
-        any = has[i] && !gy_op_is_copy(&s->ops.at[i]);
-    return any;
-}
-
 typedef struct dealt {
     uint8_t *can, *has, *changes;
     uint32_t *last;
@@ -91,7 +80,7 @@ static gantry_status predict_dealt(const gantry_schedule *s, dealt *d, gy_ticks 
     for (uint32_t i = 0; i < s->ops.count; i++)
         d->can[i] = gy_stretch_may(s, i);
     GY_TRY(gy_stretches_choose(s, d->can, d->has, err));
-    if (!has_work(s, d->has))
+    if (!gy_stretches_work(s, d->has))
         return GANTRY_OK;
     add_switches(s, d->has, d->changes, d->last);
     for (uint32_t i = 0; i < s->ops.count; i++) {

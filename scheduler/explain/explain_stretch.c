@@ -21,8 +21,10 @@ static void add_ways(gy_text *to, const gantry_schedule *s)
         gy_text_add(to, "and workers of resident kernels can have nothing of it");
     else
         gy_text_printf(to, "and %.3f us carried out by the devices", gy_ticks_to_us(s->by_device));
-    gy_text_add(to, s->replay == GY_REPLAY_DEVICE ? ": by the devices\n"
-                                                  : ": by launches, as devices have to take a fifth less\n");
+    if (s->replay == GY_REPLAY_DEVICE)
+        gy_text_add(to, ": by the devices\n");
+    else
+        gy_text_printf(to, ": by launches, as devices have to be %d times as fast\n", GY_STRETCH_PAYS);
 }
 
 static bool has_lane(const gantry_schedule *s, uint32_t op, uint32_t lane)

@@ -101,6 +101,14 @@ static bool add_rows(gy_cut_edges *edges, const gantry_schedule *s)
     return done;
 }
 
+bool gy_stretches_work(const gantry_schedule *s, const uint8_t *ops)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->ops.count && !any; i++)
+        any = ops[i] && !gy_op_is_copy(&s->ops.at[i]);
+    return any;
+}
+
 gantry_status gy_stretches_choose(const gantry_schedule *s, const uint8_t *can, uint8_t *has, gantry_error *err)
 {
     uint32_t ops = (uint32_t)s->ops.count;

@@ -19,7 +19,10 @@
 
 enum {
     GY_STRETCH_HOST_BYTES =
-        65536 /* more than that a copy engine brings to or from the host sooner, switches included */
+        65536, /* more than that a copy engine brings to or from the host sooner, switches included */
+    /* A start has to be predicted to be so many times as fast by the devices before replay "auto" plans for them: no
+     * such prediction was held against a GPU yet, and trials (run/trial.c) find the rest. */
+    GY_STRETCH_PAYS = 2
 };
 
 typedef struct gy_stretch_costs {
@@ -33,6 +36,8 @@ gy_stretch_costs gy_stretch_costs_of(const gantry_schedule *s, uint32_t op);
 gy_ticks gy_stretch_switch(const gantry_schedule *s, uint32_t op);
 /* As far as the schedule and its graph tell: workers have code for the op. Who carries it out knows more. */
 bool gy_stretch_may(const gantry_schedule *s, uint32_t op);
+/* Some of those ops is no copy: copies alone are no reason for a kernel. `ops`: by op. */
+bool gy_stretches_work(const gantry_schedule *s, const uint8_t *ops);
 /* Decides, of the ops that workers `can` carry out, which they do: `has`. Both by op. What workers take must be known.
  */
 gantry_status gy_stretches_choose(const gantry_schedule *s, const uint8_t *can, uint8_t *has, gantry_error *err);

@@ -220,22 +220,13 @@ static bool has_room(const gy_cuda *h)
     return room;
 }
 
-/* Copies alone are no reason for a kernel. */
-static bool has_work(const gy_cuda *h, const uint8_t *ops)
-{
-    const gantry_schedule *s = h->job->schedule;
-    bool any = false;
-    for (uint32_t i = 0; i < s->ops.count && !any; i++)
-        any = ops[i] && !gy_op_is_copy(&s->ops.at[i]);
-    return any;
-}
-
 static const char *obstacle(const gy_cuda *h)
 {
     const gy_resident *r = h->resident;
-    if (has_work(h, r->has))
+    const gantry_schedule *s = h->job->schedule;
+    if (gy_stretches_work(s, r->has))
         return has_room(h) ? NULL : "a GPU has more lanes than it can run blocks at once";
-    return gy_stretches_known(h->job->schedule) && has_work(h, r->can)
+    return gy_stretches_known(s) && gy_stretches_work(s, r->can)
                ? "as was measured, launches take less time than workers for each stretch of its ops"
                : "workers have code for no stretch of its ops";
 }

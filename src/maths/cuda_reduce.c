@@ -358,47 +358,51 @@ static const char segment_text[] = "    totals t = none();\n"
                                    "        t = join(t, VALUE(m, i));\n"
                                    "    }\n";
 
-/* Elements of a result lie side by side. Short ones have a warp each, or less: a thread stands for eight lanes, which
- * meet first, and then those of other threads. */
-static const char lanes_text[] =
-    "    if (mid <= SHORT) {\n"
+/* A thread stands for eight lanes, `each` apart, of elements up to `end`: they meet in it. */
+static const char eight_text[] = "        totals t[8];\n"
+                                 "#pragma unroll\n"
+                                 "        for (int k = 0; k < 8; k++)\n"
+                                 "            t[k] = none();\n"
+                                 "        i64 m = lane;\n"
+                                 "        for (; m + 7 * each < end; m += 8 * each) {\n"
+                                 "#pragma unroll\n"
+                                 "            for (int k = 0; k < 8; k++) {\n"
+                                 "                const i64 i = PLACE(m + each * k);\n"
+                                 "                t[k] = join(t[k], VALUE(m + each * k, i));\n"
+                                 "            }\n"
+                                 "        }\n"
+                                 "#pragma unroll\n"
+                                 "        for (int k = 0; k < 8; k++) {\n"
+                                 "            const i64 i = PLACE(m + each * k);\n"
+                                 "            if (m + each * k < end)\n"
+                                 "                t[k] = join(t[k], VALUE(m + each * k, i));\n"
+                                 "        }\n"
+                                 "#pragma unroll\n"
+                                 "        for (int by = 4; by > 0; by /= 2)\n"
+                                 "#pragma unroll\n"
+                                 "            for (int k = 0; k < by; k++)\n"
+                                 "                t[k] = join(t[k], t[k + by]);\n";
+
+/* Elements of a result lie side by side. Short ones have a warp each, or less, unless they are so few that blocks wait
+ * for memory less often. */
+static const char short_text[] =
+    "    if (mid <= SHORT && (mid <= 256 || outer > FEW)) {\n"
     "        const unsigned each = mid > 128 ? 32 : mid > 64 ? 16 : mid > 32 ? 8 : mid > 16 ? 4 : mid > 8 ? 2 : 1;\n"
     "        const unsigned lane = threadIdx.x % each;\n"
     "        const i64 o = (i64)blockIdx.x * (256 / each) + threadIdx.x / each;\n"
-    "        const i64 end = o < outer ? mid : 0;\n"
-    "        totals t[8];\n"
-    "#pragma unroll\n"
-    "        for (int k = 0; k < 8; k++)\n"
-    "            t[k] = none();\n"
-    "        i64 m = lane;\n"
-    "        for (; m + 7 * each < end; m += 8 * each) {\n"
-    "#pragma unroll\n"
-    "            for (int k = 0; k < 8; k++) {\n"
-    "                const i64 i = o * mid + m + each * k;\n"
-    "                t[k] = join(t[k], VALUE(m + each * k, i));\n"
-    "            }\n"
-    "        }\n"
-    "#pragma unroll\n"
-    "        for (int k = 0; k < 8; k++) {\n"
-    "            const i64 i = o * mid + m + each * k;\n"
-    "            if (m + each * k < end)\n"
-    "                t[k] = join(t[k], VALUE(m + each * k, i));\n"
-    "        }\n"
-    "#pragma unroll\n"
-    "        for (int by = 4; by > 0; by /= 2)\n"
-    "#pragma unroll\n"
-    "            for (int k = 0; k < by; k++)\n"
-    "                t[k] = join(t[k], t[k + by]);\n"
-    "        for (unsigned by = each / 2; by > 0; by /= 2)\n"
-    "            t[0] = join(t[0], down(t[0], by));\n"
-    "        if (lane == 0 && o < outer)\n"
-    "            STORE(o, t[0]);\n"
-    "        return;\n"
-    "    }\n"
-    "    SHARED(totals, room, 256);\n"
-    "    const i64 o = blockIdx.x / segments, first = blockIdx.x % segments * SEGMENT;\n"
-    "    const i64 last = mid - first < SEGMENT ? mid : first + SEGMENT;\n"
-    "    i64 m = first + threadIdx.x;\n";
+    "        const i64 end = o < outer ? mid : 0;\n";
+
+static const char short_end_text[] = "        for (unsigned by = each / 2; by > 0; by /= 2)\n"
+                                     "            t[0] = join(t[0], down(t[0], by));\n"
+                                     "        if (lane == 0 && o < outer)\n"
+                                     "            STORE(o, t[0]);\n"
+                                     "        return;\n"
+                                     "    }\n";
+
+static const char lanes_text[] = "    SHARED(totals, room, 256);\n"
+                                 "    const i64 o = blockIdx.x / segments, first = blockIdx.x % segments * SEGMENT;\n"
+                                 "    const i64 last = mid - first < SEGMENT ? mid : first + SEGMENT;\n"
+                                 "    i64 m = first + threadIdx.x;\n";
 
 static const char lanes_meet_text[] = "    room[threadIdx.x] = t;\n"
                                       "    for (unsigned by = 128; by > 0; by /= 2) {\n"
@@ -411,85 +415,138 @@ static const char lanes_meet_text[] = "    room[threadIdx.x] = t;\n"
                                       "    else if (threadIdx.x == 0)\n"
                                       "        scratch[blockIdx.x] = t;\n";
 
-/* They do not: a thread for each column of a segment. */
-static const char columns_text[] =
-    "    const unsigned width = inner > 128 ? 256 : inner > 64 ? 128 : inner > 32 ? 64 : inner > 16 ? 32\n"
-    "                           : inner > 8 ? 16 : inner > 4 ? 8 : inner > 2 ? 4 : 2;\n"
-    "    const i64 across = (inner + 255) / 256;\n"
-    "    const i64 job = (i64)blockIdx.x / across * (256 / width) + threadIdx.x / width;\n"
-    "    const i64 column = (i64)blockIdx.x % across * 256 + threadIdx.x % width;\n"
-    "    if (job >= outer * segments || column >= inner)\n"
-    "        return;\n"
-    "    const i64 o = job / segments, first = job % segments * SEGMENT;\n"
-    "    const i64 last = mid - first < SEGMENT ? mid : first + SEGMENT;\n"
-    "    i64 m = first;\n";
+/* They do not, and there are many short ones: a thread for each result. */
+static const char many_text[] = "    if (mid <= LOW && outer * inner > MANY) {\n"
+                                "        const i64 result = (i64)blockIdx.x * 256 + threadIdx.x;\n"
+                                "        const i64 o = result / inner, column = result % inner;\n"
+                                "        const unsigned each = 1, lane = 0;\n"
+                                "        const i64 end = result < outer * inner ? mid : 0;\n";
 
-static const char columns_end_text[] = "    if (segments == 1)\n"
+static const char many_end_text[] = "        if (result < outer * inner)\n"
+                                    "            STORE(result, t[0]);\n"
+                                    "        return;\n"
+                                    "    }\n";
+
+/* Else there is a thread for each column and lane of a segment, up to 32 columns a block. */
+static const char columns_text[] =
+    "    SHARED(totals, room, 256);\n"
+    "    const unsigned width = inner > 16 ? 32 : inner > 8 ? 16 : inner > 4 ? 8 : inner > 2 ? 4 : 2;\n"
+    "    const unsigned lane = threadIdx.x / width % STEP;\n"
+    "    const i64 across = (inner + 31) / 32;\n"
+    "    const i64 job = (i64)blockIdx.x / across * (32 / width) + threadIdx.x / width / STEP;\n"
+    "    const i64 column = (i64)blockIdx.x % across * 32 + threadIdx.x % width;\n"
+    "    const i64 o = job / segments, first = job % segments * SEGMENT;\n"
+    "    const bool is_one = job < outer * segments && column < inner;\n"
+    "    const i64 last = !is_one ? 0 : mid - first < SEGMENT ? mid : first + SEGMENT;\n"
+    "    i64 m = first + lane;\n";
+
+static const char columns_end_text[] = "    room[threadIdx.x] = t;\n"
+                                       "    for (unsigned by = STEP / 2; by > 0; by /= 2) {\n"
+                                       "        __syncthreads();\n"
+                                       "        if (lane < by)\n"
+                                       "            room[threadIdx.x] = t = join(t, room[threadIdx.x + by * width]);\n"
+                                       "    }\n"
+                                       "    if (lane == 0 && is_one && segments == 1)\n"
                                        "        STORE(o * inner + column, t);\n"
-                                       "    else\n"
+                                       "    else if (lane == 0 && is_one)\n"
                                        "        scratch[job * inner + column] = t;\n";
 
-/* A block for each result. Totals of pairs go to the other half of the scratch memory, so that none is read late. */
+/*
+ * A block for each result. A thread takes eight neighbours, which are a subtree of what meets, as long as there are
+ * more than threads have room for; their totals go to the other half of the scratch memory, so that none is read late.
+ * The rest meet in shared memory.
+ */
 static const char finish_text[] =
     "    const i64 o = blockIdx.x / inner, column = blockIdx.x % inner;\n"
     "    const i64 other = outer * segments * inner, pairs = (segments + 1) / 2;\n"
     "    totals *from = scratch + o * segments * inner + column, *to = scratch + other + o * pairs * inner + column;\n"
-    "    for (i64 count = segments; count > 1; count = (count + 1) / 2) {\n"
-    "        for (i64 first = threadIdx.x; first < (count + 1) / 2; first += 4 * 256) {\n"
-    "            totals v[4];\n"
+    "    SHARED(totals, room, 256);\n"
+    "    i64 count = segments;\n"
+    "    while (count > 256) {\n"
+    "        const i64 groups = (count + 7) / 8;\n"
+    "        for (i64 group = threadIdx.x; group < groups; group += 256) {\n"
+    "            totals v[8];\n"
     "#pragma unroll\n"
-    "            for (int k = 0; k < 4; k++) {\n"
-    "                const i64 i = first + k * 256;\n"
-    "                if (i < (count + 1) / 2)\n"
-    "                    v[k] = 2 * i + 1 < count ? join(from[2 * i * inner], from[(2 * i + 1) * inner])\n"
-    "                                             : from[2 * i * inner];\n"
-    "            }\n"
+    "            for (int k = 0; k < 8; k++)\n"
+    "                v[k] = from[(8 * group + k < count ? 8 * group + k : count - 1) * inner];\n"
     "#pragma unroll\n"
-    "            for (int k = 0; k < 4; k++)\n"
-    "                if (first + k * 256 < (count + 1) / 2)\n"
-    "                    to[(first + k * 256) * inner] = v[k];\n"
+    "            for (int by = 1; by < 8; by *= 2)\n"
+    "#pragma unroll\n"
+    "                for (int k = 0; k < 8; k += 2 * by)\n"
+    "                    if (8 * group + k + by < count)\n"
+    "                        v[k] = join(v[k], v[k + by]);\n"
+    "            to[group * inner] = v[0];\n"
     "        }\n"
     "        __syncthreads();\n"
     "        totals *const before = from;\n"
     "        from = to;\n"
     "        to = before;\n"
+    "        count = groups;\n"
+    "    }\n"
+    "    if (threadIdx.x < count)\n"
+    "        room[threadIdx.x] = from[threadIdx.x * inner];\n"
+    "    for (; count > 1; count = (count + 1) / 2) {\n"
+    "        totals t = none();\n"
+    "        __syncthreads();\n"
+    "        if (2 * threadIdx.x + 1 < count)\n"
+    "            t = join(room[2 * threadIdx.x], room[2 * threadIdx.x + 1]);\n"
+    "        else if (2 * threadIdx.x < count)\n"
+    "            t = room[2 * threadIdx.x];\n"
+    "        __syncthreads();\n"
+    "        if (2 * threadIdx.x < count)\n"
+    "            room[threadIdx.x] = t;\n"
     "    }\n"
     "    if (threadIdx.x == 0)\n"
-    "        STORE((i64)blockIdx.x, from[0]);\n";
+    "        STORE((i64)blockIdx.x, room[0]);\n";
 
-static void add_kernel(gy_text *to, const gy_maths_program *p, const char *name, const char *begin, const char *middle,
-                       const char *end)
+/* `part`: texts of the body, up to NULL. */
+static void add_kernel(gy_text *to, const gy_maths_program *p, const char *name, const char *const *part)
 {
     gy_text_printf(to, "extern \"C\" __global__ void __launch_bounds__(%d) %s(", GY_MATHS_BLOCK, name);
     gy_maths_cuda_add_parameters(to, p);
     gy_text_add(to, ", i64 outer, i64 mid, i64 inner, i64 segments");
     gy_maths_cuda_add_steps(to, p);
-    gy_text_printf(to, ", totals *scratch)\n{\n%s%s%s}\n", begin, middle, end);
+    gy_text_add(to, ", totals *scratch)\n{\n");
+    for (; *part; part++)
+        gy_text_add(to, *part);
+    gy_text_add(to, "}\n");
+}
+
+static void add_macros(gy_text *to, const gy_maths_program *p)
+{
+    bool columns = p->is_columns;
+    gy_text_printf(to, "#define SEGMENT %d\n", columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT);
+    gy_text_printf(to, "#define SHORT %d\n#define FEW %d\n#define LOW %d\n#define MANY %d\n", GY_MATHS_SHORT,
+                   GY_MATHS_FEW, GY_MATHS_LOW, GY_MATHS_MANY);
+    gy_text_printf(to, "#define STEP %d\n#define PLACE(m) %s\n", columns ? GY_MATHS_COLUMN_LANES : GY_MATHS_LANES,
+                   columns ? "((o * mid + (m)) * inner + column)" : "(o * mid + (m))");
+    add_value_macros(to, p);
+    add_store_macro(to, p);
 }
 
 void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const char *name)
 {
-    bool is_columns = p->is_columns;
-    gy_text finish = { 0 };
-    gy_text_printf(&finish, "%s_finish", name);
-    to->failed = to->failed || finish.failed;
+    static const char *const lanes[] = { short_text,      eight_text, short_end_text, lanes_text, segment_text,
+                                         lanes_meet_text, NULL };
+    static const char *const columns[] = { many_text,    eight_text,       many_end_text, columns_text,
+                                           segment_text, columns_end_text, NULL };
+    static const char *const finish[] = { finish_text, NULL };
+    gy_text finish_name = { 0 };
+    gy_text_printf(&finish_name, "%s_finish", name);
+    to->failed = to->failed || finish_name.failed;
     add_totals(to, p);
     add_none(to, p);
     add_join(to, p);
-    if (!is_columns)
+    if (!p->is_columns)
         add_down(to, p);
     add_value_of(to, p);
     add_store(to, p);
-    gy_text_printf(to, "#define SEGMENT %d\n#define SHORT %d\n#define STEP %d\n#define PLACE(m) %s\n",
-                   is_columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT, GY_MATHS_SHORT, is_columns ? 1 : 256,
-                   is_columns ? "((o * mid + (m)) * inner + column)" : "(o * mid + (m))");
-    add_value_macros(to, p);
-    add_store_macro(to, p);
-    add_kernel(to, p, name, is_columns ? columns_text : lanes_text, segment_text,
-               is_columns ? columns_end_text : lanes_meet_text);
-    add_kernel(to, p, finish.at ? finish.at : "", finish_text, "", "");
-    gy_text_add(to, "#undef SEGMENT\n#undef SHORT\n#undef STEP\n#undef PLACE\n#undef VALUE\n#undef LOADED\n#undef "
-                    "AHEAD\n#undef ROOM\n#undef "
-                    "LOAD\n#undef TAKE\n#undef STORE\n");
-    gy_text_free(&finish);
+    add_macros(to, p);
+    add_kernel(to, p, name, p->is_columns ? columns : lanes);
+    add_kernel(to, p, finish_name.at ? finish_name.at : "", finish);
+    gy_text_add(
+        to,
+        "#undef SEGMENT\n#undef SHORT\n#undef FEW\n#undef LOW\n#undef MANY\n#undef STEP\n#undef PLACE\n#undef VALUE\n"
+        "#undef LOADED\n#undef AHEAD\n#undef ROOM\n#undef LOAD\n#undef TAKE\n#undef STORE\n");
+    gy_text_free(&finish_name);
 }

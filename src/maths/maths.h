@@ -273,16 +273,20 @@ void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const cha
 /*
  * Reductions. The elements of a result are taken in a stated order. Where they lie side by side (inner is 1): lane i of
  * 256 takes elements i, i + 256, ... of a segment of GY_MATHS_SEGMENT; then lanes i and i + 128, i + 64, ... meet. Else
- * the elements of a segment of GY_MATHS_COLUMN are taken one after the other. Then neighbouring segments meet, and
+ * lane i of GY_MATHS_COLUMN_LANES takes elements i, i + 8, ... of a segment of GY_MATHS_COLUMN, and lanes meet in the
+ * same way. Then neighbouring segments meet, and
  * neighbouring pairs of them, and so on. Real numbers are added in double, whole ones in int64_t.
  *
  * Their CUDA C has two kernels with the same parameters: the arguments, outer, mid, inner and the count of segments of
  * a result, for regions that are read what those of maps have, then scratch memory. The first leaves a total for each
  * segment there, or gives the results if there is one segment; `name`_finish, a block for each result, is for more.
- * Results of at most GY_MATHS_SHORT elements that lie side by side have a warp each, or a part of one,
- * others a block a segment.
+ * Results of at most GY_MATHS_SHORT elements that lie side by side have a warp each, or a part of one; but few ones of
+ * more than a block's threads have a block each, as others have for a segment. Of columns, a thread has a lane, or all
+ * of a result, where results are many (more than GY_MATHS_MANY) and low (at most GY_MATHS_LOW elements). None of this
+ * changes the order.
  */
-enum { GY_MATHS_SEGMENT = 8192, GY_MATHS_COLUMN = 128, GY_MATHS_SHORT = 2048 };
+enum { GY_MATHS_LANES = 256, GY_MATHS_SEGMENT = 8192, GY_MATHS_COLUMN_LANES = 8, GY_MATHS_COLUMN = 128 };
+enum { GY_MATHS_SHORT = 2048, GY_MATHS_FEW = 2048, GY_MATHS_LOW = 64, GY_MATHS_MANY = 16384 };
 /* Bytes that one total takes in the scratch memory, which has room for one and a half times those of all segments. */
 size_t gy_maths_total_bytes(const gy_maths *maths);
 

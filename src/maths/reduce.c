@@ -94,8 +94,9 @@ typedef struct reducer {
     gy_maths_extents extents;
     int64_t segment; /* elements of a result that are one segment */
     size_t width;    /* results at a time: all that a row has, or 1 */
-    size_t lanes;    /* totals of a segment: lanes, or columns */
-    total *so_far;   /* by result and lane */
+    size_t lanes;    /* of a segment */
+    size_t totals;   /* of a segment: for each lane, one for each of the results at a time */
+    total *so_far;   /* by result, lane and column */
     double *sums;    /* the same for sums of real numbers while a segment is added up: nothing beside the numbers */
     total *waiting;  /* by result, level and column: totals of 2^level segments that wait for their neighbours */
     uint32_t levels;
@@ -119,10 +120,10 @@ static const void *value_of(const reducer *r, uint32_t k)
 /* Lanes that have no element change nothing, so they are left out. */
 static size_t lanes_of(gy_maths_extents e)
 {
-    size_t lanes = 1;
-    while (e.inner == 1 && lanes < GY_MATHS_CHUNK && (int64_t)lanes < e.mid)
+    size_t lanes = 1, most = e.inner == 1 ? GY_MATHS_LANES : GY_MATHS_COLUMN_LANES;
+    while (lanes < most && (int64_t)lanes < e.mid)
         lanes *= 2;
-    return e.inner == 1 ? lanes : (size_t)e.inner;
+    return lanes;
 }
 
 static bool sums_reals(const reducer *r, uint32_t result)
@@ -133,17 +134,23 @@ static bool sums_reals(const reducer *r, uint32_t result)
 
 static void begin_segment(reducer *r)
 {
-    memset(r->sums, 0, r->results * r->lanes * sizeof *r->sums);
+    memset(r->sums, 0, r->results * r->totals * sizeof *r->sums);
     for (uint32_t k = 0; k < r->results; k++)
-        for (size_t i = 0; i < r->lanes; i++)
-            r->so_far[k * r->lanes + i] = nothing(reduction_of(r, k), type_of(r, k));
+        for (size_t i = 0; i < r->totals; i++)
+            r->so_far[k * r->totals + i] = nothing(reduction_of(r, k), type_of(r, k));
 }
 
+/* What all lanes found, as that of the first one. */
 static void end_segment(reducer *r)
 {
-    for (uint32_t k = 0; k < r->results; k++)
-        for (size_t i = 0; i < r->lanes && sums_reals(r, k); i++)
-            r->so_far[k * r->lanes + i].real = r->sums[k * r->lanes + i];
+    for (uint32_t k = 0; k < r->results; k++) {
+        total *found = &r->so_far[k * r->totals];
+        for (size_t i = 0; i < r->totals && sums_reals(r, k); i++)
+            found[i].real = r->sums[k * r->totals + i];
+        for (size_t half = r->totals / 2; half >= r->width; half /= 2)
+            for (size_t i = 0; i < half; i++)
+                found[i] = join(reduction_of(r, k), type_of(r, k), found[i], found[i + half]);
+    }
 }
 
 /* n values for neighbouring lanes or columns from `lane` on; the first is element `at` of its result, as are all, or
@@ -152,8 +159,8 @@ static void add_values(reducer *r, uint32_t result, size_t lane, const void *val
 {
     const double *real = value;
     const int64_t *whole = value;
-    double *sum = &r->sums[result * r->lanes + lane];
-    total *to = &r->so_far[result * r->lanes + lane];
+    double *sum = &r->sums[result * r->totals + lane];
+    total *to = &r->so_far[result * r->totals + lane];
     gy_maths_reduction reduction = reduction_of(r, result);
     gy_maths_type type = type_of(r, result);
     if (sums_reals(r, result)) {
@@ -169,14 +176,6 @@ static void add_values(reducer *r, uint32_t result, size_t lane, const void *val
             one.real = real[i];
         to[i] = join(reduction, type, to[i], one);
     }
-}
-
-static total join_lanes(total *lane, size_t lanes, gy_maths_reduction reduction, gy_maths_type type)
-{
-    for (size_t width = lanes / 2; width > 0; width /= 2)
-        for (size_t i = 0; i < width; i++)
-            lane[i] = join(reduction, type, lane[i], lane[i + width]);
-    return lane[0];
 }
 
 /* ---- segments ---- */
@@ -198,9 +197,6 @@ static void do_lanes(reducer *r, int64_t o, int64_t first, int64_t last)
             add_values(r, k, 0, value_of(r, k), n, at, 1);
         store_beside(r, o * r->extents.mid + at, n);
     }
-    end_segment(r);
-    for (uint32_t k = 0; k < r->results; k++)
-        r->so_far[k * r->lanes] = join_lanes(&r->so_far[k * r->lanes], r->lanes, reduction_of(r, k), type_of(r, k));
 }
 
 /* A chunk of values that begins with column `column` of row `row`. */
@@ -209,7 +205,7 @@ static void add_columns(reducer *r, uint32_t k, int64_t row, size_t column, size
     const char *value = value_of(r, k);
     for (size_t done = 0; done < n; row++) {
         size_t count = r->width - column < n - done ? r->width - column : n - done;
-        add_values(r, k, column, value + 8 * done, count, row, 0);
+        add_values(r, k, (size_t)row % r->lanes * r->width + column, value + 8 * done, count, row, 0);
         done += count;
         column = 0;
     }
@@ -226,7 +222,6 @@ static void do_columns(reducer *r, int64_t o, int64_t first, int64_t last)
             add_columns(r, k, at / inner, (size_t)(at % inner), n);
         store_beside(r, o * r->extents.mid * inner + at, n);
     }
-    end_segment(r);
 }
 
 /* ---- neighbours ---- */
@@ -246,7 +241,7 @@ static void join_all(const reducer *r, uint32_t k, const total *before, total *t
 static void push(reducer *r, int64_t count)
 {
     for (uint32_t k = 0; k < r->results; k++) {
-        total *now = &r->so_far[k * r->lanes];
+        total *now = &r->so_far[k * r->totals];
         uint32_t level = 0;
         for (; count >> level & 1; level++)
             join_all(r, k, waiting_at(r, k, level), now);
@@ -327,6 +322,7 @@ static void do_group(reducer *r, const groups *all, int64_t item)
             do_lanes(r, o, first, last);
         else
             do_columns(r, o, first, last);
+        end_segment(r);
         push(r, count++);
     }
     for (uint32_t k = 0; k < r->results; k++) {
@@ -344,7 +340,7 @@ static void join_groups(reducer *r, const groups *all, int64_t o)
     int64_t whole = all->segments / all->group; /* groups; the one behind them has fewer segments */
     for (int64_t g = 0; g < whole; g++) {
         for (uint32_t k = 0; k < r->results; k++)
-            memcpy(&r->so_far[k * r->lanes], totals_of(all, r, o * all->groups + g, k), r->width * sizeof(total));
+            memcpy(&r->so_far[k * r->totals], totals_of(all, r, o * all->groups + g, k), r->width * sizeof(total));
         push(r, g);
     }
     for (uint32_t k = 0; k < r->results; k++) {
@@ -378,12 +374,13 @@ static bool make_reducer(reducer *r, gy_maths_runner *runner, const groups *all)
     gy_maths_extents e = all->extents;
     *r = (reducer){ .runner = runner, .extents = e, .segment = all->segment, .width = (size_t)e.inner, .levels = 2 };
     r->lanes = lanes_of(e);
+    r->totals = r->lanes * r->width;
     sort_results(r);
     while (e.mid / r->segment >> (r->levels - 1))
         r->levels++;
-    r->so_far = gy_alloc(r->results * r->lanes * sizeof *r->so_far);
+    r->so_far = gy_alloc(r->results * r->totals * sizeof *r->so_far);
     r->waiting = gy_alloc(r->results * r->levels * r->width * sizeof *r->waiting);
-    r->sums = gy_alloc(r->results * r->lanes * sizeof *r->sums);
+    r->sums = gy_alloc(r->results * r->totals * sizeof *r->sums);
     if (r->so_far && r->waiting && r->sums)
         return true;
     free_reducer(r);

@@ -156,23 +156,30 @@ static bool set_grid(const coding *c, const gy_expr **grid, const char *text)
     return text && gy_kernel_formula(grid, &c->graph->arena, c->kernel->manifest, "grid", text, NULL) == GANTRY_OK;
 }
 
-/* How many results or segments a block takes is written in src/maths/cuda_reduce.c. */
-static bool add_grids(coding *c, gy_kernel_code *code)
+/* How many results or segments a block takes is written in src/maths/cuda_reduce.c. NULL: out of memory. */
+static const char *grid_of(gy_arena *arena, const gy_maths_program *p)
 {
     static const char columns[] =
-        "ceil_div(_outer * _segments, 1 + (_inner <= 128) + 2 * (_inner <= 64) + 4 * (_inner <= 32) + "
-        "8 * (_inner <= 16) + 16 * (_inner <= 8) + 32 * (_inner <= 4) + 64 * (_inner <= 2)) * "
-        "ceil_div(_inner, 256)";
-    static const char lanes[] = "ceil_div(_outer * _segments, 1 + (_mid <= %d) * (7 + 8 * (_mid <= 128) + "
-                                "16 * (_mid <= 64) + 32 * (_mid <= 32) + 64 * (_mid <= 16) + 128 * (_mid <= 8)))";
+        "(_mid <= %d and _outer * _inner > %d) * ceil_div(_outer * _inner, %d) + "
+        "(_mid > %d or _outer * _inner <= %d) * ceil_div(_inner, 32) * "
+        "ceil_div(_outer * _segments, 1 + (_inner <= 16) + 2 * (_inner <= 8) + 4 * (_inner <= 4) + 8 * (_inner <= 2))";
+    static const char lanes[] =
+        "ceil_div(_outer * _segments, 1 + (_mid <= %d and (_mid <= %d or _outer > %d)) * (7 + 8 * (_mid <= 128) + "
+        "16 * (_mid <= 64) + 32 * (_mid <= 32) + 64 * (_mid <= 16) + 128 * (_mid <= 8)))";
+    if (!p->maths->reduces)
+        return gy_arena_printf(arena, "ceil_div(_n, %" PRId64 ")", gy_maths_block_elements(p));
+    if (p->is_columns)
+        return gy_arena_printf(arena, columns, GY_MATHS_LOW, GY_MATHS_MANY, GY_MATHS_BLOCK, GY_MATHS_LOW,
+                               GY_MATHS_MANY);
+    return gy_arena_printf(arena, lanes, GY_MATHS_SHORT, GY_MATHS_BLOCK, GY_MATHS_FEW);
+}
+
+static bool add_grids(coding *c, gy_kernel_code *code)
+{
     const gy_maths_program *p = c->kernel->program;
     gy_arena *arena = &c->graph->arena;
-    const char *grid = p->is_columns ? columns
-                       : p->maths->reduces
-                           ? gy_arena_printf(arena, lanes, GY_MATHS_SHORT)
-                           : gy_arena_printf(arena, "ceil_div(_n, %" PRId64 ")", gy_maths_block_elements(p));
-    const char *block = gy_arena_printf(arena, "%d", GY_MATHS_BLOCK);
-    bool made = set_grid(c, &code->grid[0], grid) && set_grid(c, &code->block[0], block);
+    bool made = set_grid(c, &code->grid[0], grid_of(arena, p)) &&
+                set_grid(c, &code->block[0], gy_arena_printf(arena, "%d", GY_MATHS_BLOCK));
     return made && (!p->maths->reduces || set_grid(c, &code->finish, "(_segments > 1) * _outer * _inner"));
 }
 

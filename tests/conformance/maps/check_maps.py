@@ -128,10 +128,12 @@ def sum_of(values, first, last):
         return np.array([in_order(np.add, 0.0, row[:, 0]) for row in cube]).reshape(kept)
     totals = []
     for at in range(0, max(mid, 1), 128):
-        total = np.zeros((outer, cube.shape[2]))
+        lanes = np.zeros((8, outer, cube.shape[2]))
         for row in range(at, min(at + 128, mid)):
-            total = total + cube[:, row]
-        totals.append(total)
+            lanes[row % 8] += cube[:, row]
+        while len(lanes) > 1:
+            lanes = lanes[:len(lanes) // 2] + lanes[len(lanes) // 2:]
+        totals.append(lanes[0])
     return neighbours(np.add, totals).reshape(kept)
 
 

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NODES = 45, RANK = 4, MOST_BYTES = 1 << 21 };
+enum { NODES = 50, RANK = 4, MOST_BYTES = 1 << 23 };
 
 static gantry_graph *graph;
 static gantry_error err;
@@ -40,9 +40,24 @@ typedef struct shape {
     int64_t extent[RANK];
 } shape;
 
+/* More rows than few, more columns than many, and more segments than threads of a block; see maths.h. */
+static const struct {
+    uint32_t node;
+    int64_t extent[2];
+    int axis;
+} LARGE[] = { { NODES - 4, { GY_MATHS_FEW + 1, 257 }, 1 },
+              { NODES - 3, { 3, GY_MATHS_MANY + 10 }, 0 },
+              { NODES - 1, { 258 * GY_MATHS_COLUMN + 1, 3 }, 0 } };
+
 /* Axes [first, last) are reduced; these are long in every second node, so that there are few results. */
 static shape draw_shape(uint32_t i, int *first, int *last)
 {
+    for (size_t k = 0; k < sizeof LARGE / sizeof *LARGE; k++)
+        if (LARGE[k].node == i) {
+            *first = LARGE[k].axis;
+            *last = *first + 1;
+            return (shape){ .rank = 2, .extent = { LARGE[k].extent[0], LARGE[k].extent[1] } };
+        }
     static const int64_t extents[] = { 1, 2, 3, 5, 17, 33, 60 }, longer[] = { 300, 8192, 8193, 20000, 130, 257, 2048 };
     shape s = { .rank = 1 + (int)draw(RANK) };
     for (int a = 0; a < s.rank; a++)

@@ -140,7 +140,7 @@ void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const cha
     gy_maths_cuda_add_parameters(to, program);
     gy_text_add(to, ", i64 n");
     gy_maths_cuda_add_steps(to, program);
-    gy_text_add(to, ")\n{\n    ");
+    gy_text_add(to, ")\n{\n    BEGIN\n    ");
     if (has_spread(program)) {
         gy_text_add(to, "if (n <= 1 << 30)\n        ");
         add_body_call(to, program, "unsigned");

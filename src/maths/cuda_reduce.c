@@ -506,7 +506,7 @@ static void add_kernel(gy_text *to, const gy_maths_program *p, const char *name,
     gy_maths_cuda_add_parameters(to, p);
     gy_text_add(to, ", i64 outer, i64 mid, i64 inner, i64 segments");
     gy_maths_cuda_add_steps(to, p);
-    gy_text_add(to, ", totals *scratch)\n{\n");
+    gy_text_add(to, ", totals *scratch)\n{\n    BEGIN\n");
     for (; *part; part++)
         gy_text_add(to, *part);
     gy_text_add(to, "}\n");

@@ -56,8 +56,17 @@ const char gy_maths_conversions[] =
     "    return x >= limit ? most : (i64)x;\n"
     "}\n";
 
-/* Text that is printed for other shared memory defines SHARED ahead of this. */
+/* Text that is printed for other shared memory defines SHARED ahead of this, and where a kernel is no launch of its
+ * own, BEGIN: how every kernel begins, for the reasons that kernels/begin.cuh states. */
 const char gy_maths_cuda_prelude[] =
+    "#ifndef BEGIN\n"
+    "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900\n"
+    "#define BEGIN asm volatile(\"griddepcontrol.launch_dependents;\"); "
+    "asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
+    "#else\n"
+    "#define BEGIN\n"
+    "#endif\n"
+    "#endif\n"
     "#ifndef SHARED\n"
     "#define SHARED(type, name, count) __shared__ type name[count]\n"
     "#endif\n"

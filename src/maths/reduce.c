@@ -140,7 +140,7 @@ static void begin_segment(reducer *r)
             r->so_far[k * r->totals + i] = nothing(reduction_of(r, k), type_of(r, k));
 }
 
-/* What all lanes found, as that of the first one. */
+/* The totals of all lanes meet in those of the first. */
 static void end_segment(reducer *r)
 {
     for (uint32_t k = 0; k < r->results; k++) {

@@ -40,18 +40,6 @@ static int count_places(const handle *h, CUfunction function)
     return h->processors * blocks;
 }
 
-/* Graphs have such edges from CUDA 12.3 on, GPUs from 9.0 on. What runs there was compiled for 9.0 or later. */
-static bool can_be_early(const gy_driver *d)
-{
-    CUdevice device;
-    int version = 0, major = 0;
-    if (!d->launch_ex || gy_driver_switch("GANTRY_CUDA_EARLY", "off") || d->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
-        d->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS ||
-        d->cuDriverGetVersion(&version) != CUDA_SUCCESS)
-        return false;
-    return major >= 9 && version >= 12030;
-}
-
 /* ---- functions: each is looked for when it is first needed, since the driver loads the code of one that it finds ----
  */
 
@@ -136,7 +124,7 @@ gantry_status gy_cuda_image_open(void **opened, const gy_cuda_kernel *kernel, co
     h->image = image;
     h->name = kernel->name;
     h->processors = count_processors(driver);
-    h->can_be_early = can_be_early(driver);
+    h->can_be_early = gy_driver_can_be_early(driver);
     CUresult code = driver->cuModuleLoadData(&h->module, image->code);
     if (code != CUDA_SUCCESS) {
         gy_free(h);
@@ -191,12 +179,12 @@ bool gy_cuda_image_early(void *opened, gy_early which)
     return launched;
 }
 
-static CUresult launch_early(const gy_driver *d, CUfunction function, gy_grid g, CUstream stream, void **params)
+static CUresult launch(const handle *h, CUfunction function, gy_grid g, CUstream stream, void **params)
 {
-    CUlaunchAttribute early = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                                .value.programmaticStreamSerializationAllowed = 1 };
-    CUlaunchConfig as = { g.x, g.y, g.z, g.block_x, g.block_y, g.block_z, 0, stream, &early, 1 };
-    return d->launch_ex(&as, function, params, NULL);
+    if (h->early == GY_EARLY_ALL)
+        return gy_driver_launch_early(h->driver, function, (unsigned[]){ g.x, g.y, g.z },
+                                      (unsigned[]){ g.block_x, g.block_y, g.block_z }, 0, stream, params);
+    return h->driver->cuLaunchKernel(function, g.x, g.y, g.z, g.block_x, g.block_y, g.block_z, 0, stream, params, NULL);
 }
 
 void gy_cuda_image_record(void *opened, gy_cuda_recorder *to)
@@ -262,9 +250,7 @@ gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_d
         return status;
     if (h->recorder)
         return record(h, variant, type_of(h, dtype), g, params);
-    CUresult code = h->early == GY_EARLY_ALL ? launch_early(h->driver, function, g, l->stream, params)
-                                             : h->driver->cuLaunchKernel(function, g.x, g.y, g.z, g.block_x, g.block_y,
-                                                                         g.block_z, 0, l->stream, params, NULL);
+    CUresult code = launch(h, function, g, l->stream, params);
     h->launched = code == CUDA_SUCCESS;
     h->early = h->early == GY_EARLY_INSIDE ? GY_EARLY_ALL : h->early;
     return code == CUDA_SUCCESS ? GANTRY_OK : gy_driver_fail(h->driver, code, "launching it", &h->why);

@@ -49,7 +49,8 @@ static const char head[] = "struct gy_place {\n"
                            "#define __global__ __device__\n"
                            "#define __launch_bounds__(...)\n"
                            "#define __restrict__\n"; /* what is read changes while the kernel runs */
-static const char room[] = "#define SHARED(type, name, count) type *const name = (type *)(gy_room + 256)\n";
+static const char room[] = "#define SHARED(type, name, count) type *const name = (type *)(gy_room + 256)\n"
+                           "#define BEGIN\n";
 
 /* Parameters are words of a packet, an address in memory of a GPU or a number each. These names stand ahead of what
  * users may define as they like. */

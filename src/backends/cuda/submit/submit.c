@@ -8,6 +8,7 @@
 #include "backends/cuda/resident/resident.h"
 #include "backends/cuda/stream/ranges.h"
 #include "backends/cuda/times/times.h"
+#include "backends/cuda/usercode/usercode.h"
 #include <string.h>
 
 /* ---- launches that come early ---- */
@@ -31,8 +32,8 @@ static bool waits_for_others(const gy_submit *x)
 }
 
 /* A launch may come early if the node ahead of it in its lane is all that it depends on, and is a kernel of the
- * library: that has waited for what is ahead of itself by the time it ends. Where times are recorded none does: they
- * would have the waiting in them. */
+ * library or a formula: that has waited for what is ahead of itself by the time it ends. Where times are recorded none
+ * does: they would have the waiting in them. */
 static gy_early early_of(const gy_submit *x)
 {
     if (x->h->no_early || x->h->job->record || x->h->job->apart)
@@ -47,17 +48,28 @@ static gantry_status call(gy_submit *x)
                                  : gy_job_call(x->h->job, x->op, c->function, &c->launch);
 }
 
+typedef bool early_fn(void *handle, gy_early which);
+
+/* NULL: nobody knows how the functions of that launch begin. */
+static early_fn *early_fn_of(const gy_submit *x, uint32_t device)
+{
+    if (x->h->op[x->op].call[x->turn].function == gy_user_launch)
+        return gy_user_early;
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_of(x->h, &x->h->job->schedule->ops.at[x->op], device);
+    return kernel ? kernel->early : NULL;
+}
+
 static gantry_status call_early(gy_submit *x, uint32_t device)
 {
-    const gy_cuda_kernel *kernel = gy_cuda_kernel_of(x->h, &x->h->job->schedule->ops.at[x->op], device);
+    early_fn *early = early_fn_of(x, device);
     void *handle = x->h->op[x->op].call[x->turn].launch.handle;
-    if (!x->capture || !kernel || !kernel->early)
+    if (!x->capture || !early)
         return call(x);
     gy_early which = early_of(x);
     x->h->came_early = x->h->came_early || which;
-    kernel->early(handle, which);
+    early(handle, which);
     gantry_status status = call(x);
-    gy_cuda_lane_of(x->h, x->op, 0)->ours = kernel->early(handle, GY_EARLY_NONE);
+    gy_cuda_lane_of(x->h, x->op, 0)->ours = early(handle, GY_EARLY_NONE);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #ifndef GY_CUDA_USERCODE_USERCODE_H
 #define GY_CUDA_USERCODE_USERCODE_H
 
+#include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/nvidia/driver.h"
 #include "graph/graph.h"
 #include "run/usercode/said.h"
@@ -21,7 +22,9 @@ typedef struct gy_user_kernel {
     unsigned shared_bytes;
     gy_said said;                      /* who hears what the compiler says */
     struct gy_cuda_recorder *recorder; /* who wants launches as data; NULL: they are made */
-    gantry_error why;                  /* of the last launch that failed */
+    bool can_be_early, launched;       /* launched: since gy_user_early was called */
+    gy_early early;
+    gantry_error why; /* of the last launch that failed */
 } gy_user_kernel;
 
 /* Has the kernel code for GPUs? */
@@ -43,5 +46,8 @@ gantry_status gy_user_call_make(struct gy_user_call **out, gy_arena *arena, gy_u
                                 const gantry_launch *launch, gantry_error *err);
 /* Queues it: a gantry_kernel_fn. Where it fails the kernel says why. */
 gantry_status gy_user_launch(const gantry_launch *launch);
+/* As `early` of gy_cuda_kernel, for a gy_user_kernel. Formulas may come early; how code that was written by hand begins
+ * nobody knows. */
+bool gy_user_early(void *kernel, gy_early which);
 
 #endif

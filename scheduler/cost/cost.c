@@ -3,8 +3,10 @@
  * Times of nodes on devices. In order: a time given with the node for the device's id, for its kind, for everywhere;
  * what the machine says was measured of the node's kernel with its very arguments; the machine's measured table of the
  * kernel, by its flops or bytes; else the roofline, max(flops / peak, bytes / bandwidth). The device's launch cost is
- * added to a given time and to the roofline; in what was measured it is contained. A copy node takes the local route of
- * the device's memory. A fill of a GPU that the host makes takes the route from there.
+ * added to a given time and to the roofline; in what was measured it is contained. Formulas go through memory as a
+ * kernel of the library does, whose measured time replaces the bandwidth, and blocks of a reduction on a GPU wait for
+ * memory several times in turn. A copy node takes the local route of the device's memory. A fill of a GPU that the host
+ * makes takes the route from there.
  */
 #include "scheduler/cost/cost.h"
 
@@ -14,6 +16,7 @@
 #include <string.h>
 
 #define BATCHED_RATE 0.5 /* of the roofline, that ops of a batch are assumed to reach */
+#define WAIT_US      0.6 /* a load that finds nothing near the processor; H100 and H200 */
 
 static uint32_t given_share(const gy_node_extra *x)
 {
@@ -40,14 +43,21 @@ double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device)
     return gy_device_gflops(&p->machine->device[device], gy_node_dtype(p->graph, &p->graph->nodes.at[node]));
 }
 
-static gy_ticks roofline(const gantry_graph *g, const gy_node *n, const gy_device *d)
+/* With its launch. `like`: of the kernel that goes through memory in the same way, or NULL. */
+static gy_ticks roofline(const gantry_graph *g, const gy_node *n, const gy_device *d, const gy_kernel_table *like)
 {
     double gflops = gy_device_gflops(d, gy_node_dtype(g, n)), us = 0;
     if (n->flops > 0 && gflops > 0)
         us = n->flops / (gflops * 1e3);
-    if (n->bytes > 0 && d->bandwidth_gbs > 0 && n->bytes / (d->bandwidth_gbs * 1e3) > us)
+    if (!like && n->bytes > 0 && d->bandwidth_gbs > 0 && n->bytes / (d->bandwidth_gbs * 1e3) > us)
         us = n->bytes / (d->bandwidth_gbs * 1e3);
-    return gy_ticks_from_us(us);
+    gy_ticks time = gy_ticks_from_us(us) + d->launch, memory = like ? gy_kernel_time(like, n->bytes, d->launch) : 0;
+    return time > memory ? time : memory;
+}
+
+gy_ticks gy_plan_waits(const gy_plan *p, uint32_t node, uint32_t device)
+{
+    return p->machine->device[device].gpu ? gy_ticks_from_us(WAIT_US * p->graph->nodes.at[node].waits) : 0;
 }
 
 /* ---- all kinds of nodes ---- */
@@ -102,7 +112,7 @@ static void cost_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint32
         p->cost.time[at] = gy_route_time(p->machine, upload, node_bytes(p, n, 0)) + d->launch;
         p->cost.provenance[at] = upload->given ? GY_COST_MEASURED : GY_COST_ROOFLINE;
     } else {
-        p->cost.time[at] = roofline(p->graph, n, d) + d->launch;
+        p->cost.time[at] = roofline(p->graph, n, d, gy_tables_like(tables, n, device)) + gy_plan_waits(p, node, device);
         p->cost.provenance[at] = GY_COST_ROOFLINE;
     }
     if (p->machine->pace && node < p->machine->paces && n->kind != GY_NODE_COLLECTIVE && n->kind != GY_NODE_COPY) {
@@ -149,12 +159,13 @@ static bool spare_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint3
 static bool batch_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint32_t device)
 {
     const gy_node *n = &p->graph->nodes.at[node];
+    const gy_device *d = &p->machine->device[device];
     size_t nodes = p->graph->nodes.count, at = (size_t)node * p->devices + device;
     gy_ticks added;
     if (n->kernel == GY_NONE)
         return true;
     if (!gy_tables_batched(tables, n, device, &added))
-        added = gy_ticks_from_us(gy_ticks_to_us(roofline(p->graph, n, &p->machine->device[device])) / BATCHED_RATE);
+        added = gy_ticks_from_us(gy_ticks_to_us(roofline(p->graph, n, d, NULL) - d->launch) / BATCHED_RATE);
     if (added >= p->cost.time[at])
         return true;
     if (!p->cost.batched) {

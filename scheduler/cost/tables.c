@@ -12,10 +12,43 @@ double gy_plan_work(const gy_node *n, const gy_kernel_table *t)
     return t->by_flops ? n->flops : n->bytes;
 }
 
+/* Kernels move whole numbers of one size alike, signed or not; that is as good as measured where only one is. */
+static gantry_dtype sibling_of(gantry_dtype dtype)
+{
+    switch (dtype) {
+    case GANTRY_I8:
+        return GANTRY_U8;
+    case GANTRY_U8:
+        return GANTRY_I8;
+    case GANTRY_I32:
+        return GANTRY_U32;
+    case GANTRY_U32:
+        return GANTRY_I32;
+    case GANTRY_I64:
+        return GANTRY_U64;
+    case GANTRY_U64:
+        return GANTRY_I64;
+    default:
+        return dtype;
+    }
+}
+
+static const gy_kernel_table *table_of(const gantry_machine *m, const char *kernel, gantry_dtype dtype,
+                                       const char *kind)
+{
+    const gy_kernel_table *t = gy_machine_kernel(m, kernel, dtype, kind);
+    return t ? t : gy_machine_kernel(m, kernel, sibling_of(dtype), kind);
+}
+
 /* A node that has nothing of a table's work is not what the table speaks of. */
 static const gy_kernel_table *usable(const gy_kernel_table *t, const gy_node *n)
 {
     return t && (t->arguments || gy_plan_work(n, t) > 0) ? t : NULL;
+}
+
+static const gy_kernel_table *by_bytes(const gy_kernel_table *t)
+{
+    return t && !t->by_flops ? t : NULL;
 }
 
 const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t device)
@@ -31,7 +64,16 @@ const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t d
     if (gy_node_case(&arguments, g, n))
         t = gy_machine_case(p->machine, kernel, dtype, kind, arguments.at);
     gy_text_free(&arguments);
-    return t ? t : usable(gy_machine_kernel(p->machine, kernel, dtype, kind), n);
+    return t ? t : usable(table_of(p->machine, kernel, dtype, kind), n);
+}
+
+const gy_kernel_table *gy_plan_like(const gy_plan *p, uint32_t node, uint32_t device)
+{
+    const gantry_graph *g = p->graph;
+    const gy_node *n = &g->nodes.at[node];
+    const gy_device *d = &p->machine->device[device];
+    const char *like = n->kernel == GY_NONE || !d->gpu ? NULL : g->kernels.at[n->kernel].like;
+    return like ? by_bytes(table_of(p->machine, like, gy_node_dtype(g, n), d->kind)) : NULL;
 }
 
 /* ---- node after node ---- */
@@ -48,8 +90,9 @@ bool gy_tables_begin(gy_tables *t, const gy_plan *p)
     const gantry_machine *m = p->machine;
     *t = (gy_tables){ .plan = p, .kernel = GY_NONE };
     t->of = gy_calloc(p->devices + 1, sizeof *t->of);
+    t->like = gy_calloc(p->devices + 1, sizeof *t->like);
     t->unknown = gy_calloc(p->devices + 1, sizeof *t->unknown);
-    bool ok = t->of && t->unknown;
+    bool ok = t->of && t->like && t->unknown;
     for (uint32_t i = 0; i < m->kernels && ok; i++) {
         const gy_kernel_table *k = &m->kernel[i];
         uint64_t hash = k->arguments ? hash_of(k->kernel, k->dtype, k->kind, k->arguments) : 0, other;
@@ -61,6 +104,7 @@ bool gy_tables_begin(gy_tables *t, const gy_plan *p)
 void gy_tables_end(gy_tables *t)
 {
     gy_free((void *)t->of);
+    gy_free((void *)t->like);
     gy_free(t->unknown);
     gy_map_free(&t->index);
     gy_text_free(&t->arguments);
@@ -90,9 +134,10 @@ static void change(gy_tables *t, uint32_t kernel, gantry_dtype dtype)
     bool batches = kernel != GY_NONE && gy_kernel_batches(p->graph->kernels.at[kernel].manifest);
     for (uint32_t d = 0; d < p->devices; d++) {
         const gy_device *device = &p->machine->device[d];
-        const gy_kernel_table *of =
-            kernel == GY_NONE ? NULL : gy_machine_kernel(p->machine, name_of(t), dtype, device->kind);
+        const gy_kernel_table *of = kernel == GY_NONE ? NULL : table_of(p->machine, name_of(t), dtype, device->kind);
+        const char *like = kernel == GY_NONE || !device->gpu ? NULL : p->graph->kernels.at[kernel].like;
         t->of[d] = of;
+        t->like[d] = like && !of ? by_bytes(table_of(p->machine, like, dtype, device->kind)) : NULL;
         t->unknown[d] = batches && device->gpu && (!of || gy_kernel_of_cases(p->machine, of));
     }
 }
@@ -133,6 +178,11 @@ const gy_kernel_table *gy_tables_find(const gy_tables *t, const gy_node *n, uint
 const gy_kernel_table *gy_tables_of_kernel(const gy_tables *t, const gy_node *n, uint32_t device)
 {
     return usable(t->of[device], n);
+}
+
+const gy_kernel_table *gy_tables_like(const gy_tables *t, const gy_node *n, uint32_t device)
+{
+    return t->like[device] && n->bytes > 0 ? t->like[device] : NULL;
 }
 
 bool gy_tables_batched(const gy_tables *t, const gy_node *n, uint32_t device, gy_ticks *added)

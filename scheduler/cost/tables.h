@@ -13,12 +13,13 @@ typedef struct gy_tables {
     const gy_plan *plan;
     uint32_t kernel; /* of the last node, with its dtype */
     gantry_dtype dtype;
-    const gy_kernel_table **of; /* per device: the table for all arguments, or NULL */
-    bool cases;                 /* that kernel has times for exact arguments */
-    bool *unknown;              /* per device: it may be in batches, and nothing was measured of that */
-    gy_map index;               /* hash of a time for exact arguments -> its place in the machine */
-    gy_text arguments;          /* of the node, where `cases` */
-    bool named;                 /* they are a text */
+    const gy_kernel_table **of;   /* per device: the table for all arguments, or NULL */
+    const gy_kernel_table **like; /* per device: of the kernel that goes through memory in the same way, or NULL */
+    bool cases;                   /* that kernel has times for exact arguments */
+    bool *unknown;                /* per device: it may be in batches, and nothing was measured of that */
+    gy_map index;                 /* hash of a time for exact arguments -> its place in the machine */
+    gy_text arguments;            /* of the node, where `cases` */
+    bool named;                   /* they are a text */
 } gy_tables;
 
 /* false: out of memory, in all of these. `t` is zero-initialised; end it in any case. */
@@ -29,6 +30,9 @@ bool gy_tables_turn(gy_tables *t, const gy_node *n);
 const gy_kernel_table *gy_tables_find(const gy_tables *t, const gy_node *n, uint32_t device);
 /* The table for all arguments alone, or NULL. */
 const gy_kernel_table *gy_tables_of_kernel(const gy_tables *t, const gy_node *n, uint32_t device);
+/* The table by bytes of the kernel that goes through memory in the same way, where none is of the node's own, or NULL.
+ */
+const gy_kernel_table *gy_tables_like(const gy_tables *t, const gy_node *n, uint32_t device);
 /* *added: by one more op of the node to a batch, GY_TICKS_MAX: it is in none. false: nothing was measured of that, and
  * it may be in one. */
 bool gy_tables_batched(const gy_tables *t, const gy_node *n, uint32_t device, gy_ticks *added);

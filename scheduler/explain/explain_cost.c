@@ -8,14 +8,23 @@ static void add_roofline(gy_text *to, const gy_plan *p, uint32_t node, uint32_t 
 {
     const gy_node *n = &p->graph->nodes.at[node];
     const gy_device *d = &p->machine->device[device];
+    const gy_kernel_table *like = n->bytes > 0 ? gy_plan_like(p, node, device) : NULL;
+    gy_ticks waits = gy_plan_waits(p, node, device);
     double gflops = gy_plan_gflops(p, node, device);
     gy_text_printf(to, "roofline: %.3f us launch", gy_ticks_to_us(d->launch));
     if (n->flops > 0 && gflops > 0)
-        gy_text_printf(to, "%s %g flops / %g GFLOP/s = %.3f us", n->bytes > 0 ? ", then the longer of" : ", then",
-                       n->flops, gflops, n->flops / (gflops * 1e3));
-    if (n->bytes > 0 && d->bandwidth_gbs > 0)
+        gy_text_printf(to, "%s %g flops / %g GFLOP/s = %.3f us",
+                       n->bytes > 0 && !like ? ", then the longer of" : ", then", n->flops, gflops,
+                       n->flops / (gflops * 1e3));
+    if (like)
+        gy_text_printf(to, "; no less than %s (%s) takes for %g bytes, %.3f us", like->kernel,
+                       gantry_dtype_name(like->dtype), n->bytes,
+                       gy_ticks_to_us(gy_kernel_time(like, n->bytes, d->launch)));
+    else if (n->bytes > 0 && d->bandwidth_gbs > 0)
         gy_text_printf(to, "%s %g bytes / %g GB/s = %.3f us", n->flops > 0 && gflops > 0 ? " and" : ", then", n->bytes,
                        d->bandwidth_gbs, n->bytes / (d->bandwidth_gbs * 1e3));
+    if (waits)
+        gy_text_printf(to, "; %u waits for memory in turn, %.3f us", n->waits, gy_ticks_to_us(waits));
     if (n->flops > 0 && gflops <= 0)
         gy_text_printf(to, "; %g flops count as nothing: the machine gives no GFLOP/s", n->flops);
     if (n->bytes > 0 && d->bandwidth_gbs <= 0)

@@ -171,18 +171,30 @@ gantry_status gy_kernel_cost(const gy_kernel *kernel, const gantry_launch *launc
     return status;
 }
 
+static int64_t extent_of(const gy_expr *e, const gantry_launch *launch)
+{
+    int64_t extent;
+    if (gy_expr_integer(e, gy_launch_lookup, (void *)(uintptr_t)launch, &extent, GANTRY_E_GRAPH, NULL, NULL))
+        return -1;
+    return extent < 0 ? 0 : extent < UINT32_MAX ? extent : UINT32_MAX;
+}
+
 uint32_t gy_kernel_blocks(const gy_kernel *kernel, const gantry_launch *launch)
 {
     uint64_t blocks = 1;
     if (!kernel->code || !kernel->code->grid[0])
         return 0;
     for (int i = 0; i < 3 && kernel->code->grid[i]; i++) {
-        int64_t extent;
-        if (gy_expr_integer(kernel->code->grid[i], gy_launch_lookup, (void *)(uintptr_t)launch, &extent, GANTRY_E_GRAPH,
-                            NULL, NULL))
+        int64_t extent = extent_of(kernel->code->grid[i], launch);
+        if (extent < 0)
             return 0;
-        extent = extent < 0 ? 0 : extent < UINT32_MAX ? extent : UINT32_MAX;
         blocks = blocks * (uint64_t)extent < UINT32_MAX ? blocks * (uint64_t)extent : UINT32_MAX;
     }
     return (uint32_t)blocks;
+}
+
+uint32_t gy_kernel_waits(const gy_kernel *kernel, const gantry_launch *launch)
+{
+    int64_t waits = kernel->code && kernel->code->waits ? extent_of(kernel->code->waits, launch) : 0;
+    return waits < 0 ? 0 : (uint32_t)waits;
 }

@@ -223,7 +223,7 @@ static void add_value_call(gy_text *to, const gy_maths_program *p, bool is_loade
 }
 
 /* Elements of each region that are loaded ahead: those of all regions take no more than 64 bytes, twice. */
-static uint32_t count_ahead(const gy_maths_program *p)
+uint32_t gy_maths_ahead(const gy_maths_program *p)
 {
     uint32_t bytes = 0;
     for (uint32_t k = 0; k < p->maths->args; k++)
@@ -243,7 +243,7 @@ static void add_value_macros(gy_text *to, const gy_maths_program *p)
     add_value_call(to, p, false);
     gy_text_add(to, "#define LOADED(k, m, i) ");
     add_value_call(to, p, true);
-    gy_text_printf(to, "#define AHEAD %u\n#define ROOM", count_ahead(p));
+    gy_text_printf(to, "#define AHEAD %u\n#define ROOM", gy_maths_ahead(p));
     for (uint32_t k = 0; k < p->maths->args; k++)
         if (gy_maths_cuda_loads(p, k))
             gy_text_printf(to, " %s e%u[AHEAD], f%u[AHEAD];", gy_maths_cuda_element(p->kind[k].dtype), k, k);

@@ -287,6 +287,8 @@ void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const cha
  */
 enum { GY_MATHS_LANES = 256, GY_MATHS_SEGMENT = 8192, GY_MATHS_COLUMN_LANES = 8, GY_MATHS_COLUMN = 128 };
 enum { GY_MATHS_SHORT = 2048, GY_MATHS_FEW = 2048, GY_MATHS_LOW = 64, GY_MATHS_MANY = 16384 };
+/* Elements that a thread loads before it waits for the first of them. */
+uint32_t gy_maths_ahead(const gy_maths_program *program);
 /* Bytes that one total takes in the scratch memory, which has room for one and a half times those of all segments. */
 size_t gy_maths_total_bytes(const gy_maths *maths);
 

@@ -174,6 +174,19 @@ static const char *grid_of(gy_arena *arena, const gy_maths_program *p)
     return gy_arena_printf(arena, lanes, GY_MATHS_SHORT, GY_MATHS_BLOCK, GY_MATHS_FEW);
 }
 
+/* Lanes of a segment wait for elements once they have added up those before, and the launch that ends it, behind the
+ * other, takes as long as six such waits (measured on an H100). */
+static bool add_waits(const coding *c, gy_kernel_code *code)
+{
+    const gy_maths_program *p = c->kernel->program;
+    gy_arena *arena = &c->graph->arena;
+    int segment = p->is_columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT;
+    int at_once = (int)gy_maths_ahead(p) * (p->is_columns ? GY_MATHS_COLUMN_LANES : GY_MATHS_LANES);
+    return !p->maths->reduces ||
+           set_grid(c, &code->waits,
+                    gy_arena_printf(arena, "ceil_div(min(_mid, %d), %d) + 6 * (_segments > 1)", segment, at_once));
+}
+
 static bool add_grids(coding *c, gy_kernel_code *code)
 {
     const gy_maths_program *p = c->kernel->program;
@@ -204,7 +217,7 @@ static bool make_code(gantry_graph *g, gy_kernel *kernel, gantry_kernel_arg *arg
     code->types = types;
     code->fallback = value;
     kernel->code = code;
-    return !c.failed && add_grids(&c, code);
+    return !c.failed && add_grids(&c, code) && add_waits(&c, code);
 }
 
 /* ---- the manifest ---- */
@@ -296,6 +309,7 @@ static uint32_t make_kernel(gantry_graph *g, const char *key, const gy_maths *m,
     kernel.maths = kernel.formula = m;
     kernel.program = program;
     kernel.code = code;
+    kernel.like = "axpby";
     return gy_build_use_kernel(g, &kernel);
 }
 

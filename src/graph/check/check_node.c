@@ -202,6 +202,7 @@ static gantry_status check_kernel(gantry_graph *g, uint32_t node, scratch_args *
     n->bytes = n->cost_given ? n->bytes : bytes;
     n->scratch = n->scratch_given ? n->scratch : scratch;
     n->blocks = gy_kernel_blocks(kernel, &launch);
+    n->waits = gy_kernel_waits(kernel, &launch);
     return GANTRY_OK;
 }
 

@@ -110,6 +110,47 @@ START_TEST(fills_by_the_host)
 }
 END_TEST
 
+/* On a GPU a formula takes no less than axpby of as many bytes; blocks of a reduction wait 0.6 us at a time: once for
+ * 1,000 floats, and for 20,000 four times, then six for the launch that ends it. Signed numbers stand in for others. */
+START_TEST(formulas_and_whole_numbers)
+{
+    static const char machine[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"}],\"devices\":["
+        "{\"id\":\"p\",\"type\":\"gpu\",\"kind\":\"fast\",\"memory\":\"host\",\"launch_us\":2,\"gflops\":"
+        "{\"f32\":1000,\"f64\":1000},\"bandwidth_gbs\":1000},{\"id\":\"c\",\"type\":\"cpu\",\"memory\":\"host\","
+        "\"launch_us\":1,\"bandwidth_gbs\":1000}],\"kernels\":["
+        "{\"kernel\":\"axpby\",\"dtype\":\"f32\",\"kind\":\"fast\",\"by\":\"bytes\",\"points\":[[1000,3],[10000,12]]},"
+        "{\"kernel\":\"saxpy\",\"dtype\":\"i32\",\"kind\":\"fast\",\"by\":\"bytes\",\"points\":[[1000,3],[10000,12]]}]"
+        "}";
+    static const char text[] =
+        "{\"gantry\":1,\"name\":\"f\",\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[1000],\"init\":1},"
+        "\"y\":{\"dtype\":\"f32\",\"shape\":[1000]},\"z\":{\"dtype\":\"f32\",\"shape\":[20000],\"init\":1},"
+        "\"r\":{\"dtype\":\"f32\",\"shape\":[1]},\"q\":{\"dtype\":\"f32\",\"shape\":[1]},"
+        "\"u\":{\"dtype\":\"u32\",\"shape\":[500],\"init\":1},\"v\":{\"dtype\":\"u32\",\"shape\":[500],\"init\":1}},"
+        "\"nodes\":[{\"id\":\"map\",\"map\":{\"y\":\"x * 2\"},\"args\":{\"x\":\"x\",\"y\":\"y\"}},"
+        "{\"id\":\"one\",\"reduce\":{\"r\":\"sum(x)\"},\"args\":{\"x\":\"x\",\"r\":\"r\"}},"
+        "{\"id\":\"two\",\"reduce\":{\"r\":\"sum(x)\"},\"args\":{\"x\":\"z\",\"r\":\"q\"}},"
+        "{\"id\":\"whole\",\"kernel\":\"saxpy\",\"args\":{\"a\":2,\"x\":\"u\",\"y\":\"v\"}}]}";
+    gantry_graph *g = NULL;
+    gantry_error err = { 0 };
+    ck_assert_msg(!gantry_graph_parse(&g, text, strlen(text), "f", NULL, NULL, &err), "%s", err.text);
+    gantry_machine *m = parse_machine(machine);
+    gantry_schedule *s = schedule(g, m, "heft");
+    check_cost(s, g, "map",
+               "\n  p  10.000 us  roofline: 2.000 us launch, then 1000 flops / 1000 GFLOP/s = 0.001 us; "
+               "no less than axpby (f32) takes for 8000 bytes, 10.000 us\n");
+    check_cost(s, g, "map", "\n  c   1.008 us  roofline: ");
+    check_cost(s, g, "one", "takes for 4004 bytes, 6.004 us; 1 waits for memory in turn, 0.600 us\n");
+    check_cost(s, g, "one", "\n  p  6.604 us  roofline: ");
+    check_cost(s, g, "two", "\n  p  102.005 us  roofline: ");
+    check_cost(s, g, "two", "; 10 waits for memory in turn, 6.000 us\n");
+    check_cost(s, g, "whole", "\n  p  8.000 us  measured: the machine's table of saxpy (i32) on fast, at 6000 bytes\n");
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* Nodes of these very arguments; `double` has other ones, or another element type, or runs elsewhere. */
 #define EXACT(dtype, kind, text, us)                                                                                   \
     "{\"kernel\":\"saxpy\",\"dtype\":\"" dtype "\",\"kind\":\"" kind "\",\"case\":\"" text                             \
@@ -198,6 +239,7 @@ int main(void)
     TCase *c = tcase_create("measured");
     tcase_add_test(c, which_time);
     tcase_add_test(c, fills_by_the_host);
+    tcase_add_test(c, formulas_and_whole_numbers);
     tcase_add_test(c, exact_arguments);
     tcase_add_test(c, same_work_other_shape);
     tcase_add_test(c, what_the_schedule_has);

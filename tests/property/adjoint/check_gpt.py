@@ -156,7 +156,8 @@ def compare(strategies, words=WORDS):
 class Gpt(unittest.TestCase):
     def test_strategies(self):
         wanted, seen = compare(((None, 1), ("micro=4", 1), ("dp=2", 2), ("dp=4,zero=1", 4), ("pp=2,micro=4", 2), ("pp=2,interleave=2,micro=4", 2),
-                                ("dp=2,pp=2,micro=2,zero=3", 4), ("tp=2", 2), ("dp=2,tp=2,zero=1", 4), ("tp=2,pp=2,micro=2", 4)))
+                                ("dp=2,pp=2,micro=2,zero=3", 4), ("tp=2", 2), ("dp=2,tp=2,zero=1", 4), ("tp=2,pp=2,micro=2", 4), ("dp=2,zero=2", 2),
+                                ("recompute=all", 1), ("dp=2,recompute=1", 2), ("pp=2,micro=4,recompute=all", 2), ("dp=2,zero=3,recompute=all", 2)))
         self.assertLess(wanted[-1], 0.8 * wanted[0])
         for strategy, losses in seen.items():
             with self.subTest(strategy=strategy):
@@ -165,7 +166,7 @@ class Gpt(unittest.TestCase):
     def test_vocabulary(self):
         """Slices of the vocabulary: rows of the table, classes of the loss."""
         wanted, seen = compare((("tp=2", 2), ("dp=2,tp=2,zero=3", 4), ("tp=2,micro=2", 2), ("tp=2,pp=2,micro=2", 4), ("tp=2,recompute=all", 2),
-                                ("tp=2,zero=1", 2)), words=10)
+                                ("tp=2,zero=1", 2), ("tp=2,pp=2,interleave=2,micro=2", 4), ("dp=2,tp=2,pp=2,zero=3,recompute=all", 8)), words=10)
         self.assertLess(wanted[-1], 0.8 * wanted[0])
         for strategy, losses in seen.items():
             with self.subTest(strategy=strategy):

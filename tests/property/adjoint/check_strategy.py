@@ -330,6 +330,16 @@ class Used(unittest.TestCase):
         self.assertIn("words[0,3]", plan("tp=4"))
         self.assertFalse([name for name in plan("tp=4") if "grad" in name or "step" in name])
 
+    def test_micro_batches_side_by_side(self):
+        """Slices send what one micro-batch has given while they compute the other, so two take less time than one, if communication takes
+        long; stages still have an order."""
+        def makespan(strategy):
+            done = subprocess.run([os.environ["GANTRY"], "schedule", "gpt", "--machine", "hgx-h200-8", "--devices", "8", "--strategy", strategy, "--effort", "0", "--json",
+                                   *(word for one in ("batch=64", "tokens=64", "layers=4", "heads=32", "dim=128") for word in ("--param", one))],
+                                  check=True, capture_output=True, text=True)
+            return json.loads(done.stdout)["makespan_us"]
+        self.assertLess(makespan("tp=8,micro=2"), 0.95 * makespan("tp=8"))
+
     def test_refused(self):
         done = subprocess.run([os.environ["GANTRY"], "run", ROOT / "graphs/saxpy.json", "--devices", "2", "--strategy", "dp=2"], capture_output=True, text=True)
         self.assertIn('the graph does not say what training it means: add "train"', done.stderr)

@@ -98,8 +98,8 @@ static bool find_gemm_bias(const slicing *c)
 {
     gy_maths_shape bias = shape_of(c, "bias"), columns = shape_of(c, "c");
     int8_t last = (int8_t)(bias.rank - 1);
-    return axis_of(c, "a") == GY_SLICE_WHOLE && bias.extent[last] == columns.extent[columns.rank - 1] &&
-           find_gemm(c) && set(c, "bias", last);
+    return axis_of(c, "a") == GY_SLICE_WHOLE && bias.extent[last] == columns.extent[columns.rank - 1] && find_gemm(c) &&
+           set(c, "bias", last);
 }
 
 static bool find_gemm_batched(const slicing *c)

@@ -9,7 +9,6 @@ sizes are timed: medians of starts, and of rounds. "fused" and "plain" are the p
 1: not; 77: no GPU or no program. With --backend host the tokens alone are compared, without the program. Python 3.8 and NumPy.
 """
 import argparse
-import json
 import pathlib
 import statistics
 import subprocess
@@ -59,7 +58,7 @@ class Bench:
             sys.exit(77)
         if done.returncode:
             sys.exit(f"{' '.join(str(word) for word in words[:4])} ...: exit {done.returncode}: {done.stderr.strip()[-400:]}")
-        return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        return compare.values_of(done.stdout)
 
     def by_graph(self, backend, sizes, starts, words=(), watch=False):
         machine = ["--machine", self.options.machine] if self.options.machine and backend == "cuda" else []

@@ -51,6 +51,19 @@ static void add_peaks(gy_text *to, const gantry_schedule *s)
     close_object(to, s->machine->memories == 0);
 }
 
+/* The part of each memory that is never used. */
+static void add_spare(gy_text *to, const gantry_schedule *s)
+{
+    open_object(to, "spare_bytes");
+    for (uint32_t i = 0; i < s->machine->memories; i++) {
+        const gy_memory *m = &s->machine->memory[i];
+        uint64_t room = m->capacity - m->reserved, peak = gantry_schedule_peak_bytes(s, i);
+        add_member(to, i == 0, m->id);
+        gy_text_printf(to, "%" PRIu64, room > peak ? room - peak : 0);
+    }
+    close_object(to, s->machine->memories == 0);
+}
+
 static void add_busy(gy_text *to, const gy_view *view)
 {
     open_object(to, "busy_us");
@@ -286,6 +299,7 @@ void gy_export_report(gy_text *to, const gy_view *view)
     if (view->conditional && s->without)
         add_real(to, "makespan_without_us", gy_ticks_to_us(s->without));
     add_peaks(to, s);
+    add_spare(to, s);
     add_busy(to, view);
     add_traffic(to, s);
     add_network(to, s);

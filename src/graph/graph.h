@@ -236,6 +236,7 @@ struct gantry_graph {
     uint32_t stage_devices; /* a stage of a pipeline has so many devices in a row; 0: there are no stages */
     int32_t weight_delay;   /* nodes that give to gradients of weights alone have so much less of priority */
     bool differentiated;
+    bool is_used;            /* a model as it is used: nothing will be differentiated */
     struct gy_flow *flow;    /* after sealing: see flow.h */
     int64_t limit;           /* of nodes, parts, tiles, tasks and what gy_graph_most_uses says; 0: the default */
     uint64_t hash;           /* of everything that a schedule depends on; after sealing */

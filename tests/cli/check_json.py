@@ -78,7 +78,7 @@ def shape(value, wanted, at="the object"):
 
 SCHEDULE = {"graph": str, "machine": str, "policy": str, "makespan_us": number, "bound_us": number, "gap": number, "nodes": int,
             "ops": int, "copies": int, "collectives": int, "events": int, "bytes_moved": int, "bytes_needed": int, "recomputed": int,
-            "peak_bytes": ("map", int),
+            "peak_bytes": ("map", int), "spare_bytes": ("map", int),
             "tried": [{"policy": str}], "placement": ("map", str)}
 RUN = {"graph": str, "machine": str, "policy": str, "backend": str, "devices": [str], "iterations": int, "counted": int, "predicted_us": number,
        "measured_us": number, "outputs": ("map", {"file": text_or_null, "xxh64": text_or_null}), "replay": str,
@@ -91,7 +91,7 @@ def schedule_json(gantry):
     assert found["graph"] == "tiny" and found["machine"] == "host-2" and found["nodes"] == 8
     assert set(found["placement"]) == {f"{k}[{i}]" for k in ("saxpy", "sum") for i in range(4)}
     assert set(found["placement"].values()) <= {"dev0", "dev1"}
-    assert set(found["peak_bytes"]) == {"host", "mem0", "mem1"}
+    assert set(found["peak_bytes"]) == set(found["spare_bytes"]) == {"host", "mem0", "mem1"}
     assert 0 < found["bound_us"] <= found["makespan_us"]
     assert abs(found["gap"] - (found["makespan_us"] / found["bound_us"] - 1)) < 1e-9
     # x and y in, y and total out, and one accumulator at least from device to device

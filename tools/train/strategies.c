@@ -232,12 +232,20 @@ static int find_work(candidates *all)
     return code;
 }
 
+/* Some of the devices, as many as divide them; where they are few, or not alike, any number: one may be so slow, or the
+ * batch be divisible so. */
+static bool is_worth_trying(const candidates *all, int32_t devices, int32_t count)
+{
+    enum { FEW = 4 };
+    return devices % count == 0 || devices <= FEW || all->work_us <= 0;
+}
+
 /* Those on so many devices, in the order of the list, with fewer micro-batches first. */
-static int predict_on(candidates *all, int32_t devices, int32_t count)
+static int predict_on(candidates *all, int32_t count)
 {
     gantry_strategy s = GANTRY_STRATEGY_INIT;
     int code = EXIT_FINE;
-    for (size_t i = 0; !code && gantry_strategy_candidate(i, devices, &s); i++) {
+    for (size_t i = 0; !code && gantry_strategy_candidate(i, count, &s); i++) {
         bool is_done = count == 1 && s.micro == 1;
         if (devices_of(&s) != count || is_done)
             continue;
@@ -255,7 +263,7 @@ static int predict_all(candidates *all)
     int32_t devices = (int32_t)gantry_machine_worker_count(all->machine);
     int code = find_work(all);
     for (int32_t count = devices; count > 0 && !code; count--)
-        code = predict_on(all, devices, count);
+        code = is_worth_trying(all, devices, count) ? predict_on(all, count) : code;
     if (!code)
         sort(all);
     return code;
@@ -375,6 +383,49 @@ static int try_interleave(candidates *all)
     return code;
 }
 
+/* ---- numbers of micro-batches between powers of two ---- */
+
+static bool is_known(const candidates *all, const gantry_strategy *s)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (is_same_cut(&all->at[i].strategy, s) && all->at[i].strategy.micro == s->micro &&
+            all->at[i].strategy.interleave == s->interleave && all->at[i].strategy.recompute == s->recompute)
+            return true;
+    return false;
+}
+
+/* The best of each cut: is no better one cut alike? */
+static bool is_best_of_cut(const candidates *all, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (is_same_cut(&all->at[i].strategy, &all->at[at].strategy))
+            return false;
+    return true;
+}
+
+/* The list has powers of two; of the best cuts, three quarters and three halves of as many are tried too. */
+static int try_between(candidates *all)
+{
+    enum { CUTS = 4 };
+    gantry_strategy some[2 * CUTS];
+    size_t count = 0;
+    for (size_t i = 0; i < all->count && all->at[i].us > 0 && count < 2 * CUTS; i++) {
+        if (!is_best_of_cut(all, i))
+            continue;
+        some[count] = some[count + 1] = all->at[i].strategy;
+        some[count].micro = some[count].micro / 4 * 3;
+        some[count + 1].micro = some[count + 1].micro / 2 * 3;
+        count += 2;
+    }
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < count && !code; i++)
+        if (some[i].micro > 0 && !is_known(all, &some[i]) && !is_slower(all, &some[i]))
+            code = add(all, &some[i], 0);
+    if (!code)
+        sort(all);
+    return code;
+}
+
 /* ---- the table ---- */
 
 static void print_row(FILE *to, const candidate *c, int width)
@@ -423,6 +474,7 @@ static int choose(candidates *all, char text[STRATEGY_TEXT])
     int code = predict_all(all);
     code = code ? code : try_recompute(all);
     code = code ? code : try_interleave(all);
+    code = code ? code : try_between(all);
     code = code ? code : predict_again(all);
     return code ? code : take_best(all, text);
 }

@@ -104,6 +104,7 @@ static gantry_status spread(gy_reader *r)
 {
     gantry_strategy strategy = GANTRY_STRATEGY_INIT;
     GY_TRY(gantry_strategy_parse(&strategy, r->options->strategy, &r->error));
+    r->graph->is_used = r->options->evaluate;
     return gantry_graph_parallelize(r->graph, &strategy, NULL, &r->error);
 }
 

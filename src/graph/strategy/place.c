@@ -165,7 +165,8 @@ static gantry_status make_places(gy_spreading *s, const gy_expr **place, uint32_
  * Micro-batches follow each other by priority. Each device takes chunk after chunk for as many of them as there are
  * stages, as in Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM
  * (2021); with one chunk it is one micro-batch after the other. Backward passes come so many turns later as it takes a
- * micro-batch to go through the chunks.
+ * micro-batch to go through the chunks. Where nothing is kept for a backward pass and there are no stages, they have no
+ * order: one computes while what another has given is sent.
  */
 static void give_turn(gy_spreading *s, gantry_node node, uint32_t chunk)
 {
@@ -173,7 +174,7 @@ static void give_turn(gy_spreading *s, gantry_node node, uint32_t chunk)
     int micro = (int)(micro_of(s, node.id) % (uint32_t)s->strategy.micro);
     int turn = micro / pp * pp * chunks + (int)chunk * pp + micro % pp;
     int delay = 2 * (chunks - 1 - (int)chunk) * pp;
-    if (!turn && !delay)
+    if ((!turn && !delay) || (pp == 1 && s->graph->is_used))
         return;
     gantry_node_priority(s->graph, node, -turn);
     gy_node_extra *x = gy_build_extra(s->graph, &s->graph->nodes.at[node.id]);

@@ -93,6 +93,15 @@ static bool find_gemm(const slicing *c)
     return axis_of(c, "a") == inner_a && set(c, "b", inner_b) && set(c, "c", GY_SLICE_SUMMED);
 }
 
+/* The first of a pair alone, with a number of the bias for each column: summands of a second one would each have it. */
+static bool find_gemm_bias(const slicing *c)
+{
+    gy_maths_shape bias = shape_of(c, "bias"), columns = shape_of(c, "c");
+    int8_t last = (int8_t)(bias.rank - 1);
+    return axis_of(c, "a") == GY_SLICE_WHOLE && bias.extent[last] == columns.extent[columns.rank - 1] && find_gemm(c) &&
+           set(c, "bias", last);
+}
+
 static bool find_gemm_batched(const slicing *c)
 {
     double beta;
@@ -227,6 +236,7 @@ static const row table[] = {
     { "embedding", "table", find_embedding, NULL, true },
     { "gemm", "b", find_gemm, NULL, false },
     { "gemm_batched", NULL, find_gemm_batched, NULL, false },
+    { "gemm_bias", "b", find_gemm_bias, NULL, false },
     { "layernorm", NULL, find_norm, "x y", false },
     { "rmsnorm", NULL, find_norm, "x y", false },
     { "rope", NULL, find_rope, "x y", false },
@@ -368,10 +378,9 @@ uint32_t gy_slice_opens(const gantry_graph *g, uint32_t node, int8_t *axis)
     slicing c = { g, n, g->kernels.at[n->kernel].manifest, axis };
     double tb;
     uint32_t i = find_arg(&c, r->opens);
-    bool is_known = strcmp(r->kernel, "gemm") != 0 || number(&c, "tb", 0, &tb);
-    if (i == GY_NONE || !is_known)
+    if (i == GY_NONE || !number(&c, "tb", 0, &tb)) /* 0 of kernels that have no such number */
         return GY_NONE;
-    axis[i] = strcmp(r->kernel, "gemm") == 0 && tb == 0 ? 1 : 0;
+    axis[i] = find_arg(&c, "a") != GY_NONE && tb == 0 ? 1 : 0; /* columns of a product */
     return i;
 }
 

@@ -110,6 +110,16 @@ def environment(build):
     return found
 
 
+def values_of(text):
+    """JSON values one behind the other, each on a line or on several."""
+    decoder, found, at = json.JSONDecoder(), [], 0
+    while at < len(text.rstrip()):
+        value, at = decoder.raw_decode(text, at)
+        found.append(value)
+        at += len(text[at:]) - len(text[at:].lstrip())
+    return found
+
+
 def graph_file(case, folder):
     """The graph in the dtype of the case, beside its code. Types and entries of the code are named after the dtype."""
     source = pathlib.Path(case.graph)

@@ -4,6 +4,7 @@ against those of the uncut model, what is cut and what is moved, that files hold
 check_gpt.py."""
 import itertools
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -429,6 +430,40 @@ class Kernels(unittest.TestCase):
             out = gantry.parse(text, train=True, strategy=strategy, devices=8).schedule(8, effort=0).run(backend="host")(**given)
             np.testing.assert_allclose(out["w2.grad"], 2 * y.T @ h, rtol=1e-10, atol=1e-10)
             np.testing.assert_allclose(out["w1.grad"], 0.5 * dz.T @ given["x"], rtol=1e-10, atol=1e-10)
+
+    def test_bias(self):
+        """A product with a bias is the first of a pair, whose bias is cut with its columns; as a second one each slice would add it."""
+        rng = np.random.default_rng(9)
+        for tb, shape in itertools.product((0, 1), ([8], [1, 8])):
+            buffers = {"x": buffer([12, 5], **GIVEN), "w1": buffer([8, 5] if tb else [5, 8], **GIVEN), "g": buffer(shape, **GIVEN), "w2": buffer([8, 3], **GIVEN),
+                       "h": buffer([3], **GIVEN), "a": buffer([12, 8]), "y": buffer([12, 3]), "loss": buffer([1], output=True)}
+            nodes = [{"id": "first", "kernel": "gemm_bias", "args": {"activation": 2, "tb": tb, "a": "x", "b": "w1", "bias": "g", "c": "a"}},
+                     {"id": "second", "kernel": "gemm_bias", "args": {"a": "a", "b": "w2", "bias": "h", "c": "y"}},
+                     {"id": "loss", "reduce": {"l": "sum(y * y)"}, "args": {"y": "y", "l": "loss"}}]
+            # as a second product the bias is a formula's
+            pair = [nodes[0], {"id": "second", "kernel": "gemm", "args": {"a": "a", "b": "w2", "c": "z"}},
+                    {"id": "add", "map": {"y": "z + h"}, "args": {"z": "z", "h": "h", "y": "y"}}, nodes[2]]
+            given = {name: rng.normal(size=one["shape"]) for name, one in buffers.items() if one.get("class") == "input"}
+            u = given["x"] @ (given["w1"].T if tb else given["w1"]) + given["g"].reshape(8)
+            t = np.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u ** 3))
+            a = u / 2 * (1 + t)
+            y = a @ given["w2"] + given["h"]
+            du = 2 * y @ given["w2"].T * ((1 + t) / 2 + u / 2 * (1 - t * t) * math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * u * u))
+            wanted = {"loss": [np.sum(y * y)], "w1.grad": du.T @ given["x"] if tb else given["x"].T @ du, "g.grad": du.sum(0).reshape(shape),
+                      "w2.grad": a.T @ (2 * y), "h.grad": 2 * y.sum(0)}
+            text = {"gantry": 1, "name": "bias", "buffers": buffers | {"z": buffer([12, 3])}, "nodes": pair,
+                    "train": {"loss": "loss", "weights": ["w1", "g", "w2", "h"], "optimizer": "none", "batch": ["x"]}}
+            for strategy in ("tp=2", "tp=4", "dp=2,tp=2,micro=3"):
+                with self.subTest(tb=tb, shape=shape, strategy=strategy):
+                    graph = gantry.parse(text, train=True, strategy=strategy, devices=4)
+                    cut = [one for one in json.loads(graph.json())["buffers"].items() if one[0] in ("w1", "g")]
+                    self.assertTrue(all("tiles" in one or "split" in one for _, one in cut), cut)
+                    out = graph.schedule(4, effort=0).run(backend="host")(**given)
+                    for name, value in wanted.items():
+                        np.testing.assert_allclose(out[name], value, rtol=1e-10, atol=1e-10, err_msg=name)
+            text["nodes"] = nodes[:1] + nodes[1:2] + nodes[2:]
+            with self.assertRaisesRegex(gantry.Error, "tp=2 finds no weights"):
+                gantry.parse(text, train=True, strategy="tp=2", devices=2)
 
     def test_pairs_that_end_in_a_kernel(self):
         """A kernel that says in formulas that it reduces ends a pair as a reduction does."""

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts that measure strategies, feeding, decoding and the gallery end well at small sizes, without a GPU, and their tables have numbers.
+
+check_scripts.py BUILD
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = sys.argv[1]
+RUNS = {
+    "strategies.py": (["--machines", "host-4", "--models", "mlp", "--only", "0", "--seconds", "20"], r"\| host-4 \| mlp [^|]*\| \S+ \| \d+ \| \S+ \| \d+ \| 1\.0\d\d \|"),
+    "feed.py": (["--rounds", "1", "--few", "2", "--many", "6", "--param", "batch=32", "--param", "inputs=16", "--param", "hidden=16"],
+                r"\| fed, watch, period \| -?[\d.]+ \|"),
+    "gallery.py": (["--predict", "h200-8", "--works", "mlp,saxpy,fft3d", "--devices", "1,2"], r"(?s)\| mlp .*\| saxpy .*\| fft3d [^|]*\| [\d.]+ \| [\d.]+ \| [\d.]+ \|"),
+    "hand/decode.py": (["--backend", "host"], r"^40 tokens agree: host back end$"),
+}
+
+
+def main():
+    failed = 0
+    for script, (words, wanted) in RUNS.items():
+        done = subprocess.run([sys.executable, HERE / script, BUILD, *words], capture_output=True, text=True, timeout=250)
+        if done.returncode or not re.search(wanted, done.stdout, re.M):
+            failed += 1
+            print(f"FAILED {script}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    print(f"{len(RUNS) - failed} of {len(RUNS)} as expected")
+    return 1 if failed else 0
+
+
+try:
+    import numpy  # noqa: F401
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+sys.exit(main())

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What it costs that each step of a training reads another batch from files: beside the same training on data that lie on the devices, in
+turn.
+
+    tests/bench/feed.py [BUILD] [--backend host|cuda] [--devices 1] [--rounds 7] [--few 20] [--many 120] [--param NAME=VALUE]... [--machine FILE]
+
+A step takes the time of a process of MANY steps less that of one of FEW, by the clock of the wall, over the difference: reading, decoding,
+uploads and printed lines are in it, opening is not. The ratios are those of a round, since its processes follow each other; their median
+counts, and the quartiles are told. Seconds of CPUs say more where others use the machine. "resident": constants of the model. "one file": the same from one array. "fed": batches/*.npy, 16 of
+them, one a step; "watch": with --watch loss as well, into a pipe; "period": starts that overlap (--objective period), both sides. Exit 0.
+NumPy and Python 3.8.
+"""
+import argparse
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "bench" / "hand"))
+import compare  # noqa: E402
+
+FILES = 16
+SIZES = {"host": {"batch": 512, "inputs": 784, "hidden": 1024, "classes": 16}, "cuda": {"batch": 8192, "inputs": 1024, "hidden": 4096, "classes": 1024}}
+
+
+def batches(folder, sizes):
+    import numpy as np
+    draw = np.random.default_rng(1)
+    for i in range(FILES):
+        np.save(f"{folder}/x{i:02}.npy", draw.standard_normal((sizes["batch"], sizes["inputs"]), dtype=np.float32))
+        np.save(f"{folder}/labels{i:02}.npy", draw.integers(0, sizes["classes"], sizes["batch"]).astype("i4"))
+
+
+def cpu_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+class Bench:
+    def __init__(self, options, folder):
+        self.options, build = options, options.build.resolve()
+        self.sizes = {**SIZES[options.backend], **dict((word.split("=")[0], int(word.split("=")[1])) for word in options.param)}
+        self.words = [build / "bin" / "gantry", "train", "mlp", "--backend", options.backend, "--devices", options.devices, "--json",
+                      *(word for name, value in self.sizes.items() for word in ("--param", f"{name}={value}"))]
+        self.words += ["--machine", options.machine] if options.machine else []
+        self.environment = compare.environment(build)
+        batches(folder, self.sizes)
+        one = ["--input", f"x={folder}/x00.npy", "--input", f"labels={folder}/labels00.npy"]
+        many = ["--input", f"x={folder}/x*.npy", "--input", f"labels={folder}/labels*.npy"]
+        period = ["--objective", "period"]
+        self.cases = {"resident": [], "one file": one, "fed": many, "fed, watch": [*many, "--watch", "loss"], "resident, period": period,
+                      "fed, period": [*many, *period], "fed, watch, period": [*many, "--watch", "loss", *period]}
+
+    def run(self, case, steps):
+        begin, used = time.monotonic(), cpu_seconds()
+        done = subprocess.run([str(word) for word in [*self.words, "--steps", steps, *self.cases[case]]], capture_output=True, text=True, env=self.environment)
+        took, used = time.monotonic() - begin, cpu_seconds() - used
+        if done.returncode:
+            sys.exit(f"{case}: exit {done.returncode}: {done.stderr.strip()[-400:]}")
+        return took, used, compare.values_of(done.stdout)[-1]
+
+    def step_us(self, case):
+        few, many = self.options.few, self.options.many
+        (short, less, _), (long, more, report) = self.run(case, few), self.run(case, many)
+        return 1e6 * (long - short) / (many - few), 1e6 * (more - less) / (many - few), report
+
+    def all(self):
+        rows = {case: [] for case in self.cases}
+        for _ in range(self.options.rounds):
+            for case in self.cases:
+                rows[case].append(self.step_us(case))
+        return rows
+
+
+def quartiles(values):
+    low, middle, high = statistics.quantiles(values, n=4) if len(values) > 1 else values * 3
+    return f"{middle:.3f} ({low:.3f} to {high:.3f})"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", nargs="?", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--backend", choices=sorted(SIZES), default="host")
+    parser.add_argument("--devices", default="1")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--few", type=int, default=20)
+    parser.add_argument("--many", type=int, default=120)
+    parser.add_argument("--param", action="append", default=[])
+    parser.add_argument("--machine")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(options, folder)
+        rows = bench.all()
+    print(f"mlp {' '.join(f'{k}={v}' for k, v in bench.sizes.items())}, {options.backend}, {options.devices} devices, {options.rounds} rounds of {options.few} and {options.many} steps\n")
+    print("| data | us a step, wall clock | over resident | median start, us | waited for files, us a step | of CPUs, us a step |\n|---|---|---|---|---|---|")
+    for case, seen in rows.items():
+        base = rows["resident, period" if case.endswith("period") else "resident"]
+        ratios = [us / other for (us, *_), (other, *_) in zip(seen, base)]
+        waits = statistics.median(report.get("fed_wait_us", 0) for *_, report in seen) / options.many
+        cpus = statistics.median(cpu for _, cpu, _ in seen)
+        print(f"| {case} | {statistics.median(us for us, *_ in seen):.1f} | {quartiles(ratios)} | {statistics.median(report['measured_us'] for *_, report in seen):.1f} | {waits:.1f} | {cpus:.0f} |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -66,14 +66,15 @@ static gantry_status launch_nothing(const gantry_launch *l)
     return gy_cuda_image_launch(l, 0, GANTRY_U8, (gy_grid){ 1, 1, 1, 1, 1, 1 }, (void *[]){ &b, &alone });
 }
 
-/* All GPUs that meet have as many blocks, whatever the parts of this one are. */
+/* All GPUs that meet have as many blocks, whatever the parts of this one are, and room for all of them at once: see
+ * collective/counted.c. */
 static gantry_status launch_meeting(const gantry_launch *l, int variant, gantry_dtype dtype, batch *b, uint32_t parts)
 {
     gy_cuda_meeting *m = l->user;
     gy_grid grid = { m->columns, m->parts, 1, GY_IMAGE_THREADS, 1, 1 };
     for (; parts < m->parts; parts++)
         b->at[parts] = (part){ 0 };
-    return gy_cuda_image_launch_together(l, variant, dtype, grid, (void *[]){ b, &m->with });
+    return gy_cuda_image_launch(l, variant, dtype, grid, (void *[]){ b, &m->with });
 }
 
 /* combine_OP_DTYPE(batch), a row of blocks for each part. */

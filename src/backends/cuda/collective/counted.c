@@ -13,21 +13,13 @@ static const gy_op *op_of(const gy_cuda *h, uint32_t op)
 
 /* ---- which ones ---- */
 
-static bool is_cooperative(const gy_cuda *h, uint32_t device)
-{
-    int can = 0;
-    return h->d.cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, h->device[device].id) ==
-               CUDA_SUCCESS &&
-           can;
-}
-
-/* Each lane is on a GPU of its own, and all of these reach each other. */
+/* Each lane is on a GPU of its own that combines, and all of these reach each other. */
 static bool lanes_can(const gy_cuda *h, const gy_op *op)
 {
     bool can = op->lanes > 1 && op->lanes <= GY_MEETING_PEERS + 1;
     for (uint32_t i = 0; i < op->lanes && can; i++) {
         uint32_t device = gy_op_device(h->job->schedule, op, i);
-        can = h->device[device].gpu && h->combine[device] && is_cooperative(h, device);
+        can = h->device[device].gpu && h->combine[device];
         for (uint32_t k = 0; k < i && can; k++) {
             uint32_t other = gy_op_device(h->job->schedule, op, k);
             can = !gy_cuda_same_gpu(h, device, other) && gy_cuda_reaches(h, device, other);
@@ -49,26 +41,23 @@ static bool is_counted(const gy_cuda *h, uint32_t op)
     return h->op[op].counted;
 }
 
-/* Those that are tied to no other are no longer counted. What is said of the first of a batch is said of all. */
+/* What is said of the first of a batch is said of all. */
 static gantry_status tie(gy_cuda *h, gantry_error *err)
 {
     for (uint32_t op = 1; op < h->job->schedule->ops.count; op++)
         if (op_of(h, op)->kind == GY_OP_COLLECTIVE && h->op[op].called)
             h->op[op].counted = h->op[op - 1].counted;
-    GY_TRY(gy_order_tie(h, is_counted, err));
-    for (uint32_t op = 0; op < h->job->schedule->ops.count; op++)
-        h->op[op].counted = h->op[op].counted && (h->op[op].tied[0] || h->op[op].tied[1]);
-    return GANTRY_OK;
+    return gy_order_tie(h, is_counted, err);
 }
 
 /* Not beside resident kernels, which leave no room and wait for each other in another order, and not where a kernel
- * ends, or is stopped, before the one that it waits for is launched. */
+ * ends, or is stopped, before the one that it waits for is launched, or where a GPU has less room than it says. */
 gantry_status gy_counted_find(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
-    bool stopped = gy_driver_blocks() || gy_driver_debugged(&h->d);
-    if (!kernel || !kernel->room || h->step || h->job->apart || s->replay == GY_REPLAY_DEVICE || stopped)
+    bool stopped = gy_driver_blocks() || gy_driver_has_part() || gy_driver_debugged(&h->d);
+    if (!kernel || !kernel->room || !h->ahead || h->job->apart || stopped)
         return GANTRY_OK;
     for (uint32_t op = 0; op < s->ops.count; op++)
         h->op[op].counted = !h->op[op].called && may_be(h, op);
@@ -142,6 +131,14 @@ static gantry_status make_state(gy_cuda *h, gantry_error *err)
     return c->op && c->gpu ? GANTRY_OK : gy_fail_nomem(err);
 }
 
+static gantry_status add_lanes(gy_cuda *h, uint32_t op, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < op_of(h, op)->lanes && status == GANTRY_OK; i++)
+        status = gy_order_add(h, gy_op_device(h->job->schedule, op_of(h, op), i), err);
+    return status;
+}
+
 gantry_status gy_counted_fit(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -155,8 +152,7 @@ gantry_status gy_counted_fit(gy_cuda *h, gantry_error *err)
         h->op[op].counted = h->op[op].counted && !h->op[op].called && fits(h, op, &h->counted->op[op]);
     GY_TRY(tie(h, err));
     for (uint32_t op = 0; op < s->ops.count; op++)
-        for (uint32_t i = 0; h->op[op].counted && i < s->ops.at[op].lanes; i++)
-            GY_TRY(gy_order_add(h, gy_op_device(s, &s->ops.at[op], i), err));
+        GY_TRY(h->op[op].counted ? add_lanes(h, op, err) : GANTRY_OK);
     for (uint32_t op = 0; op < s->ops.count; op++)
         h->counted->count += h->op[op].counted;
     h->counted = h->counted->count ? h->counted : NULL;
@@ -166,7 +162,7 @@ gantry_status gy_counted_fit(gy_cuda *h, gantry_error *err)
 const char *gy_counted_replay(gy_cuda *h, const char *replay)
 {
     gy_counted *c = h->counted;
-    if (!c)
+    if (!c || !c->count)
         return replay;
     snprintf(c->text, sizeof c->text, "%s; %u collectives meet by counters", replay, c->count);
     return c->text;
@@ -240,9 +236,12 @@ void gy_counted_free(gy_cuda *h)
 
 /* ---- a start that failed ---- */
 
-static bool meet_in(const gy_cuda *h, uint32_t op, uint32_t a, uint32_t b)
+/* How often the two meet in it: when it begins, and when it ends if no op is tied to it. */
+static uint32_t meet_in(const gy_cuda *h, uint32_t op, uint32_t a, uint32_t b)
 {
-    return h->op[op].counted && !h->op[op].called && h->op[op].tied[0] && has_lane(h, op, a) && has_lane(h, op, b);
+    const gy_cuda_op *o = &h->op[op];
+    bool both = o->counted && !o->called && has_lane(h, op, a) && has_lane(h, op, b);
+    return both ? 2 - o->tied[1] : 0;
 }
 
 /* The op in which the two met for the n-th time, counted from 1; GY_NONE: in none. */
@@ -252,9 +251,12 @@ static uint32_t op_of_meeting(const gy_cuda *h, uint32_t a, uint32_t b, uint64_t
     for (uint32_t op = 0; op < h->job->schedule->ops.count; op++)
         each += meet_in(h, op, a, b);
     uint64_t left = each && n ? (n - 1) % each : 0;
-    for (uint32_t op = 0; op < h->job->schedule->ops.count && each && n; op++)
-        if (meet_in(h, op, a, b) && left-- == 0)
+    for (uint32_t op = 0; op < h->job->schedule->ops.count && each && n; op++) {
+        uint32_t here = meet_in(h, op, a, b);
+        if (left < here)
             return op;
+        left -= here;
+    }
     return GY_NONE;
 }
 
@@ -322,6 +324,8 @@ static void meeting_of(const gy_submit *x, uint32_t r, gy_cuda_meeting *m)
     m->columns = h->counted->op[x->op].columns;
     m->parts = h->counted->op[x->op].parts;
     m->with.peers = 0;
+    m->with.begins = 1;
+    m->with.ends = !gy_order_tied(x, true);
     for (uint32_t i = 0; i < op->lanes; i++) {
         uint32_t other = gy_op_device(h->job->schedule, op, i);
         if (i == r)
@@ -334,33 +338,17 @@ static void meeting_of(const gy_submit *x, uint32_t r, gy_cuda_meeting *m)
     }
 }
 
-/* The shares of each lane's GPU, in that lane. */
-static gantry_status launch_all(gy_submit *x)
-{
-    const gy_op *op = op_of(x->h, x->op);
-    bool meets = gy_order_tied(x, false);
-    gy_cuda_meeting m;
-    gantry_status status = GANTRY_OK;
-    for (uint32_t r = 0; r < op->lanes && status == GANTRY_OK; r++) {
-        if (meets)
-            meeting_of(x, r, &m);
-        status = gy_combine_lane(x, gy_submit_lane(x, r), meets ? &m : NULL);
-    }
-    return status;
-}
-
-/* In a graph, several GPUs that wait for as many wait for one launch instead (collective.c). */
+/* The shares of each lane's GPU are combined in that lane. */
 gantry_status gy_counted_submit(gy_submit *x)
 {
-    bool meet = x->capture && op_of(x->h, x->op)->lanes > 2;
-    if (gy_order_tied(x, false)) {
-        GY_TRY(gy_order_lanes(x));
-    } else {
-        GY_TRY(x->capture ? GANTRY_OK : gy_order_await_others(x->h, x->first_lane, x->err));
-        GY_TRY(meet ? gy_combine_meet(x) : GANTRY_OK);
-        GY_TRY(gy_order_join(x, true));
+    gy_cuda_meeting m;
+    GY_TRY(gy_order_lanes(x));
+    for (uint32_t r = 0; r < op_of(x->h, x->op)->lanes; r++) {
+        gy_queue lane = gy_submit_lane(x, r);
+        bool first = !x->capture && !gy_order_tied(x, false);
+        GY_TRY(first ? gy_order_await_others(x->h, lane, x->err) : GANTRY_OK);
+        meeting_of(x, r, &m);
+        GY_TRY(gy_combine_lane(x, lane, &m));
     }
-    GY_TRY(launch_all(x));
-    GY_TRY(gy_order_join(x, false));
-    return meet && !gy_order_tied(x, true) ? gy_combine_meet(x) : GANTRY_OK;
+    return GANTRY_OK;
 }

@@ -104,7 +104,7 @@ typedef struct gy_cuda_op {
     uint32_t event;          /* index of gy_cuda.event, which is recorded after the op; GY_NONE: no op waits for it */
     uint32_t word;           /* its status word on its device */
     bool nccl;               /* NCCL carries it out */
-    bool counted;            /* of a collective: it is tied to another, and they meet by counters (counted.c) */
+    bool counted;            /* of a collective: it is combined by kernels that meet by counters (counted.c) */
     bool tied[2];            /* to the op before it, to the one behind it: gy_order_tied */
     bool by_kernel, carried; /* of a copy: a kernel makes it, or the kernel of an op before it does (carry.c) */
     CUgraphExec *when; /* of a node with `when` on a GPU, per turn: a graph of the op alone, see when.c; else NULL */
@@ -224,6 +224,7 @@ typedef struct gy_cuda {
                      queued work */
     struct gy_nccl *nccl;             /* NULL: no op asks for NCCL */
     struct gy_counted *counted;       /* NULL: no collectives meet by counters */
+    struct gy_ahead *ahead;           /* NULL: none may, as what is ahead of their lanes is not known (ahead.h) */
     struct gy_peer_order *order;      /* NULL: no work waits for its peers */
     struct gy_resident *resident;     /* NULL: the schedule is not for replay "device" */
     struct gy_submitters *submitters; /* NULL: the thread that makes a start submits all of it */

@@ -112,7 +112,7 @@ static void pass(finder *f, uint32_t id)
     }
 }
 
-/* Whether lane `lane` of the op waits for that one anyway, as it waits for another: one of `found` from `first` on. */
+/* True if lane `lane` of the op waits for that one anyway, as it waits for another: one of `found` from `first` on. */
 static bool is_implied(const finder *f, uint32_t op, uint32_t lane, size_t first, uint32_t from)
 {
     uint32_t stream = f->stream[f->s->op_lane.at[f->s->ops.at[from].lane]];
@@ -176,7 +176,7 @@ static void end(finder *f)
     gy_vec_free(&f->found);
 }
 
-static bool keep(finder *f, gy_ahead *to)
+static bool keep(finder *f, gy_cuda_ahead *to)
 {
     to->row = gy_arena_calloc(&f->h->arena, f->found.count + 1, sizeof *to->row);
     for (size_t i = 0; i < f->found.count && to->row; i++)

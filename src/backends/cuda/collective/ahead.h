@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What is ahead, on its own GPU, of each lane of a collective whose lanes begin apart and meet by counters. A kernel
+ * Ops ahead, on its own GPU, of each lane of a collective whose lanes begin apart and meet by counters. A kernel
  * that waits for its peers must not hold back what these peers wait for. So lane r waits for every op of its GPU that
  * the collective comes after on any way: by rows of the sync table, in a stream, and behind collectives that came
  * before. Then all that is left to wait for is work of other GPUs, which needs nothing of this GPU any more.
@@ -16,10 +16,10 @@ typedef struct gy_ahead_row {
 } gy_ahead_row;
 
 /* Rows of op i are first[i] to first[i + 1]. */
-typedef struct gy_ahead {
+typedef struct gy_cuda_ahead {
     uint32_t *first;
     gy_ahead_row *row;
-} gy_ahead;
+} gy_cuda_ahead;
 
 /* Makes h->ahead; lanes have their streams. It stays NULL where no op asks for such a collective, and where there are
  * too many ops and lanes to look at. */

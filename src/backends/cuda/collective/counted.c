@@ -41,7 +41,7 @@ static bool is_counted(const gy_cuda *h, uint32_t op)
     return h->op[op].counted;
 }
 
-/* What is said of the first of a batch is said of all. */
+/* All of a batch goes by its first. */
 static gantry_status tie(gy_cuda *h, gantry_error *err)
 {
     for (uint32_t op = 1; op < h->job->schedule->ops.count; op++)

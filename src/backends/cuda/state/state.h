@@ -224,7 +224,7 @@ typedef struct gy_cuda {
                      queued work */
     struct gy_nccl *nccl;             /* NULL: no op asks for NCCL */
     struct gy_counted *counted;       /* NULL: no collectives meet by counters */
-    struct gy_ahead *ahead;           /* NULL: none may, as what is ahead of their lanes is not known (ahead.h) */
+    struct gy_cuda_ahead *ahead;      /* NULL: none may, as what is ahead of their lanes is not known (ahead.h) */
     struct gy_peer_order *order;      /* NULL: no work waits for its peers */
     struct gy_resident *resident;     /* NULL: the schedule is not for replay "device" */
     struct gy_submitters *submitters; /* NULL: the thread that makes a start submits all of it */

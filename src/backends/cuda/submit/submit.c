@@ -168,7 +168,7 @@ static uint32_t lane_for(const gy_submit *x, uint32_t from)
 static gantry_status await_rows_of_lane(gy_submit *x, uint32_t lane)
 {
     const gy_cuda_op *op = &x->h->op[x->op];
-    const gy_ahead *ahead = x->h->ahead;
+    const gy_cuda_ahead *ahead = x->h->ahead;
     gy_queue queue = gy_submit_lane(x, lane);
     gantry_status status = GANTRY_OK;
     for (uint32_t i = op->wait; i < op->wait + op->waits && status == GANTRY_OK; i++)

@@ -10,7 +10,9 @@
 #define MIB (KIB * KIB)
 
 static const char *const algorithms[] = { "counters", "two_shot", "one_shot", "nccl" };
-static const int64_t sizes[] = { 8, 256, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB, 4 * MIB, 16 * MIB };
+static const int64_t sizes[] = {
+    8, 256, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB, 4 * MIB, 16 * MIB, 64 * MIB
+};
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms, SIZES = sizeof sizes / sizeof *sizes };
 enum { FEW = 4, SAMPLES = 9 };
 

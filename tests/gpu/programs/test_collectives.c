@@ -115,9 +115,14 @@ START_TEST(counted)
     for (int ranks = fake ? gpus : 2; ranks <= gpus; ranks++) {
         for (int r = 0; r < (fake || every > 1 ? 2 : 4); r++) {
             for (int k = 0; k < 4; k += fake ? 3 : 1) {
-                chain c = {
-                    chain_types[(ranks + r + k) % CHAIN_TYPES], ranks, 6, 1 + k / 2 * 2, rows[r], k % 2, (k + r) % 2
-                };
+                chain c = { chain_types[(ranks + r + k) % CHAIN_TYPES],
+                            ranks,
+                            6,
+                            1 + k / 2 * 2,
+                            rows[r],
+                            k % 2,
+                            (k + r) % 2,
+                            false };
                 chain_problem p = chain_pose(&c, replay_at(r % 2));
                 chain_try(&c, &p, replay_at(r % 2), fake || every > 1 ? 2 : 200, meets);
                 chain_put_away(&p);

@@ -26,7 +26,8 @@ typedef struct finder {
 
 static bool asks(const gy_op *op)
 {
-    return op->kind == GY_OP_COLLECTIVE && op->algorithm == GY_ALGORITHM_COUNTERS && op->lanes > 1;
+    bool may = op->algorithm == GY_ALGORITHM_COUNTERS || op->algorithm == GY_ALGORITHM_NCCL;
+    return op->kind == GY_OP_COLLECTIVE && may && op->lanes > 1;
 }
 
 static bool any_asks(const gantry_schedule *s)

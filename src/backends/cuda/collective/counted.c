@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/collective/counted.h"
 
+#include "backends/cuda/collective/ahead.h"
 #include "base/error.h"
 #include "kernels/resident/counters.h"
 #include <stdio.h>
@@ -52,14 +53,18 @@ static gantry_status tie(gy_cuda *h, gantry_error *err)
 
 /* Not beside resident kernels, which leave no room and wait for each other in another order, and not where a kernel
  * ends, or is stopped, before the one that it waits for is launched, or where a GPU has less room than it says. */
-gantry_status gy_counted_find(gy_cuda *h, gantry_error *err)
+static bool can_meet(const gy_cuda *h)
 {
-    const gantry_schedule *s = h->job->schedule;
     const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
     bool stopped = gy_driver_blocks() || gy_driver_has_part() || gy_driver_debugged(&h->d);
-    if (!kernel || !kernel->room || !h->ahead || h->job->apart || stopped)
+    return kernel && kernel->room && h->ahead && !h->job->apart && !stopped;
+}
+
+gantry_status gy_counted_find(gy_cuda *h, gantry_error *err)
+{
+    if (!can_meet(h))
         return GANTRY_OK;
-    for (uint32_t op = 0; op < s->ops.count; op++)
+    for (uint32_t op = 0; op < h->job->schedule->ops.count; op++)
         h->op[op].counted = !h->op[op].called && may_be(h, op);
     return tie(h, err);
 }
@@ -159,6 +164,25 @@ gantry_status gy_counted_fit(gy_cuda *h, gantry_error *err)
     return GANTRY_OK;
 }
 
+static bool is_met(const gy_cuda *h, uint32_t op)
+{
+    return h->op[op].nccl && h->op[op].met;
+}
+
+/* Those of NCCL whose lanes can begin and end by themselves. */
+static gantry_status find_nccl(gy_cuda *h, gantry_error *err)
+{
+    bool may = can_meet(h) && h->nccl, any = false;
+    for (uint32_t op = 0; op < h->job->schedule->ops.count && may; op++) {
+        h->op[op].met = h->op[op].nccl && lanes_can(h, op_of(h, op));
+        if (h->op[op].met && !h->counted)
+            GY_TRY(make_state(h, err));
+        GY_TRY(h->op[op].met ? add_lanes(h, op, err) : GANTRY_OK);
+        any = any || h->op[op].met;
+    }
+    return any ? gy_order_tie(h, is_met, err) : GANTRY_OK;
+}
+
 const char *gy_counted_replay(gy_cuda *h, const char *replay)
 {
     gy_counted *c = h->counted;
@@ -212,6 +236,7 @@ static gantry_status make_gpu(gy_cuda *h, uint32_t device, gantry_error *err)
 
 gantry_status gy_counted_make(gy_cuda *h, gantry_error *err)
 {
+    GY_TRY(find_nccl(h, err));
     for (uint32_t i = 0; h->counted && h->order && i < h->devices; i++)
         GY_TRY(h->order->waits[i] ? make_gpu(h, i, err) : GANTRY_OK);
     return GANTRY_OK;
@@ -236,12 +261,22 @@ void gy_counted_free(gy_cuda *h)
 
 /* ---- a start that failed ---- */
 
+/* True if kernels ahead of the op meet, if NCCL carries it out: behind another of NCCL that it follows in all lanes
+ * they need not, unless there is something else that it comes after. */
+static bool comes(const gy_cuda *h, uint32_t op)
+{
+    const uint32_t *ahead = &h->ahead->first[op];
+    return !h->op[op].tied[0] || h->op[op].waits || ahead[1] > ahead[0];
+}
+
 /* How often the two meet in it: when it begins, and when it ends if no op is tied to it. */
 static uint32_t meet_in(const gy_cuda *h, uint32_t op, uint32_t a, uint32_t b)
 {
     const gy_cuda_op *o = &h->op[op];
-    bool both = o->counted && !o->called && has_lane(h, op, a) && has_lane(h, op, b);
-    return both ? 2 - o->tied[1] : 0;
+    if (!gy_cuda_op_meets(o) || o->called || !has_lane(h, op, a) || !has_lane(h, op, b))
+        return 0;
+    uint32_t first = o->counted || comes(h, op), last = !o->tied[1];
+    return first + last;
 }
 
 /* The op in which the two met for the n-th time, counted from 1; GY_NONE: in none. */
@@ -338,17 +373,46 @@ static void meeting_of(const gy_submit *x, uint32_t r, gy_cuda_meeting *m)
     }
 }
 
+static gantry_status await_others(gy_submit *x, uint32_t r)
+{
+    bool first = !x->capture && !gy_order_tied(x, false);
+    return first ? gy_order_await_others(x->h, gy_submit_lane(x, r), x->err) : GANTRY_OK;
+}
+
+static gantry_status meet_alone(gy_submit *x)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t r = 0; r < op_of(x->h, x->op)->lanes && status == GANTRY_OK; r++) {
+        gy_cuda_meeting m;
+        meeting_of(x, r, &m);
+        m.columns = m.parts = 1;
+        m.with.ends = 0;
+        status = gy_combine_nothing(x, gy_submit_lane(x, r), &m);
+    }
+    return status;
+}
+
+gantry_status gy_counted_come(gy_submit *x)
+{
+    for (uint32_t r = 0; r < op_of(x->h, x->op)->lanes; r++)
+        GY_TRY(await_others(x, r));
+    return comes(x->h, x->op) ? meet_alone(x) : GANTRY_OK;
+}
+
+gantry_status gy_counted_leave(gy_submit *x)
+{
+    return gy_order_tied(x, true) ? GANTRY_OK : meet_alone(x);
+}
+
 /* The shares of each lane's GPU are combined in that lane. */
 gantry_status gy_counted_submit(gy_submit *x)
 {
     gy_cuda_meeting m;
     GY_TRY(gy_order_lanes(x));
     for (uint32_t r = 0; r < op_of(x->h, x->op)->lanes; r++) {
-        gy_queue lane = gy_submit_lane(x, r);
-        bool first = !x->capture && !gy_order_tied(x, false);
-        GY_TRY(first ? gy_order_await_others(x->h, lane, x->err) : GANTRY_OK);
+        GY_TRY(await_others(x, r));
         meeting_of(x, r, &m);
-        GY_TRY(gy_combine_lane(x, lane, &m));
+        GY_TRY(gy_combine_lane(x, gy_submit_lane(x, r), &m));
     }
     return GANTRY_OK;
 }

@@ -33,6 +33,11 @@ typedef struct gy_counted {
     char text[1200];     /* what reports say */
 } gy_counted;
 
+/* Ahead of x->op and behind it, if NCCL carries it out: a kernel of one block in each lane meets those of the others.
+ * When it has, all that the op comes after is done on all GPUs, or all of the op is. Where ops are tied, nothing is
+ * submitted between them. */
+gantry_status gy_counted_come(gy_submit *x);
+gantry_status gy_counted_leave(gy_submit *x);
 /* Submits x->op, which is counted. */
 gantry_status gy_counted_submit(gy_submit *x);
 

@@ -137,7 +137,7 @@ static bool ends_by_itself(const gy_cuda *h, uint32_t op)
     bool awaited = h->op[op].event != GY_NONE;
     for (uint32_t i = op + 1; i < h->job->schedule->ops.count && h->op[i].called; i++)
         awaited = awaited || h->op[i].event != GY_NONE;
-    return h->op[op].counted && awaited;
+    return gy_cuda_op_meets(&h->op[op]) && awaited;
 }
 
 /* `last`: per lane, the last op before this one. */
@@ -205,7 +205,8 @@ gantry_status gy_order_lanes(gy_submit *x)
     uint32_t *last = x->h->order->last;
     for (uint32_t r = 0; r < op->lanes && status == GANTRY_OK; r++) {
         uint32_t gpu = gpu_of(x->h, gy_op_device(s, op, r)), lane = s->op_lane.at[op->lane + r];
-        gy_queue queue = gy_order_tied(x, false) || x->h->op[x->op].counted ? x->h->lane[lane].queue : x->first_lane;
+        gy_queue queue =
+            gy_order_tied(x, false) || gy_cuda_op_meets(&x->h->op[x->op]) ? x->h->lane[lane].queue : x->first_lane;
         if (last[gpu] != GY_NONE && last[gpu] != lane)
             status = gy_submit_order(x, x->h->lane[last[gpu]].queue, queue);
         last[gpu] = lane;

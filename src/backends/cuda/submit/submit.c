@@ -132,7 +132,7 @@ static CUevent event_of(const gy_cuda *h, uint32_t op, uint32_t lane, uint64_t s
 /* Kernels of the op have met when they end: whichever has ended, all of the op is done. */
 static bool has_met(const gy_cuda *h, uint32_t op)
 {
-    return h->op[op].counted && !h->op[op].tied[1];
+    return gy_cuda_op_meets(&h->op[op]) && !h->op[op].tied[1];
 }
 
 /* Waits for the ops of the sync table. A graph is launched after earlier starts, so it waits for none of them. Beside
@@ -204,11 +204,11 @@ static uint32_t lanes_of(const gy_submit *x)
  * counters. */
 static gantry_status gather_lanes(gy_submit *x)
 {
-    bool tied = gy_order_tied(x, false), counted = x->h->op[x->op].counted;
+    bool tied = gy_order_tied(x, false), meets = gy_cuda_op_meets(&x->h->op[x->op]);
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; counted && i < lanes_of(x) && status == GANTRY_OK; i++)
+    for (uint32_t i = 0; meets && i < lanes_of(x) && status == GANTRY_OK; i++)
         status = await_rows_of_lane(x, i);
-    if (counted)
+    if (meets)
         return status;
     status = await_all_rows(x);
     for (uint32_t i = 1; i < lanes_of(x) && status == GANTRY_OK; i++)
@@ -220,7 +220,7 @@ static gantry_status gather_lanes(gy_submit *x)
  * when its own part has. */
 static gantry_status part_lanes(gy_submit *x)
 {
-    bool apart = gy_order_tied(x, true) || x->h->op[x->op].counted;
+    bool apart = gy_order_tied(x, true) || gy_cuda_op_meets(&x->h->op[x->op]);
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 1; i < lanes_of(x) && status == GANTRY_OK && !apart; i++)
         status = gy_submit_order(x, x->first_lane, gy_submit_lane(x, i));

@@ -13,9 +13,10 @@ typedef struct chain {
     int ranks, ops, chains; /* ops: of each chain; chains have nothing to do with each other */
     int64_t rows;           /* of a rank */
     bool in_place, apart;   /* apart: GPUs copy what each has given, so none follows another right away */
+    bool by_nccl;
 } chain;
 
-/* A schedule with the algorithm "counters", and what the host makes of it. */
+/* A schedule with the algorithm "counters", or with NCCL, and what the host makes of it. */
 typedef struct chain_problem {
     gantry_graph *graph;
     gantry_machine *machine;

@@ -5,6 +5,7 @@
  *
  *   test_cuda_counted            all of it
  *   test_cuda_counted mistake    kernels make one (FAKE_CUDA_MISTAKE): some seed has to show it
+ *   test_cuda_counted nccl       kernels that meet are around ops of NCCL
  */
 #include "chain.h"
 #include "control.h"
@@ -51,7 +52,7 @@ START_TEST(bits)
     for (int ranks = 2; ranks <= 8; ranks++) {
         for (int r = 0; r < 3; r++) {
             chain c = {
-                chain_types[(ranks + r + _i) % 5], ranks, 4, 1, rows[r], (ranks + r) % 2, (ranks / 2 + _i) % 2
+                chain_types[(ranks + r + _i) % 5], ranks, 4, 1, rows[r], (ranks + r) % 2, (ranks / 2 + _i) % 2, false
             };
             try_chain(&c, _i % 2 ? "graph" : "stream", 2, 3);
         }
@@ -64,7 +65,7 @@ START_TEST(weak)
 {
     setenv("FAKE_CUDA_WEAK", "1", 1);
     for (int k = 0; k < 6; k++) {
-        chain c = { chain_types[(k + _i) % 5], 2 + k % 4, 3, 1, k % 3 ? 29 : 400, k % 2, k < 3 };
+        chain c = { chain_types[(k + _i) % 5], 2 + k % 4, 3, 1, k % 3 ? 29 : 400, k % 2, k < 3, false };
         try_chain(&c, k / 2 % 2 ? "graph" : "stream", 4, 3);
     }
     unsetenv("FAKE_CUDA_WEAK");
@@ -74,7 +75,7 @@ END_TEST
 START_TEST(many_starts)
 {
     for (int k = 0; k < 4; k++) {
-        chain c = { GANTRY_F32, 3, 3, 1, 11, false, k / 2 };
+        chain c = { GANTRY_F32, 3, 3, 1, 11, false, k / 2, false };
         try_chain(&c, k % 2 ? "graph" : "stream", 1, 60);
     }
 }
@@ -84,7 +85,7 @@ END_TEST
 START_TEST(at_once)
 {
     for (int k = 0; k < 8; k++) {
-        chain c = { chain_types[(k + _i) % 5], 2 + k % 3, 6, 3, _i % 2 ? 701 : 23, k % 2, k / 4 };
+        chain c = { chain_types[(k + _i) % 5], 2 + k % 3, 6, 3, _i % 2 ? 701 : 23, k % 2, k / 4, false };
         try_chain(&c, k / 2 % 2 ? "graph" : "stream", 2, 2);
     }
 }
@@ -95,7 +96,7 @@ START_TEST(little_room)
 {
     setenv("FAKE_CUDA_PLACES", "2", 1);
     for (int k = 0; k < 2; k++) {
-        chain c = { GANTRY_F64, 4, 3, 1, 5003, k, !k };
+        chain c = { GANTRY_F64, 4, 3, 1, 5003, k, !k, false };
         try_chain(&c, k ? "graph" : "stream", 1, 2);
     }
     unsetenv("FAKE_CUDA_PLACES");
@@ -107,7 +108,7 @@ START_TEST(nobody_meets)
 {
     static const char *const set[2][2] = { { "CUDA_LAUNCH_BLOCKING", "1" },
                                            { "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50" } };
-    chain c = { GANTRY_F32, 3, 3, 1, 37, false, true };
+    chain c = { GANTRY_F32, 3, 3, 1, 37, false, true, false };
     setenv(set[_i][0], set[_i][1], 1);
     chain_problem p = pose(&c, "stream");
     chain_try(&c, &p, "stream", 2, false);
@@ -121,7 +122,7 @@ END_TEST
 START_TEST(no_edges)
 {
     for (int ranks = 2; ranks <= 8; ranks += 2) {
-        chain c = { GANTRY_F32, ranks, 5, 1, 64, _i % 2, true };
+        chain c = { GANTRY_F32, ranks, 5, 1, 64, _i % 2, true, false };
         chain_problem p = pose(&c, "graph");
         int before = fakeCudaCalls("wait between devices"), meet = meetings();
         chain_try(&c, &p, "graph", 2, true);
@@ -146,7 +147,7 @@ START_TEST(half_a_start)
 {
     int meeting = 0;
     for (int n = 1; n <= 18; n++) {
-        chain c = { GANTRY_F32, 3, 4, 1, 37, false, n % 4 == 1 };
+        chain c = { GANTRY_F32, 3, 4, 1, 37, false, n % 4 == 1, false };
         chain_problem p = pose(&c, "stream");
         fakeCudaSeed((uint64_t)n);
         gantry_run *run = open_run(p.schedule, "cuda");
@@ -177,7 +178,7 @@ START_TEST(failing_calls)
 {
     static const char *const calls[] = { "cuMemAlloc", "cuMemHostAlloc", "cuStreamCreate", "cuMemsetD8Async",
                                          "cuLaunchKernel" };
-    chain c = { GANTRY_F32, 2, 3, 1, 11, true, _i % 2 };
+    chain c = { GANTRY_F32, 2, 3, 1, 11, true, _i % 2, false };
     chain_problem p = pose(&c, "stream");
     int failed = 0;
     for (int n = 1; n <= 24; n++) {
@@ -207,7 +208,7 @@ END_TEST
 /* Nobody tells that it has come: the watchdog names the op and the GPUs, lets all go, and the run is over. */
 START_TEST(nobody_comes)
 {
-    chain c = { GANTRY_F32, 3, 4, 1, 37, false, false };
+    chain c = { GANTRY_F32, 3, 4, 1, 37, false, false, false };
     chain_problem p = pose(&c, _i ? "graph" : "stream");
     gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
     gantry_error err = { 0 };
@@ -250,11 +251,34 @@ static bool shows(const chain *c, const char *replay, uint64_t seed)
     return !WIFEXITED(status) || WEXITSTATUS(status);
 }
 
+/* Sums of integers, as NCCL adds in an order of its own. Two kernels meet for an op on a GPU where it is alone. */
+START_TEST(around_nccl)
+{
+    for (int k = 0; k < 16; k++) {
+        chain c = { GANTRY_I32, 2 + k % 4, 4, 1 + k / 8 * 2, k % 3 ? 37 : 400, k % 2, k / 2 % 2, true };
+        const char *replay = k / 4 % 2 ? "stream" : "graph";
+        chain_problem p = pose(&c, replay);
+        fakeCudaSeed((uint64_t)k);
+        int before = fakeCudaCalls("wait between devices"), meet = meetings();
+        chain_try(&c, &p, replay, 3, false);
+        int met = meetings() - meet, alone = 2 * c.ranks * c.ops * (k / 4 % 2 ? 3 : 1);
+        if (c.chains == 1 && c.apart)
+            ck_assert_int_eq(met, alone);
+        else
+            ck_assert_int_gt(met, 0);
+        if (c.chains == 1)
+            ck_assert_int_eq(fakeCudaCalls("wait between devices"), before);
+        check_alive(chain_name(&c, replay));
+        chain_put_away(&p);
+    }
+}
+END_TEST
+
 START_TEST(mistake)
 {
     int shown = 0;
     for (int seed = 1; seed <= 60 && !shown; seed++) {
-        chain c = { GANTRY_F32, 2 + seed % 3, 4, 1, seed % 2 ? 37 : 301, seed % 4 > 1, seed % 8 > 3 };
+        chain c = { GANTRY_F32, 2 + seed % 3, 4, 1, seed % 2 ? 37 : 301, seed % 4 > 1, seed % 8 > 3, false };
         shown = shows(&c, seed % 2 ? "graph" : "stream", (uint64_t)seed) ? seed : 0;
     }
     ck_assert_msg(shown, "no seed shows it");
@@ -269,6 +293,8 @@ int main(int count, char **word)
     tcase_set_timeout(tests, 240);
     if (count > 1 && strcmp(word[1], "mistake") == 0) {
         tcase_add_test(tests, mistake);
+    } else if (count > 1 && strcmp(word[1], "nccl") == 0) {
+        tcase_add_test(tests, around_nccl);
     } else {
         tcase_add_loop_test(tests, bits, 0, 5);
         tcase_add_loop_test(tests, weak, 0, 2);

@@ -102,11 +102,19 @@ static gantry_status launch_combine(const gantry_launch *l)
     return gy_cuda_image_launch(l, variant, dtype, grid, (void *[]){ &b, &alone });
 }
 
+/* Of what only moves, by the function that has room for least, as addresses decide which one it is. */
 static uint32_t room(const gantry_launch *l)
 {
+    static const gantry_dtype widths[] = { GANTRY_U8, GANTRY_U32, GANTRY_U64 };
     const gantry_arg *last = &l->arg[l->args - 1];
-    uint32_t places = gy_cuda_image_places(l, (int)last->access - GANTRY_SUM, last->dtype);
-    return places < GY_MEETING_BLOCKS ? places : GY_MEETING_BLOCKS;
+    uint32_t least = GY_MEETING_BLOCKS;
+    bool moves = last->access == GANTRY_WRITE;
+    for (size_t i = 0; i < (moves ? sizeof widths / sizeof *widths : 1); i++) {
+        uint32_t places =
+            gy_cuda_image_places(l, moves ? 0 : (int)last->access - GANTRY_SUM, moves ? widths[i] : last->dtype);
+        least = places < least ? places : least;
+    }
+    return least;
 }
 
 /* Its functions have another name than it has in the table. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/run/test_random.c on GPUs of the fake driver: replay modes, peer access and the CPU beside them vary with
- * the seed. RANDOM_WITH is the algorithm that all collectives ask for, or those that have it. */
+ * the seed. RANDOM_WITH is the algorithm that all collectives ask for. */
 #ifndef TESTS_UNIT_CUDA_RANDOM_ON_GPUS_H
 #define TESTS_UNIT_CUDA_RANDOM_ON_GPUS_H
 
@@ -19,8 +19,6 @@ static void ask(gantry_schedule *s)
     for (size_t i = 0; i < s->ops.count; i++) {
         gy_op *op = &s->ops.at[i];
         bool has = op->kind == GY_OP_COLLECTIVE;
-        if (RANDOM_WITH == GY_ALGORITHM_COUNTERS)
-            has = has && op->collective == GANTRY_ALL_REDUCE;
         op->algorithm = has ? RANDOM_WITH : op->algorithm;
     }
 }

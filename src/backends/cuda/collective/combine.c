@@ -159,8 +159,10 @@ gantry_status gy_combine_lane(gy_submit *x, gy_queue lane, const gy_cuda_meeting
     for (uint32_t i = 0; i < op->shares; i++)
         if (op->share[i].device == lane.device)
             add_share(&b, x, &op->share[i]);
-    if (!b.parts)
+    if (!b.parts && op->share->sources > 1)
         add_nothing(&b, exchange->reduce, exchange->dtype);
+    else if (!b.parts)
+        add_nothing(&b, GANTRY_WRITE, GANTRY_U8);
     return launch_on(x, lane, &b, meeting);
 }
 

@@ -33,8 +33,8 @@ static bool may_be(const gy_cuda *h, uint32_t id)
 {
     const gy_op *op = op_of(h, id);
     const gy_exchange *exchange = h->op[id].exchange ? gy_collective_exchange(h, id) : NULL;
-    return op->kind == GY_OP_COLLECTIVE && op->algorithm == GY_ALGORITHM_COUNTERS && exchange && exchange->reduce &&
-           !exchange->staged && exchange->rounds < 2 && exchange->bytes && lanes_can(h, op);
+    return op->kind == GY_OP_COLLECTIVE && op->algorithm == GY_ALGORITHM_COUNTERS && exchange && !exchange->staged &&
+           exchange->rounds < 2 && exchange->bytes && lanes_can(h, op);
 }
 
 static bool is_counted(const gy_cuda *h, uint32_t op)
@@ -71,9 +71,11 @@ gantry_status gy_counted_find(gy_cuda *h, gantry_error *err)
 
 /* ---- whether their shares fit ---- */
 
-static uint32_t room_on(const gy_cuda *h, uint32_t device, const gy_exchange *exchange)
+static uint32_t room_on(const gy_cuda *h, uint32_t id, uint32_t device)
 {
-    gantry_arg arg = gy_combine_arg(exchange->reduce, exchange->dtype, 0, 0);
+    const gy_exchange *exchange = gy_collective_exchange(h, id);
+    bool moves = h->op[id].share->sources == 1;
+    gantry_arg arg = gy_combine_arg(moves ? GANTRY_WRITE : exchange->reduce, moves ? GANTRY_U8 : exchange->dtype, 0, 0);
     gantry_launch l = { .struct_size = sizeof l, .args = 1, .arg = &arg, .arg_size = sizeof arg };
     l.handle = h->combine[device];
     return gy_cuda_use((gy_cuda *)(uintptr_t)h, device, NULL) ? 0 : gy_cuda_kernel_find(GY_CUDA_COMBINE)->room(&l);
@@ -111,12 +113,13 @@ static bool fits(const gy_cuda *h, uint32_t id, gy_counted_op *to)
     *to = (gy_counted_op){ .parts = 1 };
     for (uint32_t i = 0; i < h->op[id].shares && fit; i++) {
         const gy_share *s = &h->op[id].share[i];
-        fit = s->way == GY_SHARE_KERNEL && s->sources > 1 && has_lane(h, id, s->device);
+        bool alike = (s->sources > 1) == (h->op[id].share->sources > 1);
+        fit = s->way == GY_SHARE_KERNEL && s->round == 0 && alike && has_lane(h, id, s->device);
         most = s->bytes > most ? s->bytes : most;
     }
     for (uint32_t i = 0; i < op->lanes && fit; i++) {
         uint32_t device = gy_op_device(h->job->schedule, op, i);
-        uint64_t places = room_on(h, device, gy_collective_exchange(h, id));
+        uint64_t places = room_on(h, id, device);
         room = places < room ? places : room;
         fit = fits_device(h, id, device, to);
     }

@@ -146,7 +146,8 @@ END_TEST
 START_TEST(counted_kinds)
 {
     static const gantry_dtype types[] = { GANTRY_F32, GANTRY_BF16, GANTRY_I64, GANTRY_U8 };
-    static const int64_t rows[] = { 1, 333, 30011 };
+    bool fake = getenv("FAKE_CUDA_DEVICES"); /* each thread that waits has a stack there */
+    const int64_t rows[] = { 1, fake ? 33 : 333, fake ? 101 : 30011 };
     held_gpus held = hold_gpus(gpus);
     for (int kind = 0; kind < 8; kind++) {
         for (int k = kind % every; k < 12; k += every) {

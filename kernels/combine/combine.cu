@@ -3,7 +3,7 @@
  * targets of a part get ((source 0 (+) source 1) (+) source 2) ..., with the order and arithmetic of src/run/reduce.c; of
  * one source that is a copy. An element is read, then written, by one thread, so a target may be a source. Sources and
  * targets may be memory of peers. Kernels of several GPUs may meet when they begin: then what their streams did before is
- * done on all of them. */
+ * done on all of them; when they end: then what they stored is seen behind each of them. */
 #include "kernels/begin.cuh"
 #include "kernels/combine/combine.cuh"
 #include "kernels/combine/meeting.h"
@@ -81,8 +81,8 @@ static __device__ void combine(const batch &b, const part p, const F &f)
     }
 }
 
-/* A thread for each peer. All that came before on its GPU had ended when a block there began, so it is seen by who hears
- * of that block. False: the start has failed. */
+/* A thread for each peer. What came before on its GPU, and what its block has stored before a barrier, is seen by who
+ * hears of that block. False: the start has failed. */
 static __device__ bool meet(const gy_combine_meeting &with)
 {
     bool well = true;
@@ -103,8 +103,12 @@ static __device__ bool meet(const gy_combine_meeting &with)
         combine_##name##_##suffix(const __grid_constant__ batch b, const __grid_constant__ gy_combine_meeting with)            \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        if (with.peers && !meet(with))                                                                                 \
+        if (with.begins && !meet(with))                                                                                \
             return;                                                                                                    \
         combine<type, own>(b, b.at[blockIdx.y], with_##name<own, wide>());                                             \
+        if (with.ends) {                                                                                               \
+            __syncthreads();                                                                                           \
+            meet(with);                                                                                                \
+        }                                                                                                              \
     }
 GY_COMBINED(KERNEL)

@@ -66,14 +66,15 @@ static gantry_status launch_nothing(const gantry_launch *l)
     return gy_cuda_image_launch(l, 0, GANTRY_U8, (gy_grid){ 1, 1, 1, 1, 1, 1 }, (void *[]){ &b, &alone });
 }
 
-/* All GPUs that meet have as many blocks, whatever the parts of this one are. */
+/* All GPUs that meet have as many blocks, whatever the parts of this one are, and room for all of them at once: see
+ * collective/counted.c. */
 static gantry_status launch_meeting(const gantry_launch *l, int variant, gantry_dtype dtype, batch *b, uint32_t parts)
 {
     gy_cuda_meeting *m = l->user;
     gy_grid grid = { m->columns, m->parts, 1, GY_IMAGE_THREADS, 1, 1 };
     for (; parts < m->parts; parts++)
         b->at[parts] = (part){ 0 };
-    return gy_cuda_image_launch_together(l, variant, dtype, grid, (void *[]){ b, &m->with });
+    return gy_cuda_image_launch(l, variant, dtype, grid, (void *[]){ b, &m->with });
 }
 
 /* combine_OP_DTYPE(batch), a row of blocks for each part. */
@@ -101,11 +102,19 @@ static gantry_status launch_combine(const gantry_launch *l)
     return gy_cuda_image_launch(l, variant, dtype, grid, (void *[]){ &b, &alone });
 }
 
+/* Of what only moves, by the function that has room for least, as addresses decide which one it is. */
 static uint32_t room(const gantry_launch *l)
 {
+    static const gantry_dtype widths[] = { GANTRY_U8, GANTRY_U32, GANTRY_U64 };
     const gantry_arg *last = &l->arg[l->args - 1];
-    uint32_t places = gy_cuda_image_places(l, (int)last->access - GANTRY_SUM, last->dtype);
-    return places < GY_MEETING_BLOCKS ? places : GY_MEETING_BLOCKS;
+    uint32_t least = GY_MEETING_BLOCKS;
+    bool moves = last->access == GANTRY_WRITE;
+    for (size_t i = 0; i < (moves ? sizeof widths / sizeof *widths : 1); i++) {
+        uint32_t places =
+            gy_cuda_image_places(l, moves ? 0 : (int)last->access - GANTRY_SUM, moves ? widths[i] : last->dtype);
+        least = places < least ? places : least;
+    }
+    return least;
 }
 
 /* Its functions have another name than it has in the table. */

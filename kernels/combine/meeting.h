@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Kernels of several GPUs that wait for each other when they begin, block by block: block i of each of them for block i
- * of each other, by a counter for each pair of GPUs, direction and i (docs/design/collectives.md). The value of a
- * counter is how often its two blocks have met, so it is the epoch's share and the place in the start in one number.
+ * Kernels of several GPUs that wait for each other when they begin, or end, block by block: block i of each of them for
+ * block i of each other, by a counter for each pair of GPUs, direction and i (docs/design/collectives.md). The value of
+ * a counter is how often its two blocks have met, so it is the epoch's share and the place in the start in one number.
  */
 #ifndef GY_KERNELS_COMBINE_MEETING_H
 #define GY_KERNELS_COMBINE_MEETING_H
@@ -23,7 +23,8 @@ typedef struct gy_combine_peer {
 } gy_combine_peer;
 
 typedef struct gy_combine_meeting {
-    uint64_t peers; /* 0: nobody is waited for */
+    uint32_t peers;        /* 0: nobody is waited for */
+    uint16_t begins, ends; /* 1: they meet before all loads and stores, behind all of them */
     gy_combine_peer peer[GY_MEETING_PEERS];
 } gy_combine_meeting;
 

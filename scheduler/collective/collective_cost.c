@@ -75,7 +75,9 @@ static const char *counters_refuses(const gy_group *g)
 {
     if (g->ranks > MOST_THAT_MEET)
         return "more than 16 ranks do not meet by counters";
-    return g->twice ? "a rank has two values of one row" : NULL;
+    if (g->twice)
+        return "a rank has two values of one row";
+    return g->in_place && g->kind == GANTRY_ALL_TO_ALL ? "it swaps nothing in place" : NULL;
 }
 
 static const char *nccl_refuses(const gy_group *g)
@@ -120,13 +122,13 @@ static const method METHODS[GY_ALGORITHM_COUNT] = {
                                .islands = true,
                                .refuses = islands_refuses,
                                .cost = gy_time_islands },
-    [GY_ALGORITHM_COUNTERS] = { .kinds = BIT(ALL_REDUCE),
+    [GY_ALGORITHM_COUNTERS] = { .kinds = MOVES | REDUCES,
                                 .full = true,
                                 .direct = true,
                                 .unproven = true,
                                 .align = 16,
                                 .refuses = counters_refuses,
-                                .cost = gy_time_two_shot },
+                                .cost = gy_time_counters },
     [GY_ALGORITHM_NCCL] = { .kinds = MOVES | REDUCES,
                             .full = true,
                             .even = true,

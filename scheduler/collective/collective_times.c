@@ -60,6 +60,12 @@ gy_ticks gy_time_two_shot(gy_net *net, const gy_group *g)
     return gy_ticks_sum(time, time_steps(net, g, GY_ALGORITHM_TWO_SHOT, 1, gy_net_flow));
 }
 
+/* Each GPU combines a share of an all_reduce for all; of other kinds it brings what is wanted where it is wanted. */
+gy_ticks gy_time_counters(gy_net *net, const gy_group *g)
+{
+    return g->kind == GANTRY_ALL_REDUCE ? gy_time_two_shot(net, g) : gy_time_one_shot(net, g);
+}
+
 /* ---- islands ---- */
 
 /* From so many bytes on, a part that is only moved is copied: the back end for CUDA leaves that to copy engines

@@ -47,7 +47,7 @@ static void add_row(gy_table *t, const gy_way *way, const gy_op *op, bool others
     gy_table_cell(t, "%s",
                   way->refused                          ? way->refused
                   : way->provenance == GY_COST_MEASURED ? "measured: the machine's table"
-                  : gy_collective_is_unproven(way)      ? "the model of two_shot; chosen only where it was measured"
+                  : gy_collective_is_unproven(way)      ? "a model; chosen only where it was measured"
                   : others                              ? "steps over the machine's routes; others were measured"
                                                         : "steps over the machine's routes");
 }

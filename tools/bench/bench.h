@@ -80,6 +80,9 @@ typedef struct bench_collective {
 } bench_collective;
 gantry_graph *bench_collective_graph(const bench_collective *c, gantry_error *err);
 int bench_predict_collectives(const options *o);
+/* One all_reduce after another, with work between them or without, by each algorithm. The machine has tables of NCCL.
+ */
+int bench_collectives_apart(const options *o, const gantry_machine *machine, int gpus);
 
 /* bench_graphs.c: graphs made through the C API. */
 gantry_graph *bench_layered(int64_t nodes);

@@ -240,10 +240,13 @@ int bench_collectives(const options *o)
         snprintf(r.skipped, sizeof r.skipped, "all: there is one GPU");
     if (!code && gpus > 1)
         code = add_tables(&machine, gpus);
-    for (size_t i = 0; i < sizeof list / sizeof *list && gpus > 1 && !code && !none; i++)
+    bool apart = !code && gpus > 1 && o->shape;
+    if (apart)
+        code = bench_collectives_apart(o, machine, gpus);
+    for (size_t i = 0; i < sizeof list / sizeof *list && gpus > 1 && !code && !none && !apart; i++)
         if (!o->bytes || list[i].bytes <= o->bytes)
             code = race(&r, &list[i], o, machine, gpus, &none);
-    if (!code)
+    if (!code && !apart)
         code = rows_print(o, &r);
     gantry_machine_free(machine);
     return code;

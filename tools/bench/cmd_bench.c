@@ -104,6 +104,7 @@ const command command_bench = {
     "  gantry bench frames                           blurring frames against moving them\n"
     "  gantry bench kernels                          kernels against a copy within memory\n"
     "  gantry bench collectives                      nodes against calls of NCCL in a graph captured by hand\n"
+    "  gantry bench collectives --shape chain        by each algorithm, one behind the other and with work between\n"
     "  gantry bench collectives --backend sim --machine h200-8   all kinds by all algorithms, predicted, with bus "
     "GB/s\n"
     "  mpirun -n 4 gantry bench network              messages between processes, by pairs and all together\n",

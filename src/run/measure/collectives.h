@@ -2,17 +2,19 @@
 /**
  * Measuring collectives that GPUs carry out without NCCL: a graph of one kind and one algorithm after another is
  * scheduled and run as a user's would be. What one takes is how much longer a start with more of them takes, so that
- * what a start costs is not in it.
+ * what a start costs is not in it. Ahead of each and behind it every rank has work of its own, as it mostly has in
+ * users' graphs: then how GPUs wait for each other is in it.
  */
 #ifndef GY_RUN_MEASURE_COLLECTIVES_H
 #define GY_RUN_MEASURE_COLLECTIVES_H
 
 #include "run/backend.h"
 
-/* A graph of `calls` collectives one after another, each from memory that the first nodes have filled to memory of its
- * own. f32; ranks are devices 0, 1, ... `bytes` as in gy_collective_table, a multiple of 16 ranks * ranks. */
+/* A graph of `steps`, each a few elements that ranks take from their results to their contributions; ahead of that the
+ * first `calls` steps have a collective. f32; ranks are devices 0, 1, ... `bytes` as in gy_collective_table, a multiple
+ * of 16 ranks * ranks. */
 gantry_status gy_collective_graph(gantry_graph **graph, gantry_collective kind, gy_algorithm algorithm, uint32_t ranks,
-                                  uint64_t bytes, uint32_t calls, gantry_error *err);
+                                  uint64_t bytes, uint32_t calls, uint32_t steps, gantry_error *err);
 
 /* The first so many GPUs, *first of which comes first; NULL: they are not of one kind, or one is there twice. */
 gantry_machine *gy_select_gpus(const gantry_machine *m, uint32_t gpus, uint32_t *first);

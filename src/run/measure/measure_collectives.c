@@ -38,7 +38,7 @@ static gantry_status check_ops(const gantry_schedule *s, const task *t, gantry_e
 }
 
 /* GPUs that do not come to a meeting by counters cost the calibration seconds, not its end. */
-static gantry_status open_chain(gy_chain *c, task *t, uint64_t bytes, uint32_t calls, gantry_error *err)
+static gantry_status open_chain(gy_chain *c, task *t, uint64_t bytes, uint32_t calls, uint32_t steps, gantry_error *err)
 {
     gantry_schedule_options so = GANTRY_SCHEDULE_OPTIONS_INIT;
     gantry_run_options ro = GANTRY_RUN_OPTIONS_INIT;
@@ -49,7 +49,7 @@ static gantry_status open_chain(gy_chain *c, task *t, uint64_t bytes, uint32_t c
     so.spill = "off";
     ro.backend = "cuda";
     ro.timeout_us = t->algorithm == GY_ALGORITHM_COUNTERS ? 3e6 : ro.timeout_us;
-    gantry_status status = gy_collective_graph(&c->graph, t->kind, t->algorithm, t->ranks, bytes, calls, err);
+    gantry_status status = gy_collective_graph(&c->graph, t->kind, t->algorithm, t->ranks, bytes, calls, steps, err);
     if (!status) {
         status = gantry_schedule_new(&c->schedule, c->graph, t->machine, &so, err);
         t->never = status == GANTRY_E_GRAPH;
@@ -76,9 +76,9 @@ static gantry_status measure_size(task *t, uint64_t bytes, gy_figure *figure, ga
 {
     gy_chain few = { 0 }, many = { 0 };
     uint32_t more = bytes <= UINT64_C(1) << 20 ? 16 : 4;
-    gantry_status status = open_chain(&few, t, bytes, FEW, err);
+    gantry_status status = open_chain(&few, t, bytes, FEW, FEW + more, err);
     status = status ? status : check_way(&few, t, err);
-    status = status ? status : open_chain(&many, t, bytes, FEW + more, err);
+    status = status ? status : open_chain(&many, t, bytes, FEW + more, FEW + more, err);
     status = status ? status : gy_chain_sample(&few, &many, t->until_ns, figure, NULL, err);
     gy_chain_close(&many);
     gy_chain_close(&few);
@@ -183,7 +183,7 @@ static uint32_t fewer(uint32_t ranks)
 static void hold_contexts(gy_chain *holder, const gantry_machine *m, uint32_t ranks)
 {
     task t = { m, GANTRY_BROADCAST, GY_ALGORITHM_COPY, ranks, 0, false };
-    if (!holder->run && open_chain(holder, &t, 16 * (uint64_t)ranks * ranks, 1, NULL))
+    if (!holder->run && open_chain(holder, &t, 16 * (uint64_t)ranks * ranks, 1, 1, NULL))
         gy_chain_close(holder);
 }
 

@@ -221,6 +221,14 @@ static void walk_least(const steps *s)
         walk_ring(s);
 }
 
+static void walk_counters(const steps *s)
+{
+    if (s->g->kind == GANTRY_ALL_REDUCE)
+        walk_two_shot(s);
+    else
+        walk_needs(s);
+}
+
 void gy_algorithm_steps(const gy_group *g, gy_algorithm algorithm, const uint32_t *order, const gy_islands *islands,
                         int64_t pieces, const gy_step_walk *walk)
 {
@@ -229,7 +237,7 @@ void gy_algorithm_steps(const gy_group *g, gy_algorithm algorithm, const uint32_
         [GY_ALGORITHM_RING] = walk_ring,           [GY_ALGORITHM_TREE] = walk_tree,
         [GY_ALGORITHM_RECURSIVE] = walk_recursive, [GY_ALGORITHM_ONE_SHOT] = walk_needs,
         [GY_ALGORITHM_TWO_SHOT] = walk_two_shot,   [GY_ALGORITHM_ISLANDS] = walk_islands,
-        [GY_ALGORITHM_COUNTERS] = walk_two_shot,   [GY_ALGORITHM_NCCL] = walk_least,
+        [GY_ALGORITHM_COUNTERS] = walk_counters,   [GY_ALGORITHM_NCCL] = walk_least,
     };
     steps s = { g, order, islands, pieces, walk };
     walks[algorithm](&s);

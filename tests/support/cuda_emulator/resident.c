@@ -2,6 +2,8 @@
 /* Resident launches: all blocks are under way, and take turns where they wait for each other. */
 #include "launch.h"
 
+#include "kernels/combine/meeting.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,7 +133,13 @@ static void end(void *begun)
     free(r);
 }
 
-const fakeCudaResident emulator_resident = { .begin = begin, .go_on = go_on, .end = end };
+/* Kernels of collectives do if they are given peers. */
+static int waits(const char *name, void **params)
+{
+    return strncmp(name, "combine_", 8) == 0 && ((const gy_combine_meeting *)params[1])->peers > 0;
+}
+
+const fakeCudaResident emulator_resident = { .begin = begin, .go_on = go_on, .end = end, .waits = waits };
 
 /* ---- what device code calls ---- */
 
@@ -150,7 +158,7 @@ static void give_way(bool leave)
 void emulator_pause(void)
 {
     if (!run->resident) {
-        launch_fail("thread %d waits for other blocks, and the launch is not cooperative", run->current);
+        launch_fail("thread %d waits for other blocks, and the launch does not say so", run->current);
         fiber_leave();
         abort();
     }
@@ -195,7 +203,7 @@ uint64_t emulator_acquire(const uint64_t *at)
 
 void emulator_release(uint64_t *at, uint64_t value)
 {
-    if (run->view)
+    if (run->view && !mistakes("release"))
         fakeCudaViewPublish(run->view);
     if (!mistakes("never"))
         store(at, value);

@@ -730,6 +730,26 @@ int fakeCudaCooperative(int device, uint64_t *first)
     return blocks;
 }
 
+int fakeCudaWaiting(void)
+{
+    lock();
+    int waiting = fake.waiting;
+    unlock();
+    return waiting;
+}
+
+/* Nobody refuses it where it has not room: some of its blocks would never begin. */
+static bool waits(const CUlaunchConfig *c, CUfunction function, void **params)
+{
+    const fakeCudaResident *resides = function->resides;
+    if (!resides || !resides->waits || !resides->waits(function->name, params))
+        return false;
+    if (!fits_device(c))
+        wrong("%s waits for others, and has more blocks than the device has room for", function->name);
+    fake.waiting++;
+    return true;
+}
+
 static CUresult launch(const CUlaunchConfig *c, CUfunction function, void **params, manner how)
 {
     bool blocks = c->gridDimX && c->gridDimY && c->gridDimZ && c->gridDimX <= INT32_MAX && c->gridDimY <= UINT16_MAX &&
@@ -750,7 +770,7 @@ static CUresult launch(const CUlaunchConfig *c, CUfunction function, void **para
                .grid = { c->gridDimX, c->gridDimY, c->gridDimZ },
                .block = { c->blockDimX, c->blockDimY, c->blockDimZ },
                .early = how == EARLY,
-               .cooperative = how == COOPERATIVE };
+               .waits = how == COOPERATIVE || waits(c, function, params) };
     for (int i = 0; i < function->params; i++)
         w.param[i] = params[i];
     if (how == COOPERATIVE)

@@ -19,12 +19,13 @@
  *                      breaks its context for good
  *   FAKE_CUDA_PLACES  multiprocessors of each device, with room for one block each: so many blocks has a cooperative
  *                     launch at most (132 multiprocessors with room for 2048 threads each)
+ *   FAKE_CUDA_HOLD     1: no kernel begins on a device while one that waits for others is under way there
  *   FAKE_CUDA_PATIENCE  see fakeCudaPatience
  *   FAKE_CUDA_BESIDE   1: memory may be freed while work is queued, since it may be another run's
  *   FAKE_CUDA_WEAK     1: blocks of cooperative launches see stores of others late (cuda_emulator)
  *   FAKE_CUDA_MISTAKE  of all kernels (cuda_emulator): "acquire", a wait for a counter says nothing of other memory;
  *                      "wait", nobody waits; "ahead", all believe that a counter is one further;
- *                      "never", nobody tells the others
+ *                      "never", nobody tells the others; "release", who tells does not show what it stored before
  *   FAKE_CUDA_DISPLAY  devices drive a display: the driver ends kernels that take long
  *   FAKE_CUDA_KERNELS  a folder of libraries that are opened: kernels on the CPU (cuda_emulator)
  *   FAKE_CUDA_ONLY     "saxpy,gemm": kernels of the library that can be used (all)
@@ -54,12 +55,14 @@ void fakeCudaDebug(int debugged);
 void fakeCudaBegin(int waited);
 /* A function to launch with cuLaunchKernel; lives until the library is unloaded. */
 CUfunction fakeCudaFunction(const char *name, fakeCudaBody body, const size_t *sizes, int params);
-/* How a cooperative launch goes on, a slice at a time; without it, it is done at once as any other. */
+/* How a cooperative launch goes on, or one that waits, a slice at a time; without it, it is done at once as any other.
+ */
 enum { FAKE_POLLED, FAKE_MOVED, FAKE_ENDED };
 typedef struct fakeCudaResident {
     void *(*begin)(const fakeCudaLaunch *launch, void **params); /* `params` stay until the end */
     int (*go_on)(void *begun); /* FAKE_POLLED: all that it did was to look at words that others write */
     void (*end)(void *begun);  /* also of one that has not ended */
+    int (*waits)(const char *name, void **params); /* blocks of such a launch wait for others, cooperative or not */
 } fakeCudaResident;
 void fakeCudaResides(CUfunction function, const fakeCudaResident *how);
 /* A variable that cuModuleGetGlobal finds in every module of a fat binary: a copy. */
@@ -73,6 +76,8 @@ void fakeCudaBegins(CUfunction function);
 void fakeCudaLimit(CUfunction function, int threads);
 /* The cooperative launch that the device was given last: its blocks, 0: none; `first`: its first parameter, a word. */
 int fakeCudaCooperative(int device, uint64_t *first);
+/* Launches so far that wait for others and are not cooperative. */
+int fakeCudaWaiting(void);
 /* Injects as FAKE_CUDA_FAIL does, counting from now; NULL: nothing any more. */
 void fakeCudaFail(const char *spec);
 /* The stream captures the body of a conditional node, whose place in an order is that of the node. */

@@ -94,7 +94,7 @@ static bool is_ready(const op *o)
     return true;
 }
 
-/* A cooperative launch has its device for itself, as far as other such launches go. */
+/* A launch that waits for others has its device for itself, as far as other such launches go. */
 static bool is_taken(int device)
 {
     for (size_t i = 0; i < pendings; i++)
@@ -105,7 +105,13 @@ static bool is_taken(int device)
 
 static bool resides(const work *w)
 {
-    return w->kind == KERNEL && w->cooperative && w->function->resides;
+    return w->kind == KERNEL && w->waits && w->function->resides;
+}
+
+static bool holds(void)
+{
+    const char *text = getenv("FAKE_CUDA_HOLD");
+    return text && atoi(text);
 }
 
 typedef enum may { MAY, BLOCKED, HUNG, POLLS } may;
@@ -116,7 +122,7 @@ static may may_begin(const op *o)
 {
     if (o->w.kind == WAIT)
         return (int64_t)(memory_load(o->w.to) - o->w.word) >= 0 ? MAY : POLLS;
-    if (resides(&o->w))
+    if (resides(&o->w) || (o->w.kind == KERNEL && holds()))
         return is_taken(o->w.device) ? POLLS : MAY;
     int ready = o->w.kind == JOB && o->w.job.ready ? o->w.job.ready(o->w.job.data) : 1;
     return ready > 0 ? MAY : ready == 0 ? BLOCKED : ready == -1 ? HUNG : POLLS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/run/test_random.c on GPUs of the fake driver: replay modes, peer access and the CPU beside them vary with
- * the seed. With RANDOM_WITH_NCCL all collectives ask for NCCL. */
+ * the seed. RANDOM_WITH is the algorithm that all collectives ask for. */
 #ifndef TESTS_UNIT_CUDA_RANDOM_ON_GPUS_H
 #define TESTS_UNIT_CUDA_RANDOM_ON_GPUS_H
 
@@ -12,13 +12,14 @@
 #define RANDOM_QUEUE(launch, function)                                                                                 \
     parcel_queue((parcel_driver){ fakeCudaFunction, cuLaunchKernel }, launch, function, NULL)
 
-#ifdef RANDOM_WITH_NCCL
-#define RANDOM_SCHEDULE(schedule) ask_for_nccl(schedule)
-static void ask_for_nccl(gantry_schedule *s)
+#ifdef RANDOM_WITH
+#define RANDOM_SCHEDULE(schedule) ask(schedule)
+static void ask(gantry_schedule *s)
 {
     for (size_t i = 0; i < s->ops.count; i++) {
         gy_op *op = &s->ops.at[i];
-        op->algorithm = op->kind == GY_OP_COLLECTIVE ? GY_ALGORITHM_NCCL : op->algorithm;
+        bool has = op->kind == GY_OP_COLLECTIVE;
+        op->algorithm = has ? RANDOM_WITH : op->algorithm;
     }
 }
 #else

@@ -91,7 +91,7 @@ START_TEST(graphs)
     gantry_machine *m = gpu_machine(4, false);
     for (int k = GANTRY_ALL_REDUCE; k <= GANTRY_ALL_TO_ALL; k++) {
         gantry_graph *g = NULL;
-        MUST(gy_collective_graph(&g, (gantry_collective)k, GY_ALGORITHM_ONE_SHOT, 4, 4096, 5, MUST_ERR));
+        MUST(gy_collective_graph(&g, (gantry_collective)k, GY_ALGORITHM_ONE_SHOT, 4, 4096, 5, 7, MUST_ERR));
         gantry_schedule *s = make_schedule(g, m, "graph", "heft");
         int found = 0;
         gy_ticks end = 0;

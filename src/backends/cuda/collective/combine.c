@@ -135,24 +135,35 @@ static gantry_status launch(gy_submit *x, uint32_t device, const batch *b)
 }
 
 /* Meets others, and has nothing to combine. */
-static void add_nothing(batch *b, const gy_exchange *exchange)
+static void add_nothing(batch *b, gantry_access reduce, gantry_dtype dtype)
 {
-    b->arg[b->args++] = gy_combine_arg(GANTRY_READ, exchange->dtype, 0, 0);
-    b->arg[b->args++] = gy_combine_arg(exchange->reduce, exchange->dtype, 0, 0);
+    b->arg[b->args++] = gy_combine_arg(GANTRY_READ, dtype, 0, 0);
+    b->arg[b->args++] = gy_combine_arg(reduce, dtype, 0, 0);
     b->parts++;
+}
+
+gantry_status gy_combine_nothing(gy_submit *x, gy_queue lane, const gy_cuda_meeting *meeting)
+{
+    batch b;
+    b.args = b.parts = 0;
+    add_nothing(&b, GANTRY_SUM, GANTRY_F32);
+    return launch_on(x, lane, &b, meeting);
 }
 
 gantry_status gy_combine_lane(gy_submit *x, gy_queue lane, const gy_cuda_meeting *meeting)
 {
     const gy_cuda_op *op = &x->h->op[x->op];
+    const gy_exchange *exchange = gy_collective_exchange(x->h, x->op);
     batch b;
     b.args = b.parts = 0;
     for (uint32_t i = 0; i < op->shares; i++)
         if (op->share[i].device == lane.device)
             add_share(&b, x, &op->share[i]);
-    if (meeting && !b.parts)
-        add_nothing(&b, gy_collective_exchange(x->h, x->op));
-    return b.parts ? launch_on(x, lane, &b, meeting) : GANTRY_OK;
+    if (!b.parts && op->share->sources > 1)
+        add_nothing(&b, exchange->reduce, exchange->dtype);
+    else if (!b.parts)
+        add_nothing(&b, GANTRY_WRITE, GANTRY_U8);
+    return launch_on(x, lane, &b, meeting);
 }
 
 gantry_status gy_combine_submit(gy_submit *x, const gy_share *share, uint32_t count, uint32_t *done)

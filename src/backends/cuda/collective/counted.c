@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/collective/counted.h"
 
+#include "backends/cuda/collective/ahead.h"
 #include "base/error.h"
 #include "kernels/resident/counters.h"
 #include <stdio.h>
@@ -13,21 +14,13 @@ static const gy_op *op_of(const gy_cuda *h, uint32_t op)
 
 /* ---- which ones ---- */
 
-static bool is_cooperative(const gy_cuda *h, uint32_t device)
-{
-    int can = 0;
-    return h->d.cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, h->device[device].id) ==
-               CUDA_SUCCESS &&
-           can;
-}
-
-/* Each lane is on a GPU of its own, and all of these reach each other. */
+/* Each lane is on a GPU of its own that combines, and all of these reach each other. */
 static bool lanes_can(const gy_cuda *h, const gy_op *op)
 {
     bool can = op->lanes > 1 && op->lanes <= GY_MEETING_PEERS + 1;
     for (uint32_t i = 0; i < op->lanes && can; i++) {
         uint32_t device = gy_op_device(h->job->schedule, op, i);
-        can = h->device[device].gpu && h->combine[device] && is_cooperative(h, device);
+        can = h->device[device].gpu && h->combine[device];
         for (uint32_t k = 0; k < i && can; k++) {
             uint32_t other = gy_op_device(h->job->schedule, op, k);
             can = !gy_cuda_same_gpu(h, device, other) && gy_cuda_reaches(h, device, other);
@@ -40,8 +33,8 @@ static bool may_be(const gy_cuda *h, uint32_t id)
 {
     const gy_op *op = op_of(h, id);
     const gy_exchange *exchange = h->op[id].exchange ? gy_collective_exchange(h, id) : NULL;
-    return op->kind == GY_OP_COLLECTIVE && op->algorithm == GY_ALGORITHM_COUNTERS && exchange && exchange->reduce &&
-           !exchange->staged && exchange->rounds < 2 && exchange->bytes && lanes_can(h, op);
+    return op->kind == GY_OP_COLLECTIVE && op->algorithm == GY_ALGORITHM_COUNTERS && exchange && !exchange->staged &&
+           exchange->rounds < 2 && exchange->bytes && lanes_can(h, op);
 }
 
 static bool is_counted(const gy_cuda *h, uint32_t op)
@@ -49,37 +42,40 @@ static bool is_counted(const gy_cuda *h, uint32_t op)
     return h->op[op].counted;
 }
 
-/* Those that are tied to no other are no longer counted. What is said of the first of a batch is said of all. */
+/* All of a batch goes by its first. */
 static gantry_status tie(gy_cuda *h, gantry_error *err)
 {
     for (uint32_t op = 1; op < h->job->schedule->ops.count; op++)
         if (op_of(h, op)->kind == GY_OP_COLLECTIVE && h->op[op].called)
             h->op[op].counted = h->op[op - 1].counted;
-    GY_TRY(gy_order_tie(h, is_counted, err));
-    for (uint32_t op = 0; op < h->job->schedule->ops.count; op++)
-        h->op[op].counted = h->op[op].counted && (h->op[op].tied[0] || h->op[op].tied[1]);
-    return GANTRY_OK;
+    return gy_order_tie(h, is_counted, err);
 }
 
 /* Not beside resident kernels, which leave no room and wait for each other in another order, and not where a kernel
- * ends, or is stopped, before the one that it waits for is launched. */
+ * ends, or is stopped, before the one that it waits for is launched, or where a GPU has less room than it says. */
+static bool can_meet(const gy_cuda *h)
+{
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
+    bool stopped = gy_driver_blocks() || gy_driver_has_part() || gy_driver_debugged(&h->d);
+    return kernel && kernel->room && h->ahead && !h->job->apart && !stopped;
+}
+
 gantry_status gy_counted_find(gy_cuda *h, gantry_error *err)
 {
-    const gantry_schedule *s = h->job->schedule;
-    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
-    bool stopped = gy_driver_blocks() || gy_driver_debugged(&h->d);
-    if (!kernel || !kernel->room || h->step || h->job->apart || s->replay == GY_REPLAY_DEVICE || stopped)
+    if (!can_meet(h))
         return GANTRY_OK;
-    for (uint32_t op = 0; op < s->ops.count; op++)
+    for (uint32_t op = 0; op < h->job->schedule->ops.count; op++)
         h->op[op].counted = !h->op[op].called && may_be(h, op);
     return tie(h, err);
 }
 
 /* ---- whether their shares fit ---- */
 
-static uint32_t room_on(const gy_cuda *h, uint32_t device, const gy_exchange *exchange)
+static uint32_t room_on(const gy_cuda *h, uint32_t id, uint32_t device)
 {
-    gantry_arg arg = gy_combine_arg(exchange->reduce, exchange->dtype, 0, 0);
+    const gy_exchange *exchange = gy_collective_exchange(h, id);
+    bool moves = h->op[id].share->sources == 1;
+    gantry_arg arg = gy_combine_arg(moves ? GANTRY_WRITE : exchange->reduce, moves ? GANTRY_U8 : exchange->dtype, 0, 0);
     gantry_launch l = { .struct_size = sizeof l, .args = 1, .arg = &arg, .arg_size = sizeof arg };
     l.handle = h->combine[device];
     return gy_cuda_use((gy_cuda *)(uintptr_t)h, device, NULL) ? 0 : gy_cuda_kernel_find(GY_CUDA_COMBINE)->room(&l);
@@ -117,12 +113,13 @@ static bool fits(const gy_cuda *h, uint32_t id, gy_counted_op *to)
     *to = (gy_counted_op){ .parts = 1 };
     for (uint32_t i = 0; i < h->op[id].shares && fit; i++) {
         const gy_share *s = &h->op[id].share[i];
-        fit = s->way == GY_SHARE_KERNEL && s->sources > 1 && has_lane(h, id, s->device);
+        bool alike = (s->sources > 1) == (h->op[id].share->sources > 1);
+        fit = s->way == GY_SHARE_KERNEL && s->round == 0 && alike && has_lane(h, id, s->device);
         most = s->bytes > most ? s->bytes : most;
     }
     for (uint32_t i = 0; i < op->lanes && fit; i++) {
         uint32_t device = gy_op_device(h->job->schedule, op, i);
-        uint64_t places = room_on(h, device, gy_collective_exchange(h, id));
+        uint64_t places = room_on(h, id, device);
         room = places < room ? places : room;
         fit = fits_device(h, id, device, to);
     }
@@ -142,6 +139,14 @@ static gantry_status make_state(gy_cuda *h, gantry_error *err)
     return c->op && c->gpu ? GANTRY_OK : gy_fail_nomem(err);
 }
 
+static gantry_status add_lanes(gy_cuda *h, uint32_t op, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < op_of(h, op)->lanes && status == GANTRY_OK; i++)
+        status = gy_order_add(h, gy_op_device(h->job->schedule, op_of(h, op), i), err);
+    return status;
+}
+
 gantry_status gy_counted_fit(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -155,18 +160,36 @@ gantry_status gy_counted_fit(gy_cuda *h, gantry_error *err)
         h->op[op].counted = h->op[op].counted && !h->op[op].called && fits(h, op, &h->counted->op[op]);
     GY_TRY(tie(h, err));
     for (uint32_t op = 0; op < s->ops.count; op++)
-        for (uint32_t i = 0; h->op[op].counted && i < s->ops.at[op].lanes; i++)
-            GY_TRY(gy_order_add(h, gy_op_device(s, &s->ops.at[op], i), err));
+        GY_TRY(h->op[op].counted ? add_lanes(h, op, err) : GANTRY_OK);
     for (uint32_t op = 0; op < s->ops.count; op++)
         h->counted->count += h->op[op].counted;
     h->counted = h->counted->count ? h->counted : NULL;
     return GANTRY_OK;
 }
 
+static bool is_met(const gy_cuda *h, uint32_t op)
+{
+    return h->op[op].nccl && h->op[op].met;
+}
+
+/* Those of NCCL whose lanes can begin and end by themselves. */
+static gantry_status find_nccl(gy_cuda *h, gantry_error *err)
+{
+    bool may = can_meet(h) && h->nccl, any = false;
+    for (uint32_t op = 0; op < h->job->schedule->ops.count && may; op++) {
+        h->op[op].met = h->op[op].nccl && lanes_can(h, op_of(h, op));
+        if (h->op[op].met && !h->counted)
+            GY_TRY(make_state(h, err));
+        GY_TRY(h->op[op].met ? add_lanes(h, op, err) : GANTRY_OK);
+        any = any || h->op[op].met;
+    }
+    return any ? gy_order_tie(h, is_met, err) : GANTRY_OK;
+}
+
 const char *gy_counted_replay(gy_cuda *h, const char *replay)
 {
     gy_counted *c = h->counted;
-    if (!c)
+    if (!c || !c->count)
         return replay;
     snprintf(c->text, sizeof c->text, "%s; %u collectives meet by counters", replay, c->count);
     return c->text;
@@ -216,6 +239,7 @@ static gantry_status make_gpu(gy_cuda *h, uint32_t device, gantry_error *err)
 
 gantry_status gy_counted_make(gy_cuda *h, gantry_error *err)
 {
+    GY_TRY(find_nccl(h, err));
     for (uint32_t i = 0; h->counted && h->order && i < h->devices; i++)
         GY_TRY(h->order->waits[i] ? make_gpu(h, i, err) : GANTRY_OK);
     return GANTRY_OK;
@@ -240,9 +264,22 @@ void gy_counted_free(gy_cuda *h)
 
 /* ---- a start that failed ---- */
 
-static bool meet_in(const gy_cuda *h, uint32_t op, uint32_t a, uint32_t b)
+/* True if kernels ahead of the op meet, if NCCL carries it out: behind another of NCCL that it follows in all lanes
+ * they need not, unless there is something else that it comes after. */
+static bool comes(const gy_cuda *h, uint32_t op)
 {
-    return h->op[op].counted && !h->op[op].called && h->op[op].tied[0] && has_lane(h, op, a) && has_lane(h, op, b);
+    const uint32_t *ahead = &h->ahead->first[op];
+    return !h->op[op].tied[0] || h->op[op].waits || ahead[1] > ahead[0];
+}
+
+/* How often the two meet in it: when it begins, and when it ends if no op is tied to it. */
+static uint32_t meet_in(const gy_cuda *h, uint32_t op, uint32_t a, uint32_t b)
+{
+    const gy_cuda_op *o = &h->op[op];
+    if (!gy_cuda_op_meets(o) || o->called || !has_lane(h, op, a) || !has_lane(h, op, b))
+        return 0;
+    uint32_t first = o->counted || comes(h, op), last = !o->tied[1];
+    return first + last;
 }
 
 /* The op in which the two met for the n-th time, counted from 1; GY_NONE: in none. */
@@ -252,9 +289,12 @@ static uint32_t op_of_meeting(const gy_cuda *h, uint32_t a, uint32_t b, uint64_t
     for (uint32_t op = 0; op < h->job->schedule->ops.count; op++)
         each += meet_in(h, op, a, b);
     uint64_t left = each && n ? (n - 1) % each : 0;
-    for (uint32_t op = 0; op < h->job->schedule->ops.count && each && n; op++)
-        if (meet_in(h, op, a, b) && left-- == 0)
+    for (uint32_t op = 0; op < h->job->schedule->ops.count && each && n; op++) {
+        uint32_t here = meet_in(h, op, a, b);
+        if (left < here)
             return op;
+        left -= here;
+    }
     return GY_NONE;
 }
 
@@ -322,6 +362,8 @@ static void meeting_of(const gy_submit *x, uint32_t r, gy_cuda_meeting *m)
     m->columns = h->counted->op[x->op].columns;
     m->parts = h->counted->op[x->op].parts;
     m->with.peers = 0;
+    m->with.begins = 1;
+    m->with.ends = !gy_order_tied(x, true);
     for (uint32_t i = 0; i < op->lanes; i++) {
         uint32_t other = gy_op_device(h->job->schedule, op, i);
         if (i == r)
@@ -334,33 +376,46 @@ static void meeting_of(const gy_submit *x, uint32_t r, gy_cuda_meeting *m)
     }
 }
 
-/* The shares of each lane's GPU, in that lane. */
-static gantry_status launch_all(gy_submit *x)
+static gantry_status await_others(gy_submit *x, uint32_t r)
 {
-    const gy_op *op = op_of(x->h, x->op);
-    bool meets = gy_order_tied(x, false);
-    gy_cuda_meeting m;
+    bool first = !x->capture && !gy_order_tied(x, false);
+    return first ? gy_order_await_others(x->h, gy_submit_lane(x, r), x->err) : GANTRY_OK;
+}
+
+static gantry_status meet_alone(gy_submit *x)
+{
     gantry_status status = GANTRY_OK;
-    for (uint32_t r = 0; r < op->lanes && status == GANTRY_OK; r++) {
-        if (meets)
-            meeting_of(x, r, &m);
-        status = gy_combine_lane(x, gy_submit_lane(x, r), meets ? &m : NULL);
+    for (uint32_t r = 0; r < op_of(x->h, x->op)->lanes && status == GANTRY_OK; r++) {
+        gy_cuda_meeting m;
+        meeting_of(x, r, &m);
+        m.columns = m.parts = 1;
+        m.with.ends = 0;
+        status = gy_combine_nothing(x, gy_submit_lane(x, r), &m);
     }
     return status;
 }
 
-/* In a graph, several GPUs that wait for as many wait for one launch instead (collective.c). */
+gantry_status gy_counted_come(gy_submit *x)
+{
+    for (uint32_t r = 0; r < op_of(x->h, x->op)->lanes; r++)
+        GY_TRY(await_others(x, r));
+    return comes(x->h, x->op) ? meet_alone(x) : GANTRY_OK;
+}
+
+gantry_status gy_counted_leave(gy_submit *x)
+{
+    return gy_order_tied(x, true) ? GANTRY_OK : meet_alone(x);
+}
+
+/* The shares of each lane's GPU are combined in that lane. */
 gantry_status gy_counted_submit(gy_submit *x)
 {
-    bool meet = x->capture && op_of(x->h, x->op)->lanes > 2;
-    if (gy_order_tied(x, false)) {
-        GY_TRY(gy_order_lanes(x));
-    } else {
-        GY_TRY(x->capture ? GANTRY_OK : gy_order_await_others(x->h, x->first_lane, x->err));
-        GY_TRY(meet ? gy_combine_meet(x) : GANTRY_OK);
-        GY_TRY(gy_order_join(x, true));
+    gy_cuda_meeting m;
+    GY_TRY(gy_order_lanes(x));
+    for (uint32_t r = 0; r < op_of(x->h, x->op)->lanes; r++) {
+        GY_TRY(await_others(x, r));
+        meeting_of(x, r, &m);
+        GY_TRY(gy_combine_lane(x, gy_submit_lane(x, r), &m));
     }
-    GY_TRY(launch_all(x));
-    GY_TRY(gy_order_join(x, false));
-    return meet && !gy_order_tied(x, true) ? gy_combine_meet(x) : GANTRY_OK;
+    return GANTRY_OK;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Collectives of the algorithm "counters" that follow each other in all their lanes (order.h). Their shares are those
- * of "two_shot". What is ahead of the first one, and behind the last one, is ordered by events as ever; in between each
- * lane goes from its share of one to its share of the next, and the kernels of all GPUs meet there, by counters in
- * their memories (docs/design/collectives.md). One that follows no other, or is fit for it in no way, is carried out as
- * "two_shot" is.
+ * Collectives of the algorithm "counters". Their shares are those of "two_shot", but no event orders the lanes of one:
+ * each lane begins and ends by itself, and kernels of all GPUs meet by counters in their memories before and behind
+ * what they combine (docs/design/collectives.md). Between two that follow each other in all their lanes (order.h) they
+ * meet once. One that is not fit for it is carried out as "two_shot" is.
  *
  * counted.c   which ones, their counters, what happens when a start fails
  * combine.c   their launches
@@ -34,6 +33,11 @@ typedef struct gy_counted {
     char text[1200];     /* what reports say */
 } gy_counted;
 
+/* Ahead of x->op and behind it, if NCCL carries it out: a kernel of one block in each lane meets those of the others.
+ * When it has, all that the op comes after is done on all GPUs, or all of the op is. Where ops are tied, nothing is
+ * submitted between them. */
+gantry_status gy_counted_come(gy_submit *x);
+gantry_status gy_counted_leave(gy_submit *x);
 /* Submits x->op, which is counted. */
 gantry_status gy_counted_submit(gy_submit *x);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ops that NCCL carries out: how they are submitted, and what a failure means for the run. */
 #include "backends/cuda/collective/nccl.h"
+#include "backends/cuda/collective/counted.h"
 #include "backends/cuda/collective/order.h"
 
 #include "backends/cuda/times/times.h"
@@ -328,11 +329,16 @@ static gantry_status call_group(gy_submit *x)
 
 gantry_status gy_nccl_submit(gy_submit *x)
 {
+    bool meets = gy_cuda_op_meets(&x->h->op[x->op]);
     GY_TRY(gy_order_lanes(x));
-    GY_TRY(x->capture ? GANTRY_OK : gy_order_await_others(x->h, x->first_lane, x->err));
-    GY_TRY(gy_order_join(x, true));
+    if (meets) {
+        GY_TRY(gy_counted_come(x));
+    } else {
+        GY_TRY(x->capture ? GANTRY_OK : gy_order_await_others(x->h, x->first_lane, x->err));
+        GY_TRY(gy_order_join(x, true));
+    }
     GY_TRY(call_group(x));
-    return gy_order_join(x, false);
+    return meets ? gy_counted_leave(x) : gy_order_join(x, false);
 }
 
 gantry_status gy_nccl_submit_ranks(gy_submit *x)

@@ -130,6 +130,16 @@ static bool same_lanes(const gantry_schedule *s, const gy_op *a, const gy_op *b)
            memcmp(&s->op_lane.at[a->lane], &s->op_lane.at[b->lane], a->lanes * sizeof *s->op_lane.at) == 0;
 }
 
+/* Others wait for the op, or for one of its batch, whose kernels meet by counters: they meet when they end, so that all
+ * of it is done where one of its lanes is. */
+static bool ends_by_itself(const gy_cuda *h, uint32_t op)
+{
+    bool awaited = h->op[op].event != GY_NONE;
+    for (uint32_t i = op + 1; i < h->job->schedule->ops.count && h->op[i].called; i++)
+        awaited = awaited || h->op[i].event != GY_NONE;
+    return gy_cuda_op_meets(&h->op[op]) && awaited;
+}
+
 /* `last`: per lane, the last op before this one. */
 static void tie_op(gy_cuda *h, uint32_t op, bool (*are)(const gy_cuda *h, uint32_t op), const uint32_t *last)
 {
@@ -137,6 +147,7 @@ static void tie_op(gy_cuda *h, uint32_t op, bool (*are)(const gy_cuda *h, uint32
     const gy_op *o = &s->ops.at[op];
     uint32_t before = last[s->op_lane.at[o->lane]];
     bool tied = before != GY_NONE && are(h, op) && are(h, before) && same_lanes(s, o, &s->ops.at[before]);
+    tied = tied && !ends_by_itself(h, before);
     for (uint32_t i = 0; i < o->lanes; i++)
         tied = tied && last[s->op_lane.at[o->lane + i]] == before;
     if (tied)
@@ -185,7 +196,7 @@ static uint32_t gpu_of(const gy_cuda *h, uint32_t device)
     return i;
 }
 
-/* Each lane of a tied op begins by itself. */
+/* Each lane of a tied op begins by itself, and so does each of one whose kernels meet. */
 gantry_status gy_order_lanes(gy_submit *x)
 {
     const gantry_schedule *s = x->h->job->schedule;
@@ -194,7 +205,8 @@ gantry_status gy_order_lanes(gy_submit *x)
     uint32_t *last = x->h->order->last;
     for (uint32_t r = 0; r < op->lanes && status == GANTRY_OK; r++) {
         uint32_t gpu = gpu_of(x->h, gy_op_device(s, op, r)), lane = s->op_lane.at[op->lane + r];
-        gy_queue queue = gy_order_tied(x, false) ? x->h->lane[lane].queue : x->first_lane;
+        gy_queue queue =
+            gy_order_tied(x, false) || gy_cuda_op_meets(&x->h->op[x->op]) ? x->h->lane[lane].queue : x->first_lane;
         if (last[gpu] != GY_NONE && last[gpu] != lane)
             status = gy_submit_order(x, x->h->lane[last[gpu]].queue, queue);
         last[gpu] = lane;

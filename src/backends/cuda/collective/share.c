@@ -149,7 +149,8 @@ static bool add_little(plan *p)
 static void add_moves(plan *p, gy_share s)
 {
     s.device = device_of(p, s.source);
-    if (s.bytes < GY_SHARE_ENGINE && p->what->algorithm != GY_ALGORITHM_COPY && can_do(p, &s)) {
+    bool kernel = s.bytes < GY_SHARE_ENGINE || p->h->op[p->op].counted;
+    if (kernel && p->what->algorithm != GY_ALGORITHM_COPY && can_do(p, &s)) {
         add(p, s);
         return;
     }
@@ -175,7 +176,7 @@ static bool add_rounds(plan *p, const gy_exchange_piece *piece)
     bool asked = p->what->algorithm == GY_ALGORITHM_TWO_SHOT && others > 1;
     bool pays = p->what->algorithm != GY_ALGORITHM_ONE_SHOT && p->what->algorithm != GY_ALGORITHM_COPY && others > 2 &&
                 piece->bytes >= GY_SHARE_ROUNDS;
-    if (!able || !p->from_one || !(asked || pays))
+    if (!able || !p->from_one || !(asked || pays) || p->h->op[p->op].counted)
         return false;
     for (uint32_t k = 0; k < piece->targets; k++) {
         gy_share share = part_of(s, k, piece->targets);

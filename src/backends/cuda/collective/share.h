@@ -59,9 +59,10 @@ gantry_status gy_combine_submit(gy_submit *x, const gy_share *share, uint32_t co
 /* Submits a launch that does nothing: work that comes after all that the first lane waits for may come after this
  * instead. */
 gantry_status gy_combine_meet(gy_submit *x);
-/* One launch in a lane of the op for all shares of its GPU, which are combined; `meeting`: it meets those of the other
- * lanes. NULL: it does not, and is nothing where there are no shares. */
+/* One launch in a lane of the op for all shares of its GPU, which are combined; it meets those of the other lanes. */
 gantry_status gy_combine_lane(gy_submit *x, gy_queue lane, const gy_cuda_meeting *meeting);
+/* One launch that meets those of the other lanes, and does nothing else. */
+gantry_status gy_combine_nothing(gy_submit *x, gy_queue lane, const gy_cuda_meeting *meeting);
 /* Launches it; `what` the driver refused to do, otherwise. */
 gantry_status gy_combine_launch(gy_submit *x, const gantry_launch *launch, const char *what);
 

@@ -228,19 +228,6 @@ static gantry_status find_launched(handle *h, int variant, gantry_dtype dtype, g
     return GANTRY_OK;
 }
 
-gantry_status gy_cuda_image_launch_together(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid g,
-                                            void **params)
-{
-    handle *h = l->handle;
-    CUfunction function;
-    gantry_status status = find_launched(h, variant, dtype, g, &function);
-    if (status || !function)
-        return status;
-    CUresult code = h->driver->cuLaunchCooperativeKernel(function, g.x, g.y, g.z, g.block_x, g.block_y, g.block_z, 0,
-                                                         l->stream, params);
-    return code == CUDA_SUCCESS ? GANTRY_OK : gy_driver_fail(h->driver, code, "launching it", &h->why);
-}
-
 gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid g, void **params)
 {
     handle *h = l->handle;

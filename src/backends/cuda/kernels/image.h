@@ -70,9 +70,6 @@ gy_grid gy_cuda_image_grid(const gantry_launch *l, int variant, gantry_dtype dty
  */
 gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid grid,
                                    void **params);
-/* The same as a cooperative launch: all of its blocks are under way at once, or the driver refuses. */
-gantry_status gy_cuda_image_launch_together(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid grid,
-                                            void **params);
 /* Blocks of the function that run at once on an empty GPU; 0: the driver does not tell, or there is no such function.
  */
 uint32_t gy_cuda_image_places(const gantry_launch *l, int variant, gantry_dtype dtype);

@@ -17,9 +17,7 @@
  * target may be one of the sources of its part, element for element. */
 #define GY_CUDA_COMBINE "(combine)"
 /* `user` of a launch that meets those of other GPUs, which are launched with as many blocks: `columns` for each of
- * `parts` parts, no less than its own arguments have. All blocks of it have room at once, or it fails. NULL: it does
- * not.
- */
+ * `parts` parts, no less than its own arguments have, and no more in all than `room` says. NULL: it does not. */
 typedef struct gy_cuda_meeting {
     gy_combine_meeting with;
     uint32_t columns, parts;

@@ -300,11 +300,12 @@ void gy_cuda_peers_enable(gy_cuda *h, uint32_t a, uint32_t b)
         *known = h->peer[b * h->devices + a] = 1;
 }
 
-/* True if any GPU of the op may read and write the memory of any other: a GPU may combine for others, or send on what
- * it got. */
+/* True if any GPU of the op may read and write the memory of any other: a GPU may combine for others, send on what it
+ * got, or tell others that it has come. */
 static bool meet_all(const gy_op *op)
 {
-    return op->kind == GY_OP_COLLECTIVE && (op->reduce || op->collective == GANTRY_BROADCAST);
+    bool counters = op->algorithm == GY_ALGORITHM_COUNTERS || op->algorithm == GY_ALGORITHM_NCCL;
+    return op->kind == GY_OP_COLLECTIVE && (op->reduce || op->collective == GANTRY_BROADCAST || counters);
 }
 
 static void enable_pairs_of(gy_cuda *h, const gy_op *op)

@@ -161,6 +161,12 @@ bool gy_driver_blocks(void)
     return blocking && strtol(blocking, NULL, 10) != 0;
 }
 
+bool gy_driver_has_part(void)
+{
+    const char *part = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+    return part && *part && strtod(part, NULL) < 100;
+}
+
 /* cuda-gdb sets a variable of the driver before the program begins (cudadebugger.h: CUDBG_IPC_FLAG_NAME). */
 bool gy_driver_debugged(const gy_driver *d)
 {

@@ -136,6 +136,9 @@ CUresult gy_driver_launch_early(const gy_driver *driver, CUfunction function, co
 
 /* True if the driver returns from a launch only when that has ended, before what it waits for is launched. */
 bool gy_driver_blocks(void);
+/* True if the process is a client of MPS whose part of a GPU is less than all of it: fewer blocks than the GPU has room
+ * for run at once. */
+bool gy_driver_has_part(void);
 /* True if a debugger of GPU code is at work. */
 bool gy_driver_debugged(const gy_driver *driver);
 

@@ -5,15 +5,6 @@
  */
 #include "backends/cuda/resident/resident.h"
 
-#include <stdlib.h>
-
-/* A client of MPS whose part of a GPU is less than all of it: fewer blocks than the GPU has room for run at once. */
-static bool has_part_of_gpu(void)
-{
-    const char *part = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
-    return part && *part && strtod(part, NULL) < 100;
-}
-
 /* Displays do not move while a kernel runs, so the driver ends one that takes some seconds. */
 static bool has_time_limit(const gy_cuda *h)
 {
@@ -34,7 +25,7 @@ const char *gy_resident_around(const gy_cuda *h)
         return "CUDA_LAUNCH_BLOCKING is set, so no launch begins before the one ahead has ended: unset it";
     if (gy_driver_debugged(&h->d))
         return "a debugger stops kernels, for which others would wait";
-    if (has_part_of_gpu())
+    if (gy_driver_has_part())
         return "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE leaves the process a part of a GPU, and workers need all of it: "
                "unset it, or set it to 100";
     if (has_time_limit(h))

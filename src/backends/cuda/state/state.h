@@ -104,12 +104,19 @@ typedef struct gy_cuda_op {
     uint32_t event;          /* index of gy_cuda.event, which is recorded after the op; GY_NONE: no op waits for it */
     uint32_t word;           /* its status word on its device */
     bool nccl;               /* NCCL carries it out */
-    bool counted;            /* of a collective: it is tied to another, and they meet by counters (counted.c) */
+    bool counted;            /* of a collective: it is combined by kernels that meet by counters (counted.c) */
+    bool met;                /* of a collective, if NCCL carries it out: kernels that meet by counters are around it */
     bool tied[2];            /* to the op before it, to the one behind it: gy_order_tied */
     bool by_kernel, carried; /* of a copy: a kernel makes it, or the kernel of an op before it does (carry.c) */
     CUgraphExec *when; /* of a node with `when` on a GPU, per turn: a graph of the op alone, see when.c; else NULL */
     uint32_t carries;  /* the next op whose copy the same kernel makes; GY_NONE: no more */
 } gy_cuda_op;
+
+/* No event orders the lanes of the op: each begins and ends by itself. */
+static inline bool gy_cuda_op_meets(const gy_cuda_op *op)
+{
+    return op->counted || (op->nccl && op->met);
+}
 
 typedef struct gy_cuda_wait {
     uint32_t from, distance;
@@ -224,6 +231,7 @@ typedef struct gy_cuda {
                      queued work */
     struct gy_nccl *nccl;             /* NULL: no op asks for NCCL */
     struct gy_counted *counted;       /* NULL: no collectives meet by counters */
+    struct gy_cuda_ahead *ahead;      /* NULL: none may, as what is ahead of their lanes is not known (ahead.h) */
     struct gy_peer_order *order;      /* NULL: no work waits for its peers */
     struct gy_resident *resident;     /* NULL: the schedule is not for replay "device" */
     struct gy_submitters *submitters; /* NULL: the thread that makes a start submits all of it */

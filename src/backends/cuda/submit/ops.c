@@ -3,6 +3,7 @@
  * and the events that it waits for. */
 #include "backends/cuda/submit/submit.h"
 
+#include "backends/cuda/collective/ahead.h"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/usercode/usercode.h"
 #include "base/error.h"
@@ -248,17 +249,28 @@ gantry_status gy_cuda_ops_advance(gy_cuda *h, int64_t first, bool *changed, gant
 
 /* ---- waits ---- */
 
+static void await_event(gy_cuda *h, uint32_t op)
+{
+    if (h->op[op].event != GY_NONE)
+        return;
+    h->op[op].event = h->events;
+    h->events += gy_ahead_events(h, op);
+}
+
 /* Sorts the rows of the sync table by the op that waits, and gives an event to every op that another waits for. */
 static gantry_status make_waits_of_all(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     uint32_t rows = 0;
     h->ring = 1;
+    GY_TRY(gy_ahead_make(h, err));
+    for (uint32_t i = 0; h->ahead && i < h->ahead->first[s->ops.count]; i++)
+        await_event(h, h->ahead->row[i].from);
     for (size_t i = 0; i < s->sync.count; i++) {
         const gy_sync *row = &s->sync.at[i];
         if (row->carrier != GY_CARRIER_LANE) {
             h->op[row->to].waits++;
-            h->op[row->from].event = h->op[row->from].event == GY_NONE ? h->events++ : h->op[row->from].event;
+            await_event(h, row->from);
             h->ring = row->distance + 1 > h->ring ? row->distance + 1 : h->ring;
             rows++;
         }
@@ -290,7 +302,7 @@ static gantry_status make_waits_of_part(gy_cuda *h, gantry_error *err)
     for (size_t i = 0; h->wait && i < h->part.wait.count; i++) {
         uint32_t from = h->part.step.at[h->part.wait.at[i]].op;
         h->wait[i].from = from;
-        h->op[from].event = h->op[from].event == GY_NONE ? h->events++ : h->op[from].event;
+        await_event(h, from);
     }
     for (size_t i = 0; i < h->part.step.count; i++) {
         gy_cuda_op *op = &h->op[h->part.step.at[i].op];
@@ -306,15 +318,16 @@ static gantry_status make_waits(gy_cuda *h, gantry_error *err)
     return h->step ? make_waits_of_part(h, err) : make_waits_of_all(h, err);
 }
 
-/* Creates the events on the device of the lane that records them. */
+/* Creates the events on the devices of the lanes that record them. */
 static gantry_status make_events(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < s->ops.count; i++) {
-        uint32_t device = gy_cuda_lane_of(h, i, 0)->queue.device;
-        for (uint32_t k = 0; h->op[i].event != GY_NONE && k < h->ring && status == GANTRY_OK; k++)
-            status = gy_cuda_event_new(h, &h->event[h->op[i].event * h->ring + k], device, false, err);
+        uint32_t lanes = h->op[i].event == GY_NONE ? 0 : gy_ahead_events(h, i);
+        for (uint32_t k = 0; k < lanes * h->ring && status == GANTRY_OK; k++)
+            status = gy_cuda_event_new(h, &h->event[h->op[i].event * h->ring + k],
+                                       gy_cuda_lane_of(h, i, k / h->ring)->queue.device, false, err);
     }
     return status;
 }

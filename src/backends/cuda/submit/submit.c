@@ -3,6 +3,7 @@
  */
 #include "backends/cuda/submit/submit.h"
 
+#include "backends/cuda/collective/ahead.h"
 #include "base/error.h"
 
 #include "backends/cuda/resident/resident.h"
@@ -134,26 +135,60 @@ static gantry_status execute(gy_submit *x)
     return gy_submit_join(x);
 }
 
-static CUevent event_of(const gy_cuda *h, uint32_t op, uint64_t start)
+/* Of lane `lane` of the op, where each of its lanes has one, else 0. */
+static CUevent event_of(const gy_cuda *h, uint32_t op, uint32_t lane, uint64_t start)
 {
-    return h->event[(size_t)h->op[op].event * h->ring + start % h->ring];
+    return h->event[(size_t)(h->op[op].event + lane) * h->ring + start % h->ring];
+}
+
+/* Kernels of the op have met when they end: whichever has ended, all of the op is done. */
+static bool has_met(const gy_cuda *h, uint32_t op)
+{
+    return gy_cuda_op_meets(&h->op[op]) && !h->op[op].tied[1];
 }
 
 /* Waits for the ops of the sync table. A graph is launched after earlier starts, so it waits for none of them. Beside
  * resident kernels counters stand for all of the table. */
+static gantry_status await_row(gy_submit *x, gy_cuda_wait row, gy_queue queue)
+{
+    if (row.distance == 0 && x->submitter)
+        GY_TRY(gy_submitters_await(x, row.from));
+    if (row.distance > 0 && (x->capture || row.distance >= x->start))
+        return GANTRY_OK;
+    uint32_t lane = has_met(x->h, row.from) ? gy_ahead_lane_on(x->h, row.from, queue.device) : 0;
+    return gy_submit_await(x, queue, event_of(x->h, row.from, lane, x->start - row.distance));
+}
+
 static gantry_status await_rows(gy_submit *x, gy_queue queue)
 {
     const gy_cuda_op *op = &x->h->op[x->op];
     gantry_status status = GANTRY_OK;
     if (gy_resident_on(x->h))
         return gy_resident_stream_await(x, queue);
-    for (uint32_t i = op->wait; i < op->wait + op->waits && status == GANTRY_OK; i++) {
-        gy_cuda_wait row = x->h->wait[i];
-        if (row.distance == 0 && x->submitter && (status = gy_submitters_await(x, row.from)))
-            return status;
-        if (row.distance == 0 || (!x->capture && row.distance < x->start))
-            status = gy_submit_await(x, queue, event_of(x->h, row.from, x->start - row.distance));
-    }
+    for (uint32_t i = op->wait; i < op->wait + op->waits && status == GANTRY_OK; i++)
+        status = await_row(x, x->h->wait[i], queue);
+    return status;
+}
+
+/* The lane of an op whose lanes meet that waits for that one: on its GPU, if it has one there. */
+static uint32_t lane_for(const gy_submit *x, uint32_t from)
+{
+    return gy_ahead_lane_on(x->h, x->op, gy_cuda_lane_of(x->h, from, 0)->queue.device);
+}
+
+/* Of an op whose lanes meet: each row is for one of them, and those of ahead.h. */
+static gantry_status await_rows_of_lane(gy_submit *x, uint32_t lane)
+{
+    const gy_cuda_op *op = &x->h->op[x->op];
+    const gy_cuda_ahead *ahead = x->h->ahead;
+    gy_queue queue = gy_submit_lane(x, lane);
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = op->wait; i < op->wait + op->waits && status == GANTRY_OK; i++)
+        if (lane_for(x, x->h->wait[i].from) == lane)
+            status = await_row(x, x->h->wait[i], queue);
+    for (uint32_t i = ahead->first[x->op]; i < ahead->first[x->op + 1] && status == GANTRY_OK; i++)
+        if (ahead->row[i].lane == lane)
+            status = await_row(x, (gy_cuda_wait){ .from = ahead->row[i].from }, queue);
     return status;
 }
 
@@ -177,27 +212,43 @@ static uint32_t lanes_of(const gy_submit *x)
 }
 
 /* An op of several lanes begins when all lanes have come to it and the ops that it waits for have ended. An op that is
- * tied to the one before it begins in each lane when that lane has come to it. */
+ * tied to the one before it begins in each lane when that lane has come to it; so does one whose lanes meet by
+ * counters. */
 static gantry_status gather_lanes(gy_submit *x)
 {
-    bool tied = gy_order_tied(x, false);
-    gantry_status status = await_all_rows(x);
+    bool tied = gy_order_tied(x, false), meets = gy_cuda_op_meets(&x->h->op[x->op]);
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; meets && i < lanes_of(x) && status == GANTRY_OK; i++)
+        status = await_rows_of_lane(x, i);
+    if (meets)
+        return status;
+    status = await_all_rows(x);
     for (uint32_t i = 1; i < lanes_of(x) && status == GANTRY_OK; i++)
         status = tied ? await_rows(x, gy_submit_lane(x, i)) : gy_submit_order(x, gy_submit_lane(x, i), x->first_lane);
     return status;
 }
 
-/* All lanes go on when the op has ended; where the next op is tied to it, each lane goes on when its own part has. */
+/* All lanes go on when the op has ended; where the next op is tied to it, or lanes meet by counters, each lane goes on
+ * when its own part has. */
 static gantry_status part_lanes(gy_submit *x)
 {
+    bool apart = gy_order_tied(x, true) || gy_cuda_op_meets(&x->h->op[x->op]);
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 1; i < lanes_of(x) && status == GANTRY_OK && !gy_order_tied(x, true); i++)
+    for (uint32_t i = 1; i < lanes_of(x) && status == GANTRY_OK && !apart; i++)
         status = gy_submit_order(x, x->first_lane, gy_submit_lane(x, i));
     return status;
 }
 
+static gantry_status record_each_lane(gy_submit *x)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < lanes_of(x) && status == GANTRY_OK; i++)
+        status = gy_submit_record(x, gy_submit_lane(x, i), event_of(x->h, x->op, i, x->start));
+    return status;
+}
+
 /* Records the event of the op, after all of its lanes. Where each lane goes on with its own part of the next op, the
- * auxiliary stream waits for all of them. */
+ * auxiliary stream waits for all of them. Where all of them have met, each has an event. */
 static gantry_status record_end(gy_submit *x)
 {
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
@@ -207,13 +258,15 @@ static gantry_status record_end(gy_submit *x)
         return gy_resident_stream_signal(x, queue);
     if (x->h->op[x->op].event == GY_NONE)
         return GANTRY_OK;
+    if (has_met(x->h, x->op))
+        return record_each_lane(x);
     if (gy_order_tied(x, true)) {
         queue = x->h->device[x->first_lane.device].auxiliary;
         x->h->auxiliary_last[x->first_lane.device] = 1;
         for (uint32_t i = 0; i < op->lanes && status == GANTRY_OK; i++)
             status = gy_submit_order(x, gy_submit_lane(x, i), queue);
     }
-    status = status ? status : gy_submit_record(x, queue, event_of(x->h, x->op, x->start));
+    status = status ? status : gy_submit_record(x, queue, event_of(x->h, x->op, 0, x->start));
     if (status == GANTRY_OK && x->submitter)
         gy_submitters_signal(x);
     return status;

@@ -33,11 +33,23 @@ static void copy_all(gantry_graph *g, const chain *c, gantry_buffer from, gantry
     }
 }
 
-/* x -> a -> sums from a to b, of fewer rows back, and so on (or all in a) -> y. */
+static void add_sum(gantry_graph *g, const chain *c, gantry_buffer from, gantry_buffer to, const char *id, int k)
+{
+    gantry_region in[8], out[8];
+    for (int r = 0; r < c->ranks; r++) {
+        in[r] = rows_of(c, from, r, k * SHIFT % c->rows);
+        out[r] = rows_of(c, to, r, k * SHIFT % c->rows);
+    }
+    gantry_graph_collective(g, id, GANTRY_ALL_REDUCE, k % 3 == 2 ? GANTRY_MAX : GANTRY_SUM, (size_t)c->ranks, in,
+                            (size_t)c->ranks, out, 0);
+}
+
+/* x -> a -> sums from a to b, of fewer rows back, and so on (or all in a) -> y. Apart: each is copied to z, from which
+ * the next one comes. */
 static void add_chain(gantry_graph *g, const chain *c, int number)
 {
     gantry_buffer x = array(g, c, "x", number), a = array(g, c, "a", number), y = array(g, c, "y", number);
-    gantry_buffer b = c->in_place ? a : array(g, c, "b", number);
+    gantry_buffer b = c->in_place ? a : array(g, c, "b", number), z = c->apart ? array(g, c, "z", number) : b;
     if (c->dtype == GANTRY_I32)
         gantry_buffer_init_value(g, x, 3 + number);
     else
@@ -46,18 +58,22 @@ static void add_chain(gantry_graph *g, const chain *c, int number)
     copy_all(g, c, x, a);
     if (!c->in_place)
         copy_all(g, c, x, b);
+    if (c->apart)
+        copy_all(g, c, x, z);
     for (int k = 0; k < c->ops; k++) {
-        gantry_region in[8], out[8];
-        for (int r = 0; r < c->ranks; r++) {
-            in[r] = rows_of(c, k % 2 ? b : a, r, k * SHIFT % c->rows);
-            out[r] = rows_of(c, k % 2 ? a : b, r, k * SHIFT % c->rows);
-        }
         char id[32];
+        gantry_buffer from = c->apart ? (k % 2 ? z : a)
+                             : k % 2  ? b
+                                      : a,
+                      to = c->in_place          ? from
+                           : k % 2 && !c->apart ? a
+                                                : b;
         snprintf(id, sizeof id, "it%d_%d", number, k);
-        gantry_graph_collective(g, id, GANTRY_ALL_REDUCE, k % 3 == 2 ? GANTRY_MAX : GANTRY_SUM, (size_t)c->ranks, in,
-                                (size_t)c->ranks, out, 0);
+        add_sum(g, c, from, to, id, k);
+        if (c->apart)
+            copy_all(g, c, to, k % 2 ? a : z);
     }
-    copy_all(g, c, c->ops % 2 ? b : a, y);
+    copy_all(g, c, c->apart ? (c->ops % 2 ? z : a) : c->ops % 2 ? b : a, y);
 }
 
 static gantry_graph *graph_of(const chain *c)
@@ -69,18 +85,19 @@ static gantry_graph *graph_of(const chain *c)
     return g;
 }
 
-static void force(gantry_schedule *s)
+static void force(gantry_schedule *s, bool by_nccl)
 {
     for (size_t i = 0; i < s->ops.count; i++)
         if (s->ops.at[i].kind == GY_OP_COLLECTIVE)
-            s->ops.at[i].algorithm = GY_ALGORITHM_COUNTERS;
+            s->ops.at[i].algorithm = by_nccl ? GY_ALGORITHM_NCCL : GY_ALGORITHM_COUNTERS;
 }
 
 const char *chain_name(const chain *c, const char *replay)
 {
     static char text[160];
-    snprintf(text, sizeof text, "%s, %d ranks, %d chains of %d, %d rows%s, replay %s", gantry_dtype_name(c->dtype),
-             c->ranks, c->chains, c->ops, (int)c->rows, c->in_place ? ", in place" : "", replay);
+    snprintf(text, sizeof text, "%s, %d ranks, %d chains of %d, %d rows%s%s, replay %s", gantry_dtype_name(c->dtype),
+             c->ranks, c->chains, c->ops, (int)c->rows, c->in_place ? ", in place" : "", c->apart ? ", apart" : "",
+             replay);
     return text;
 }
 
@@ -88,7 +105,7 @@ chain_problem chain_pose(const chain *c, const char *replay)
 {
     chain_problem p = { .graph = graph_of(c), .machine = gpu_machine(c->ranks, false) };
     p.schedule = make_schedule(p.graph, p.machine, replay, "round-robin");
-    force(p.schedule);
+    force(p.schedule, c->by_nccl);
     gantry_run *host = open_run(p.schedule, "host");
     p.want = run_results(host, p.graph);
     gantry_run_free(host);

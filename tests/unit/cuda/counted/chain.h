@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives that follow each other on rows that are cut in another way each time, so that a GPU which goes ahead of
- * the others reads what is not there yet, or writes over what others still read. For the fake driver and for real GPUs.
+ * the others reads what is not there yet, or writes over what others still read. Some have kernels between them. For
+ * the fake driver and for real GPUs.
  */
 #ifndef TESTS_UNIT_CUDA_COUNTED_CHAIN_H
 #define TESTS_UNIT_CUDA_COUNTED_CHAIN_H
@@ -11,10 +12,11 @@ typedef struct chain {
     gantry_dtype dtype;
     int ranks, ops, chains; /* ops: of each chain; chains have nothing to do with each other */
     int64_t rows;           /* of a rank */
-    bool in_place;
+    bool in_place, apart;   /* apart: GPUs copy what each has given, so none follows another right away */
+    bool by_nccl;
 } chain;
 
-/* A schedule with the algorithm "counters", and what the host makes of it. */
+/* A schedule with the algorithm "counters", or with NCCL, and what the host makes of it. */
 typedef struct chain_problem {
     gantry_graph *graph;
     gantry_machine *machine;

@@ -5,6 +5,7 @@
  *
  *   test_cuda_counted            all of it
  *   test_cuda_counted mistake    kernels make one (FAKE_CUDA_MISTAKE): some seed has to show it
+ *   test_cuda_counted nccl       kernels that meet are around ops of NCCL
  */
 #include "chain.h"
 #include "control.h"
@@ -22,7 +23,7 @@ static void check_alive(const char *what)
 
 static int meetings(void)
 {
-    return fakeCudaCalls("cuLaunchCooperativeKernel");
+    return fakeCudaWaiting();
 }
 
 static chain_problem pose(const chain *c, const char *replay)
@@ -50,7 +51,9 @@ START_TEST(bits)
     static const int64_t rows[] = { 3, 37, 701 };
     for (int ranks = 2; ranks <= 8; ranks++) {
         for (int r = 0; r < 3; r++) {
-            chain c = { chain_types[(ranks + r + _i) % 5], ranks, 4, 1, rows[r], (ranks + r) % 2 };
+            chain c = {
+                chain_types[(ranks + r + _i) % 5], ranks, 4, 1, rows[r], (ranks + r) % 2, (ranks / 2 + _i) % 2, false
+            };
             try_chain(&c, _i % 2 ? "graph" : "stream", 2, 3);
         }
     }
@@ -62,7 +65,7 @@ START_TEST(weak)
 {
     setenv("FAKE_CUDA_WEAK", "1", 1);
     for (int k = 0; k < 6; k++) {
-        chain c = { chain_types[(k + _i) % 5], 2 + k % 4, 3, 1, k % 3 ? 29 : 400, k % 2 };
+        chain c = { chain_types[(k + _i) % 5], 2 + k % 4, 3, 1, k % 3 ? 29 : 400, k % 2, k < 3, false };
         try_chain(&c, k / 2 % 2 ? "graph" : "stream", 4, 3);
     }
     unsetenv("FAKE_CUDA_WEAK");
@@ -71,9 +74,9 @@ END_TEST
 
 START_TEST(many_starts)
 {
-    for (int k = 0; k < 2; k++) {
-        chain c = { GANTRY_F32, 3, 3, 1, 11, false };
-        try_chain(&c, k ? "graph" : "stream", 1, 60);
+    for (int k = 0; k < 4; k++) {
+        chain c = { GANTRY_F32, 3, 3, 1, 11, false, k / 2, false };
+        try_chain(&c, k % 2 ? "graph" : "stream", 1, 60);
     }
 }
 END_TEST
@@ -81,9 +84,9 @@ END_TEST
 /* Several of them at once, on lanes of their own: on each GPU they take turns. */
 START_TEST(at_once)
 {
-    for (int k = 0; k < 4; k++) {
-        chain c = { chain_types[(k + _i) % 5], 2 + k % 3, 6, 3, _i % 2 ? 701 : 23, k % 2 };
-        try_chain(&c, k / 2 ? "graph" : "stream", 2, 2);
+    for (int k = 0; k < 8; k++) {
+        chain c = { chain_types[(k + _i) % 5], 2 + k % 3, 6, 3, _i % 2 ? 701 : 23, k % 2, k / 4, false };
+        try_chain(&c, k / 2 % 2 ? "graph" : "stream", 2, 2);
     }
 }
 END_TEST
@@ -93,23 +96,40 @@ START_TEST(little_room)
 {
     setenv("FAKE_CUDA_PLACES", "2", 1);
     for (int k = 0; k < 2; k++) {
-        chain c = { GANTRY_F64, 4, 3, 1, 5003, k };
+        chain c = { GANTRY_F64, 4, 3, 1, 5003, k, !k, false };
         try_chain(&c, k ? "graph" : "stream", 1, 2);
     }
     unsetenv("FAKE_CUDA_PLACES");
 }
 END_TEST
 
-/* A kernel would never end, as the driver launches no other before it has. */
-START_TEST(blocking_launches)
+/* A kernel would never end, as the driver launches no other before it has, or has room for a part of its blocks. */
+START_TEST(nobody_meets)
 {
-    chain c = { GANTRY_F32, 3, 3, 1, 37, false };
-    setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+    static const char *const set[2][2] = { { "CUDA_LAUNCH_BLOCKING", "1" },
+                                           { "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50" } };
+    chain c = { GANTRY_F32, 3, 3, 1, 37, false, true, false };
+    setenv(set[_i][0], set[_i][1], 1);
     chain_problem p = pose(&c, "stream");
     chain_try(&c, &p, "stream", 2, false);
-    unsetenv("CUDA_LAUNCH_BLOCKING");
+    unsetenv(set[_i][0]);
     chain_try(&c, &p, "stream", 2, true);
     chain_put_away(&p);
+}
+END_TEST
+
+/* Each GPU waits for nothing but counters and its own work: no kernel of a graph waits for one of another GPU. */
+START_TEST(no_edges)
+{
+    for (int ranks = 2; ranks <= 8; ranks += 2) {
+        chain c = { GANTRY_F32, ranks, 5, 1, 64, _i % 2, true, false };
+        chain_problem p = pose(&c, "graph");
+        int before = fakeCudaCalls("wait between devices"), meet = meetings();
+        chain_try(&c, &p, "graph", 2, true);
+        ck_assert_int_eq(fakeCudaCalls("wait between devices"), before);
+        ck_assert_int_eq((meetings() - meet) % (ranks * c.ops), 0); /* a kernel for each op and GPU */
+        chain_put_away(&p);
+    }
 }
 END_TEST
 
@@ -125,8 +145,9 @@ static gantry_status start(gantry_run *run, gantry_error *err)
 /* Some GPUs have been given a kernel that waits for one that is refused: it is let go, and the next start is well. */
 START_TEST(half_a_start)
 {
-    for (int n = 1; n <= 9; n += 2) {
-        chain c = { GANTRY_F32, 3, 4, 1, 37, false };
+    int meeting = 0;
+    for (int n = 1; n <= 18; n++) {
+        chain c = { GANTRY_F32, 3, 4, 1, 37, false, n % 4 == 1, false };
         chain_problem p = pose(&c, "stream");
         fakeCudaSeed((uint64_t)n);
         gantry_run *run = open_run(p.schedule, "cuda");
@@ -135,10 +156,11 @@ START_TEST(half_a_start)
             ck_assert(same(&got, &p.want));
             char spec[80];
             gantry_error err = { 0 };
-            snprintf(spec, sizeof spec, "cuLaunchCooperativeKernel:%d:%d", n, CUDA_ERROR_INVALID_VALUE);
+            snprintf(spec, sizeof spec, "cuLaunchKernel:%d:%d", n, CUDA_ERROR_INVALID_VALUE);
             fakeCudaFail(spec);
-            ck_assert_int_eq(start(run, &err), GANTRY_E_DEVICE);
-            ck_assert_msg(strstr(err.text, "combine or move its share"), "%s", err.text);
+            int before = meetings();
+            ck_assert_int_ne(start(run, &err), GANTRY_OK);
+            meeting += meetings() - before > 0 && strstr(err.text, "combine or move its share");
             fakeCudaFail(NULL);
         }
         results got = run_results(run, p.graph);
@@ -147,6 +169,7 @@ START_TEST(half_a_start)
         check_alive("half a start");
         chain_put_away(&p);
     }
+    ck_assert_int_gt(meeting, 8);
 }
 END_TEST
 
@@ -155,7 +178,7 @@ START_TEST(failing_calls)
 {
     static const char *const calls[] = { "cuMemAlloc", "cuMemHostAlloc", "cuStreamCreate", "cuMemsetD8Async",
                                          "cuLaunchKernel" };
-    chain c = { GANTRY_F32, 2, 3, 1, 11, true };
+    chain c = { GANTRY_F32, 2, 3, 1, 11, true, _i % 2, false };
     chain_problem p = pose(&c, "stream");
     int failed = 0;
     for (int n = 1; n <= 24; n++) {
@@ -185,7 +208,7 @@ END_TEST
 /* Nobody tells that it has come: the watchdog names the op and the GPUs, lets all go, and the run is over. */
 START_TEST(nobody_comes)
 {
-    chain c = { GANTRY_F32, 3, 4, 1, 37, false };
+    chain c = { GANTRY_F32, 3, 4, 1, 37, false, false, false };
     chain_problem p = pose(&c, _i ? "graph" : "stream");
     gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
     gantry_error err = { 0 };
@@ -196,7 +219,7 @@ START_TEST(nobody_comes)
     MUST(gantry_run_new(&run, p.schedule, &options, MUST_ERR));
     setenv("FAKE_CUDA_MISTAKE", "never", 1);
     ck_assert_int_eq(start(run, &err), GANTRY_E_TIMEOUT);
-    ck_assert_msg(strstr(err.text, "\"it0_1\": gpu") && strstr(err.text, " waits for gpu"), "%s", err.text);
+    ck_assert_msg(strstr(err.text, "\"it0_0\": gpu") && strstr(err.text, " waits for gpu"), "%s", err.text);
     unsetenv("FAKE_CUDA_MISTAKE");
     ck_assert_int_eq(start(run, &err), GANTRY_E_TIMEOUT);
     ck_assert_msg(strstr(err.text, "the run is over since an earlier failure"), "%s", err.text);
@@ -228,11 +251,34 @@ static bool shows(const chain *c, const char *replay, uint64_t seed)
     return !WIFEXITED(status) || WEXITSTATUS(status);
 }
 
+/* Sums of integers, as NCCL adds in an order of its own. Two kernels meet for an op on a GPU where it is alone. */
+START_TEST(around_nccl)
+{
+    for (int k = 0; k < 16; k++) {
+        chain c = { GANTRY_I32, 2 + k % 4, 4, 1 + k / 8 * 2, k % 3 ? 37 : 400, k % 2, k / 2 % 2, true };
+        const char *replay = k / 4 % 2 ? "stream" : "graph";
+        chain_problem p = pose(&c, replay);
+        fakeCudaSeed((uint64_t)k);
+        int before = fakeCudaCalls("wait between devices"), meet = meetings();
+        chain_try(&c, &p, replay, 3, false);
+        int met = meetings() - meet, alone = 2 * c.ranks * c.ops * (k / 4 % 2 ? 3 : 1);
+        if (c.chains == 1 && c.apart)
+            ck_assert_int_eq(met, alone);
+        else
+            ck_assert_int_gt(met, 0);
+        if (c.chains == 1)
+            ck_assert_int_eq(fakeCudaCalls("wait between devices"), before);
+        check_alive(chain_name(&c, replay));
+        chain_put_away(&p);
+    }
+}
+END_TEST
+
 START_TEST(mistake)
 {
     int shown = 0;
     for (int seed = 1; seed <= 60 && !shown; seed++) {
-        chain c = { GANTRY_F32, 2 + seed % 3, 4, 1, seed % 2 ? 37 : 301, seed % 4 > 1 };
+        chain c = { GANTRY_F32, 2 + seed % 3, 4, 1, seed % 2 ? 37 : 301, seed % 4 > 1, seed % 8 > 3, false };
         shown = shows(&c, seed % 2 ? "graph" : "stream", (uint64_t)seed) ? seed : 0;
     }
     ck_assert_msg(shown, "no seed shows it");
@@ -247,13 +293,16 @@ int main(int count, char **word)
     tcase_set_timeout(tests, 240);
     if (count > 1 && strcmp(word[1], "mistake") == 0) {
         tcase_add_test(tests, mistake);
+    } else if (count > 1 && strcmp(word[1], "nccl") == 0) {
+        tcase_add_test(tests, around_nccl);
     } else {
         tcase_add_loop_test(tests, bits, 0, 5);
         tcase_add_loop_test(tests, weak, 0, 2);
         tcase_add_test(tests, many_starts);
         tcase_add_loop_test(tests, at_once, 0, 5);
         tcase_add_test(tests, little_room);
-        tcase_add_test(tests, blocking_launches);
+        tcase_add_loop_test(tests, nobody_meets, 0, 2);
+        tcase_add_loop_test(tests, no_edges, 0, 2);
         tcase_add_test(tests, half_a_start);
         tcase_add_loop_test(tests, failing_calls, 0, 5);
         tcase_add_loop_test(tests, nobody_comes, 0, 2);

@@ -40,8 +40,7 @@ uint32_t gy_machine_counted(const gantry_machine *m)
     return count;
 }
 
-/* "gpu0, gpu1, ..., cpu": all of a few, or the first, second and last. */
-static void list_devices(gy_text *to, const gantry_machine *m)
+void gy_machine_list_devices(gy_text *to, const gantry_machine *m)
 {
     for (uint32_t i = 0; i < m->devices; i++) {
         bool skip = m->devices > 12 && i > 1 && i + 1 < m->devices;
@@ -56,7 +55,7 @@ static gantry_status no_device(const selection *s, const char *word, bool is_ind
 {
     gy_text ids = { 0 };
     gy_near near = { 0 };
-    list_devices(&ids, s->from);
+    gy_machine_list_devices(&ids, s->from);
     for (uint32_t i = 0; i < s->from->devices && !is_index; i++)
         gy_near_offer(&near, word, s->from->device[i].id);
     if (ids.failed) {

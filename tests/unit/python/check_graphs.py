@@ -247,11 +247,11 @@ class Mistakes(Case):
     def test_warnings_are_pythons(self):
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
-            g = gantry.load(ROOT / "graphs/cholesky.json", params={"n": 512})
+            g = gantry.load(ROOT / "tests/cli/graphs/learns.json")
             here = line() - 1
             g.schedule(2)
         self.assertEqual([(w.category, w.filename, w.lineno) for w in seen], [(gantry.GantryWarning, __file__, here)])
-        self.assertRegex(str(seen[0].message), r"cholesky.json:\d+:\d+: /buffers/A: no node writes 28 of the 64 tiles")
+        self.assertRegex(str(seen[0].message), r"learns.json:\d+:\d+: /buffers/w: no node writes 1 of the 1 rows")
 
 
     def test_slips_of_the_first_minutes(self):

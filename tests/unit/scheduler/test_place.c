@@ -191,6 +191,14 @@ START_TEST(on_has_good_messages)
         { "-1",
           "on \"-1\" of node \"n\" is device -1, but machine \"shared\" has devices 0 to 1; use % devices to wrap "
           "around" },
+        { "elsewhere",
+          "on \"elsewhere\" of node \"n\" is no device id, kind or expression over devices of machine "
+          "\"shared\": it has d0, d1; write one of them, an index from 0 to 1, or an expression such as i % "
+          "devices" },
+        { "d2",
+          "on \"d2\" of node \"n\" is no device id, kind or expression over devices of machine \"shared\" (did you "
+          "mean \"d1\"?): it has d0, d1; write one of them, an index from 0 to 1, or an expression such as i % "
+          "devices" },
     };
     begin(parse_machine(machine_shared_link));
     gantry_node_on(g, work(g, "n", 1), cases[_i].on);

@@ -275,6 +275,19 @@ class Mistakes(Case):
         with self.refused(KeyError, r'"y" is no output of the graph; it has none: give a buffer output=True'):
             g({"x": a})["y"]
 
+    def test_names_of_other_libraries(self):
+        for name, remedy in {"Read": "; it is gantry.In here", "Grahp": ' \\(did you mean "Graph"\\?\\)', "zebra": ""}.items():
+            with self.refused(AttributeError, f"^gantry has no {name}{remedy}$"):
+                getattr(gantry, name)
+        self.assertFalse(hasattr(gantry, "__wrapped__"))
+
+    def test_loops_carry_in_one_line(self):
+        g = gantry.Graph("carried")
+        x, y = g.buffer("x", 4, init=1), g.buffer("y", 4, output=True)
+        with g.repeat(3, carry={x: y}):
+            g.map("y = 2 * x", x=x, y=y)
+        self.assertEqual(g()["y"].tolist(), [8] * 4)
+
     def test_verbs_of_other_libraries(self):
         """The things that somebody who knows NumPy writes first."""
         g = gantry.Graph("verbs")

@@ -326,11 +326,13 @@ class Node:
 class Repeat:
     """A loop while its body is built, by `with`."""
 
-    def __init__(self, graph: Graph, count: int) -> None:
-        self.graph, self.count = graph, count
+    def __init__(self, graph: Graph, count: int, carried: Mapping[Buffer, Buffer]) -> None:
+        self.graph, self.count, self.carried = graph, count, carried
 
     def __enter__(self) -> Repeat:
         lib.gantry_graph_repeat(self.graph._building(), self.count)
+        for prev, next in self.carried.items():
+            self.carry(prev, next)
         return self
 
     def __exit__(self, *what: object) -> None:
@@ -464,9 +466,9 @@ class Graph(Owned):
         """Only a cost and accesses: schedules and simulates, and is never run."""
         return Node(self, lib.gantry_graph_work(self._building(), encoded(id)))
 
-    def repeat(self, count: int) -> Repeat:
-        """with g.repeat(10): nodes that are added within run so many times."""
-        return Repeat(self, count)
+    def repeat(self, count: int, carry: Mapping[Buffer, Buffer] | None = None) -> Repeat:
+        """with g.repeat(10): nodes that are added within run so many times. `carry`: {x: y} is loop.carry(x, y)."""
+        return Repeat(self, count, carry or {})
 
     def fuse(self) -> None:
         """Neighbouring maps become one node when the graph is checked, where that changes no bit of any result."""

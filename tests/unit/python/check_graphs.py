@@ -332,7 +332,7 @@ class Mistakes(Case):
         for change in (lambda: g.map("y = x", x=x, y=y), lambda: g.buffer("z", 4), lambda: y.output()):
             with self.refused(gantry.InvalidError, r'graph "names" was checked, scheduled or called, .*make a new one'):
                 change()
-        for name, meant in (("matmul", "gemm"), ("cholesky", "potrf"), ("conv", "conv2d"), ("gem", "gemm")):
+        for name, meant in (("matmul", "gemm"), ("cumsum", "scan"), ("topk", "top_k"), ("axpy", "saxpy"), ("cholesky", "potrf"), ("conv", "conv2d"), ("gem", "gemm")):
             other = gantry.Graph("other")
             other.node(name, x=other.input("x", 4))
             with self.refused(gantry.GraphError, f'there is no kernel "{name}" .did you mean "{meant}"'):

@@ -281,12 +281,39 @@ class Mistakes(Case):
                 getattr(gantry, name)
         self.assertFalse(hasattr(gantry, "__wrapped__"))
 
+    def test_machines_are_made_of_what_schedule_takes(self):
+        self.assertEqual(gantry.Machine("dgx1-v100").name, "dgx1-v100")
+        self.assertEqual([d.id for d in gantry.Machine(2).devices], ["dev0", "dev1"])
+        self.assertGreater(gantry.Machine().workers, 0)
+        with self.refused(gantry.InvalidError, "is a machine already"):
+            gantry.Machine(gantry.Machine(2))
+        with self.refused(gantry.InvalidError, "give a gantry.Machine, the name or path"):
+            gantry.Machine(2.5)
+
     def test_loops_carry_in_one_line(self):
         g = gantry.Graph("carried")
         x, y = g.buffer("x", 4, init=1), g.buffer("y", 4, output=True)
         with g.repeat(3, carry={x: y}):
             g.map("y = 2 * x", x=x, y=y)
         self.assertEqual(g()["y"].tolist(), [8] * 4)
+
+    def test_kernels_that_would_not_run(self):
+        async def later(x: gantry.In, y: gantry.Out):
+            y[:] = x
+
+        def some(x: gantry.In, y: gantry.Out):
+            yield x
+        for function, word in ((later, "async"), (some, "yield")):
+            with self.refused(gantry.InvalidError, f'kernel "{function.__name__}" is a function with {word}, .* plain one'):
+                gantry.kernel(function)
+
+        @gantry.kernel
+        def copy(x: gantry.In, y: gantry.Out):
+            y[:] = x
+        g = gantry.Graph("order")
+        x = g.input("x", 4)
+        with self.refused(gantry.InvalidError, r'a kernel stands before the id of its node, as in g.node\(kernel, "id"'):
+            g.node("copy", copy, x=x, y=x)
 
     def test_verbs_of_other_libraries(self):
         """The things that somebody who knows NumPy writes first."""

@@ -49,6 +49,8 @@ def whole(what: str, value: Any) -> int:
 
 def _id(id: str | None) -> bytes | None:
     """The id of a node, which stands where those who pass arguments without their names put one."""
+    if isinstance(id, Kernel):
+        raise InvalidError("a kernel stands before the id of its node, as in g.node(kernel, \"id\", x=x, y=y)")
     if id is not None and not isinstance(id, str):
         raise InvalidError(f"the id of a node is {reprlib.repr(id)}; it must be a text, and arguments are given by name, as in x=x")
     return encoded(id)

@@ -47,7 +47,7 @@ def _machine_of(graph: Graph, machine: Machine | FilePath | int | None) -> Machi
         named = c_void_p()
         must(lib.gantry_graph_machine, byref(named), graph.handle)
         if named.value:
-            return Machine(named.value)
+            return Machine(_handle=named.value)
     return machine_for(machine)
 
 

@@ -3,6 +3,7 @@
 
 check_graphs.py GANTRY
 """
+import copy
 import inspect
 import json
 import os
@@ -281,6 +282,14 @@ class Mistakes(Case):
                 getattr(gantry, name)
         self.assertFalse(hasattr(gantry, "__wrapped__"))
 
+    def test_what_is_of_a_process_is_not_copied(self):
+        g = scaled(parts=2)
+        for make in (pickle.dumps, copy.deepcopy, copy.copy):
+            for one in (g, g.schedule(1), gantry.Machine(2)):
+                with self.refused(TypeError, f"^a {type(one).__name__} is an object of this process and cannot be copied or pickled; hand over its text"):
+                    make(one)
+        self.assertEqual(gantry.parse(g.json()).json(), g.json())
+
     def test_machines_are_made_of_what_schedule_takes(self):
         self.assertEqual(gantry.Machine("dgx1-v100").name, "dgx1-v100")
         self.assertEqual([d.id for d in gantry.Machine(2).devices], ["dev0", "dev1"])
@@ -308,12 +317,12 @@ class Mistakes(Case):
                 gantry.kernel(function)
 
         @gantry.kernel
-        def copy(x: gantry.In, y: gantry.Out):
+        def copied(x: gantry.In, y: gantry.Out):
             y[:] = x
         g = gantry.Graph("order")
         x = g.input("x", 4)
         with self.refused(gantry.InvalidError, r'a kernel stands before the id of its node, as in g.node\(kernel, "id"'):
-            g.node("copy", copy, x=x, y=x)
+            g.node("copied", copied, x=x, y=x)
 
     def test_verbs_of_other_libraries(self):
         """The things that somebody who knows NumPy writes first."""

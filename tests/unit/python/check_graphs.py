@@ -274,13 +274,32 @@ class Mistakes(Case):
         with self.refused(gantry.InvalidError, r"the inputs are list, without a name"):
             g.schedule(1).run().start([a])
         with self.refused(KeyError, r'"y" is no output of the graph; it has none: give a buffer output=True'):
-            g({"x": a})["y"]
+            g.schedule(1).run()({"x": a})["y"]
 
     def test_names_of_other_libraries(self):
         for name, remedy in {"Read": "; it is gantry.In here", "Grahp": ' \\(did you mean "Graph"\\?\\)', "zebra": ""}.items():
             with self.refused(AttributeError, f"^gantry has no {name}{remedy}$"):
                 getattr(gantry, name)
         self.assertFalse(hasattr(gantry, "__wrapped__"))
+
+    def test_a_graph_without_output_says_so(self):
+        def calls(**how):
+            g = gantry.Graph("mute")
+            x = g.input("x", 4)
+            y = g.buffer("y", 4, **how)
+            g.map("y = 2 * x", x=x, y=y)
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                for _ in range(2):
+                    here = line() + 1
+                    g(x=np.ones(4, np.float32))
+            return here, [(str(w.message), w.filename, w.lineno) for w in seen]
+        here, seen = calls()
+        self.assertEqual(seen, [('graph "mute" has no output, so that nothing comes back; a buffer is one by output=True, and comes with what was written to it',
+                                 __file__, here)])
+        self.assertEqual(calls(output=True)[1], [])
+        with self.refused(gantry.InvalidError, r"compared with 'a.json'; give another Schedule"):
+            scaled(parts=2).schedule(1).diff("a.json")
 
     def test_what_is_of_a_process_is_not_copied(self):
         g = scaled(parts=2)

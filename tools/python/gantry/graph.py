@@ -599,9 +599,20 @@ class Graph(Owned):
     def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
         """Runs the graph on this computer and returns its outputs. The first call schedules it; later ones start it again, so that
         buffers of class "state" go on, and inputs that are not given are as before."""
+        first = self._run is None
         if self._run is None:
             self._run = self.schedule().run()
-        return self._run(inputs, **named)
+        outputs = self._run(inputs, **named)
+        if first:
+            self._warn_of_no_output()
+        return outputs
+
+    def _warn_of_no_output(self) -> None:
+        """Not where functions of Python may show what they see, or arrays of somebody else are written."""
+        infos = self.seal()
+        if infos and not self._kernels and not any(info.output or self.is_external(info.name) for info in infos.values()):
+            warnings.warn(f'graph "{self.name}" has no output, so that nothing comes back; a buffer is one by output=True, and comes with what '
+                          "was written to it", GantryWarning, stacklevel=caller()[1])
 
     def close(self) -> None:
         run, self._run = self._run, None

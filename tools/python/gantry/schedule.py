@@ -169,6 +169,8 @@ class Schedule(Owned):
 
     def diff(self, other: Schedule) -> Difference:
         """What differs between this schedule and another, which may be of another graph."""
+        if not isinstance(other, Schedule):
+            raise InvalidError(f"a schedule is compared with {other!r}; give another Schedule: graph.schedule(...), or Schedule.load(path, graph) of a file")
         return Difference(self, other)
 
     # ---- pictures and files ----

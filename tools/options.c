@@ -13,7 +13,9 @@ static const option table[] = {
     { "param", "NAME=VALUE", "sets a param of the graph; may be repeated", LIST, FIELD(params), PLAIN },
     { "machine", "FILE", "the machine to schedule for (default: the graph's, else this computer)", TEXT, FIELD(machine),
       PLAIN },
-    { "devices", "N|id:A,B", "the first N devices, or those named; without a machine, N virtual devices of this CPU",
+    { "devices", "N|id:A,B",
+      "the first N devices, or those named (a CPU beside GPUs takes nodes where it is); without a machine, N virtual "
+      "devices of this CPU",
       TEXT, FIELD(devices), PLAIN },
     { "weak", "PARAM",
       "lets that param grow with the devices, or ranks: as given for one, twice that for two, and so on; n:3 where the "

@@ -25,7 +25,8 @@
  *    program that made it.
  *  - Ownership. Objects can be moved, not copied. Lambdas live as long as a graph, schedule or run that needs them.
  *  - Threads. As in C: one thread at a time per object. A lambda is called from threads of the run, for several nodes
- *    at a time if it is given to several; what it throws ends the run.
+ *    at a time if it is given to several; what it throws ends the run, and is nested in the gantry::error of start() or
+ *    wait() (std::rethrow_if_nested).
  */
 #ifndef GANTRY_GANTRY_HPP
 #define GANTRY_GANTRY_HPP
@@ -34,8 +35,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -115,6 +118,11 @@ class error : public std::runtime_error
 {
   public:
     explicit error(const gantry_error &record) : std::runtime_error(line_of(record)), record_(record) {}
+    /** Of a start that a lambda ended: what that threw is nested in it, as by std::throw_with_nested. */
+    error(const gantry_error &record, const std::string &thrown)
+        : std::runtime_error(line_of(record) + ": " + thrown), record_(record)
+    {
+    }
     const gantry_error &record() const noexcept { return record_; }
     gantry_status status() const noexcept { return record_.status; }
 
@@ -165,7 +173,46 @@ template <typename T, void (*Free)(T *)> using owned = std::unique_ptr<T, delete
 struct closure {
     virtual ~closure() = default;
 };
-using closures = std::vector<std::unique_ptr<closure>>;
+
+class closures
+{
+  public:
+    void add(std::unique_ptr<closure> one) { list_.push_back(std::move(one)); }
+    /* The first that a lambda throws, from whatever thread, is kept until somebody asks. */
+    void keep(std::exception_ptr thrown) noexcept
+    {
+        std::lock_guard<std::mutex> hold(lock_);
+        thrown_ = thrown_ ? thrown_ : thrown;
+    }
+    std::exception_ptr take() noexcept
+    {
+        std::lock_guard<std::mutex> hold(lock_);
+        return std::exchange(thrown_, nullptr);
+    }
+
+  private:
+    std::vector<std::unique_ptr<closure>> list_;
+    std::mutex lock_;
+    std::exception_ptr thrown_;
+};
+
+/** As must; where a lambda threw, that is nested in the error, and its words are behind those of it. */
+template <typename F> void must(closures &all, F function)
+{
+    gantry_error record{};
+    if (!function(&record))
+        return;
+    std::exception_ptr thrown = record.status == GANTRY_E_KERNEL ? all.take() : nullptr;
+    if (!thrown)
+        throw error(record);
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const std::exception &e) {
+        std::throw_with_nested(error(record, std::string("it threw: ") + e.what()));
+    } catch (...) {
+        std::throw_with_nested(error(record, "it threw something that is no std::exception"));
+    }
+}
 
 } // namespace detail
 
@@ -352,7 +399,8 @@ template <typename Element> span<Element> span_of(const gantry_launch *launch, s
 
 template <typename F, typename... Elements> struct call final : closure {
     F function;
-    explicit call(F f) : function(std::move(f)) {}
+    closures *all; /* which has this one */
+    call(F f, closures *in) : function(std::move(f)), all(in) {}
 
     template <std::size_t... I> gantry_status invoke(const gantry_launch *launch, std::index_sequence<I...>)
     {
@@ -380,6 +428,7 @@ template <typename F, typename... Elements> struct call final : closure {
         } catch (const std::bad_alloc &) {
             return GANTRY_E_NOMEM;
         } catch (...) {
+            static_cast<call *>(launch->user)->all->keep(std::current_exception());
             return GANTRY_E_KERNEL;
         }
     }
@@ -501,9 +550,9 @@ class graph
              accessed<Elements>... regions)
     {
         using made = detail::call<F, Elements...>;
-        auto owner = std::make_unique<made>(std::move(function));
+        auto owner = std::make_unique<made>(std::move(function), closures_.get());
         node n(get(), how(at(id), id.name, made::enter, owner.get()));
-        closures_->push_back(std::move(owner));
+        closures_->add(std::move(owner));
         (n.access(regions), ...);
         return n;
     }
@@ -642,12 +691,12 @@ class run
     std::uint64_t start()
     {
         std::uint64_t ticket = 0;
-        detail::must([&](gantry_error *err) { return gantry_run_start(get(), &ticket, err); });
+        detail::must(*closures_, [&](gantry_error *err) { return gantry_run_start(get(), &ticket, err); });
         return ticket;
     }
     void wait(std::uint64_t ticket)
     {
-        detail::must([&](gantry_error *err) { return gantry_run_wait(get(), ticket, err); });
+        detail::must(*closures_, [&](gantry_error *err) { return gantry_run_wait(get(), ticket, err); });
     }
     /** One start, until its end. */
     void operator()() { wait(start()); }

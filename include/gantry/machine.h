@@ -30,7 +30,8 @@ GANTRY_MUST_USE gantry_status gantry_machine_json(const gantry_machine *machine,
                                                   gantry_error *err);
 GANTRY_MUST_USE gantry_status gantry_machine_save(const gantry_machine *machine, const char *path, gantry_error *err);
 /** A machine with some of the devices: "4" is the first four, "id:0,2" or "id:gpu0,gpu2" those by index or id.
- *  A CPU device that shares the host memory is kept beside GPUs. */
+ *  A CPU device that shares the host memory is kept beside GPUs; one for host calls takes other nodes, too, where it is
+ *  named. */
 GANTRY_MUST_USE gantry_status gantry_machine_select(gantry_machine **machine, const gantry_machine *from,
                                                     const char *devices, gantry_error *err);
 

@@ -116,12 +116,19 @@ static gantry_status on_unknown(gy_plan *p, const gy_node *n, const char *on, ga
         gy_near_offer(&near, on, p->machine->device[d].id);
         gy_near_offer(&near, on, p->machine->device[d].kind);
     }
-    return gy_graph_fail(p->graph, n->origin, err, GANTRY_E_GRAPH,
-                         near.best ? "on \"%s\" of node \"%s\" is no device id, kind or expression over devices of "
-                                     "machine \"%s\" (did you mean \"%s\"?)"
-                                   : "on \"%s\" of node \"%s\" is no device id, kind or expression over devices of "
-                                     "machine \"%s\"",
-                         on, n->id, p->machine->name, near.best);
+    gy_text ids = { 0 };
+    gy_machine_list_devices(&ids, p->machine);
+    gantry_status status =
+        ids.failed
+            ? gy_fail_nomem(err)
+            : gy_graph_fail(p->graph, n->origin, err, GANTRY_E_GRAPH,
+                            "on \"%s\" of node \"%s\" is no device id, kind or expression over devices of machine "
+                            "\"%s\"%s%s%s: it has %s; write one of them, an index from 0 to %u, or an "
+                            "expression such as i %% devices",
+                            on, n->id, p->machine->name, near.best ? " (did you mean \"" : "",
+                            near.best ? near.best : "", near.best ? "\"?)" : "", ids.at, p->workers - 1);
+    gy_text_free(&ids);
+    return status;
 }
 
 static gantry_status narrow_on(gy_plan *p, uint32_t node, const gy_node_extra *x, gantry_error *err)

@@ -45,6 +45,9 @@ static bool fail_real(const evaluator *v, const char *name, double value)
     char digits[GY_DOUBLE_TEXT];
     gy_double_text(digits, sizeof digits, value);
     bool whole = fabs(value) < 9e15 && value == floor(value);
+    if (name && whole)
+        return fail(v, "\"%.120s\" is the real number %s, and only whole numbers are allowed here: give it as %.0f",
+                    name, digits, value);
     if (name)
         return fail(v, "\"%.120s\" is %s, and only whole numbers are allowed here", name, digits);
     return whole ? fail(v, "%s is a real number, and only whole numbers are allowed here: write %.0f", digits, value)

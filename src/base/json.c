@@ -345,7 +345,7 @@ const char *gy_json_kind(const json_t *value)
 static bool is_one_of(const char *key, const char *const *allowed, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (strcmp(key, allowed[i]) == 0)
+        if (key[0] == allowed[i][0] && strcmp(key, allowed[i]) == 0)
             return true;
     return false;
 }

@@ -244,6 +244,8 @@ gantry_machine *gy_machine_ref(const gantry_machine *m);
 /* Index by id; GY_MACHINE_NONE if there is none. */
 uint32_t gy_machine_find_memory(const gantry_machine *m, const char *id);
 uint32_t gy_machine_find_device(const gantry_machine *m, const char *id);
+/* Adds "gpu0, gpu1, ..., cpu": all of a few, or the first, second and last. */
+void gy_machine_list_devices(gy_text *to, const gantry_machine *m);
 /* How many processes it takes to have all memories: 1 for one computer. Memory 0 has rank 0, and each other rank has a
  * device that is not host_only. */
 uint32_t gy_machine_ranks(const gantry_machine *m);

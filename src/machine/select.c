@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * A machine with some of the devices of another, in the other's order: "4" is the first four, "id:0,gpu2" those by
- * index or id. A CPU that works in the host memory beside GPUs is not counted and is always kept.
+ * index or id. A CPU that works in the host memory beside GPUs is not counted and is always kept; one for host calls
+ * that is named takes other nodes, too.
  */
 #include "base/error.h"
 #include "base/memory.h"
@@ -13,7 +14,7 @@
 typedef struct selection {
     const gantry_machine *from;
     const char *text;            /* as the user wrote it */
-    bool *keep;                  /* per device */
+    bool *keep, *named;          /* per device */
     uint32_t *memory, *resource; /* new number of each, or GY_MACHINE_NONE */
     gantry_error *err;
 } selection;
@@ -40,8 +41,7 @@ uint32_t gy_machine_counted(const gantry_machine *m)
     return count;
 }
 
-/* "gpu0, gpu1, ..., cpu": all of a few, or the first, second and last. */
-static void list_devices(gy_text *to, const gantry_machine *m)
+void gy_machine_list_devices(gy_text *to, const gantry_machine *m)
 {
     for (uint32_t i = 0; i < m->devices; i++) {
         bool skip = m->devices > 12 && i > 1 && i + 1 < m->devices;
@@ -56,7 +56,7 @@ static gantry_status no_device(const selection *s, const char *word, bool is_ind
 {
     gy_text ids = { 0 };
     gy_near near = { 0 };
-    list_devices(&ids, s->from);
+    gy_machine_list_devices(&ids, s->from);
     for (uint32_t i = 0; i < s->from->devices && !is_index; i++)
         gy_near_offer(&near, word, s->from->device[i].id);
     if (ids.failed) {
@@ -89,7 +89,22 @@ static gantry_status keep_word(selection *s, const char *word)
     if (s->keep[found])
         return gy_fail(s->err, GANTRY_E_INVALID, NULL, "device \"%s\" is named twice in \"%s\"",
                        s->from->device[found].id, s->text);
-    s->keep[found] = true;
+    s->keep[found] = s->named[found] = true;
+    return GANTRY_OK;
+}
+
+/* Devices for host calls are the last, also of those that are left. */
+static gantry_status check_named(const selection *s)
+{
+    uint32_t only = GY_MACHINE_NONE;
+    for (uint32_t i = 0; i < s->from->devices; i++) {
+        if (only != GY_MACHINE_NONE && s->named[i])
+            return gy_fail(s->err, GANTRY_E_INVALID, NULL,
+                           "device \"%s\" of use \"host\" is named and \"%s\", which is before it, is not; name both",
+                           s->from->device[i].id, s->from->device[only].id);
+        if (s->keep[i] && !s->named[i] && s->from->device[i].host_only)
+            only = i;
+    }
     return GANTRY_OK;
 }
 
@@ -151,7 +166,7 @@ static gantry_status choose(selection *s)
     if (!status && !worker)
         return gy_fail(s->err, GANTRY_E_INVALID, NULL,
                        "\"%s\" keeps only devices for host calls; name one that takes other nodes", s->text);
-    return status;
+    return status ? status : check_named(s);
 }
 
 /* Numbers for what stays (0 marks it at first): memories of kept devices and the host's, resources of the direct routes
@@ -255,6 +270,9 @@ static gantry_machine *copy(const selection *s, const char *name, gy_machine_siz
     gantry_machine *m = gy_machine_new(name, size);
     if (m && gy_machine_copy_parts(m, s->from, &(gy_machine_kept){ s->keep, s->memory, s->resource }) &&
         copy_routes(m, s) && copy_tables(m, s) && copy_texts(m, s)) {
+        for (uint32_t i = 0, k = 0; i < s->from->devices; i++)
+            if (s->keep[i])
+                m->device[k++].host_only = s->from->device[i].host_only && !s->named[i];
         number_ranks(m);
         return m;
     }
@@ -284,10 +302,11 @@ static gantry_status build(gantry_machine **out, selection *s)
     return GANTRY_OK;
 }
 
+/* As it was. */
 static bool keeps_all(const selection *s)
 {
     for (uint32_t i = 0; i < s->from->devices; i++)
-        if (!s->keep[i])
+        if (!s->keep[i] || (s->named[i] && s->from->device[i].host_only))
             return false;
     return true;
 }
@@ -295,14 +314,16 @@ static bool keeps_all(const selection *s)
 static bool begin(selection *s)
 {
     s->keep = gy_calloc(s->from->devices, sizeof *s->keep);
+    s->named = gy_calloc(s->from->devices, sizeof *s->named);
     s->memory = gy_calloc(s->from->memories, sizeof *s->memory);
     s->resource = gy_calloc(s->from->resources, sizeof *s->resource);
-    return s->keep && s->memory && s->resource;
+    return s->keep && s->named && s->memory && s->resource;
 }
 
 static void end(selection *s)
 {
     gy_free(s->keep);
+    gy_free(s->named);
     gy_free(s->memory);
     gy_free(s->resource);
 }
@@ -326,7 +347,7 @@ gantry_status gantry_machine_select(gantry_machine **machine, const gantry_machi
     GY_NEED(machine, err);
     GY_NEED(from, err);
     GY_NEED(devices, err);
-    selection s = { from, devices, NULL, NULL, NULL, err };
+    selection s = { .from = from, .text = devices, .err = err };
     gantry_status status;
     if (!begin(&s)) {
         status = gy_fail_nomem(err);

@@ -84,7 +84,9 @@ static const struct other {
     { "@", "products of matrices are nodes of the kernel gemm" },
     { "?", "write select(c, a, b)" },
     { ".", "a number is written 0.5, not .5, and functions have no module: sqrt(x)" },
-    { "[", "elements are not indexed: an argument is a whole region" },
+    { "[", "elements are not indexed: an argument is a whole region; neighbours are regions of their own (x{0:9}, "
+           "x{1:10}), or "
+           "what kernels such as filter2d and jacobi2d look at" },
 };
 
 static uint32_t fail_operand(parser *p)

@@ -129,6 +129,19 @@ static const char *known_as(const char *name)
         { "multiply", "mul" },
         { "layer_norm", "layernorm" },
         { "cross_entropy", "softmax_xent" },
+        { "axpy", "saxpy" },
+        { "daxpy", "saxpy" },
+        { "cumsum", "scan" },
+        { "prefix_sum", "scan" },
+        { "rfft", "fft" },
+        { "ifft", "fft" },
+        { "bincount", "histogram" },
+        { "topk", "top_k" },
+        { "solve", "getrs" },
+        { "spmv", "spmv_csr" },
+        { "spmm", "spmm_csr" },
+        { "stencil", "jacobi2d" },
+        { "correlate", "filter2d" },
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i][0]) == 0)

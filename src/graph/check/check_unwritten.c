@@ -51,12 +51,31 @@ static int64_t count_unwritten(const gy_imap *written, int64_t *first, int64_t *
     return count;
 }
 
+/* The diagonal and one side of it are written, the other side is not: a symmetric matrix of which one half is stored,
+ * or a factor in its place, as in LAPACK, where the other half means nothing. */
+static bool is_triangle(const gy_buffer *b, const gy_imap *written)
+{
+    int64_t across = b->tiles[0];
+    bool below = true, above = true;
+    if (across < 2 || b->tiles[1] != across || b->rows != across * across)
+        return false;
+    for (uint32_t i = gy_imap_find(written, 0); i != GY_IMAP_NONE; i = gy_imap_next(written, i)) {
+        const gy_interval *v = &written->at[i];
+        for (int64_t tile = v->first; tile < v->last; tile++) {
+            int64_t row = tile / across, column = tile % across;
+            below = below && (v->payload == 1) == (row >= column);
+            above = above && (v->payload == 1) == (row <= column);
+        }
+    }
+    return below || above;
+}
+
 static bool warn_buffer(gantry_graph *g, uint32_t buffer, const gy_imap *written)
 {
     const gy_buffer *b = &g->buffers.at[buffer];
     int64_t first = 0, last = 0, count = count_unwritten(written, &first, &last);
     gy_text rows = { 0 };
-    if (!count)
+    if (!count || is_triangle(b, written))
         return true;
     gy_rows_text(&rows, g, buffer, first, last);
     const char *text =

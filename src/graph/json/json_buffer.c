@@ -163,6 +163,11 @@ static gantry_status read_init(gy_reader *r, const gy_json_at *at, gy_init *out)
         out->kind = GY_INIT_VALUE;
         return gy_read_constant(r, at, &out->a);
     }
+    if (json_is_array(at->value))
+        return gy_read_fail(
+            r, at,
+            "\"init\" is an array: it is one number for all elements, \"iota\" or an object; numbers one by "
+            "one are in a file, {\"npy\": FILE}");
     if (!json_is_object(at->value))
         return gy_read_kind(r, at, "a number, \"iota\" or an object");
     return read_init_object(r, at, out);

@@ -97,6 +97,10 @@ static const struct other_word {
     { "rand", "random", NULL },
     { "randn", "normal", NULL },
     { "arange", "iota", NULL },
+    { "min", "low", NULL },
+    { "max", "high", NULL },
+    { "std", "deviation", NULL },
+    { "sigma", "deviation", NULL },
     { "size", "shape", NULL },
     { "dims", "shape", NULL },
     { "value", "init", NULL },
@@ -116,6 +120,7 @@ static const struct other_word {
     { "deps", "after", NULL },
     { "device", "on", NULL },
     { "while", "until", NULL },
+    { "scalar", "type", "an argument that is a number has \"type\": \"f32\" (or i32, ...) and no access" },
     { "inputs", "buffers", "a buffer that is handed in has \"class\": \"input\"" },
     { "outputs", "buffers", "a buffer that is handed out has \"output\": true" },
     { "inputs", "args", "\"args\" has what is read and what is written, by the kernel's names: {\"x\": \"x[i]\"}" },
@@ -186,6 +191,21 @@ gantry_status gy_read_members(gy_reader *r, const gy_json_at *at, const char *co
     return GANTRY_OK;
 }
 
+/* Values of those who have other tools in mind. */
+static const char *find_other_value(const char *word, const char *const *words, size_t count)
+{
+    static const char *const others[][2] = {
+        { "in", "read" },         { "input", "read" },   { "r", "read" },
+        { "out", "write" },       { "output", "write" }, { "w", "write" },
+        { "inout", "readwrite" }, { "rw", "readwrite" }, { "read_write", "readwrite" },
+        { "add", "sum" },         { "reduce", "sum" },
+    };
+    for (size_t i = 0; i < COUNT(others); i++)
+        if (strcmp(word, others[i][0]) == 0 && find_word(others[i][1], words, count) < count)
+            return others[i][1];
+    return gy_nearest(word, words, count);
+}
+
 gantry_status gy_read_word(gy_reader *r, const gy_json_at *at, const char *what, const char *const *words, size_t count,
                            size_t *out)
 {
@@ -202,7 +222,7 @@ gantry_status gy_read_word(gy_reader *r, const gy_json_at *at, const char *what,
     *out = find_word(word, words, count);
     if (*out < count)
         return GANTRY_OK;
-    const char *near = gy_nearest(word, words, count);
+    const char *near = find_other_value(word, words, count);
     if (near)
         return gy_read_fail(r, at, "no %s \"%s\" (did you mean \"%s\"?)", what, word, near);
     return gy_read_fail(r, at, "no %s \"%.100s\": allowed are %s", what, word, list);

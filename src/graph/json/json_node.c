@@ -106,7 +106,11 @@ static gantry_status add_work(gy_reader *r, const gy_json_at *at, gantry_node *n
 {
     if (!json_is_object(at->value))
         return gy_read_kind(r, at, "{}");
-    GY_TRY(gy_read_keys(r, at, NULL, 0));
+    if (json_object_size(at->value) > 0)
+        return gy_read_fail(
+            r, at,
+            "\"work\" is {}, and has no keys: what it takes is the node's, \"cost\": {\"time_us\": 10} or "
+            "{\"flops\": 1e9, \"bytes\": 1e6}");
     *node = gantry_graph_work(r->graph, r->id.at);
     return gy_read_built(r, at);
 }

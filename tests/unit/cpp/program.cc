@@ -183,10 +183,23 @@ static void mistakes()
     gantry::graph fails("fails");
     auto y = fails.buffer<float>("y", { 8 }).output();
     fails.launch(
-        "throws", [](gantry::span<float>) { throw std::runtime_error("no"); }, gantry::write(y));
+        "throws", [](gantry::span<float>) { throw std::length_error("too long for me"); }, gantry::write(y));
     gantry::schedule s(fails, gantry::machine::virtual_devices(1));
     gantry::run r(s);
-    EXPECT(thrown([&] { r(); }, GANTRY_E_KERNEL).find("throws") != std::string::npos);
+    said = thrown([&] { r(); }, GANTRY_E_KERNEL);
+    EXPECT(said.find("throws") != std::string::npos && said.find("it threw: too long for me") != std::string::npos);
+    gantry::run nested(s);
+    bool is_kept = false;
+    try {
+        nested();
+    } catch (const gantry::error &e) {
+        try {
+            std::rethrow_if_nested(e);
+        } catch (const std::length_error &) {
+            is_kept = true;
+        }
+    }
+    EXPECT(is_kept);
     std::array<float, 3> small{};
     gantry::run again(s);
     EXPECT(thrown([&] { again.bind_output(y, small); }, GANTRY_E_INVALID) != "");

@@ -677,6 +677,37 @@ START_TEST(warnings_of_unwritten_outputs)
 }
 END_TEST
 
+/* Tiles of one triangle of 3 x 3 are written; of the other one none, or a single one. */
+static size_t warnings_of_triangle(bool lower, bool diagonal, int of_other)
+{
+    gantry_error err;
+    gantry_graph *made = gantry_graph_new("triangle");
+    gantry_buffer a = gantry_graph_buffer(made, "a", GANTRY_F64, 2, (int64_t[]){ 6, 6 });
+    gantry_buffer_tiles(made, a, 3, 3);
+    gantry_buffer_init_value(made, a, 1);
+    gantry_buffer_output(made, a);
+    gantry_node n = gantry_graph_work(made, "n");
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < i + diagonal; j++)
+            gantry_node_readwrite(made, n, lower ? gantry_tile(a, i, j) : gantry_tile(a, j, i));
+    for (int i = 0; i < of_other; i++)
+        gantry_node_readwrite(made, n, lower ? gantry_tile(a, 0, 2) : gantry_tile(a, 2, 0));
+    ck_assert_msg(gantry_graph_check(made, &err) == GANTRY_OK, "%s", err.text);
+    size_t count = made->warnings.count;
+    gantry_graph_free(made);
+    return count;
+}
+
+START_TEST(half_of_a_symmetric_matrix_is_no_mistake)
+{
+    for (int lower = 0; lower < 2; lower++) {
+        ck_assert_uint_eq(warnings_of_triangle(lower, true, 0), 0);
+        ck_assert_uint_eq(warnings_of_triangle(lower, true, 1), 1);
+        ck_assert_uint_eq(warnings_of_triangle(lower, false, 0), 1);
+    }
+}
+END_TEST
+
 /* Three nodes of one line write the whole buffer, with or without a reader after each. */
 static void add_family(gantry_buffer b, bool read)
 {
@@ -769,6 +800,7 @@ int main(void)
     tcase_add_loop_test(c, graph_is_fine, 0, (int)(sizeof fine / sizeof *fine));
     tcase_add_test(c, warnings);
     tcase_add_test(c, warnings_of_unwritten_outputs);
+    tcase_add_test(c, half_of_a_symmetric_matrix_is_no_mistake);
     tcase_add_test(c, warnings_of_lost_results);
     tcase_add_test(c, warnings_of_loops_that_go_nowhere);
     suite_add_tcase(s, c);

@@ -72,6 +72,9 @@ START_TEST(wrong_overrides)
     ck_assert_str_eq(
         error_of_param("n=2.5"),
         "t:1:132: /buffers/x/shape/0: in expression \"n\": \"n\" is 2.5, and only whole numbers are allowed here");
+    ck_assert_str_eq(error_of_param("n=1e2"),
+                     "t:1:132: /buffers/x/shape/0: in expression \"n\": \"n\" is the real number 100.0, and only whole "
+                     "numbers are allowed here: give it as 100");
     ck_assert_str_eq(error_of_param("n=-2"), "t:1:132: /buffers/x/shape/0: a size must be at least 0, not -2");
 }
 END_TEST

@@ -53,14 +53,15 @@ START_TEST(by_index_or_id)
 {
     gantry_machine *m = load_machine("hgx-h200-8");
     static const char *const words[] = { "id:1,5", "id:gpu1,gpu5", "id:5,gpu1", "id:gpu1,5,cpu", "id:1,5,8" };
-    uint64_t hash = 0;
+    uint64_t hash[2] = { 0, 0 }; /* without and with the CPU's name */
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         gantry_machine *s = select_of(m, words[i]);
         check_devices(s, "gpu1 gpu5 cpu");
-        ck_assert(!hash || hash == machine_hash(s));
-        hash = machine_hash(s);
+        ck_assert(!hash[i > 2] || hash[i > 2] == machine_hash(s));
+        hash[i > 2] = machine_hash(s);
         gantry_machine_free(s);
     }
+    ck_assert(hash[0] != hash[1]);
     gantry_machine_free(m);
 }
 END_TEST
@@ -132,6 +133,28 @@ START_TEST(companions)
 }
 END_TEST
 
+/* One for host calls takes other nodes where it is named; counted, beside or left alone it does not. */
+START_TEST(a_cpu_that_is_named_takes_nodes)
+{
+    static const struct {
+        const char *devices, *kept;
+        bool host_only;
+    } cases[] = { { "2", "gpu0 gpu1 cpu", true },
+                  { "id:0,1", "gpu0 gpu1 cpu", true },
+                  { "id:gpu0,cpu", "gpu0 cpu", false },
+                  { "id:3,0,1,2", "gpu0 gpu1 gpu2 cpu", false } };
+    gantry_machine *m = load_machine("rtx-mixed-3");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gantry_machine *s = select_of(m, cases[i].devices);
+        check_devices(s, cases[i].kept);
+        ck_assert_int_eq(s->device[s->devices - 1].host_only, cases[i].host_only);
+        gantry_machine_free(s);
+    }
+    ck_assert(m->device[3].host_only);
+    gantry_machine_free(m);
+}
+END_TEST
+
 static void check_refusal(const gantry_machine *m, const char *devices, const char *message)
 {
     gantry_machine *s = NULL;
@@ -162,6 +185,13 @@ START_TEST(refusals)
         { "id:gpu1,1", "device \"gpu1\" is named twice in \"id:gpu1,1\"" },
         { "id:cpu", "\"id:cpu\" keeps only devices for host calls; name one that takes other nodes" },
     };
+    gantry_machine *two =
+        machine_of("{'gantry_machine':1,'memories':[{'id':'host','capacity':9},{'id':'a','capacity':9}],"
+                   "'devices':[{'id':'g','type':'gpu','memory':'a'},{'id':'c','memory':'host','use':'host'},"
+                   "{'id':'d','memory':'host','use':'host'}],'routes':[{'from':'*','to':'*','bandwidth_gbs':1}]}");
+    check_refusal(two, "id:g,d",
+                  "device \"d\" of use \"host\" is named and \"c\", which is before it, is not; name both");
+    gantry_machine_free(two);
     gantry_machine *m = load_machine("rtx-mixed-3"), *s = NULL;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         check_refusal(m, bad[i][0], bad[i][1]);
@@ -249,6 +279,7 @@ int main(void)
     tcase_add_test(tc, all_is_the_same_machine);
     tcase_add_test(tc, relays_are_composed_anew);
     tcase_add_test(tc, companions);
+    tcase_add_test(tc, a_cpu_that_is_named_takes_nodes);
     tcase_add_test(tc, refusals);
     tcase_add_test(tc, many_devices_are_not_all_listed);
     tcase_add_test(tc, cut_off);

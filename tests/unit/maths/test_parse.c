@@ -60,7 +60,8 @@ START_TEST(bad_formulas_are_refused_with_place_and_remedy)
         { "x > 0 or x < 1", "there is no 'or': write select(a, 1, b)" },
         { "x if x > 0", "there is no 'if': write select(c, a, b)" },
         { "x order y", "expected an operator or the end, not 'order'" },
-        { "x[1]", "elements are not indexed" },
+        { "x[1]", "elements are not indexed: an argument is a whole region; neighbours are regions of their own "
+                  "(x{0:9}, x{1:10})" },
         { "x < y < z", "at character 7: comparisons do not chain: write select(a < b, b < c, 0)" },
         { "sqr(x)", "at character 1: no function \"sqr\" (did you mean \"sqrt\"?)" },
         { "gamma(x)", "no function \"gamma\": there are select min max" },

@@ -3,6 +3,7 @@
 
 check_graphs.py GANTRY
 """
+import copy
 import inspect
 import json
 import os
@@ -247,11 +248,11 @@ class Mistakes(Case):
     def test_warnings_are_pythons(self):
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
-            g = gantry.load(ROOT / "graphs/cholesky.json", params={"n": 512})
+            g = gantry.load(ROOT / "tests/cli/graphs/learns.json")
             here = line() - 1
             g.schedule(2)
         self.assertEqual([(w.category, w.filename, w.lineno) for w in seen], [(gantry.GantryWarning, __file__, here)])
-        self.assertRegex(str(seen[0].message), r"cholesky.json:\d+:\d+: /buffers/A: no node writes 28 of the 64 tiles")
+        self.assertRegex(str(seen[0].message), r"learns.json:\d+:\d+: /buffers/w: no node writes 1 of the 1 rows")
 
 
     def test_slips_of_the_first_minutes(self):
@@ -273,7 +274,74 @@ class Mistakes(Case):
         with self.refused(gantry.InvalidError, r"the inputs are list, without a name"):
             g.schedule(1).run().start([a])
         with self.refused(KeyError, r'"y" is no output of the graph; it has none: give a buffer output=True'):
-            g({"x": a})["y"]
+            g.schedule(1).run()({"x": a})["y"]
+
+    def test_names_of_other_libraries(self):
+        for name, remedy in {"Read": "; it is gantry.In here", "Grahp": ' \\(did you mean "Graph"\\?\\)', "zebra": ""}.items():
+            with self.refused(AttributeError, f"^gantry has no {name}{remedy}$"):
+                getattr(gantry, name)
+        self.assertFalse(hasattr(gantry, "__wrapped__"))
+
+    def test_a_graph_without_output_says_so(self):
+        def calls(**how):
+            g = gantry.Graph("mute")
+            x = g.input("x", 4)
+            y = g.buffer("y", 4, **how)
+            g.map("y = 2 * x", x=x, y=y)
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                for _ in range(2):
+                    here = line() + 1
+                    g(x=np.ones(4, np.float32))
+            return here, [(str(w.message), w.filename, w.lineno) for w in seen]
+        here, seen = calls()
+        self.assertEqual(seen, [('graph "mute" has no output, so that nothing comes back; a buffer is one by output=True, and comes with what was written to it',
+                                 __file__, here)])
+        self.assertEqual(calls(output=True)[1], [])
+        with self.refused(gantry.InvalidError, r"compared with 'a.json'; give another Schedule"):
+            scaled(parts=2).schedule(1).diff("a.json")
+
+    def test_what_is_of_a_process_is_not_copied(self):
+        g = scaled(parts=2)
+        for make in (pickle.dumps, copy.deepcopy, copy.copy):
+            for one in (g, g.schedule(1), gantry.Machine(2)):
+                with self.refused(TypeError, f"^a {type(one).__name__} is an object of this process and cannot be copied or pickled; hand over its text"):
+                    make(one)
+        self.assertEqual(gantry.parse(g.json()).json(), g.json())
+
+    def test_machines_are_made_of_what_schedule_takes(self):
+        self.assertEqual(gantry.Machine("dgx1-v100").name, "dgx1-v100")
+        self.assertEqual([d.id for d in gantry.Machine(2).devices], ["dev0", "dev1"])
+        self.assertGreater(gantry.Machine().workers, 0)
+        with self.refused(gantry.InvalidError, "is a machine already"):
+            gantry.Machine(gantry.Machine(2))
+        with self.refused(gantry.InvalidError, "give a gantry.Machine, the name or path"):
+            gantry.Machine(2.5)
+
+    def test_loops_carry_in_one_line(self):
+        g = gantry.Graph("carried")
+        x, y = g.buffer("x", 4, init=1), g.buffer("y", 4, output=True)
+        with g.repeat(3, carry={x: y}):
+            g.map("y = 2 * x", x=x, y=y)
+        self.assertEqual(g()["y"].tolist(), [8] * 4)
+
+    def test_kernels_that_would_not_run(self):
+        async def later(x: gantry.In, y: gantry.Out):
+            y[:] = x
+
+        def some(x: gantry.In, y: gantry.Out):
+            yield x
+        for function, word in ((later, "async"), (some, "yield")):
+            with self.refused(gantry.InvalidError, f'kernel "{function.__name__}" is a function with {word}, .* plain one'):
+                gantry.kernel(function)
+
+        @gantry.kernel
+        def copied(x: gantry.In, y: gantry.Out):
+            y[:] = x
+        g = gantry.Graph("order")
+        x = g.input("x", 4)
+        with self.refused(gantry.InvalidError, r'a kernel stands before the id of its node, as in g.node\(kernel, "id"'):
+            g.node("copied", copied, x=x, y=x)
 
     def test_verbs_of_other_libraries(self):
         """The things that somebody who knows NumPy writes first."""
@@ -319,7 +387,7 @@ class Mistakes(Case):
         for change in (lambda: g.map("y = x", x=x, y=y), lambda: g.buffer("z", 4), lambda: y.output()):
             with self.refused(gantry.InvalidError, r'graph "names" was checked, scheduled or called, .*make a new one'):
                 change()
-        for name, meant in (("matmul", "gemm"), ("cholesky", "potrf"), ("conv", "conv2d"), ("gem", "gemm")):
+        for name, meant in (("matmul", "gemm"), ("cumsum", "scan"), ("topk", "top_k"), ("axpy", "saxpy"), ("cholesky", "potrf"), ("conv", "conv2d"), ("gem", "gemm")):
             other = gantry.Graph("other")
             other.node(name, x=other.input("x", 4))
             with self.refused(gantry.GraphError, f'there is no kernel "{name}" .did you mean "{meant}"'):

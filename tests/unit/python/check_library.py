@@ -31,6 +31,25 @@ def other_library(folder, version, more=""):
     return str(made)
 
 
+# What is exported, called with texts and numbers.
+NONSENSE = """
+import gantry
+for name in gantry.__all__:
+    for given in ((), ("x",), (5,), ("x", 5), (5, "x"), ("x", "y", "z"), (1, 2, 3, 4)):
+        try:
+            repr(getattr(gantry, name)(*given))
+        except Exception:
+            pass
+print("alive")
+"""
+
+
+class Calling(Case):
+    def test_texts_and_numbers_are_no_pointers(self):
+        """Machine("dgx1-v100") was a segmentation fault."""
+        self.assertEqual(python(NONSENSE, GANTRY_LIBRARY=library), (0, "alive"))
+
+
 class Finding(Case):
     def test_what_is_named(self):
         self.assertEqual(python("import gantry; print(gantry.__version__)", GANTRY_LIBRARY=library), (0, "0.1.0"))

@@ -191,6 +191,12 @@ START_TEST(on_has_good_messages)
         { "-1",
           "on \"-1\" of node \"n\" is device -1, but machine \"shared\" has devices 0 to 1; use % devices to wrap "
           "around" },
+        { "elsewhere",
+          "on \"elsewhere\" of node \"n\" is no device id, kind or expression over devices of machine \"shared\": it "
+          "has gpu0, gpu1, cpu; write one of them, an index from 0 to 1, or an expression such as i % devices" },
+        { "gpu7", "on \"gpu7\" of node \"n\" is no device id, kind or expression over devices of machine \"shared\" "
+                  "(did you mean \"gpu0\"?): it has gpu0, gpu1, cpu; write one of them, an index from 0 to 1, or an "
+                  "expression such as i % devices" },
     };
     begin(parse_machine(machine_shared_link));
     gantry_node_on(g, work(g, "n", 1), cases[_i].on);
@@ -216,6 +222,53 @@ START_TEST(on_must_be_able_to_run_it)
     ck_assert_str_eq(refusal(g, m, NULL, GANTRY_E_UNSUPPORTED),
                      "node \"call\" is put on \"gpu0\", which cannot run it; drop \"on\" or choose another device");
     end();
+}
+END_TEST
+
+/* ---- a CPU beside GPUs ---- */
+
+/* Eight nodes, each with 1.2 MB of an input of its own in host memory and 1 us of work for a GPU: there is one link up,
+ * on which each takes 100 us. Returns how many the CPU takes, at `us` each. */
+static int nodes_of_the_cpu(const char *devices, double us, gy_ticks *makespan)
+{
+    gantry_machine *from = parse_machine(machine_shared_link), *chosen = NULL;
+    ck_assert_int_eq(gantry_machine_select(&chosen, from, devices, NULL), GANTRY_OK);
+    gantry_machine_free(from);
+    begin(chosen);
+    char id[16];
+    for (int i = 0; i < 8; i++) {
+        snprintf(id, sizeof id, "x%d", i);
+        gantry_buffer x = buffer(g, id, 300000);
+        gantry_buffer_init_value(g, x, 1);
+        snprintf(id, sizeof id, "n%d", i);
+        gantry_node n = gantry_graph_work(g, id);
+        gantry_node_read(g, n, gantry_all(x));
+        gantry_node_time(g, n, NULL, 1);
+        gantry_node_time(g, n, "cpu", us);
+    }
+    s = schedule(g, m, NULL);
+    int there = 0;
+    for (int i = 0; i < 8; i++) {
+        snprintf(id, sizeof id, "n%d", i);
+        there += strcmp(device_of(s, id), "cpu") == 0;
+    }
+    *makespan = s->makespan;
+    end();
+    return there;
+}
+
+/* Both GPUs alone take 800 us, as that is what the link takes; a CPU that takes 150 us for each could have three of
+ * them meanwhile, and the link the other five: some 500. With 2 ms each it had better have none. */
+START_TEST(a_cpu_that_is_named_takes_what_pays)
+{
+    gy_ticks without, with;
+    ck_assert_int_eq(nodes_of_the_cpu("2", 150, &without), 0);
+    ck_assert_int_ge(without, gy_ticks_from_us(800));
+    int there = nodes_of_the_cpu("id:gpu0,gpu1,cpu", 150, &with);
+    ck_assert_msg(there >= 2 && there <= 4, "%d of 8", there);
+    ck_assert_int_le(with, gy_ticks_from_us(620));
+    ck_assert_int_eq(nodes_of_the_cpu("id:gpu0,gpu1,cpu", 2000, &with), 0);
+    ck_assert_int_eq(with, without);
 }
 END_TEST
 
@@ -498,10 +551,11 @@ int main(void)
     tcase_add_test(c, uploads_count);
     tcase_add_test(c, host_calls_run_on_the_cpu);
     tcase_add_test(c, without_a_cpu_they_are_refused);
+    tcase_add_test(c, a_cpu_that_is_named_takes_what_pays);
     tcase_add_loop_test(c, kernels_say_what_they_run_on, 0, 2);
     tcase_add_test(c, kernels_without_a_device_are_refused);
     tcase_add_test(c, on_takes_ids_kinds_and_expressions);
-    tcase_add_loop_test(c, on_has_good_messages, 0, 2);
+    tcase_add_loop_test(c, on_has_good_messages, 0, 4);
     tcase_add_test(c, a_misspelt_device_suggests_the_near_one);
     tcase_add_test(c, on_must_be_able_to_run_it);
     tcase_add_loop_test(c, with_keeps_together, 0, 2);

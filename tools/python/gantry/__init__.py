@@ -7,8 +7,10 @@
     plan = g.schedule(2)           # on two virtual devices, or two GPUs
     print(plan.makespan, plan.run()()["total"])
 """
+from typing import TYPE_CHECKING as _TYPE_CHECKING, NoReturn as _NoReturn
+
 from ._arrays import Info, from_bf16, to_bf16
-from ._library import __version__
+from ._library import __version__, did_you_mean as _did_you_mean
 from ._draw import Picture
 from ._structs import Access
 from .errors import (CanceledError, CapacityError, CheckError, DeviceError, Error, FileError, GantryWarning, GraphError, InvalidError,
@@ -29,3 +31,13 @@ __all__ = [
     "ScheduleError", "Start", "Sum", "Summary", "TimeLimitError", "U32", "U64", "UnsupportedError", "formats", "from_bf16",
     "import_graph", "kernel", "load", "parse", "to_bf16", "__version__",
 ]
+
+_ELSEWHERE = {"Read": "In", "Input": "In", "Write": "Out", "Output": "Out", "ReadWrite": "InOut", "kernels": "kernel", "jit": "kernel",
+              "task": "kernel", "read": "load", "open": "load", "loads": "parse"}
+
+
+if not _TYPE_CHECKING:
+    def __getattr__(name: str) -> _NoReturn:
+        """Only of what is not there."""
+        remedy = f'; it is gantry.{_ELSEWHERE[name]} here' if name in _ELSEWHERE else _did_you_mean(name, __all__)
+        raise AttributeError(f"gantry has no {name}{remedy}", name=name)

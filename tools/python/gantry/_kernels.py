@@ -188,6 +188,9 @@ class Kernel:
         self.name = how.name or str(getattr(function, "__name__", "kernel"))
         self.__doc__ = function.__doc__
         how.check(self.name)
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise InvalidError(f'kernel "{self.name}" is a function with {"async" if inspect.iscoroutinefunction(function) else "yield"}, whose body '
+                               "does not run when it is called; make it a plain one")
         self._how, self._torch = how, _launch.need_torch() if how.arrays == "torch" else None
         self._parameters = _parameters(function, self.name)
         self._given = [p for p in self._parameters if not p.launch]

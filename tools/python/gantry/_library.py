@@ -10,7 +10,7 @@ import pathlib
 import sys
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
 from types import FrameType, SimpleNamespace
-from typing import Any, Callable, Iterable, Iterator, Self
+from typing import Any, Callable, Iterable, Iterator, NoReturn, Self
 
 from ._structs import (Buffer, BufferInfo, CalibrateOptions, CudaCode, DeviceInfo, DrawingOptions, ErrorRecord, ImportOptions, Kernel,
                        LoadOptions, Move, Node, Rebalance, Region, RunInfo, RunOptions, ScheduleOptions, ScheduleSummary)
@@ -308,6 +308,10 @@ class Owned:
 
     def _closed(self) -> InvalidError:
         return InvalidError(f"this {type(self).__name__} was closed and cannot be used any more; make another one")
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} is an object of this process and cannot be copied or pickled; hand over its text, as json() has "
+                        "it of graphs, schedules and machines, and make another one of that (gantry.parse, gantry.Machine.parse)")
 
     def close(self) -> None:
         handle, self._handle = self._handle, None

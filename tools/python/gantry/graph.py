@@ -49,6 +49,8 @@ def whole(what: str, value: Any) -> int:
 
 def _id(id: str | None) -> bytes | None:
     """The id of a node, which stands where those who pass arguments without their names put one."""
+    if isinstance(id, Kernel):
+        raise InvalidError("a kernel stands before the id of its node, as in g.node(kernel, \"id\", x=x, y=y)")
     if id is not None and not isinstance(id, str):
         raise InvalidError(f"the id of a node is {reprlib.repr(id)}; it must be a text, and arguments are given by name, as in x=x")
     return encoded(id)
@@ -326,11 +328,13 @@ class Node:
 class Repeat:
     """A loop while its body is built, by `with`."""
 
-    def __init__(self, graph: Graph, count: int) -> None:
-        self.graph, self.count = graph, count
+    def __init__(self, graph: Graph, count: int, carried: Mapping[Buffer, Buffer]) -> None:
+        self.graph, self.count, self.carried = graph, count, carried
 
     def __enter__(self) -> Repeat:
         lib.gantry_graph_repeat(self.graph._building(), self.count)
+        for prev, next in self.carried.items():
+            self.carry(prev, next)
         return self
 
     def __exit__(self, *what: object) -> None:
@@ -464,9 +468,9 @@ class Graph(Owned):
         """Only a cost and accesses: schedules and simulates, and is never run."""
         return Node(self, lib.gantry_graph_work(self._building(), encoded(id)))
 
-    def repeat(self, count: int) -> Repeat:
-        """with g.repeat(10): nodes that are added within run so many times."""
-        return Repeat(self, count)
+    def repeat(self, count: int, carry: Mapping[Buffer, Buffer] | None = None) -> Repeat:
+        """with g.repeat(10): nodes that are added within run so many times. `carry`: {x: y} is loop.carry(x, y)."""
+        return Repeat(self, count, carry or {})
 
     def fuse(self) -> None:
         """Neighbouring maps become one node when the graph is checked, where that changes no bit of any result."""
@@ -595,9 +599,20 @@ class Graph(Owned):
     def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
         """Runs the graph on this computer and returns its outputs. The first call schedules it; later ones start it again, so that
         buffers of class "state" go on, and inputs that are not given are as before."""
+        first = self._run is None
         if self._run is None:
             self._run = self.schedule().run()
-        return self._run(inputs, **named)
+        outputs = self._run(inputs, **named)
+        if first:
+            self._warn_of_no_output()
+        return outputs
+
+    def _warn_of_no_output(self) -> None:
+        """Not where functions of Python may show what they see, or arrays of somebody else are written."""
+        infos = self.seal()
+        if infos and not self._kernels and not any(info.output or self.is_external(info.name) for info in infos.values()):
+            warnings.warn(f'graph "{self.name}" has no output, so that nothing comes back; a buffer is one by output=True, and comes with what '
+                          "was written to it", GantryWarning, stacklevel=caller()[1])
 
     def close(self) -> None:
         run, self._run = self._run, None

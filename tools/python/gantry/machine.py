@@ -37,30 +37,36 @@ class Machine(Owned):
 
     _free = lib.gantry_machine_free
 
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
+    def __init__(self, machine: str | os.PathLike[str] | int | None = None, *, _handle: int | None = None) -> None:
+        """What `schedule` takes for a machine: the name or path of a file, a number of devices, or this computer."""
+        if isinstance(machine, Machine):
+            raise InvalidError(f"{machine!r} is a machine already; use it, or machine.select(devices) for some of its devices")
+        if _handle is None:
+            found = machine_for(machine)
+            _handle, found._handle = found.handle, None
+        self._handle = _handle
 
     @classmethod
     def detect(cls) -> Machine:
         """This computer, with what was measured on it before (`gantry machine calibrate`)."""
-        here = cls(made(lib.gantry_machine_detect, None))
+        here = cls(_handle=made(lib.gantry_machine_detect, None))
         text, known = c_void_p(), c_void_p()
         must(lib.gantry_machine_recall, byref(known), here.handle, byref(text))
         if text.value and known.value == here.handle:  # something is known and cannot be used
             warnings.warn(ctypes.string_at(text.value).decode(), GantryWarning, stacklevel=caller()[1])
         lib.gantry_free(text)
         assert known.value is not None
-        return cls(known.value)
+        return cls(_handle=known.value)
 
     @classmethod
     def virtual(cls, devices: int) -> Machine:
         """So many virtual devices on the CPU of this computer, each with a memory of its own."""
-        return cls(made(lib.gantry_machine_virtual, devices))
+        return cls(_handle=made(lib.gantry_machine_virtual, devices))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Machine:
         """From a file, or one that comes with Gantry by its name, such as "dgx1-v100" (`Machine.known()`)."""
-        return cls(made(lib.gantry_machine_load, encoded(_data.find("machines", path))))
+        return cls(_handle=made(lib.gantry_machine_load, encoded(_data.find("machines", path))))
 
     @staticmethod
     def known() -> list[str]:
@@ -71,7 +77,7 @@ class Machine(Owned):
     def parse(cls, text: str, name: str | None = None) -> Machine:
         """From JSON; `name` stands in messages."""
         data = text.encode()
-        return cls(made(lib.gantry_machine_parse, data, len(data), encoded(name)))
+        return cls(_handle=made(lib.gantry_machine_parse, data, len(data), encoded(name)))
 
     def calibrate(self, seconds: float = 0.0, patience: float = 0.0, *, keep: bool = False,
                   progress: Callable[[str, int, int], None] | None = None) -> Machine:
@@ -88,11 +94,11 @@ class Machine(Owned):
                 raised.append(error)
 
         options = CalibrateOptions(seconds=seconds, patience=patience, progress=ProgressFunction(tell))
-        measured = Machine(made(lib.gantry_machine_calibrate, self.handle, byref(options)))
+        measured = Machine(_handle=made(lib.gantry_machine_calibrate, self.handle, byref(options)))
         if raised:
             raise raised[0]
         if keep:
-            with Machine(made(lib.gantry_machine_detect, None)) as here:
+            with Machine(_handle=made(lib.gantry_machine_detect, None)) as here:
                 must(lib.gantry_machine_keep, measured.handle, here.handle)
         return measured
 
@@ -106,7 +112,7 @@ class Machine(Owned):
 
     def select(self, devices: str | int) -> Machine:
         """A machine with some of the devices: 4 is the first four, "id:0,2" or "id:gpu0,gpu2" those by index or id."""
-        return Machine(made(lib.gantry_machine_select, self.handle, encoded(str(devices))))
+        return Machine(_handle=made(lib.gantry_machine_select, self.handle, encoded(str(devices))))
 
     @property
     def name(self) -> str:

@@ -481,7 +481,7 @@ class Run(Owned):
     def calibrated(self) -> Machine:
         """The schedule's machine with the times that kernels and copies took in the starts that were sampled."""
         with self._alone() as handle:
-            return Machine(made(lib.gantry_run_calibrated, handle))
+            return Machine(_handle=made(lib.gantry_run_calibrated, handle))
 
     def trace(self) -> str:
         """The last start as a Chrome trace, next to the prediction; needs `record_trace=True`."""

@@ -47,7 +47,7 @@ def _machine_of(graph: Graph, machine: Machine | FilePath | int | None) -> Machi
         named = c_void_p()
         must(lib.gantry_graph_machine, byref(named), graph.handle)
         if named.value:
-            return Machine(named.value)
+            return Machine(_handle=named.value)
     return machine_for(machine)
 
 
@@ -169,6 +169,8 @@ class Schedule(Owned):
 
     def diff(self, other: Schedule) -> Difference:
         """What differs between this schedule and another, which may be of another graph."""
+        if not isinstance(other, Schedule):
+            raise InvalidError(f"a schedule is compared with {other!r}; give another Schedule: graph.schedule(...), or Schedule.load(path, graph) of a file")
         return Difference(self, other)
 
     # ---- pictures and files ----

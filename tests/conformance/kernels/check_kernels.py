@@ -244,6 +244,19 @@ def algebra():
             args = {"ta": ta, "tb": tb, "activation": activation, "a": ("in", dtype, a), "b": ("in", dtype, b), "bias": ("in", dtype, bias)}
             near = rtol * float(np.max(np.abs(product)))  # the product is rounded before the bias is added, and may cancel
             yield Case("gemm_bias", {**args, "c": ("out", dtype, c)}, {"c": (want, rtol, near)})
+    # 16 bits in, f32 out, which is not rounded to 16 bits: sizes below and above those of panels
+    for dtype, ta, tb, (m, n, k) in itertools.product(["f16", "bf16"], [0, 1], [0, 1], [(17, 23, 31), (300, 70, 600), (3, 270, 257)]):
+        a, b, c = values(dtype, (k, m) if ta else (m, k), -1, 1), values(dtype, (n, k) if tb else (k, n), -1, 1), values("f32", (m, n), -1, 1)
+        A, B, C = (x.astype(float) for x in (a, b, c))
+        product = (A.T if ta else A) @ (B.T if tb else B)
+        args = {"alpha": 0.5, "ta": ta, "tb": tb, "a": ("in", dtype, a), "b": ("in", dtype, b)}
+        yield Case("gemm", {**args, "c": ("out", "f32", c)}, {"c": (0.5 * product, 1e-5)}, {"c": "write"})
+        yield Case("gemm", {**args, "beta": -2, "c": ("inout", "f32", c)}, {"c": (0.5 * product - 2 * C, 1e-5)}, {"c": "readwrite"})
+        yield Case("gemm", {**args, "c": ("inout", "f32", c)}, {"c": (0.5 * product + C, 1e-5)}, {"c": "sum"})
+        stacks = {"alpha": 0.5, "ta": ta, "tb": tb, "a": ("in", dtype, np.stack([a, -a])), "b": ("in", dtype, b[None])}
+        yield Case("gemm_batched", {**stacks, "c": ("inout", "f32", np.stack([c, c]))}, {"c": (np.stack([0.5 * product, -0.5 * product]) + C, 1e-5)}, {"c": "sum"})
+        if k > 256:  # c of 16 bits by panels, whose sums are rounded once
+            yield Case("gemm", {**args, "c": ("out", dtype, values(dtype, (m, n)))}, {"c": (0.5 * product, RTOL[dtype])}, {"c": "write"})
     for dtype, ta, tb, (count, left, right) in itertools.product(FLOATS, [0, 1], [0, 1], [(5, 5, 5), (3, 1, 3), (4, 4, 1), (1, 1, 1)]):
         m, n, k = 7, 70, 19
         a, b = values(dtype, (left, k, m) if ta else (left, m, k), -1, 1), values(dtype, (right, n, k) if tb else (right, k, n), -1, 1)

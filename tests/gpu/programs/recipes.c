@@ -387,6 +387,15 @@ static bool blurred(problem *p, gantry_dtype type, int i)
 /* ---- matrices ---- */
 
 /* k products summed in any order in u of float at least: k u |a| |b|. */
+/* Of `count` problems each: those of 16 bits are given a second time, with results of f32. */
+static gantry_dtype widened(gantry_dtype type, int *i, int count)
+{
+    if ((type != GANTRY_F16 && type != GANTRY_BF16) || *i < count)
+        return type;
+    *i -= count;
+    return GANTRY_F32;
+}
+
 static bool product(problem *p, gantry_dtype type, int i)
 {
     static const extents list[] = { { 1, 1, 1 },   { 17, 23, 31 },  { 32, 32, 32 }, { 33, 65, 129 },
@@ -394,6 +403,7 @@ static bool product(problem *p, gantry_dtype type, int i)
     static const gantry_access accesses[] = { GANTRY_WRITE, GANTRY_READWRITE, GANTRY_SUM };
     extents e; /* c is a x b, c terms */
     int ta = i % 2, tb = i / 2 % 2, how = i / 4 % 3;
+    gantry_dtype result = widened(type, &i, 12 * (int)(sizeof list / sizeof *list - 1));
     if (!pick(list, i / 12, &e))
         return false;
     begin(p, type, 1);
@@ -402,14 +412,15 @@ static bool product(problem *p, gantry_dtype type, int i)
     matrix(&p->operand[2], e.a, e.b);
     p->operand[2].access = accesses[how];
     number(p, "alpha", -0.75);
+    p->operand[2].dtype = result;
     number(p, "beta", how == 1 ? 1.25 : 0);
     number(p, "ta", ta);
     number(p, "tb", tb);
     double u = type == GANTRY_F64 ? U : 0x1p-24;
-    p->bound = (bound){ 2 * unit_of(type), 2 * (double)(e.c + 3) * u * (0.75 * (double)e.c * B * B + 1.25 * B) };
+    p->bound = (bound){ 2 * unit_of(result), 2 * (double)(e.c + 3) * u * (0.75 * (double)e.c * B * B + 1.25 * B) };
     if (accesses[how] == GANTRY_SUM) { /* an accumulator is rounded too, and is at most the result and what was there */
-        p->bound.relative += 2 * unit_of(type);
-        p->bound.absolute += 2 * unit_of(type) * B;
+        p->bound.relative += 2 * unit_of(result);
+        p->bound.absolute += 2 * unit_of(result) * B;
     }
     return true;
 }
@@ -463,6 +474,7 @@ static bool products(problem *p, gantry_dtype type, int i)
 {
     static const int64_t counts[][3] = { { 1, 1, 1 }, { 5, 5, 5 }, { 4, 1, 4 }, { 3, 3, 1 } };
     const int64_t *count = counts[i % 4], m = i % 3 ? 33 : 7, n = i % 5 ? 65 : 130, k = i % 7 ? 19 : 64;
+    gantry_dtype result = widened(type, &i, 32);
     int ta = i / 4 % 2, tb = i / 8 % 2;
     if (i >= 32)
         return false;
@@ -474,12 +486,13 @@ static bool products(problem *p, gantry_dtype type, int i)
     p->operand[1].whole = count[2] == 1;
     p->operand[2].access = i % 2 ? GANTRY_READWRITE : GANTRY_WRITE;
     number(p, "alpha", -0.75);
+    p->operand[2].dtype = result;
     number(p, "beta", i % 2 ? 1.25 : 0);
     number(p, "ta", ta);
     number(p, "tb", tb);
     p->parts = true;
     double u = type == GANTRY_F64 ? U : 0x1p-24;
-    p->bound = (bound){ 2 * unit_of(type), 2 * (double)(k + 3) * u * (0.75 * (double)k * B * B + 1.25 * B) };
+    p->bound = (bound){ 2 * unit_of(result), 2 * (double)(k + 3) * u * (0.75 * (double)k * B * B + 1.25 * B) };
     return true;
 }
 

@@ -762,6 +762,24 @@ def merges():
 
 
 def best():
+def selections():
+    """x[mask] of NumPy, then zeros: elements and rows, masks of which all, none and some are set, and less room than rows."""
+    shapes = [(1,), (37,), (2048,), (70001,), (300, 5), (5000, 2, 3), (9, 700)]
+    for k, (dtype, shape, part) in enumerate(itertools.product(ALL, shapes, [0, 0.3, 1])):
+        kind, index = ["u8", "i8", "i32", "u32", "i64", "u64"][k % 6], ["i32", "i64"][k % 2]
+        x = values(dtype, shape)
+        mask = (rng.random(shape[0]) < part) * rng.integers(1, 100, shape[0])
+        want = x[mask != 0]
+        room = len(want) if k % 3 == 1 and len(want) else shape[0]
+        want = np.concatenate([want, np.zeros((room - len(want), *shape[1:]), x.dtype)])
+        args = {"x": ("in", dtype, x), "mask": ("in", kind, mask.astype(DTYPES[kind])), "y": ("out", dtype, np.zeros_like(want)),
+                "count": ("out", index, np.zeros(1, DTYPES[index]))}
+        yield Case("select", args, {"y": (want, None), "count": ([np.count_nonzero(mask)], None)})
+    x, mask = values("f32", 5000), np.ones(5000, np.uint8)
+    yield Refused("select", {"x": ("in", "f32", x), "mask": ("in", "u8", mask), "y": ("out", "f32", x[:4999]), "count": ("out", "i32", np.zeros(1, np.int32))},
+                  5000)
+
+
     """The first of each row in NumPy's stable order, or in its reverse with equal elements in the order they have."""
     for dtype, (rows, width, k), small in itertools.product(ALL, [(1, 1, 1), (7, 40, 5), (3, 1500, 1024), (20, 257, 257)], [0, 1]):
         x = keys_of(dtype, rows * width).reshape(rows, width)
@@ -801,7 +819,7 @@ def main(command, only):
     count_of_scores(kernels)
     seen, count, failed = set(), 0, 0
     for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), heads(), gradients_of_heads(), large_heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
-                                scans(), sorts(), merges(), best(), fourier()):
+                                scans(), sorts(), merges(), selections(), best(), fourier()):
         if case.kernel not in wanted:
             continue
         seen.add(case.kernel)

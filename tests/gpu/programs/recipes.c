@@ -921,6 +921,25 @@ static bool turned(problem *p, gantry_dtype type, int i)
 
 /* The table is read or added to as a whole; rows are its copies, or sums in the order of ids. */
 static bool embedded(problem *p, gantry_dtype type, int i)
+/* Rows of one element and of more, of which none, some or all are taken. */
+static bool selected(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 0 },    { 37, 5, 0 },     { 2048, 1, 0 }, { 2049, 3, 0 },
+                                    { 70, 300, 0 }, { 100003, 1, 0 }, { 0, 0, 0 } };
+    extents e;
+    if (!pick(list, i / 3, &e))
+        return false;
+    begin(p, type, 1);
+    matrix(&p->operand[0], e.a, e.b);
+    p->operand[1].dtype = (const gantry_dtype[]){ GANTRY_U8, GANTRY_I32, GANTRY_I64 }[i % 3];
+    p->operand[1].shape[0] = e.a;
+    p->operand[1].filling = BELOW;
+    p->operand[1].below = 1 + (i + 1) % 3; /* below 1: nothing is taken */
+    matrix(&p->operand[2], e.a, e.b);
+    one_element(&p->operand[3], i % 2 ? GANTRY_I64 : GANTRY_I32);
+    return true;
+}
+
 {
     static const extents list[] = { { 1, 1, 1 },     { 10, 3, 50 },    { 100, 33, 7 },
                                     { 5, 130, 300 }, { 1000, 64, 90 }, { 0, 0, 0 } };
@@ -1069,6 +1088,7 @@ static const recipe recipes[] = {
     { "scale", NULL, elements },
     { "scan", NULL, running_sum },
     { "sgd_update", NULL, elements },
+    { "select", NULL, selected },
     { "sobel", NULL, edges },
     { "softmax", NULL, softmax },
     { "softmax_grad", NULL, softmax_gradient },

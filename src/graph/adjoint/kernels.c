@@ -233,6 +233,16 @@ static gantry_status go_back_transpose(gy_adjoint *a, const gy_primal *p)
     return gy_adjoint_built(a);
 }
 
+/* An element is part of its own sum and of all behind it. */
+static gantry_status go_back_scan(gy_adjoint *a, const gy_primal *p)
+{
+    static const written w = { "scan", "y", "x", "y", "x", { "exclusive" }, { NULL } };
+    gantry_node node;
+    go_back_written(a, p, &w, &node);
+    gantry_node_scalar(a->graph, node, "reverse", number_of(a, p, "reverse", 0) == 0);
+    return gy_adjoint_built(a);
+}
+
 static gantry_status go_back_dropout(gy_adjoint *a, const gy_primal *p)
 {
     static const written w = { "dropout", "y", "x", "y", "x", { "p", "seed", "first", "run", "pitch" }, { NULL } };
@@ -446,6 +456,7 @@ static const gy_rule rules[] = {
     { "retile", "x", go_back_retile, true },
     { "rmsnorm", "x gain", go_back_norm, false },
     { "rope", "x", go_back_rope, false },
+    { "scan", "x", go_back_scan, false },
     { "softmax", "x", go_back_softmax, false },
     { "softmax_xent", "logits", go_back_xent, false },
     { "transpose", "x", go_back_transpose, false },

@@ -711,13 +711,14 @@ def training():
 
 def scans():
     """Integers wrap as NumPy's do. Sums of floats are taken in double, so they are held against a long double."""
-    for dtype, n, exclusive in itertools.product(ALL, [1, 127, 1025, 70001], [0, 1]):
+    for dtype, n, exclusive, reverse in itertools.product(ALL, [1, 127, 1025, 70001], [0, 1], [0, 1]):
         small = dtype in FLOATS and n > 2000
         x = values(dtype, n, 0 if small else -4, 0.01 if small else 4)
         with np.errstate(over="ignore"):
-            upto = np.cumsum(x.astype(np.longdouble) if dtype in FLOATS else x, dtype=np.longdouble if dtype in FLOATS else x.dtype)
+            upto = np.cumsum(x[::-1 if reverse else 1].astype(np.longdouble) if dtype in FLOATS else x[::-1 if reverse else 1], dtype=np.longdouble if dtype in FLOATS else x.dtype)
         want = np.concatenate([np.zeros(1, upto.dtype), upto[:-1]]) if exclusive else upto
-        yield Case("scan", {"exclusive": exclusive, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
+        want = want[::-1 if reverse else 1]
+        yield Case("scan", {"exclusive": exclusive, "reverse": reverse, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
                    {"y": (want.astype(float), RTOL[dtype]) if dtype in FLOATS else (want, None)})
 
 
@@ -761,7 +762,6 @@ def merges():
         yield Case("merge", {**args, "x": ("in", dtype, x), "y": ("in", dtype, y), "z": ("out", dtype, np.zeros(count, x.dtype))}, {"z": (want, None)})
 
 
-def best():
 def selections():
     """x[mask] of NumPy, then zeros: elements and rows, masks of which all, none and some are set, and less room than rows."""
     shapes = [(1,), (37,), (2048,), (70001,), (300, 5), (5000, 2, 3), (9, 700)]
@@ -780,6 +780,7 @@ def selections():
                   5000)
 
 
+def best():
     """The first of each row in NumPy's stable order, or in its reverse with equal elements in the order they have."""
     for dtype, (rows, width, k), small in itertools.product(ALL, [(1, 1, 1), (7, 40, 5), (3, 1500, 1024), (20, 257, 257)], [0, 1]):
         x = keys_of(dtype, rows * width).reshape(rows, width)

@@ -238,11 +238,12 @@ static bool counts(problem *p, gantry_dtype type, int i)
 /* Floats are added in one order, so there is no bound but equality. */
 static bool running_sum(problem *p, gantry_dtype type, int i)
 {
-    int64_t n = size_of_reduction(p, type, i / 2);
+    int64_t n = size_of_reduction(p, type, i / 4);
     if (n == 0)
         return false;
     begin(p, type, n);
     number(p, "exclusive", i % 2);
+    number(p, "reverse", i / 2 % 2);
     return true;
 }
 
@@ -386,7 +387,6 @@ static bool blurred(problem *p, gantry_dtype type, int i)
 
 /* ---- matrices ---- */
 
-/* k products summed in any order in u of float at least: k u |a| |b|. */
 /* Of `count` problems each: those of 16 bits are given a second time, with results of f32. */
 static gantry_dtype widened(gantry_dtype type, int *i, int count)
 {
@@ -396,14 +396,15 @@ static gantry_dtype widened(gantry_dtype type, int *i, int count)
     return GANTRY_F32;
 }
 
+/* k products summed in any order in u of float at least: k u |a| |b|. */
 static bool product(problem *p, gantry_dtype type, int i)
 {
     static const extents list[] = { { 1, 1, 1 },   { 17, 23, 31 },  { 32, 32, 32 }, { 33, 65, 129 },
                                     { 64, 1, 70 }, { 1, 100, 300 }, { 0, 0, 0 } };
     static const gantry_access accesses[] = { GANTRY_WRITE, GANTRY_READWRITE, GANTRY_SUM };
     extents e; /* c is a x b, c terms */
-    int ta = i % 2, tb = i / 2 % 2, how = i / 4 % 3;
     gantry_dtype result = widened(type, &i, 12 * (int)(sizeof list / sizeof *list - 1));
+    int ta = i % 2, tb = i / 2 % 2, how = i / 4 % 3;
     if (!pick(list, i / 12, &e))
         return false;
     begin(p, type, 1);
@@ -411,8 +412,8 @@ static bool product(problem *p, gantry_dtype type, int i)
     matrix(&p->operand[1], tb ? e.b : e.c, tb ? e.c : e.b);
     matrix(&p->operand[2], e.a, e.b);
     p->operand[2].access = accesses[how];
-    number(p, "alpha", -0.75);
     p->operand[2].dtype = result;
+    number(p, "alpha", -0.75);
     number(p, "beta", how == 1 ? 1.25 : 0);
     number(p, "ta", ta);
     number(p, "tb", tb);
@@ -473,8 +474,8 @@ static bool stencil_of_volumes(problem *p, gantry_dtype type, int i)
 static bool products(problem *p, gantry_dtype type, int i)
 {
     static const int64_t counts[][3] = { { 1, 1, 1 }, { 5, 5, 5 }, { 4, 1, 4 }, { 3, 3, 1 } };
-    const int64_t *count = counts[i % 4], m = i % 3 ? 33 : 7, n = i % 5 ? 65 : 130, k = i % 7 ? 19 : 64;
     gantry_dtype result = widened(type, &i, 32);
+    const int64_t *count = counts[i % 4], m = i % 3 ? 33 : 7, n = i % 5 ? 65 : 130, k = i % 7 ? 19 : 64;
     int ta = i / 4 % 2, tb = i / 8 % 2;
     if (i >= 32)
         return false;
@@ -485,8 +486,8 @@ static bool products(problem *p, gantry_dtype type, int i)
     p->operand[0].whole = count[1] == 1;
     p->operand[1].whole = count[2] == 1;
     p->operand[2].access = i % 2 ? GANTRY_READWRITE : GANTRY_WRITE;
-    number(p, "alpha", -0.75);
     p->operand[2].dtype = result;
+    number(p, "alpha", -0.75);
     number(p, "beta", i % 2 ? 1.25 : 0);
     number(p, "ta", ta);
     number(p, "tb", tb);
@@ -920,7 +921,6 @@ static bool turned(problem *p, gantry_dtype type, int i)
 }
 
 /* The table is read or added to as a whole; rows are its copies, or sums in the order of ids. */
-static bool embedded(problem *p, gantry_dtype type, int i)
 /* Rows of one element and of more, of which none, some or all are taken. */
 static bool selected(problem *p, gantry_dtype type, int i)
 {
@@ -940,6 +940,7 @@ static bool selected(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+static bool embedded(problem *p, gantry_dtype type, int i)
 {
     static const extents list[] = { { 1, 1, 1 },     { 10, 3, 50 },    { 100, 33, 7 },
                                     { 5, 130, 300 }, { 1000, 64, 90 }, { 0, 0, 0 } };
@@ -1087,8 +1088,8 @@ static const recipe recipes[] = {
     { "saxpy", NULL, elements },
     { "scale", NULL, elements },
     { "scan", NULL, running_sum },
-    { "sgd_update", NULL, elements },
     { "select", NULL, selected },
+    { "sgd_update", NULL, elements },
     { "sobel", NULL, edges },
     { "softmax", NULL, softmax },
     { "softmax_grad", NULL, softmax_gradient },

@@ -6,7 +6,7 @@ import re
 import tempfile
 import unittest
 
-from differences import buffer, compare, model, np, weigh
+from differences import buffer, compare, gantry, model, np, weigh
 from suite import ROOT
 
 INPUT = {"class": "input"}
@@ -41,6 +41,8 @@ def cases(rng):
     yield "transpose", {"axis": 1}, {"x": [6, 8]}, {}, {"y": [2, 4, 3, 2]}
     yield "transpose", {"axis": 1}, {"x": [2, 4, 3, 2]}, {}, {"y": [6, 8]}
     yield "retile", {}, {"x": [3, 4]}, {}, {"y": [3, 4]}
+    for exclusive, reverse in pairs:
+        yield "scan", {"exclusive": exclusive, "reverse": reverse}, {"x": [3, 4]}, {}, {"y": [3, 4]}
     yield "dot", {}, {"x": [7], "y": [7]}, {}, {"out": [1]}
     yield "reduce_sum", {}, {"x": [3, 4]}, {}, {"out": [1]}
     yield "reduce_max", {}, {"x": [3, 4]}, {}, {"out": [1]}
@@ -99,8 +101,6 @@ class Kernels(unittest.TestCase):
             for name in case[2]:
                 self.check(rng, *case, [name], None)
 
-    def test_table_is_whole(self):
-        """Each row of the table has a case here, and each kernel with a formula that overwrites nothing."""
     def test_products_of_16_bits_into_f32(self):
         """Small whole numbers, which 16 bits hold: gradients are the products of NumPy, and c keeps digits that 16 bits do not."""
         rng = np.random.default_rng(7)
@@ -127,6 +127,8 @@ class Kernels(unittest.TestCase):
             np.testing.assert_array_equal(got["b.grad"], (db.swapaxes(-1, -2) if tb else db).astype(np.float16))
             self.assertEqual(got["c"].dtype, np.float32)
 
+    def test_table_is_whole(self):
+        """Each row of the table has a case here, and each kernel with a formula that overwrites nothing."""
         text = (ROOT / "src/graph/adjoint/kernels.c").read_text()
         rows = set(re.findall(r'^    \{ "(\w+)", ', text, re.MULTILINE))
         manifests = {path.stem: path.read_text() for path in (ROOT / "kernels").glob("*/*.c")}

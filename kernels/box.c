@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/box.h"
 
-#include "kernels/element.h"
+#include "kernels/manifest.h"
 #include <string.h>
 
 gy_grid_boxes gy_grid_boxes_of(const gantry_arg *x, const gantry_arg *y)
@@ -47,13 +47,34 @@ static int64_t offset_in(const gy_box *b, int64_t i, int64_t j, int64_t k)
     return (((f[0] + i) * s[1] + f[1] + j) * s[2] + f[2] + k) * s[3] + f[3];
 }
 
-void gy_box_copy(void *to, const gy_box *into, const void *from, const gy_box *of, size_t size)
+typedef struct copying {
+    const gy_box *into, *of;
+    char *to;
+    const char *from;
+    size_t size;
+} copying;
+
+/* Elements [first, last) of the box, which may begin and end within a line. */
+static gantry_status copy_elements(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
-    for (int64_t i = 0; i < of->count[0]; i++)
-        for (int64_t j = 0; j < of->count[1]; j++)
-            for (int64_t k = 0; k < of->count[2]; k++)
-                memcpy((char *)to + (size_t)offset_in(into, i, j, k) * size,
-                       (const char *)from + (size_t)offset_in(of, i, j, k) * size, (size_t)of->count[3] * size);
+    const copying *c = data;
+    const int64_t *count = c->of->count;
+    (void)l;
+    for (int64_t at = first, n; at < last; at += n) {
+        int64_t line = at / count[3], within = at % count[3], left = count[3] - within;
+        int64_t i = line / count[2] / count[1], j = line / count[2] % count[1], k = line % count[2];
+        n = left < last - at ? left : last - at;
+        memcpy(c->to + (size_t)(offset_in(c->into, i, j, k) + within) * c->size,
+               c->from + (size_t)(offset_in(c->of, i, j, k) + within) * c->size, (size_t)n * c->size);
+    }
+    return GANTRY_OK;
+}
+
+gantry_status gy_box_copy(const gantry_launch *l, void *to, const gy_box *into, const void *from, const gy_box *of,
+                          size_t size)
+{
+    copying c = { into, of, to, from, size };
+    return gantry_launch_cut(l, gy_box_elements(of), GY_GRAIN, copy_elements, &c);
 }
 
 /* Axes behind which both boxes are whole, and the one before them, are one axis. */

@@ -44,8 +44,9 @@ static inline int64_t gy_box_elements(const gy_box *b)
     return b->count[0] * b->count[1] * b->count[2] * b->count[3];
 }
 
-/* Copies a box to one of equal counts; `size`: bytes of an element. */
-void gy_box_copy(void *to, const gy_box *into, const void *from, const gy_box *of, size_t size);
+/* Copies a box to one of equal counts, by all threads of the device; `size`: bytes of an element. */
+gantry_status gy_box_copy(const gantry_launch *l, void *to, const gy_box *into, const void *from, const gy_box *of,
+                          size_t size);
 
 /* The elements that two regions of arrays of one shape have in common: as a box of each, in the fewest axes. False:
  * none. */

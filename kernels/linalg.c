@@ -6,34 +6,48 @@
 /* Element (i, j) of op(m). */
 #define AT(m, t, i, j) ((t) ? (j) * (m).ld + (i) : (i) * (m).ld + (j))
 
-#define GEMM(dtype, type, wide, LOAD, STORE)                                                                           \
-    static void gemm_##type##_##dtype(int ta, int tb, wide alpha, gy_matrix a, gy_matrix b, wide beta, gy_matrix c)    \
+#define GEMM(name, type, result, wide, LOAD, LOAD_RESULT, STORE)                                                       \
+    static void gemm_##name(int ta, int tb, wide alpha, gy_matrix a, gy_matrix b, wide beta, gy_matrix c)              \
     {                                                                                                                  \
         const type *pa = a.data, *pb = b.data;                                                                         \
-        type *pc = c.data;                                                                                             \
+        result *pc = c.data;                                                                                           \
         int64_t depth = ta ? a.rows : a.columns;                                                                       \
         for (int64_t i = 0; i < c.rows; i++)                                                                           \
             for (int64_t j = 0; j < c.columns; j++) {                                                                  \
                 wide sum = 0;                                                                                          \
                 for (int64_t k = 0; k < depth; k++)                                                                    \
                     sum += LOAD(pa[AT(a, ta, i, k)]) * LOAD(pb[AT(b, tb, k, j)]);                                      \
-                wide old = beta != 0 ? beta * LOAD(pc[i * c.ld + j]) : 0;                                              \
+                wide old = beta != 0 ? beta * LOAD_RESULT(pc[i * c.ld + j]) : 0;                                       \
                 pc[i * c.ld + j] = STORE(alpha * sum + old);                                                           \
             }                                                                                                          \
     }
-GY_FLOAT_TYPES(GEMM)
+#define ONE_TYPE(dtype, type, wide, LOAD, STORE) GEMM(dtype, type, type, wide, LOAD, LOAD, STORE)
+GY_FLOAT_TYPES(ONE_TYPE)
+GEMM(f16_to_f32, uint16_t, float, float, gy_f16_to_float, GY_TO_F32, GY_TO_F32)
+GEMM(bf16_to_f32, uint16_t, float, float, gy_bf16_to_float, GY_TO_F32, GY_TO_F32)
 
 static void gemm(gantry_dtype dtype, int ta, int tb, double alpha, gy_matrix a, gy_matrix b, double beta, gy_matrix c)
 {
     switch (dtype) {
 #define CALL(dtype, type, wide, LOAD, STORE)                                                                           \
     case dtype:                                                                                                        \
-        gemm_##type##_##dtype(ta, tb, (wide)alpha, a, b, (wide)beta, c);                                               \
+        gemm_##dtype(ta, tb, (wide)alpha, a, b, (wide)beta, c);                                                        \
         return;
         GY_FLOAT_TYPES(CALL)
     default:
         return;
     }
+}
+
+void gy_product_plain(const gy_product *p)
+{
+    float alpha = (float)p->alpha, beta = (float)p->beta;
+    if (p->result == p->dtype)
+        gemm(p->dtype, p->ta, p->tb, p->alpha, p->a, p->b, p->beta, p->c);
+    else if (p->dtype == GANTRY_F16)
+        gemm_f16_to_f32(p->ta, p->tb, alpha, p->a, p->b, beta, p->c);
+    else
+        gemm_bf16_to_f32(p->ta, p->tb, alpha, p->a, p->b, beta, p->c);
 }
 
 #define FACTORS(dtype, type, wide, LOAD, STORE)                                                                        \
@@ -237,18 +251,28 @@ double gy_product_flops(const gy_product *p)
     return bands ? 2.0 * (double)p->c.rows * (double)p->c.columns * (double)depth / (double)bands : 0;
 }
 
-void gy_product_do_band(const gantry_launch *l, const gy_product *p, int64_t band)
+/* Band i along c's larger side. */
+static gy_product band_of(const gy_product *p, int64_t i)
 {
-    const gy_linalg *table = p->dtype == GANTRY_F32 || p->dtype == GANTRY_F64 ? gy_linalg_of(l) : &gy_linalg_plain;
-    gy_matrix a = p->a, b = p->b, c = p->c;
+    gy_product band = *p;
     if (p->c.rows < p->c.columns) {
-        b = (p->tb ? gy_band_of_rows : gy_band_of_columns)(b, p->dtype, band);
-        c = gy_band_of_columns(c, p->dtype, band);
+        band.b = (p->tb ? gy_band_of_rows : gy_band_of_columns)(p->b, p->dtype, i);
+        band.c = gy_band_of_columns(p->c, p->result, i);
     } else {
-        a = (p->ta ? gy_band_of_columns : gy_band_of_rows)(a, p->dtype, band);
-        c = gy_band_of_rows(c, p->dtype, band);
+        band.a = (p->ta ? gy_band_of_columns : gy_band_of_rows)(p->a, p->dtype, i);
+        band.c = gy_band_of_rows(p->c, p->result, i);
     }
-    table->gemm(p->dtype, p->ta, p->tb, p->alpha, a, b, p->beta, c);
+    return band;
+}
+
+void gy_product_do_band(const gantry_launch *l, const gy_product *p, int64_t i)
+{
+    const gy_linalg *table = gy_linalg_of(l);
+    gy_product band = band_of(p, i);
+    if (p->dtype == GANTRY_F32 || p->dtype == GANTRY_F64)
+        table->gemm(p->dtype, p->ta, p->tb, p->alpha, band.a, band.b, p->beta, band.c);
+    else if (table == &gy_linalg_plain || !gy_product_in_panels(table, &band))
+        gy_product_plain(&band);
 }
 
 static gantry_status do_bands(const gantry_launch *l, void *data, int64_t first, int64_t last)
@@ -268,6 +292,17 @@ gantry_status gy_linalg_open_kernel(void **handle, int32_t device_ordinal)
 {
     (void)device_ordinal;
     return gy_linalg_open(handle, &gy_linalg_plain);
+}
+
+gantry_status gy_check_result(const gantry_launch *l, int a, int c, char *text, size_t size)
+{
+    gantry_dtype from = l->arg[a].dtype, to = l->arg[c].dtype;
+    bool narrow = from == GANTRY_F16 || from == GANTRY_BF16;
+    if (from == to || (narrow && to == GANTRY_F32))
+        return GANTRY_OK;
+    return gy_check_fail(text, size, "\"%s\" is %s and \"%s\" is %s; it must be %s%s", l->arg[a].name,
+                         gantry_dtype_name(from), l->arg[c].name, gantry_dtype_name(to), gantry_dtype_name(from),
+                         narrow ? " or f32" : "");
 }
 
 gantry_status gy_check_matrix(const gantry_launch *l, int i, char *text, size_t size)

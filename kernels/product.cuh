@@ -64,17 +64,26 @@ static __device__ inline void gy_product_with(const gy_factor<T> &a, const gy_fa
         }
 }
 
-/* c = alpha a b^T + beta c from (row, column) on; beta 0 does not read c. With `lower`, only where row >= column. */
+template <typename Wide, typename C>
+static __device__ inline void gy_put_product(Wide alpha, Wide sum, Wide beta, C *to)
+{
+    Wide old = beta != 0 ? beta * gy_element<Wide>::load(*to) : (Wide)0;
+    *to = gy_element<Wide>::template store<C>(alpha * sum + old);
+}
+
+/* c = alpha a b^T + beta c from (row, column) on; beta 0 does not read c. With `lower`, only where row >= column. With
+ * `wide` c has elements of Wide, else of T. */
 template <typename Wide, typename T>
-static __device__ inline void gy_product(const gy_factor<T> &a, const gy_factor<T> &b, Wide alpha, Wide beta, T *c,
-                                         int64_t ld, int64_t row, int64_t column, bool lower)
+static __device__ inline void gy_product(const gy_factor<T> &a, const gy_factor<T> &b, Wide alpha, Wide beta, void *c,
+                                         bool wide, int64_t ld, int64_t row, int64_t column, bool lower)
 {
     gy_product_with<Wide>(a, b, row, column, [&](int64_t r, int64_t q, Wide sum) {
         if (lower && q > r)
             return;
-        T *to = c + r * ld + q;
-        Wide old = beta != 0 ? beta * gy_element<Wide>::load(*to) : (Wide)0;
-        *to = gy_element<Wide>::template store<T>(alpha * sum + old);
+        if (wide)
+            gy_put_product(alpha, sum, beta, (Wide *)c + r * ld + q);
+        else
+            gy_put_product(alpha, sum, beta, (T *)c + r * ld + q);
     });
 }
 

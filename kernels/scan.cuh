@@ -17,9 +17,11 @@ template <> struct gy_scan_of<float> {
     typedef double in;
 };
 
-/* Elements of the lane in a row that begins at x[at]; behind `end` they are 0. */
+/* Elements of the lane in a row that begins at x[at]; behind `end` they are 0. A `step` of -1 goes back from x, which is the
+ * last element then and not aligned. */
 template <typename T>
-static __device__ __forceinline__ gy_chunk<T, GY_SCAN_PACK> gy_scan_load(const T *x, int64_t at, int64_t end, int aligned)
+static __device__ __forceinline__ gy_chunk<T, GY_SCAN_PACK> gy_scan_load(const T *x, int64_t at, int64_t end, int aligned,
+                                                                             int step)
 {
     const int64_t mine = at + (threadIdx.x & 31) * GY_SCAN_PACK;
     gy_chunk<T, GY_SCAN_PACK> v;
@@ -27,12 +29,12 @@ static __device__ __forceinline__ gy_chunk<T, GY_SCAN_PACK> gy_scan_load(const T
         return gy_load_chunk<GY_SCAN_PACK>(x, mine / GY_SCAN_PACK);
 #pragma unroll
     for (int j = 0; j < GY_SCAN_PACK; j++)
-        v.at[j] = mine + j < end ? x[mine + j] : (T)0;
+        v.at[j] = mine + j < end ? x[(mine + j) * step] : (T)0;
     return v;
 }
 
 template <typename T>
-static __device__ __forceinline__ void gy_scan_store(T *y, int64_t at, int64_t end, int aligned,
+static __device__ __forceinline__ void gy_scan_store(T *y, int64_t at, int64_t end, int aligned, int step,
                                                      const gy_chunk<T, GY_SCAN_PACK> &v)
 {
     const int64_t mine = at + (threadIdx.x & 31) * GY_SCAN_PACK;
@@ -43,12 +45,13 @@ static __device__ __forceinline__ void gy_scan_store(T *y, int64_t at, int64_t e
 #pragma unroll
     for (int j = 0; j < GY_SCAN_PACK; j++)
         if (mine + j < end)
-            y[mine + j] = v.at[j];
+            y[(mine + j) * step] = v.at[j];
 }
 
 /* The sum of x[begin] to x[end - 1], to all lanes. */
 template <typename Wide, typename T>
-static __device__ typename gy_scan_of<Wide>::in gy_scan_total(const T *x, int64_t begin, int64_t end, int aligned)
+static __device__ typename gy_scan_of<Wide>::in gy_scan_total(const T *x, int64_t begin, int64_t end, int aligned,
+                                                           int step = 1)
 {
     typedef typename gy_scan_of<Wide>::in sum;
     sum total = 0;
@@ -56,7 +59,7 @@ static __device__ typename gy_scan_of<Wide>::in gy_scan_total(const T *x, int64_
         gy_chunk<T, GY_SCAN_PACK> v[GY_SCAN_AHEAD];
 #pragma unroll
         for (int k = 0; k < GY_SCAN_AHEAD; k++)
-            v[k] = gy_scan_load(x, at + k * GY_SCAN_ROW, end, aligned);
+            v[k] = gy_scan_load(x, at + k * GY_SCAN_ROW, end, aligned, step);
 #pragma unroll
         for (int k = 0; k < GY_SCAN_AHEAD; k++)
 #pragma unroll
@@ -98,20 +101,21 @@ static __device__ __forceinline__ W gy_scan_row(gy_chunk<T, GY_SCAN_PACK> &v, W 
 /* y[i] = start + x[begin] + ... up to x[i], or what is before it, for all i from begin to end - 1. y may be x. Returns the
  * start of what follows. */
 template <typename Wide, typename T, typename W>
-static __device__ W gy_scan(const T *x, T *y, int64_t begin, int64_t end, W start, int exclusive, int aligned)
+static __device__ W gy_scan(const T *x, T *y, int64_t begin, int64_t end, W start, int exclusive, int aligned,
+                        int step = 1)
 {
     for (int64_t at = begin; at < end; at += GY_SCAN_AHEAD * GY_SCAN_ROW) {
         gy_chunk<T, GY_SCAN_PACK> v[GY_SCAN_AHEAD];
 #pragma unroll
         for (int k = 0; k < GY_SCAN_AHEAD; k++)
-            v[k] = gy_scan_load(x, at + k * GY_SCAN_ROW, end, aligned);
+            v[k] = gy_scan_load(x, at + k * GY_SCAN_ROW, end, aligned, step);
 #pragma unroll
         for (int k = 0; k < GY_SCAN_AHEAD; k++)
             if (k == 0 || at + k * GY_SCAN_ROW < end)
                 start = gy_scan_row<Wide>(v[k], start, exclusive);
 #pragma unroll
         for (int k = 0; k < GY_SCAN_AHEAD; k++)
-            gy_scan_store(y, at + k * GY_SCAN_ROW, end, aligned, v[k]);
+            gy_scan_store(y, at + k * GY_SCAN_ROW, end, aligned, step, v[k]);
     }
     return start;
 }

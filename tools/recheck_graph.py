@@ -13,7 +13,7 @@ KERNELS = {one.split()[0]: [(arg.rstrip("><+^"), MARKS[arg.lstrip("abcdefghijklm
     dot x y out+, dropout x y>, embedding table ids y>, embedding_grad ids dy dtable+, fail x y>, fft x y>, filter2d weights image out>, gaussian_blur image out>, gemm a b c>, gemm_batched a b c>, getrf a< pivots>, getrs a pivots b<, halo_pack x,
     halo_unpack x edges y>, histogram x out+, jacobi2d x y>, jacobi3d x y>, layernorm x gain bias y>, layernorm_grad x gain dy dx> dgain+ dbias+, mul x y z>, potrf a<, qr a q> r>, reduce_max x out^, reduce_sum x out+, relu x y>,
     relu_grad x dy dx>, resize image out>, retile x y>, rmsnorm x gain y>, rmsnorm_grad x gain dy dx> dgain+, rope x y>, softmax x y>, softmax_grad y dy dx>,
-    saxpy x y<, scale x y>, scan x y>, sgd_update w< g, sobel image out>, softmax_xent logits labels loss+, softmax_xent_grad logits labels grad>,
+    saxpy x y<, scale x y>, scan x y>, select x mask y> count>, sgd_update w< g, sobel image out>, softmax_xent logits labels loss+, softmax_xent_grad logits labels grad>,
     sort x y>, sort_pairs keys values sorted> moved>, spmm_csr row_ptr col val x y>, spmv_csr row_ptr col val x y>, syrk a c<, top_k x values> indices>, transpose x y>, trsm a b<""".split(",")}  # The library's: regions, first accesses.
 KERNEL_LISTS = {"retile": ("x", "y")}  # Arguments that take a list of tiles.
 

@@ -5,7 +5,8 @@ enum { ALPHA, BETA, TA, TB, A, B, C };
 
 static gantry_status run(const gantry_launch *l)
 {
-    gy_product p = { .dtype = l->arg[C].dtype,
+    gy_product p = { .dtype = l->arg[A].dtype,
+                     .result = l->arg[C].dtype,
                      .ta = l->arg[TA].number != 0,
                      .tb = l->arg[TB].number != 0,
                      .alpha = l->arg[ALPHA].number,
@@ -22,7 +23,8 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
         if (gy_check_matrix(l, i, text, size))
             return GANTRY_E_GRAPH;
     gy_matrix a = gy_matrix_of(&l->arg[A]), b = gy_matrix_of(&l->arg[B]), c = gy_matrix_of(&l->arg[C]);
-    gantry_status status = gy_check_product(l->arg[TA].number != 0, l->arg[TB].number != 0, a, b, c, text, size);
+    gantry_status status = gy_check_result(l, A, C, text, size);
+    status = status ? status : gy_check_product(l->arg[TA].number != 0, l->arg[TB].number != 0, a, b, c, text, size);
     return status ? status : gy_check_beta(&l->arg[BETA], &l->arg[C], text, size);
 }
 
@@ -37,8 +39,7 @@ static const gantry_kernel_arg args[] = {
       .access = GANTRY_WRITE,
       .accesses = GANTRY_ACCESS_BIT(GANTRY_WRITE) | GANTRY_ACCESS_BIT(GANTRY_READWRITE) | GANTRY_ACCESS_BIT(GANTRY_SUM),
       .dtypes = GY_FLOAT_DTYPES,
-      .same = 'T',
-      .summary = "matrix; sum adds to it" },
+      .summary = "matrix, of a's dtype, or f32 of f16 and bf16; sum adds to it" },
 };
 
 const gantry_kernel gy_kernel_gemm = { .struct_size = sizeof(gantry_kernel),

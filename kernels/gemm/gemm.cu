@@ -2,23 +2,24 @@
 #include "kernels/begin.cuh"
 #include "kernels/product.cuh"
 
-/* Blocks are tiles of c, `across` in a row. `lda` and `ldb` are the lengths of rows, whatever is transposed. */
+/* Blocks are tiles of c, `across` in a row. `lda` and `ldb` are the lengths of rows, whatever is transposed. `wide`: c
+ * is of the type that sums are computed in. */
 template <typename Wide, typename T>
 static __device__ void gemm(int32_t ta, int32_t tb, double alpha, const T *a, int64_t lda, const T *b, int64_t ldb,
-                            double beta, T *c, int64_t rows, int64_t columns, int64_t terms, uint32_t across)
+                            double beta, void *c, int32_t wide, int64_t rows, int64_t columns, int64_t terms, uint32_t across)
 {
     gy_factor<T> left = { a, rows, terms, lda, ta != 0 }, right = { b, columns, terms, ldb, tb == 0 };
-    gy_product(left, right, (Wide)alpha, (Wide)beta, c, columns, (int64_t)(blockIdx.x / across) * GY_PRODUCT_SIDE,
+    gy_product(left, right, (Wide)alpha, (Wide)beta, c, wide != 0, columns, (int64_t)(blockIdx.x / across) * GY_PRODUCT_SIDE,
                (int64_t)(blockIdx.x % across) * GY_PRODUCT_SIDE, false);
 }
 
 #define KERNEL(suffix, type, wide)                                                                                     \
     extern "C" __global__ void __launch_bounds__(GY_PRODUCT_THREADS)                                                   \
         gemm_##suffix(int32_t ta, int32_t tb, double alpha, const type *a, int64_t lda, const type *b, int64_t ldb,    \
-                      double beta, type *c, int64_t rows, int64_t columns, int64_t terms, uint32_t across)             \
+                      double beta, void *c, int32_t to_wide, int64_t rows, int64_t columns, int64_t terms, uint32_t across)             \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        gemm<wide>(ta, tb, alpha, a, lda, b, ldb, beta, c, rows, columns, terms, across);                              \
+        gemm<wide>(ta, tb, alpha, a, lda, b, ldb, beta, c, to_wide, rows, columns, terms, across);                     \
     }
 KERNEL(f16, __half, float)
 KERNEL(bf16, __nv_bfloat16, float)

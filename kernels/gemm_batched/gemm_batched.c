@@ -20,7 +20,8 @@ static gy_matrix matrix_of(const gantry_arg *a, int64_t i)
 
 static gy_product product_of(const gantry_launch *l, int64_t i)
 {
-    return (gy_product){ .dtype = l->arg[C].dtype,
+    return (gy_product){ .dtype = l->arg[A].dtype,
+                         .result = l->arg[C].dtype,
                          .ta = l->arg[TA].number != 0,
                          .tb = l->arg[TB].number != 0,
                          .alpha = l->arg[ALPHA].number,
@@ -66,6 +67,7 @@ static gantry_status check_stacks(const gantry_launch *l, char *text, size_t siz
 static gantry_status check(const gantry_launch *l, char *text, size_t size)
 {
     gantry_status status = check_stacks(l, text, size);
+    status = status ? status : gy_check_result(l, A, C, text, size);
     if (status)
         return status;
     gy_matrix a = first_of(&l->arg[A]), b = first_of(&l->arg[B]), c = first_of(&l->arg[C]);
@@ -84,8 +86,7 @@ static const gantry_kernel_arg args[] = {
       .access = GANTRY_WRITE,
       .accesses = GANTRY_ACCESS_BIT(GANTRY_WRITE) | GANTRY_ACCESS_BIT(GANTRY_READWRITE) | GANTRY_ACCESS_BIT(GANTRY_SUM),
       .dtypes = GY_FLOAT_DTYPES,
-      .same = 'T',
-      .summary = "stack of matrices; sum adds to it" },
+      .summary = "stack of matrices, of a's dtype, or f32 of f16 and bf16; sum adds to it" },
 };
 
 const gantry_kernel gy_kernel_gemm_batched = { .struct_size = sizeof(gantry_kernel),

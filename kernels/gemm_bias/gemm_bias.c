@@ -53,6 +53,7 @@ static gantry_status finish(const gantry_launch *l, void *data, int64_t first, i
 static gantry_status run(const gantry_launch *l)
 {
     gy_product p = { .dtype = l->arg[C].dtype,
+                     .result = l->arg[C].dtype,
                      .ta = l->arg[TA].number != 0,
                      .tb = l->arg[TB].number != 0,
                      .alpha = 1,

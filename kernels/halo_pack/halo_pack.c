@@ -5,12 +5,12 @@
 
 enum { PIECES = 9 }; /* the first of the further regions */
 
-static void copy_packed(void *to, const void *from, const gy_box *of, size_t size)
+static gantry_status copy_packed(const gantry_launch *l, void *to, const void *from, const gy_box *of, size_t size)
 {
     gy_box into = { { 0 }, { 0 }, { 0 } };
     for (int k = 0; k < GY_BOX_AXES; k++)
         into.count[k] = into.shape[k] = of->count[k];
-    gy_box_copy(to, &into, from, of, size);
+    return gy_box_copy(l, to, &into, from, of, size);
 }
 
 static gantry_status run(const gantry_launch *l)
@@ -18,9 +18,10 @@ static gantry_status run(const gantry_launch *l)
     const gantry_arg *x = gantry_launch_arg(l, 0);
     gy_box box[GY_BOX_WAYS];
     int count = gy_halo_given(box, l);
-    for (int i = 0; i < count; i++)
-        copy_packed(gantry_launch_arg(l, PIECES + i)->data, x->data, &box[i], gantry_dtype_size(x->dtype));
-    return GANTRY_OK;
+    gantry_status status = GANTRY_OK;
+    for (int i = 0; i < count && !status; i++)
+        status = copy_packed(l, gantry_launch_arg(l, PIECES + i)->data, x->data, &box[i], gantry_dtype_size(x->dtype));
+    return status;
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

@@ -34,13 +34,13 @@ static gantry_status run(const gantry_launch *l)
     gy_box box[GY_BOX_WAYS], own = own_box(y), from = whole_of(&own);
     const char *piece = edges->data;
     int count = gy_halo_taken(box, y);
-    gy_box_copy(y->data, &own, x->data, &from, size);
-    for (int i = 0; i < count; i++) {
+    gantry_status status = gy_box_copy(l, y->data, &own, x->data, &from, size);
+    for (int i = 0; i < count && !status; i++) {
         from = whole_of(&box[i]);
-        gy_box_copy(y->data, &box[i], piece, &from, size);
+        status = gy_box_copy(l, y->data, &box[i], piece, &from, size);
         piece += (size_t)gy_box_elements(&box[i]) * size;
     }
-    return GANTRY_OK;
+    return status;
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

@@ -6,20 +6,22 @@
 
 enum { X, Y };
 
-static void copy_common(const gantry_arg *from, const gantry_arg *to)
+static gantry_status copy_common(const gantry_launch *l, const gantry_arg *from, const gantry_arg *to)
 {
     gy_box of, into;
-    if (gy_box_common(&of, &into, from, to))
-        gy_box_copy(to->data, &into, from->data, &of, gantry_dtype_size(to->dtype));
+    if (!gy_box_common(&of, &into, from, to))
+        return GANTRY_OK;
+    return gy_box_copy(l, to->data, &into, from->data, &of, gantry_dtype_size(to->dtype));
 }
 
 static gantry_status run(const gantry_launch *l)
 {
     const gantry_arg *x = gantry_launch_arg(l, X), *y = gantry_launch_arg(l, Y);
-    for (int64_t j = 0; j < gy_list_count(y); j++)
-        for (int64_t i = 0; i < gy_list_count(x); i++)
-            copy_common(gy_list_item(l, x, i), gy_list_item(l, y, j));
-    return GANTRY_OK;
+    gantry_status status = GANTRY_OK;
+    for (int64_t j = 0; j < gy_list_count(y) && !status; j++)
+        for (int64_t i = 0; i < gy_list_count(x) && !status; i++)
+            status = copy_common(l, gy_list_item(l, x, i), gy_list_item(l, y, j));
+    return status;
 }
 
 static bool same_array(const gantry_arg *a, const gantry_arg *b)

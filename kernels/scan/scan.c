@@ -5,17 +5,24 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { EXCLUSIVE, X, Y }; /* arguments */
+enum { EXCLUSIVE, REVERSE, X, Y }; /* arguments */
 
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
+/* Elements as they come: from the first on, or from the last back. */
+typedef struct side {
+    gantry_dtype dtype;
+    void *first;
+    int64_t step;
+} side;
+
 /* ---- floats: in the order of scan.h ---- */
 
 /* A row from `at` on; behind `end` elements are 0. */
-static void load_row(double *row, const gantry_arg *x, int64_t at, int64_t end)
+static void load_row(double *row, const side *x, int64_t at, int64_t end)
 {
     int64_t count = least(end - at, GY_SCAN_ROW);
     memset(row, 0, GY_SCAN_ROW * sizeof *row);
@@ -23,7 +30,7 @@ static void load_row(double *row, const gantry_arg *x, int64_t at, int64_t end)
 #define REAL(dtype, type, wide, LOAD, STORE)                                                                           \
     case dtype:                                                                                                        \
         for (int64_t i = 0; i < count; i++)                                                                            \
-            row[i] = (double)LOAD(((const type *)x->data)[at + i]);                                                    \
+            row[i] = (double)LOAD(((const type *)x->first)[(at + i) * x->step]);                                       \
         break;
         GY_FLOAT_TYPES(REAL)
 #undef REAL
@@ -32,14 +39,14 @@ static void load_row(double *row, const gantry_arg *x, int64_t at, int64_t end)
     }
 }
 
-static void store_row(const double *row, const gantry_arg *y, int64_t at, int64_t end)
+static void store_row(const double *row, const side *y, int64_t at, int64_t end)
 {
     int64_t count = least(end - at, GY_SCAN_ROW);
     switch (y->dtype) {
 #define REAL(dtype, type, wide, LOAD, STORE)                                                                           \
     case dtype:                                                                                                        \
         for (int64_t i = 0; i < count; i++)                                                                            \
-            ((type *)y->data)[at + i] = STORE((wide)row[i]);                                                           \
+            ((type *)y->first)[(at + i) * y->step] = STORE((wide)row[i]);                                              \
         break;
         GY_FLOAT_TYPES(REAL)
 #undef REAL
@@ -48,7 +55,7 @@ static void store_row(const double *row, const gantry_arg *y, int64_t at, int64_
     }
 }
 
-static double sum_chunk(const gantry_arg *x, int64_t begin, int64_t end)
+static double sum_chunk(const side *x, int64_t begin, int64_t end)
 {
     double lane[GY_SCAN_LANES] = { 0 }, row[GY_SCAN_ROW];
     for (int64_t at = begin; at < end; at += GY_SCAN_ROW) {
@@ -82,8 +89,7 @@ static double scan_row(double *row, double start, bool exclusive)
     return start + lane[GY_SCAN_LANES - 1];
 }
 
-static void scan_chunk(const gantry_arg *x, const gantry_arg *y, int64_t begin, int64_t end, double start,
-                       bool exclusive)
+static void scan_chunk(const side *x, const side *y, int64_t begin, int64_t end, double start, bool exclusive)
 {
     double row[GY_SCAN_ROW];
     for (int64_t at = begin; at < end; at += GY_SCAN_ROW) {
@@ -96,7 +102,7 @@ static void scan_chunk(const gantry_arg *x, const gantry_arg *y, int64_t begin, 
 /* ---- chunks, which threads share ---- */
 
 typedef struct scanning {
-    const gantry_arg *x, *y;
+    side x, y;
     int64_t n, chunk;
     bool exclusive, is_real;
     double *real; /* of each chunk: its sum, then its start; integers are in the same memory */
@@ -106,13 +112,13 @@ typedef struct scanning {
 /* Integers wrap, so any order will do. Returns what is behind the last. */
 static uint64_t scan_integers(const scanning *s, int64_t begin, int64_t end, uint64_t before, bool stores)
 {
-    switch (s->x->dtype) {
+    switch (s->x.dtype) {
 #define WHOLE(dtype, type, wide, LOAD, STORE)                                                                          \
     case dtype:                                                                                                        \
         for (int64_t i = begin; i < end; i++) {                                                                        \
-            uint64_t upto = before + LOAD(((const type *)s->x->data)[i]);                                              \
+            uint64_t upto = before + LOAD(((const type *)s->x.first)[i * s->x.step]);                                  \
             if (stores)                                                                                                \
-                ((type *)s->y->data)[i] = STORE(s->exclusive ? before : upto);                                         \
+                ((type *)s->y.first)[i * s->y.step] = STORE(s->exclusive ? before : upto);                             \
             before = upto;                                                                                             \
         }                                                                                                              \
         break;
@@ -131,7 +137,7 @@ static gantry_status sum_chunks(const gantry_launch *l, void *data, int64_t firs
     for (int64_t c = first; c < last; c++) {
         int64_t begin = c * s->chunk, end = least(s->n, begin + s->chunk);
         if (s->is_real)
-            s->real[c] = sum_chunk(s->x, begin, end);
+            s->real[c] = sum_chunk(&s->x, begin, end);
         else
             s->whole[c] = scan_integers(s, begin, end, 0, false);
     }
@@ -145,7 +151,7 @@ static gantry_status scan_chunks(const gantry_launch *l, void *data, int64_t fir
     for (int64_t c = first; c < last; c++) {
         int64_t begin = c * s->chunk, end = least(s->n, begin + s->chunk);
         if (s->is_real)
-            scan_chunk(s->x, s->y, begin, end, s->real[c], s->exclusive);
+            scan_chunk(&s->x, &s->y, begin, end, s->real[c], s->exclusive);
         else
             scan_integers(s, begin, end, s->whole[c], true);
     }
@@ -154,7 +160,7 @@ static gantry_status scan_chunks(const gantry_launch *l, void *data, int64_t fir
 
 static void find_starts(const scanning *s, int64_t chunks)
 {
-    gantry_arg starts = { .dtype = GANTRY_F64, .data = s->real };
+    side starts = { GANTRY_F64, s->real, 1 };
     uint64_t before = 0;
     if (s->is_real)
         scan_chunk(&starts, &starts, 0, chunks, 0, true);
@@ -165,10 +171,19 @@ static void find_starts(const scanning *s, int64_t chunks)
     }
 }
 
+static side side_of(const gantry_arg *a, bool reverse)
+{
+    char *first = a->data;
+    if (reverse && gy_arg_size(a) > 0)
+        first += (gy_arg_size(a) - 1) * (int64_t)gantry_dtype_size(a->dtype);
+    return (side){ a->dtype, first, reverse ? -1 : 1 };
+}
+
 static gantry_status run(const gantry_launch *l)
 {
-    scanning s = { .x = &l->arg[X],
-                   .y = &l->arg[Y],
+    bool reverse = l->arg[REVERSE].number != 0;
+    scanning s = { .x = side_of(&l->arg[X], reverse),
+                   .y = side_of(&l->arg[Y], reverse),
                    .n = gy_arg_size(&l->arg[X]),
                    .exclusive = l->arg[EXCLUSIVE].number != 0,
                    .is_real = GANTRY_DTYPE_BIT(l->arg[X].dtype) & GY_FLOAT_DTYPES,
@@ -188,6 +203,7 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 
 static const gantry_kernel_arg args[] = {
     GY_SCALE_OR("exclusive", 0, "1: without the element itself, so the first result is 0"),
+    GY_SCALE_OR("reverse", 0, "1: from the end on, so y[i] = x[i] + ... + x[n - 1]"),
     GY_REGION("x", GANTRY_READ, 0, 'T', NULL),
     GY_REGION("y", GANTRY_WRITE, 0, 'T', "as many elements as x"),
 };

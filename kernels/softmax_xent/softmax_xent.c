@@ -2,18 +2,48 @@
 #include "kernels/softmax.h"
 #include <math.h>
 
+enum { BLOCK = 8192 }; /* rows whose losses the scratch holds */
+
+typedef struct losses {
+    int64_t first; /* row of the block */
+    double *of;
+    gy_least_row wrong;
+} losses;
+
+static gantry_status find_losses(const gantry_launch *l, void *data, int64_t first, int64_t last)
+{
+    losses *x = data;
+    const gantry_arg *logits = &l->arg[1];
+    const int32_t *label = l->arg[2].data;
+    for (int64_t i = first; i < last; i++) {
+        int64_t r = x->first + i;
+        if (label[r] < 0 || label[r] >= gy_arg_width(logits)) {
+            gy_least_row_note(&x->wrong, r);
+            continue;
+        }
+        gy_softmax s = gy_softmax_of(logits, r);
+        x->of[i] = log(s.sum) + s.largest - gy_logit(logits, r, label[r]);
+    }
+    return GANTRY_OK;
+}
+
+/* Rows are added up in their order, whatever threads they are of. */
 static gantry_status run(const gantry_launch *l)
 {
     const gantry_arg *logits = &l->arg[1];
-    const int32_t *label = l->arg[2].data;
+    losses x = { .of = l->scratch, .wrong = INT64_MAX };
     double total = 0;
-    for (int64_t r = 0; r < logits->rows; r++) {
-        if (label[r] < 0 || label[r] >= gy_arg_width(logits)) {
-            *l->status = label[r] < 0 ? label[r] : label[r] + 1;
+    for (; x.first < logits->rows; x.first += BLOCK) {
+        int64_t count = logits->rows - x.first < BLOCK ? logits->rows - x.first : BLOCK;
+        gantry_launch_cut(l, count, gy_grain_of_rows(8 * gy_arg_width(logits)), find_losses, &x);
+        int64_t wrong = atomic_load(&x.wrong);
+        if (wrong != INT64_MAX) {
+            int32_t label = ((const int32_t *)l->arg[2].data)[wrong];
+            *l->status = label < 0 ? label : label + 1;
             return GANTRY_OK;
         }
-        gy_softmax s = gy_softmax_of(logits, r);
-        total += log(s.sum) + s.largest - gy_logit(logits, r, label[r]);
+        for (int64_t i = 0; i < count; i++)
+            total += x.of[i];
     }
     if (l->arg[3].dtype == GANTRY_F32)
         *(float *)l->arg[3].data += (float)(l->arg[0].number * total);
@@ -35,12 +65,14 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("loss", GANTRY_SUM, GY_WIDE_DTYPES, 'T', "one element"),
 };
 
-const gantry_kernel gy_kernel_softmax_xent = { .struct_size = sizeof(gantry_kernel),
-                                               .name = "softmax_xent",
-                                               .summary = "loss += scale * sum of -log softmax(logits)[label]",
-                                               GANTRY_KERNEL_ARGS(args),
-                                               .flops = "10 * logits.size",
-                                               .bytes = "logits.bytes + labels.bytes",
-                                               .scratch = "8 * min(8192, logits.rows)", /* sums of parts, on a GPU */
-                                               .host = run,
-                                               .check = check };
+const gantry_kernel gy_kernel_softmax_xent = {
+    .struct_size = sizeof(gantry_kernel),
+    .name = "softmax_xent",
+    .summary = "loss += scale * sum of -log softmax(logits)[label]",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "10 * logits.size",
+    .bytes = "logits.bytes + labels.bytes",
+    .scratch = "8 * min(8192, logits.rows)", /* losses of rows; sums of parts on a GPU */
+    .host = run,
+    .check = check
+};

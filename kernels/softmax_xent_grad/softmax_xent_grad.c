@@ -2,12 +2,13 @@
 #include "kernels/softmax.h"
 #include <math.h>
 
-static gantry_status run(const gantry_launch *l)
+static gantry_status piece(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
     const gantry_arg *logits = &l->arg[1];
     const int32_t *label = l->arg[2].data;
     int64_t width = gy_arg_width(logits);
-    for (int64_t r = 0; r < logits->rows; r++) {
+    (void)data;
+    for (int64_t r = first; r < last; r++) {
         gy_softmax s = gy_softmax_of(logits, r);
         for (int64_t c = 0; c < width; c++) {
             double p = exp(gy_logit(logits, r, c) - s.largest) / s.sum;
@@ -19,6 +20,11 @@ static gantry_status run(const gantry_launch *l)
         }
     }
     return GANTRY_OK;
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    return gantry_launch_cut(l, l->arg[1].rows, gy_grain_of_rows(8 * gy_arg_width(&l->arg[1])), piece, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

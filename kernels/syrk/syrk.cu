@@ -9,7 +9,7 @@ static __device__ void syrk(double alpha, const T *a, double beta, T *c, int64_t
     gy_factor<T> factor = { a, rows, terms, terms, false };
     uint32_t row = blockIdx.x / across, column = blockIdx.x % across;
     if (column <= row)
-        gy_product(factor, factor, (T)alpha, (T)beta, c, rows, (int64_t)row * GY_PRODUCT_SIDE,
+        gy_product(factor, factor, (T)alpha, (T)beta, c, false, rows, (int64_t)row * GY_PRODUCT_SIDE,
                    (int64_t)column * GY_PRODUCT_SIDE, true);
 }
 

@@ -60,12 +60,27 @@ int64_t gy_buffer_offset(const gy_buffer *buffer, int64_t row)
     return buffer->tile_offset ? buffer->tile_offset[row] : row * buffer->row_bytes;
 }
 
+/* Does the region only hold what was computed, in a dtype of its own? A manifest says by letters what is computed in.
+ */
+static bool is_result(const gantry_kernel *k, uint32_t arg)
+{
+    if (!k || arg >= (uint32_t)k->args || k->arg[arg].same || k->arg[arg].access == GANTRY_READ)
+        return false;
+    for (int32_t i = 0; i < k->args; i++)
+        if (!k->arg[i].scalar && k->arg[i].same)
+            return true;
+    return false;
+}
+
 gantry_dtype gy_node_dtype(const gantry_graph *graph, const gy_node *node)
 {
     const gy_access *access = gy_node_regions(node) ? &graph->access.at[node->access] : NULL;
     gantry_dtype best = access ? graph->buffers.at[access->buffer].dtype : GANTRY_F32;
+    const gantry_kernel *kernel = node->kernel == GY_NONE ? NULL : graph->kernels.at[node->kernel].manifest;
     int width = 0;
     for (uint32_t k = 0; k < gy_node_regions(node); k++) {
+        if (is_result(kernel, access[k].arg))
+            continue;
         gantry_dtype d = graph->buffers.at[access[k].buffer].dtype;
         int w = d == GANTRY_F64 ? 3 : d == GANTRY_F32 ? 2 : d == GANTRY_F16 || d == GANTRY_BF16 ? 1 : 0;
         if (w > width) {

@@ -314,7 +314,8 @@ int64_t gy_tile_number(const gy_buffer *buffer, const int64_t index[GANTRY_TILE_
 /* Where tile `index` of that axis begins in the whole array; `index` may be one more. */
 int64_t gy_tile_bound(const gy_buffer *buffer, int axis, int64_t index);
 
-/* The element type that a node's speed depends on: the widest floating one that it touches, else that of its first
+/* The element type that a node's speed depends on: the widest floating one that it touches, but for results
+ * that may be wider than what is computed in (their argument has no letter and others have); else that of its first
  * access; f32 where it touches nothing. */
 gantry_dtype gy_node_dtype(const gantry_graph *graph, const gy_node *node);
 /**

@@ -12,8 +12,8 @@ typedef struct gy_maths_op_info {
     int precedence;    /* of what is written between two operands; 0 for others */
     uint32_t operands; /* how many there are */
     bool is_function;
-    bool is_float; /* whole numbers are made real first */
-    double flops;  /* what costs count it as */
+    bool is_float;   /* whole numbers are made real first */
+    double flops[2]; /* what costs count it as: of whole numbers and f32, of f64 */
     const char *usage;
 } gy_maths_op_info;
 

@@ -86,7 +86,7 @@ static uint32_t add_step(maker *m, gy_maths_step step)
     for (uint32_t i = 0; i < gy_maths_ops[step.op].operands; i++)
         step.is_fixed = step.is_fixed && is_fixed(m, step.operand[i]);
     if (!step.is_fixed)
-        m->program->flops += gy_maths_ops[step.op].flops;
+        m->program->flops += gy_maths_ops[step.op].flops[step.type == GY_MATHS_F64];
     m->step[m->program->steps] = step;
     return m->maths->args + m->program->steps++;
 }
@@ -273,7 +273,7 @@ static gantry_status make_reduced(maker *m, uint32_t result, gantry_status statu
         return fail_reduced(m, r, status, where, err);
     gy_maths_type type = m->program->value_type[result] = is_whole ? GY_MATHS_I64 : GY_MATHS_F64;
     m->program->value[result] = is_truth ? make_truth(m, r->root) : value_as(m, r->root, type);
-    m->program->flops += 1;
+    m->program->flops += gy_maths_ops[GY_MATHS_ADD].flops[type == GY_MATHS_F64];
     return GANTRY_OK;
 }
 

@@ -107,10 +107,27 @@ static void go_back_factors(gy_adjoint *a, const gy_primal *p, const char *kerne
         go_back_factor(a, p, kernel, "b", product);
 }
 
-static gantry_status go_back_gemm(gy_adjoint *a, const gy_primal *p)
+/* The adjoint of c as a factor: in the dtype of the others, to which it is rounded where c is wider. */
+static gantry_region factor_of_adjoint(gy_adjoint *a, const gy_primal *p)
 {
     gy_access c = access_of(a, p, "c");
-    go_back_factors(a, p, p->manifest->name, gy_adjoint_of(a, &c));
+    gantry_region grad = gy_adjoint_of(a, &c);
+    const gy_buffer *b = &a->graph->buffers.at[c.buffer];
+    gantry_dtype dtype = a->graph->buffers.at[gy_primal_access(a, p, "a")->buffer].dtype;
+    if (dtype == b->dtype)
+        return grad;
+    gantry_region narrow =
+        gy_adjoint_rows(a, &c, gy_adjoint_named(a, c.buffer, "grad.narrow", b->rank, b->shape, dtype));
+    gantry_node node = gantry_graph_map(a->graph, gy_adjoint_id(a, p, "narrow"), "d = grad");
+    gantry_node_arg(a->graph, node, "d", narrow);
+    gantry_node_arg(a->graph, node, "grad", grad);
+    gy_adjoint_place(a, node, p->node);
+    return narrow;
+}
+
+static gantry_status go_back_gemm(gy_adjoint *a, const gy_primal *p)
+{
+    go_back_factors(a, p, p->manifest->name, factor_of_adjoint(a, p));
     return gy_adjoint_built(a);
 }
 
@@ -213,6 +230,16 @@ static gantry_status go_back_transpose(gy_adjoint *a, const gy_primal *p)
     static const written w = { "transpose", "y", "x", "y", "x", { "axis" }, { NULL } };
     gantry_node node;
     go_back_written(a, p, &w, &node);
+    return gy_adjoint_built(a);
+}
+
+/* An element is part of its own sum and of all behind it. */
+static gantry_status go_back_scan(gy_adjoint *a, const gy_primal *p)
+{
+    static const written w = { "scan", "y", "x", "y", "x", { "exclusive" }, { NULL } };
+    gantry_node node;
+    go_back_written(a, p, &w, &node);
+    gantry_node_scalar(a->graph, node, "reverse", number_of(a, p, "reverse", 0) == 0);
     return gy_adjoint_built(a);
 }
 
@@ -429,6 +456,7 @@ static const gy_rule rules[] = {
     { "retile", "x", go_back_retile, true },
     { "rmsnorm", "x gain", go_back_norm, false },
     { "rope", "x", go_back_rope, false },
+    { "scan", "x", go_back_scan, false },
     { "softmax", "x", go_back_softmax, false },
     { "softmax_xent", "logits", go_back_xent, false },
     { "transpose", "x", go_back_transpose, false },

@@ -32,6 +32,11 @@ def computed(r, graph, k, nodes, loops):
     """A flag that a node right before computes; in a loop it may change from iteration to iteration."""
     graph["buffers"]["one"] = {"dtype": "i64", "shape": [1], "init": 1, "class": "const"}
     graph["buffers"][f"made{k}"] = {"dtype": "i64", "shape": [1], "output": r.random() < 0.3}
+    if r.random() < 0.3:  # how many are chosen
+        graph["buffers"]["picks"] = {"dtype": "i64", "shape": [5], "init": r.choice([0, {"random": {"seed": 4, "low": 0, "high": 2}}]), "class": "const"}
+        graph["buffers"][f"taken{k}"] = {"dtype": "i64", "shape": [5]}
+        nodes.append({"id": f"made{k}", "kernel": "select", "args": {"x": "picks", "mask": "picks", "y": f"taken{k}", "count": f"made{k}"}})
+        return f"made{k}"
     factor = r.choice([0, 1, -3] + ["it % 2", "it // 2", "1 - it"] * (loops > 0))
     nodes.append({"id": f"made{k}", "kernel": "scale", "args": {"a": factor, "x": "one", "y": f"made{k}"}})
     return f"made{k}"

@@ -53,6 +53,15 @@ class Generator:
         if self.chance(0.2):
             self.auto = [self.add_buffer(f"u{k}", dtype=self.dtype, shape=["n"], split={"auto": "q"}) for k in range(3)]
 
+        self.counts = ["c0", "c1"] if self.chance(0.4) else []
+        self.halves = ["f16", "bf16"] if self.chance(0.25) else []
+        for name, dtype in zip(self.counts, ["i64", "i32"]):
+            self.graph["buffers"][name] = {"dtype": dtype, "shape": [1], "init": 5, "output": True}
+        for kind in self.halves:
+            for k, shape in enumerate(([3, 5], [5, 4])):
+                self.graph["buffers"][f"{kind}_{k}"] = {"dtype": kind, "shape": shape, "init": {"iota": {"start": k - 3, "step": 1}}}
+            self.graph["buffers"]["wide"] = {"dtype": "f32", "shape": [3, 4], "init": 1, "output": True}
+
     # ---- references ----
 
     def row_reference(self, name, index):
@@ -116,11 +125,22 @@ class Generator:
         else:
             part = self.r.choice([f"[{index or 0}]"] * 3 + ["", f"{{{index or 0}:{index or 0}+1}}", f"[{index or 0}]~1"])
         a = self.r.choice([0, 2, 3, "n", index or 5, "it + 1" if loop else 7, {"dynamic": 3}])
+        if self.counts and self.chance(0.5) and "~" not in part:
+            return {"kernel": "select", "args": {"x": x + part, "mask": y + part, "y": z + part, "count": self.r.choice(self.counts)}}
+        if self.halves and self.chance(0.2):
+            return self.product()
         return self.r.choice([
             {"kernel": "scale", "args": {"a": a, "x": x + part, "y": y + part}}, {"kernel": "axpby", "args": {"a": a, "b": 2, "x": x + part, "y": y + part}},
             {"kernel": "add", "args": {"x": x + part, "y": y + part, "z": z + part}}, {"kernel": "mul", "args": {"x": x + part, "y": y + part, "z": z + part}},
             {"kernel": "reduce_sum", "args": {"x": x + part, "out": self.r.choice(self.small)}}, {"copy": {"from": x + part, "to": y + part}},
             {"kernel": "reduce_max" if self.op == "max" else "reduce_sum", "args": {"x": x + part, "out": self.r.choice(self.small)}}])
+
+    def product(self):
+        """Whole numbers of 16 bits, whose product, in f32, is exact."""
+        kind = self.r.choice(self.halves)
+        access = self.r.choice([{}, {"access": {"c": "sum"}}, {"access": {"c": "readwrite"}}])
+        factors = {"alpha": 2} | ({"beta": -1} if access.get("access", {}).get("c") == "readwrite" else {})
+        return {"kernel": "gemm", "args": {**factors, "a": f"{kind}_0", "b": f"{kind}_1", "c": "wide"}, **access}
 
     def copy(self, index, loop):
         x, y = self.r.choice(self.rows), self.r.choice(self.rows)

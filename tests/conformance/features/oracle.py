@@ -356,8 +356,16 @@ def kernel(name, args, scalars):
                 raise Invalid("no transpose")
             v["y"][...] = v["x"].T
         elif name == "gemm":
-            c = scaled(scalars.get("alpha", 1), v["a"] @ v["b"])
+            a, b = (v[name].astype(v["c"].dtype) for name in "ab")  # sums are of the type of c, or wider
+            c = scaled(scalars.get("alpha", 1), a @ b)
             v["c"][...] = c if args["c"].mode == "write" else c + (v["c"] if args["c"].mode == "sum" else scaled(scalars.get("beta", 0), v["c"]))
+        elif name == "select":
+            x, y, count = v["x"], v["y"], v["count"]
+            if v["mask"].size != len(x) or x.shape[1:] != y.shape[1:] or count.size != 1 or count.dtype not in (np.int32, np.int64):
+                raise Invalid("no selection")
+            taken = x[v["mask"].ravel() != 0]
+            y[...] = np.concatenate([taken, np.zeros((len(y) - len(taken), *y.shape[1:]), y.dtype)])
+            count[...] = len(taken)
         else:
             raise NotImplementedError(name)
 
@@ -371,8 +379,10 @@ LIBRARY = {
     "histogram": [("x", "read"), ("out", "sum")], "dot": [("x", "read"), ("y", "read"), ("out", "sum")],
     "transpose": [("x", "read"), ("y", "write")],
     "gemm": [("alpha", None), ("beta", None), ("ta", None), ("tb", None), ("a", "read"), ("b", "read"), ("c", "write")],
+    "select": [("x", "read"), ("mask", "read"), ("y", "write"), ("count", "write")],
     "mix": [("a", None), ("x", "read"), ("y", "write")],
 }
+FREE = {"select": ("mask", "count"), "gemm": ("c",)}  # types of their own
 DEFAULTS = {"busy": {"a": 1}, "fail": {"from": 0}, "gemm": {"alpha": 1, "beta": 0}, "mix": {"a": 1}}
 
 
@@ -589,7 +599,7 @@ class Oracle:
                 raise Invalid("writes to a const, if only to none of its tiles")
             accesses += [(region, arg.mode) for region in arg.regions]
         if name != "mix":
-            kinds = {key: a.regions[0].buffer.dtype for key, a in args.items() if key != "out" and isinstance(key, str)}
+            kinds = {key: a.regions[0].buffer.dtype for key, a in args.items() if key not in FREE.get(name, ("out",)) and isinstance(key, str)}
             if len(set(kinds.values())) > 1:
                 raise Invalid("dtypes differ")
         for arg in args.values():

@@ -244,6 +244,19 @@ def algebra():
             args = {"ta": ta, "tb": tb, "activation": activation, "a": ("in", dtype, a), "b": ("in", dtype, b), "bias": ("in", dtype, bias)}
             near = rtol * float(np.max(np.abs(product)))  # the product is rounded before the bias is added, and may cancel
             yield Case("gemm_bias", {**args, "c": ("out", dtype, c)}, {"c": (want, rtol, near)})
+    # 16 bits in, f32 out, which is not rounded to 16 bits: sizes below and above those of panels
+    for dtype, ta, tb, (m, n, k) in itertools.product(["f16", "bf16"], [0, 1], [0, 1], [(17, 23, 31), (300, 70, 600), (3, 270, 257)]):
+        a, b, c = values(dtype, (k, m) if ta else (m, k), -1, 1), values(dtype, (n, k) if tb else (k, n), -1, 1), values("f32", (m, n), -1, 1)
+        A, B, C = (x.astype(float) for x in (a, b, c))
+        product = (A.T if ta else A) @ (B.T if tb else B)
+        args = {"alpha": 0.5, "ta": ta, "tb": tb, "a": ("in", dtype, a), "b": ("in", dtype, b)}
+        yield Case("gemm", {**args, "c": ("out", "f32", c)}, {"c": (0.5 * product, 1e-5)}, {"c": "write"})
+        yield Case("gemm", {**args, "beta": -2, "c": ("inout", "f32", c)}, {"c": (0.5 * product - 2 * C, 1e-5)}, {"c": "readwrite"})
+        yield Case("gemm", {**args, "c": ("inout", "f32", c)}, {"c": (0.5 * product + C, 1e-5)}, {"c": "sum"})
+        stacks = {"alpha": 0.5, "ta": ta, "tb": tb, "a": ("in", dtype, np.stack([a, -a])), "b": ("in", dtype, b[None])}
+        yield Case("gemm_batched", {**stacks, "c": ("inout", "f32", np.stack([c, c]))}, {"c": (np.stack([0.5 * product, -0.5 * product]) + C, 1e-5)}, {"c": "sum"})
+        if k > 256:  # c of 16 bits by panels, whose sums are rounded once
+            yield Case("gemm", {**args, "c": ("out", dtype, values(dtype, (m, n)))}, {"c": (0.5 * product, RTOL[dtype])}, {"c": "write"})
     for dtype, ta, tb, (count, left, right) in itertools.product(FLOATS, [0, 1], [0, 1], [(5, 5, 5), (3, 1, 3), (4, 4, 1), (1, 1, 1)]):
         m, n, k = 7, 70, 19
         a, b = values(dtype, (left, k, m) if ta else (left, m, k), -1, 1), values(dtype, (right, n, k) if tb else (right, k, n), -1, 1)
@@ -698,13 +711,14 @@ def training():
 
 def scans():
     """Integers wrap as NumPy's do. Sums of floats are taken in double, so they are held against a long double."""
-    for dtype, n, exclusive in itertools.product(ALL, [1, 127, 1025, 70001], [0, 1]):
+    for dtype, n, exclusive, reverse in itertools.product(ALL, [1, 127, 1025, 70001], [0, 1], [0, 1]):
         small = dtype in FLOATS and n > 2000
         x = values(dtype, n, 0 if small else -4, 0.01 if small else 4)
         with np.errstate(over="ignore"):
-            upto = np.cumsum(x.astype(np.longdouble) if dtype in FLOATS else x, dtype=np.longdouble if dtype in FLOATS else x.dtype)
+            upto = np.cumsum(x[::-1 if reverse else 1].astype(np.longdouble) if dtype in FLOATS else x[::-1 if reverse else 1], dtype=np.longdouble if dtype in FLOATS else x.dtype)
         want = np.concatenate([np.zeros(1, upto.dtype), upto[:-1]]) if exclusive else upto
-        yield Case("scan", {"exclusive": exclusive, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
+        want = want[::-1 if reverse else 1]
+        yield Case("scan", {"exclusive": exclusive, "reverse": reverse, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
                    {"y": (want.astype(float), RTOL[dtype]) if dtype in FLOATS else (want, None)})
 
 
@@ -748,6 +762,24 @@ def merges():
         yield Case("merge", {**args, "x": ("in", dtype, x), "y": ("in", dtype, y), "z": ("out", dtype, np.zeros(count, x.dtype))}, {"z": (want, None)})
 
 
+def selections():
+    """x[mask] of NumPy, then zeros: elements and rows, masks of which all, none and some are set, and less room than rows."""
+    shapes = [(1,), (37,), (2048,), (70001,), (300, 5), (5000, 2, 3), (9, 700)]
+    for k, (dtype, shape, part) in enumerate(itertools.product(ALL, shapes, [0, 0.3, 1])):
+        kind, index = ["u8", "i8", "i32", "u32", "i64", "u64"][k % 6], ["i32", "i64"][k % 2]
+        x = values(dtype, shape)
+        mask = (rng.random(shape[0]) < part) * rng.integers(1, 100, shape[0])
+        want = x[mask != 0]
+        room = len(want) if k % 3 == 1 and len(want) else shape[0]
+        want = np.concatenate([want, np.zeros((room - len(want), *shape[1:]), x.dtype)])
+        args = {"x": ("in", dtype, x), "mask": ("in", kind, mask.astype(DTYPES[kind])), "y": ("out", dtype, np.zeros_like(want)),
+                "count": ("out", index, np.zeros(1, DTYPES[index]))}
+        yield Case("select", args, {"y": (want, None), "count": ([np.count_nonzero(mask)], None)})
+    x, mask = values("f32", 5000), np.ones(5000, np.uint8)
+    yield Refused("select", {"x": ("in", "f32", x), "mask": ("in", "u8", mask), "y": ("out", "f32", x[:4999]), "count": ("out", "i32", np.zeros(1, np.int32))},
+                  5000)
+
+
 def best():
     """The first of each row in NumPy's stable order, or in its reverse with equal elements in the order they have."""
     for dtype, (rows, width, k), small in itertools.product(ALL, [(1, 1, 1), (7, 40, 5), (3, 1500, 1024), (20, 257, 257)], [0, 1]):
@@ -788,7 +820,7 @@ def main(command, only):
     count_of_scores(kernels)
     seen, count, failed = set(), 0, 0
     for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), heads(), gradients_of_heads(), large_heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
-                                scans(), sorts(), merges(), best(), fourier()):
+                                scans(), sorts(), merges(), selections(), best(), fourier()):
         if case.kernel not in wanted:
             continue
         seen.add(case.kernel)

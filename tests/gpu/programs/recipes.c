@@ -238,11 +238,12 @@ static bool counts(problem *p, gantry_dtype type, int i)
 /* Floats are added in one order, so there is no bound but equality. */
 static bool running_sum(problem *p, gantry_dtype type, int i)
 {
-    int64_t n = size_of_reduction(p, type, i / 2);
+    int64_t n = size_of_reduction(p, type, i / 4);
     if (n == 0)
         return false;
     begin(p, type, n);
     number(p, "exclusive", i % 2);
+    number(p, "reverse", i / 2 % 2);
     return true;
 }
 
@@ -386,6 +387,15 @@ static bool blurred(problem *p, gantry_dtype type, int i)
 
 /* ---- matrices ---- */
 
+/* Of `count` problems each: those of 16 bits are given a second time, with results of f32. */
+static gantry_dtype widened(gantry_dtype type, int *i, int count)
+{
+    if ((type != GANTRY_F16 && type != GANTRY_BF16) || *i < count)
+        return type;
+    *i -= count;
+    return GANTRY_F32;
+}
+
 /* k products summed in any order in u of float at least: k u |a| |b|. */
 static bool product(problem *p, gantry_dtype type, int i)
 {
@@ -393,6 +403,7 @@ static bool product(problem *p, gantry_dtype type, int i)
                                     { 64, 1, 70 }, { 1, 100, 300 }, { 0, 0, 0 } };
     static const gantry_access accesses[] = { GANTRY_WRITE, GANTRY_READWRITE, GANTRY_SUM };
     extents e; /* c is a x b, c terms */
+    gantry_dtype result = widened(type, &i, 12 * (int)(sizeof list / sizeof *list - 1));
     int ta = i % 2, tb = i / 2 % 2, how = i / 4 % 3;
     if (!pick(list, i / 12, &e))
         return false;
@@ -401,15 +412,16 @@ static bool product(problem *p, gantry_dtype type, int i)
     matrix(&p->operand[1], tb ? e.b : e.c, tb ? e.c : e.b);
     matrix(&p->operand[2], e.a, e.b);
     p->operand[2].access = accesses[how];
+    p->operand[2].dtype = result;
     number(p, "alpha", -0.75);
     number(p, "beta", how == 1 ? 1.25 : 0);
     number(p, "ta", ta);
     number(p, "tb", tb);
     double u = type == GANTRY_F64 ? U : 0x1p-24;
-    p->bound = (bound){ 2 * unit_of(type), 2 * (double)(e.c + 3) * u * (0.75 * (double)e.c * B * B + 1.25 * B) };
+    p->bound = (bound){ 2 * unit_of(result), 2 * (double)(e.c + 3) * u * (0.75 * (double)e.c * B * B + 1.25 * B) };
     if (accesses[how] == GANTRY_SUM) { /* an accumulator is rounded too, and is at most the result and what was there */
-        p->bound.relative += 2 * unit_of(type);
-        p->bound.absolute += 2 * unit_of(type) * B;
+        p->bound.relative += 2 * unit_of(result);
+        p->bound.absolute += 2 * unit_of(result) * B;
     }
     return true;
 }
@@ -462,6 +474,7 @@ static bool stencil_of_volumes(problem *p, gantry_dtype type, int i)
 static bool products(problem *p, gantry_dtype type, int i)
 {
     static const int64_t counts[][3] = { { 1, 1, 1 }, { 5, 5, 5 }, { 4, 1, 4 }, { 3, 3, 1 } };
+    gantry_dtype result = widened(type, &i, 32);
     const int64_t *count = counts[i % 4], m = i % 3 ? 33 : 7, n = i % 5 ? 65 : 130, k = i % 7 ? 19 : 64;
     int ta = i / 4 % 2, tb = i / 8 % 2;
     if (i >= 32)
@@ -473,13 +486,14 @@ static bool products(problem *p, gantry_dtype type, int i)
     p->operand[0].whole = count[1] == 1;
     p->operand[1].whole = count[2] == 1;
     p->operand[2].access = i % 2 ? GANTRY_READWRITE : GANTRY_WRITE;
+    p->operand[2].dtype = result;
     number(p, "alpha", -0.75);
     number(p, "beta", i % 2 ? 1.25 : 0);
     number(p, "ta", ta);
     number(p, "tb", tb);
     p->parts = true;
     double u = type == GANTRY_F64 ? U : 0x1p-24;
-    p->bound = (bound){ 2 * unit_of(type), 2 * (double)(k + 3) * u * (0.75 * (double)k * B * B + 1.25 * B) };
+    p->bound = (bound){ 2 * unit_of(result), 2 * (double)(k + 3) * u * (0.75 * (double)k * B * B + 1.25 * B) };
     return true;
 }
 
@@ -907,6 +921,25 @@ static bool turned(problem *p, gantry_dtype type, int i)
 }
 
 /* The table is read or added to as a whole; rows are its copies, or sums in the order of ids. */
+/* Rows of one element and of more, of which none, some or all are taken. */
+static bool selected(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 0 },    { 37, 5, 0 },     { 2048, 1, 0 }, { 2049, 3, 0 },
+                                    { 70, 300, 0 }, { 100003, 1, 0 }, { 0, 0, 0 } };
+    extents e;
+    if (!pick(list, i / 3, &e))
+        return false;
+    begin(p, type, 1);
+    matrix(&p->operand[0], e.a, e.b);
+    p->operand[1].dtype = (const gantry_dtype[]){ GANTRY_U8, GANTRY_I32, GANTRY_I64 }[i % 3];
+    p->operand[1].shape[0] = e.a;
+    p->operand[1].filling = BELOW;
+    p->operand[1].below = 1 + (i + 1) % 3; /* below 1: nothing is taken */
+    matrix(&p->operand[2], e.a, e.b);
+    one_element(&p->operand[3], i % 2 ? GANTRY_I64 : GANTRY_I32);
+    return true;
+}
+
 static bool embedded(problem *p, gantry_dtype type, int i)
 {
     static const extents list[] = { { 1, 1, 1 },     { 10, 3, 50 },    { 100, 33, 7 },
@@ -1055,6 +1088,7 @@ static const recipe recipes[] = {
     { "saxpy", NULL, elements },
     { "scale", NULL, elements },
     { "scan", NULL, running_sum },
+    { "select", NULL, selected },
     { "sgd_update", NULL, elements },
     { "sobel", NULL, edges },
     { "softmax", NULL, softmax },

@@ -6,7 +6,7 @@ import re
 import tempfile
 import unittest
 
-from differences import buffer, compare, model, np, weigh
+from differences import buffer, compare, gantry, model, np, weigh
 from suite import ROOT
 
 INPUT = {"class": "input"}
@@ -41,6 +41,8 @@ def cases(rng):
     yield "transpose", {"axis": 1}, {"x": [6, 8]}, {}, {"y": [2, 4, 3, 2]}
     yield "transpose", {"axis": 1}, {"x": [2, 4, 3, 2]}, {}, {"y": [6, 8]}
     yield "retile", {}, {"x": [3, 4]}, {}, {"y": [3, 4]}
+    for exclusive, reverse in pairs:
+        yield "scan", {"exclusive": exclusive, "reverse": reverse}, {"x": [3, 4]}, {}, {"y": [3, 4]}
     yield "dot", {}, {"x": [7], "y": [7]}, {}, {"out": [1]}
     yield "reduce_sum", {}, {"x": [3, 4]}, {}, {"out": [1]}
     yield "reduce_max", {}, {"x": [3, 4]}, {}, {"out": [1]}
@@ -98,6 +100,32 @@ class Kernels(unittest.TestCase):
         for case in cases(rng):
             for name in case[2]:
                 self.check(rng, *case, [name], None)
+
+    def test_products_of_16_bits_into_f32(self):
+        """Small whole numbers, which 16 bits hold: gradients are the products of NumPy, and c keeps digits that 16 bits do not."""
+        rng = np.random.default_rng(7)
+        for ta, tb, stack in itertools.product((0, 1), (0, 1), ([], [2])):
+            shapes = {"a": [*stack, *[3, 4][:: -1 if ta else 1]], "b": [*stack, *[4, 5][:: -1 if tb else 1]]}
+            at = {name: rng.integers(-3, 4, shape).astype(np.float16) for name, shape in shapes.items()}
+            at["b"] *= 100
+            r = rng.integers(-4, 5, [*stack, 3, 5]).astype(np.float32)
+            buffers = {name: buffer(shape, "f16", **INPUT) for name, shape in shapes.items()}
+            buffers |= {"c": buffer(r.shape, "f32", output=True), "r": buffer(r.shape, "f32", **INPUT), "loss": buffer([1], output=True)}
+            nodes = [{"id": "c", "kernel": "gemm_batched" if stack else "gemm", "args": {"alpha": 2, "ta": ta, "tb": tb, "a": "a", "b": "b", "c": "c"}},
+                     {"id": "loss", "reduce": {"loss": "sum((c + 1) * r)"}, "args": {"c": "c", "r": "r", "loss": "loss"}}]
+            for name in ("a", "b"):
+                buffers["also_" + name] = buffer([1])
+                nodes.append({"id": "also_" + name, "reduce": {"loss": "sum(x)"}, "args": {"x": name, "loss": "loss"}, "access": {"loss": "sum"}})
+            text = model(buffers, nodes, ["a", "b"])
+            run = gantry.parse(text, devices=1, train=True).schedule(1, effort=0).run(backend="host")
+            got = run(**at, r=r)
+            run.close()
+            A, B = (x.astype(float).swapaxes(-1, -2) if t else x.astype(float) for x, t in ((at["a"], ta), (at["b"], tb)))
+            da, db = 2 * r @ B.swapaxes(-1, -2) + 1, 2 * A.swapaxes(-1, -2) @ r + 1
+            np.testing.assert_array_equal(got["c"], 2 * A @ B)
+            np.testing.assert_array_equal(got["a.grad"], (da.swapaxes(-1, -2) if ta else da).astype(np.float16))
+            np.testing.assert_array_equal(got["b.grad"], (db.swapaxes(-1, -2) if tb else db).astype(np.float16))
+            self.assertEqual(got["c"].dtype, np.float32)
 
     def test_table_is_whole(self):
         """Each row of the table has a case here, and each kernel with a formula that overwrites nothing."""

@@ -108,6 +108,7 @@ static double finish(const job *p, int row, double x)
 /* m x n = alpha op(a) op(b) + beta c, with a sum of k. What beta 0 forgets is not read. */
 static void gemm(const job *p)
 {
+    element result = p->wide ? F32 : p->type;
     for (int j = 0; j < p->n; j++) {
         for (int i = 0; i < p->m; i++) {
             double sum = 0;
@@ -116,8 +117,8 @@ static void gemm(const job *p)
                 double b = p->transpose_b ? load(p->type, p->b, j, l) : load(p->type, p->b, l, j);
                 sum += a * b;
             }
-            double old = p->beta != 0 ? p->beta * load(p->type, p->c, i, j) : 0;
-            store(p->type, p->c, i, j, finish(p, i, p->alpha * sum + old));
+            double old = p->beta != 0 ? p->beta * load(result, p->c, i, j) : 0;
+            store(result, p->c, i, j, finish(p, i, p->alpha * sum + old));
         }
     }
 }

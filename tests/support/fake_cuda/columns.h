@@ -22,6 +22,7 @@ typedef struct columns {
 typedef struct job {
     job_kind kind;
     element type;
+    bool wide; /* gemm: c is of F32, whatever the type of a and b */
     bool transpose_a, transpose_b, right, upper, unit;
     int m, n, k;
     double alpha, beta;

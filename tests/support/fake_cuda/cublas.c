@@ -131,7 +131,8 @@ static cublasStatus_t describe(cublasHandle_t handle, job *j, cublasOperation_t 
                                const void *alpha, const void *beta, const cudaDataType *types,
                                cublasComputeType_t computeType, cublasGemmAlgo_t algo)
 {
-    if (!element_of(types[2], &j->type) || types[0] != types[2] || types[1] != types[2] ||
+    j->wide = types[2] == CUDA_R_32F && (types[0] == CUDA_R_16F || types[0] == CUDA_R_16BF);
+    if (!element_of(types[0], &j->type) || types[1] != types[0] || (types[2] != types[0] && !j->wide) ||
         algo != CUBLAS_GEMM_DEFAULT || computeType != (j->type == F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (handle->math != CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)
@@ -179,7 +180,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
     int64_t size = j.type == F64 ? 8 : j.type == F32 ? 4 : 2;
     j.step_a = strideA * size;
     j.step_b = strideB * size;
-    j.step_c = strideC * size;
+    j.step_c = strideC * (j.wide ? 4 : size);
     if (!status && batchCount > 1 && strideC < (n > 0 ? (long long)ldc * (n - 1) + m : 0))
         columns_wrong("products of one batch that write the same elements");
     fakeCudaCount("multiply-adds", (int)((int64_t)m * n * k * batchCount));

@@ -62,11 +62,13 @@ typedef struct extent {
 } extent;
 static const extent extents[] = { { 1, 1, 1 },   { 5, 3, 7 },    { 17, 33, 9 },    { 1, 40, 3 },
                                   { 40, 1, 70 }, { 64, 48, 32 }, { 129, 65, 257 }, { 16, 16, 16 } };
-enum { EXTENTS = sizeof extents / sizeof *extents, GEMM_TYPES = 4, OTHER_TYPES = 2 };
-static const char *const dtypes[] = { "f64", "f32", "f16", "bf16" };
+enum { EXTENTS = sizeof extents / sizeof *extents, TYPES = 4, GEMM_TYPES = TYPES + 2, OTHER_TYPES = 2 };
+static const char *const dtypes[] = { "f64", "f32", "f16", "bf16", "f16", "bf16" };
+/* Of products of these: the last two are not rounded to 16 bits. */
+static const char *const product_dtypes[] = { "f64", "f32", "f16", "bf16", "f32", "f32" };
 
 /* Both transpositions of both, and what becomes of the old c. */
-static gantry_graph *products(const char *dtype, extent e)
+static gantry_graph *products(int type, extent e)
 {
     static const struct {
         const char *access, *factors;
@@ -75,6 +77,7 @@ static gantry_graph *products(const char *dtype, extent e)
                  { "readwrite", "\"alpha\":0.5,\"beta\":-2" },
                  { "sum", "\"alpha\":2" } };
     draft d = { 0 };
+    const char *dtype = dtypes[type], *result = product_dtypes[type];
     input(&d, "a0", dtype, e.m, e.k, "");
     input(&d, "a1", dtype, e.k, e.m, "");
     input(&d, "b0", dtype, e.k, e.n, "");
@@ -84,9 +87,9 @@ static gantry_graph *products(const char *dtype, extent e)
         int ta = i & 1, tb = i >> 1 & 1, way = i >> 2;
         snprintf(name, sizeof name, "c%d", i);
         if (way == 0)
-            buffer(&d, name, dtype, e.m, e.n, "", ",\"output\":true");
+            buffer(&d, name, result, e.m, e.n, "", ",\"output\":true");
         else
-            input(&d, name, dtype, e.m, e.n, ",\"output\":true");
+            input(&d, name, result, e.m, e.n, ",\"output\":true");
         add(&d.nodes,
             "{\"id\":\"p%d\",\"kernel\":\"gemm\",\"access\":{\"c\":\"%s\"},\"args\":{%s,\"ta\":%d,\"tb\":%d,\"a\":"
             "\"a%d\","
@@ -170,13 +173,14 @@ gantry_graph *batch_case(int i, char *what, size_t size)
     int layout = i % BATCH_LAYOUTS, way = i / BATCH_LAYOUTS % BATCH_WAYS, n = way == 0 ? 24 : 16;
     if (i >= BATCH_LAYOUTS * BATCH_WAYS * GEMM_TYPES)
         return NULL;
-    const char *dtype = dtypes[i / (BATCH_LAYOUTS * BATCH_WAYS)];
+    int type = i / (BATCH_LAYOUTS * BATCH_WAYS);
+    const char *dtype = dtypes[type];
     char split[60];
     snprintf(split, sizeof split, ",\"split\":%d,\"class\":\"const\"", BATCH);
     input(&d, "a", dtype, BATCH * n, n, split);
     input(&d, "b", dtype, BATCH * n, n, split);
     snprintf(split, sizeof split, ",\"split\":%d,\"class\":\"state\",\"output\":true", BATCH);
-    input(&d, "c", dtype, BATCH * n, n, split);
+    input(&d, "c", product_dtypes[type], BATCH * n, n, split);
     for (int k = 0; k < BATCH; k++)
         add(&d.nodes,
             "{\"id\":\"g%d\",\"kernel\":\"gemm\",\"access\":{\"c\":\"%s\"},\"args\":{%s,\"a\":\"a[%d]\",\"b\":\"b[%d]"
@@ -186,7 +190,8 @@ gantry_graph *batch_case(int i, char *what, size_t size)
             : layout == 2 ? k / 2
                           : k,
             k);
-    snprintf(what, size, "%d products of %s %d x %d, %s, %s c", BATCH, dtype, n, n, layouts[layout], ways[way].access);
+    snprintf(what, size, "%d products of %s to %s %d x %d, %s, %s c", BATCH, dtype, product_dtypes[type], n, n,
+             layouts[layout], ways[way].access);
     return graph_of(&d);
 }
 
@@ -200,7 +205,7 @@ gantry_machine *batching_machine(gantry_machine *m)
     char *model = strstr(text, "\"model\"");
     ck_assert_ptr_nonnull(model);
     int at = snprintf(changed, sizeof changed, "%.*s\"kernels\": [", (int)(model - text), text);
-    for (int i = 0; i < GEMM_TYPES; i++)
+    for (int i = 0; i < TYPES; i++)
         at += snprintf(changed + at, sizeof changed - (size_t)at, table, i ? "," : "", dtypes[i], m->device[0].kind);
     at += snprintf(changed + at, sizeof changed - (size_t)at, "], %s", model);
     MUST(gantry_machine_parse(&made, changed, (size_t)at, "machine with batches", MUST_ERR));
@@ -225,8 +230,9 @@ gantry_graph *linalg_case(int i, char *what, size_t size)
     static const int splits[] = { 1, 3, 9 };
     if (i < GEMM_TYPES * EXTENTS) {
         extent e = extents[i / GEMM_TYPES];
-        snprintf(what, size, "gemm %s, %d x %d with a sum of %d", dtypes[i % GEMM_TYPES], e.m, e.n, e.k);
-        return products(dtypes[i % GEMM_TYPES], e);
+        snprintf(what, size, "gemm %s to %s, %d x %d with a sum of %d", dtypes[i % GEMM_TYPES],
+                 product_dtypes[i % GEMM_TYPES], e.m, e.n, e.k);
+        return products(i % GEMM_TYPES, e);
     }
     i -= GEMM_TYPES * EXTENTS;
     if (i < OTHER_TYPES * EXTENTS) {
@@ -235,11 +241,11 @@ gantry_graph *linalg_case(int i, char *what, size_t size)
         return triangles(dtypes[i % OTHER_TYPES], e);
     }
     i -= OTHER_TYPES * EXTENTS;
-    if (i < GEMM_TYPES * 3) {
-        snprintf(what, size, "%s in %d parts", dtypes[i % GEMM_TYPES], splits[i / GEMM_TYPES]);
-        return parts(dtypes[i % GEMM_TYPES], splits[i / GEMM_TYPES]);
+    if (i < TYPES * 3) {
+        snprintf(what, size, "%s in %d parts", dtypes[i % TYPES], splits[i / TYPES]);
+        return parts(dtypes[i % TYPES], splits[i / TYPES]);
     }
-    i -= GEMM_TYPES * 3;
+    i -= TYPES * 3;
     snprintf(what, size, "cholesky %d", i);
     return i == 0 ? tiles(50, 4) : i == 1 ? tiles(96, 6) : NULL;
 }

@@ -85,8 +85,8 @@ gy_factor gy_factor_of(double number, gantry_dtype dtype)
     return dtype == GANTRY_F64 ? (gy_factor){ .wide = number } : (gy_factor){ .single = (float)number };
 }
 
-gy_blas_product gy_blas_product_of(gantry_dtype dtype, double alpha, double beta, gy_gpu_matrix a, bool ta,
-                                   gy_gpu_matrix b, bool tb, gy_gpu_matrix c)
+gy_blas_product gy_blas_product_of(gantry_dtype dtype, gantry_dtype result, double alpha, double beta, gy_gpu_matrix a,
+                                   bool ta, gy_gpu_matrix b, bool tb, gy_gpu_matrix c)
 {
     return (gy_blas_product){ .a = a,
                               .b = b,
@@ -96,6 +96,7 @@ gy_blas_product gy_blas_product_of(gantry_dtype dtype, double alpha, double beta
                               .op_a = ta ? CUBLAS_OP_T : CUBLAS_OP_N,
                               .op_b = tb ? CUBLAS_OP_T : CUBLAS_OP_N,
                               .type = type_of(dtype),
+                              .result = type_of(result),
                               .compute = dtype == GANTRY_F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
                               .depth = ta ? a.rows : a.columns };
 }
@@ -107,6 +108,6 @@ gantry_status gy_blas_multiply(gy_blas_calls *c, const gy_blas_product *p, int c
                          c->blas.cublasGemmStridedBatchedEx(
                              c->cublas, p->op_b, p->op_a, p->c.columns, p->c.rows, p->depth, &p->alpha, p->b.data,
                              p->type, p->b.ld, step[1], p->a.data, p->type, p->a.ld, step[0], &p->beta, p->c.data,
-                             p->type, p->c.ld, step[2], count, p->compute, CUBLAS_GEMM_DEFAULT),
+                             p->result, p->c.ld, step[2], count, p->compute, CUBLAS_GEMM_DEFAULT),
                          "cublasGemmStridedBatchedEx");
 }

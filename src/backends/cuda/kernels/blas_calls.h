@@ -40,13 +40,14 @@ typedef struct gy_blas_product {
     gy_gpu_matrix a, b, c;
     gy_factor alpha, beta;
     cublasOperation_t op_a, op_b;
-    cudaDataType type;
+    cudaDataType type, result; /* of the factors; of c */
     cublasComputeType_t compute;
     int depth;
 } gy_blas_product;
 
-gy_blas_product gy_blas_product_of(gantry_dtype dtype, double alpha, double beta, gy_gpu_matrix a, bool ta,
-                                   gy_gpu_matrix b, bool tb, gy_gpu_matrix c);
+/* `result`: the dtype of c, which is that of the factors, or f32 of f16 and bf16. */
+gy_blas_product gy_blas_product_of(gantry_dtype dtype, gantry_dtype result, double alpha, double beta, gy_gpu_matrix a,
+                                   bool ta, gy_gpu_matrix b, bool tb, gy_gpu_matrix c);
 /* Of `count` matrices each. `step`: elements from matrix to matrix of a, b and c. */
 gantry_status gy_blas_multiply(gy_blas_calls *c, const gy_blas_product *p, int count, const long long step[3]);
 

@@ -202,7 +202,7 @@ static gantry_status multiply(const doing *now, const gy_portion *x, stack a, bo
 {
     handle *h = now->h;
     gy_blas_product product =
-        gy_blas_product_of(now->w->dtype, 1, beta, matrix_of(&a), ta, matrix_of(&b), tb, matrix_of(&c));
+        gy_blas_product_of(now->w->dtype, now->w->dtype, 1, beta, matrix_of(&a), ta, matrix_of(&b), tb, matrix_of(&c));
     long long step[3] = { a.step, b.step, c.step };
     gantry_status status = gy_blas_multiply(&h->blas, &product, (int)x->heads, step);
     h->why = status ? h->blas.why : NULL;

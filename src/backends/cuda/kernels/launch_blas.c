@@ -69,10 +69,10 @@ enum { ALPHA, BETA, TA, TB, A, B, C };
 static gy_blas_product product_of(const gantry_launch *l)
 {
     const gantry_arg *arg = l->arg;
-    gantry_dtype dtype = arg[C].dtype;
     double own = arg[C].access == GANTRY_WRITE ? 0 : arg[C].access == GANTRY_SUM ? 1 : arg[BETA].number;
-    return gy_blas_product_of(dtype, arg[ALPHA].number, own, gy_gpu_matrix_of(&arg[A]), arg[TA].number != 0,
-                              gy_gpu_matrix_of(&arg[B]), arg[TB].number != 0, gy_gpu_matrix_of(&arg[C]));
+    return gy_blas_product_of(arg[A].dtype, arg[C].dtype, arg[ALPHA].number, own, gy_gpu_matrix_of(&arg[A]),
+                              arg[TA].number != 0, gy_gpu_matrix_of(&arg[B]), arg[TB].number != 0,
+                              gy_gpu_matrix_of(&arg[C]));
 }
 
 /* c^T = op(b)^T op(a)^T, and what cuBLAS sees of each is its transpose. */
@@ -86,7 +86,8 @@ static gantry_status launch_gemm(const gantry_launch *l)
     return gy_blas_check(&h->calls,
                          h->calls.blas.cublasGemmEx(h->calls.cublas, p.op_b, p.op_a, p.c.columns, p.c.rows, p.depth,
                                                     &p.alpha, p.b.data, p.type, p.b.ld, p.a.data, p.type, p.a.ld,
-                                                    &p.beta, p.c.data, p.type, p.c.ld, p.compute, CUBLAS_GEMM_DEFAULT),
+                                                    &p.beta, p.c.data, p.result, p.c.ld, p.compute,
+                                                    CUBLAS_GEMM_DEFAULT),
                          "cublasGemmEx");
 }
 
@@ -145,7 +146,7 @@ static gantry_status multiply_lists(handle *h, const gy_blas_product *p, const g
         h->calls.blas.cublasGemmBatchedEx(h->calls.cublas, p->op_b, p->op_a, p->c.columns, p->c.rows, p->depth,
                                           &p->alpha, (const void *const *)(list + (size_t)B * batch->count), p->type,
                                           p->b.ld, (const void *const *)(list + (size_t)A * batch->count), p->type,
-                                          p->a.ld, &p->beta, list + (size_t)C * batch->count, p->type, p->c.ld,
+                                          p->a.ld, &p->beta, list + (size_t)C * batch->count, p->result, p->c.ld,
                                           (int)batch->count, p->compute, CUBLAS_GEMM_DEFAULT),
         "cublasGemmBatchedEx");
 }

@@ -26,13 +26,14 @@ gantry_status gy_plain_gemm_launch(const gantry_launch *l)
     int32_t ta = l->arg[2].number != 0, tb = l->arg[3].number != 0;
     const void *x = a->data, *y = b->data;
     void *z = c->data;
+    int32_t wide = c->dtype != a->dtype;
     int64_t lda = gy_arg_width(a), ldb = gy_arg_width(b), rows = c->rows, columns = gy_arg_width(c),
             terms = ta ? a->rows : lda;
     uint32_t across = (uint32_t)tiles(columns, TILE);
     gy_grid grid = { (unsigned)(across * tiles(rows, TILE)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
     return gy_cuda_image_launch(
-        l, 0, c->dtype, grid,
-        (void *[]){ &ta, &tb, &alpha, &x, &lda, &y, &ldb, &beta, &z, &rows, &columns, &terms, &across });
+        l, 0, a->dtype, grid,
+        (void *[]){ &ta, &tb, &alpha, &x, &lda, &y, &ldb, &beta, &z, &wide, &rows, &columns, &terms, &across });
 }
 
 enum { PRODUCT, FINISH }; /* variants of gemm_bias */
@@ -68,7 +69,7 @@ gantry_status gy_plain_finish_gemm_bias(const gantry_launch *l)
 typedef struct stack {
     int64_t rows, columns, terms, step_a, step_b;
     uint32_t across, tiles;
-    int32_t ta, tb;
+    int32_t ta, tb, wide;
 } stack;
 
 gantry_status gy_plain_gemm_batched_launch(const gantry_launch *l)
@@ -78,6 +79,7 @@ gantry_status gy_plain_gemm_batched_launch(const gantry_launch *l)
     stack s = { .rows = c->shape[1], .columns = c->shape[2] };
     s.ta = l->arg[2].number != 0;
     s.tb = l->arg[3].number != 0;
+    s.wide = c->dtype != a->dtype;
     s.terms = a->shape[s.ta ? 1 : 2];
     s.step_a = a->rows == 1 ? 0 : s.rows * s.terms;
     s.step_b = b->rows == 1 ? 0 : s.columns * s.terms;
@@ -86,7 +88,7 @@ gantry_status gy_plain_gemm_batched_launch(const gantry_launch *l)
     const void *x = a->data, *y = b->data;
     void *z = c->data;
     gy_grid grid = { (unsigned)(s.tiles * c->rows), 1, 1, GY_IMAGE_THREADS, 1, 1 };
-    return gy_cuda_image_launch(l, 0, c->dtype, grid, (void *[]){ &s, &alpha, &x, &y, &beta, &z });
+    return gy_cuda_image_launch(l, 0, a->dtype, grid, (void *[]){ &s, &alpha, &x, &y, &beta, &z });
 }
 
 gantry_status gy_plain_syrk_launch(const gantry_launch *l)

@@ -79,6 +79,10 @@ static const recipe recipes[] = {
       STATE("x", "$", "[\"n\"]", "0") "," STATE("v", "i32", "[\"n\"]", "0") "," STATE(
           "y", "$", "[\"n\"]", "0") "," STATE("w", "i32", "[\"n\"]", "0"),
       "\"keys\":\"x\",\"values\":\"v\",\"sorted\":\"y\",\"moved\":\"w\"" },
+    { "select", false,
+      STATE("x", "$", "[\"n\"]", "0") "," STATE("m", "u8", "[\"n\"]", "0") "," STATE(
+          "y", "$", "[\"n\"]", "0") "," STATE("c", "i32", "[1]", "0"),
+      "\"x\":\"x\",\"mask\":\"m\",\"y\":\"y\",\"count\":\"c\"" },
     { "top_k", false,
       STATE("x", "$", ROWS, "0") "," STATE("v", "$", "[\"n / 256\",8]", "0") "," STATE("i", "i32", "[\"n / 256\",8]",
                                                                                        "0"),

@@ -32,8 +32,9 @@ typedef struct gy_message {
     bool packed; /* it is one with that before it in the step, and stands behind its bytes */
     uint64_t bytes;
 } gy_message;
-/* Where each message is sent at once and copied by both sides, that takes less time than a message. */
-enum { GY_PACK_ONE = 8 << 10, GY_PACK_ALL = 64 << 10 }; /* bytes of one, and of all together, at most */
+/* Both sides copy what is packed, which takes less time than a message if each is small. Bytes of one, and of all
+ * together, at most. */
+enum { GY_PACK_ONE = GY_MESSAGE_SMALL, GY_PACK_ALL = GY_COPIES_AT_ONCE * GY_MESSAGE_SMALL };
 
 typedef struct gy_part_step {
     uint32_t op;

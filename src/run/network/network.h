@@ -67,7 +67,7 @@ gantry_status gy_network_watch(gantry_network *network, int64_t patience_ns, gan
  * then would keep the others for ever: after the same time this process ends all. */
 void gy_network_unwatch(gantry_network *network);
 void gy_network_end_watch(gantry_network *network); /* this process has left MPI */
-bool gy_network_is_lost(void *network); /* a gy_stop */
+bool gy_network_is_lost(void *network);             /* a gy_stop */
 gantry_status gy_network_fail(const gantry_network *network, gantry_error *err);
 /* All processes get what rank 0 has; with one process, NULL, nothing. E_DEVICE: a rank is lost. */
 gantry_status gy_network_share(gantry_network *network, void *bytes, uint64_t count, gantry_error *err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rule batch: whatever a batch waits for, its first op waits for, and its nodes are alike, or its copies have the same
- * ends, and are a GPU's or of a network, or its collectives are of one kind, algorithm and type. That none of its ops touches
- * what another writes, or comes after another, is left to the walk, where none of them is ordered behind another. */
+ * ends, and are a GPU's or of a network, or its collectives are of one kind, algorithm and type. That none of its ops
+ * touches what another writes, or comes after another, is left to the walk, where none of them is ordered behind
+ * another. */
 #include "base/error.h"
 #include "graph/alike.h"
 #include "schedule/check/check.h"

@@ -122,7 +122,8 @@ static void ends_of(const fitting *f, const gy_op *op, uint32_t use, uint32_t *f
         *to = rank_of(f, op, 0);
 }
 
-/* A message is one with that before it where both go from one rank to the other. They have met, so that one has, too. */
+/* A message is one with that before it where both go from one rank to the other. They have met, so that one has, too.
+ */
 static gantry_status check_packed(const fitting *f, uint32_t id, uint32_t rank, const gy_message *m)
 {
     bool copies = m->op > id && m->op < f->s->ops.count && gy_op_is_copy(&f->s->ops.at[id]) &&

@@ -14,9 +14,9 @@ typedef struct cutter {
     const gantry_schedule *s;
     gy_part *part;
     gy_part_rows rows;
-    uint32_t *last;        /* per lane: its last op so far, or GY_NONE */
-    uint32_t *step;        /* per op: its step, or GY_NONE */
-    uint32_t *head, *next; /* per op: the one that it is packed with; the next one of its pack; or GY_NONE */
+    uint32_t *last;                  /* per lane: its last op so far, or GY_NONE */
+    uint32_t *step;                  /* per op: its step, or GY_NONE */
+    uint32_t *head, *next;           /* per op: the one that it is packed with; the next one of its pack; or GY_NONE */
     uint32_t before_from, before_to; /* of the op at hand, of whatever ranks: the last message */
     uint64_t before_bytes;           /* of it and those that are one with it; 0: nothing may be packed with it */
     uint32_t *behind; /* per op and queue: 1 + the last step that has ended when the op has; of ops of others */

@@ -110,7 +110,8 @@ int MPI_Irecv(void *to, int count, word type, int peer, int tag, word comm, void
         if (awaited[i].request)
             continue;
         awaited[i] = (struct awaited){ .request = request, .comes = INT64_MAX };
-        mpi.begin_receive(&awaited[i].comes, sizeof awaited[i].comes, type, peer, STAMP, comm, &awaited[i].stamp_request);
+        mpi.begin_receive(&awaited[i].comes, sizeof awaited[i].comes, type, peer, STAMP, comm,
+                          &awaited[i].stamp_request);
         break;
     }
     return mpi.begin_receive(to, count, type, peer, tag, comm, request);

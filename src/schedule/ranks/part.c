@@ -81,7 +81,8 @@ static void add_behind(cutter *c, uint32_t op)
         c->now[q] = behind[q] > c->now[q] ? behind[q] : c->now[q];
 }
 
-/* What the op waits for; what it is packed with goes with it, and waits for nothing else. `id`: of that one. */
+/* Adds all that the op waits for; what it is packed with goes with it, and waits for nothing else. `id`: of that one.
+ */
 static void add_all_behind(cutter *c, uint32_t op, uint32_t id)
 {
     const gy_op *o = &c->s->ops.at[op];

@@ -65,7 +65,8 @@ def processes(graph):
 
 
 def shared_memory():
-    return {entry.name for entry in pathlib.Path("/dev/shm").iterdir()} if pathlib.Path("/dev/shm").exists() else set()
+    """But for what other programs put there by tempfile."""
+    return {entry.name for entry in pathlib.Path("/dev/shm").iterdir() if not entry.name.startswith("tmp")} if pathlib.Path("/dev/shm").exists() else set()
 
 
 class Losses:

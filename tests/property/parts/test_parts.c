@@ -114,7 +114,7 @@ static uint32_t *movers_of(const gy_part *p)
     return mover;
 }
 
-/* What ends before an op begins has ended before its rows move, unless they move together. */
+/* All that ends before an op begins has ended before its rows move, unless they move together. */
 static bool waits_are_enough(const gy_part *p, const matrix *before)
 {
     matrix m = matrix_of(p->step.count);

@@ -19,7 +19,7 @@ import time
 import numpy as np
 
 LAUNCH = {"mpich": ["mpirun.mpich"], "openmpi": ["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root"]}
-EXTRA = {"cg": {"n": 64, "most": 20}, "fft2d": {}, "stages": {}, "residual_stack": {}}
+EXTRA = {"cg": {"n": 64, "most": 20}, "cholesky": {"n": 64, "nt": 8}, "fft2d": {}, "stages": {}, "residual_stack": {}}
 # What differs in how ranks talk: halos, `until`, collectives, copies with a flag, phases. All of the gallery with GANTRY_RANKS_ALL=1.
 FEW = ("jacobi", "jacobi_until", "loss_scale", "mlp_step", "saxpy")
 # Without formulas, which fakes of GPUs cannot compile. Small tiles of cholesky are packed.

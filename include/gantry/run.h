@@ -69,8 +69,10 @@ GANTRY_API void gantry_network_flush(void);
 /** Ends all processes, this one too, unless `network` is NULL; after a gantry_network_flush. */
 GANTRY_API void gantry_network_abort(gantry_network *network, int code);
 /** This process has done all that others may wait for, with its runs still there or not: returns when all have.
- * E_DEVICE: a rank is lost before that; end all (gantry_network_abort). Without this call a process that is stopped for
- * good at the very end keeps the others in gantry_network_free. NULL, or before a run is made: nothing to wait for. */
+ * E_DEVICE: a rank is lost before that; end all (gantry_network_abort). Behind this call, all call gantry_network_free
+ * at once: where another process has not done so after the time that a silent one is allowed, this one ends all, with
+ * code
+ * 6. Without this call it waits there for ever. NULL, or before a run is made: nothing to wait for. */
 GANTRY_MUST_USE gantry_status gantry_network_leave(gantry_network *network, gantry_error *err);
 /** Leaves. All processes call it, when their runs are freed. */
 GANTRY_API void gantry_network_free(gantry_network *network);

@@ -71,12 +71,14 @@ static int64_t bytes_of(const gy_plan *p, const gy_draft_op *d)
     return gy_buffer_span(buffer, use->first, use->last);
 }
 
-/* A copy that is little more than a latency, of those that a kernel can carry out with others. */
+/* A copy that is little more than a latency, of those that a kernel, or a message, can carry out with others. */
 static bool is_small(const gy_plan *p, const gy_draft_op *d)
 {
     if (d->op.kind != GY_OP_COPY || d->op.node != GY_NONE || !p->machine->contention)
         return false;
     const gy_route *r = route_of(p, d);
+    if (r->network && bytes_of(p, d) > GY_MESSAGE_SMALL)
+        return false;
     return gy_copies_launch(p->machine, r, d->device, 1) < GY_TICKS_MAX &&
            d->op.duration <= gy_ticks_both(gy_route_latency(r), gy_route_latency(r));
 }

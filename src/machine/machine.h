@@ -299,9 +299,10 @@ gy_ticks gy_route_latency(const gy_route *r);
 gy_ticks gy_route_time(const gantry_machine *m, const gy_route *r, int64_t bytes);
 /* Copies along one route that a GPU at one of its ends carries out as a batch: kernels of it read and write the rows of
  * so many at a time in place, also in memories of others. The time of their launches; behind them all bytes go as those
- * of one copy. GY_TICKS_MAX: they cannot, as the device is no GPU, the route is not DIRECT between two memories, or
- * host memory is not page-locked. */
-enum { GY_COPIES_AT_ONCE = 64 };
+ * of one copy. Over a network they are one message, without a launch, where each has GY_MESSAGE_SMALL bytes at most.
+ * GY_TICKS_MAX: they cannot, as the device is no GPU, the route is not DIRECT between two memories, or host memory is
+ * not page-locked. */
+enum { GY_COPIES_AT_ONCE = 64, GY_MESSAGE_SMALL = 8 << 10 };
 gy_ticks gy_copies_launch(const gantry_machine *m, const gy_route *r, uint32_t device, uint32_t copies);
 /* The whole of it, alone on the machine. */
 gy_ticks gy_copies_time(const gantry_machine *m, const gy_route *r, uint32_t device, uint32_t copies, int64_t bytes);

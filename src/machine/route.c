@@ -88,6 +88,8 @@ gy_ticks gy_route_time(const gantry_machine *m, const gy_route *r, int64_t bytes
 gy_ticks gy_copies_launch(const gantry_machine *m, const gy_route *r, uint32_t device, uint32_t copies)
 {
     const gy_device *d = &m->device[device];
+    if (r->network && r->kind == GY_ROUTE_DIRECT)
+        return 0;
     bool reaches = (!m->memory[r->from].host && !m->memory[r->to].host) || m->memory[0].pinned;
     if (!d->gpu || r->kind != GY_ROUTE_DIRECT || r->from == r->to || !reaches)
         return GY_TICKS_MAX;

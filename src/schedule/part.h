@@ -8,6 +8,10 @@
  * flag, if it has one, from the rank that runs it to the other, then the rows. Of a collective: what is read goes to
  * the rank that runs it, then what is written from there; in the order of uses.
  *
+ * Small messages between the same two ranks at the same moment are packed: they go as one. Of copies, where all that a
+ * later one waits for has ended before an earlier one begins, so that the earlier one waits for nothing more; the step
+ * of the earlier one carries the messages of both. Of a collective, uses that follow each other.
+ *
  * A part is carried out by queues, each of which does its steps one after the other: one for each device, or for each
  * lane, with its ops that do not cross, and one for the network with all ops that cross. So messages between two ranks
  * are sent and received in the one total order of ops, whatever their tags say.
@@ -22,15 +26,20 @@
 #include "schedule/schedule.h"
 
 typedef struct gy_message {
-    uint32_t use; /* of the op, from 0: all its bytes */
+    uint32_t op, use; /* a use of the op, from 0: all its bytes. The op of the step, or a copy that is packed with it */
     uint32_t peer;
-    bool sends; /* to the peer; else receives from it */
+    bool sends;  /* to the peer; else receives from it */
+    bool packed; /* it is one with that before it in the step, and stands behind its bytes */
     uint64_t bytes;
 } gy_message;
+/* Both sides copy what is packed, which takes less time than a message if each is small. Bytes of one, and of all
+ * together, at most. */
+enum { GY_PACK_ONE = GY_MESSAGE_SMALL, GY_PACK_ALL = GY_COPIES_AT_ONCE * GY_MESSAGE_SMALL };
 
 typedef struct gy_part_step {
     uint32_t op;
     bool runs;                  /* this rank runs the op; else it only sends and receives */
+    bool packed;                /* a copy whose messages an earlier step carries: nothing is left to do */
     uint32_t queue;             /* see gy_part_queue; that of the network comes last */
     uint32_t message, messages; /* range of gy_part.message; none where the op does not cross */
     uint32_t wait, waits;       /* range of gy_part.wait */
@@ -71,6 +80,21 @@ static inline uint32_t gy_part_rank(const gy_part *part, const gantry_schedule *
 static inline uint32_t gy_part_queue(const gy_part *part, const gantry_schedule *s, const gy_op *op)
 {
     return part->by == GY_PART_BY_LANE ? s->op_lane.at[op->lane] : gy_op_device(s, op, 0);
+}
+/* The first message behind number i of a step that is not one with it; all up to there, from a first, are one. */
+static inline uint32_t gy_pack_end(const gy_part *part, const gy_part_step *step, uint32_t i)
+{
+    do
+        i++;
+    while (i < step->messages && part->message.at[step->message + i].packed);
+    return i;
+}
+static inline uint64_t gy_pack_bytes(const gy_part *part, const gy_part_step *step, uint32_t first, uint32_t end)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = first; i < end; i++)
+        bytes += part->message.at[step->message + i].bytes;
+    return bytes;
 }
 /* The step crosses, so it is one of the network. */
 static inline bool gy_part_crosses(const gy_part *part, const gy_part_step *step)

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include <string.h>
 
 /* Bytes for what a collective reads and writes on other ranks, and for a flag that is theirs, while the op goes on. */
 static uint64_t room_of(const gy_host_run *h, const gy_part_step *step)
@@ -45,10 +46,11 @@ gantry_status gy_host_cross_make(gy_host_run *h, gantry_error *err)
         const gy_part_step *step = &h->part.step.at[i];
         uint64_t room = room_of(h, step);
         most = room > most ? room : most;
-        h->crossing[step->op] = step->messages ? i + 1 : 0;
+        h->crossing[step->op] = step->messages || step->packed ? i + 1 : 0;
     }
     h->boxes_block_ = gy_alloc(most + GY_HOST_ALIGN);
-    if (!h->crossing || !h->boxes_block_)
+    h->pack = gy_alloc(GY_PACK_ALL);
+    if (!h->crossing || !h->boxes_block_ || !h->pack)
         return gy_fail_nomem(err);
     h->boxes = h->boxes_block_ + (GY_HOST_ALIGN - (uintptr_t)h->boxes_block_ % GY_HOST_ALIGN) % GY_HOST_ALIGN;
     gy_host_cross_point(h);
@@ -60,6 +62,7 @@ void gy_host_cross_free(gy_host_run *h)
     gy_part_free(&h->part);
     gy_free(h->crossing);
     gy_free(h->boxes_block_);
+    gy_free(h->pack);
 }
 
 typedef struct waiting {
@@ -75,15 +78,34 @@ static bool is_to_stop(void *context)
 }
 
 /* Rows of a copy are sent from its first use, and received in its second. */
-static bool pass(gy_host_run *h, const gy_op *op, const gy_message *m, uint64_t start)
+static char *place_of(const gy_host_run *h, const gy_message *m)
+{
+    const gy_op *op = &h->job->schedule->ops.at[m->op];
+    return h->ops.at[op->use + m->use + (gy_op_is_copy(op) && m->use == 0 && !m->sends)];
+}
+
+/* Of messages that are one, the rows of all behind each other. */
+static void gather(gy_host_run *h, const gy_message *m, uint32_t count, bool back)
+{
+    char *at = h->pack;
+    for (uint32_t i = 0; i < count; at += m[i].bytes, i++)
+        memcpy(back ? place_of(h, &m[i]) : at, back ? at : place_of(h, &m[i]), m[i].bytes);
+}
+
+/* So many messages, which are one. */
+static bool pass(gy_host_run *h, const gy_message *m, uint32_t count, uint64_t bytes, uint64_t start)
 {
     const gantry_network *n = h->job->network;
     waiting w = { h, start };
-    uint32_t use = op->use + m->use + (gy_op_is_copy(op) && m->use == 0 && !m->sends);
+    char *at = count > 1 ? h->pack : place_of(h, m);
+    if (count > 1 && m->sends)
+        gather(h, m, count, false);
     atomic_store(&h->in_message, true);
-    bool done = m->sends ? n->calls->send(h->ops.at[use], m->bytes, m->peer, is_to_stop, &w)
-                         : n->calls->receive(h->ops.at[use], m->bytes, m->peer, is_to_stop, &w);
+    bool done = m->sends ? n->calls->send(at, bytes, m->peer, is_to_stop, &w)
+                         : n->calls->receive(at, bytes, m->peer, is_to_stop, &w);
     atomic_store(&h->in_message, false);
+    if (count > 1 && !m->sends && done)
+        gather(h, m, count, true);
     return done;
 }
 
@@ -93,15 +115,16 @@ bool gy_host_cross(gy_host_run *h, uint64_t start, uint32_t id)
     const gy_op *op = &h->job->schedule->ops.at[id];
     gy_op_failure why;
     bool reduced = gy_op_is_copy(op), going = true;
-    for (uint32_t i = 0; i < step->messages && going; i++) {
+    for (uint32_t i = 0, end; i < step->messages && going; i = end) {
         const gy_message *m = &h->part.message.at[step->message + i];
+        end = gy_pack_end(&h->part, step, i);
         if (gy_op_is_copy(op) && m->use == 0 && !gy_host_ops_wanted(&h->ops, id))
             return true;
         if (!reduced && step->runs && m->sends) {
             gy_host_ops_execute(&h->ops, id, &why); /* a collective, which cannot fail */
             reduced = true;
         }
-        going = pass(h, op, m, start);
+        going = pass(h, m, end - i, gy_pack_bytes(&h->part, step, i, end), start);
     }
     if (going && !reduced && step->runs)
         gy_host_ops_execute(&h->ops, id, &why);

@@ -83,6 +83,7 @@ typedef struct gy_host_run {
     uint32_t *crossing; /* per op: 1 + its step, if it crosses; NULL: there is no network */
     char *boxes;        /* room for the uses of one op that are on other ranks */
     char *boxes_block_;
+    char *pack;             /* GY_PACK_ALL bytes of messages that are one */
     atomic_bool in_message; /* waits for another rank, which has a watchdog of its own */
 
     pthread_mutex_t lock; /* for what follows */

@@ -149,7 +149,8 @@ static bool make_part(gy_sync_plan *plan, const gantry_schedule *s, const gy_par
     for (size_t i = 0; i < part->step.count; i++) {
         const gy_part_step *from = &part->step.at[i];
         gy_step step = { from->op, from->wait, from->waits, from->op, 1, GY_NONE, true };
-        if (from->messages ? !gy_vec_push(&plan->steps[from->queue], step) : !add_steps(plan, s, from->op, step))
+        bool network = from->messages || from->packed;
+        if (network ? !gy_vec_push(&plan->steps[from->queue], step) : !add_steps(plan, s, from->op, step))
             return false;
     }
     return true;

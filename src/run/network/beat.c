@@ -9,7 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+/* The exit code of gantry run for a lost rank. */
+enum { CODE_LOST = 6 };
 enum { TICK_NS = 20000000, TICKS_OF_A_BEAT = 5 };
 
 void gy_network_at(gantry_network *n, char *text, size_t size)
@@ -32,6 +35,24 @@ static void note_lost(gantry_network *n, const gy_waited *silent, const char *te
     atomic_store(&n->lost, true);
 }
 
+/* Until this process has left MPI. Whoever does not come there is told by nobody: heartbeats are over. */
+static void watch_end(gantry_network *n)
+{
+    const struct timespec tick = { .tv_nsec = TICK_NS };
+    gy_waited waited = gy_waited_begin();
+    while (n->left && !atomic_load(&n->over)) {
+        if (gy_waited_look(&waited) > n->patience_ns) {
+            dprintf(STDERR_FILENO,
+                    "rank %u: another rank has not left MPI for %.1f s after all had done all, where %g s are allowed, "
+                    "so all processes end; look for a process that is stopped\n",
+                    n->rank, (double)waited.ns / 1e9, (double)n->patience_ns / 1e9);
+            gantry_network_flush();
+            n->calls->end_all(CODE_LOST);
+        }
+        nanosleep(&tick, NULL);
+    }
+}
+
 static void *beat(void *network)
 {
     gantry_network *n = network;
@@ -49,6 +70,8 @@ static void *beat(void *network)
             note_lost(n, &silent, theirs);
         nanosleep(&tick, NULL);
     }
+    atomic_store(&n->mute, true);
+    watch_end(n);
     return NULL;
 }
 
@@ -66,9 +89,15 @@ gantry_status gy_network_watch(gantry_network *n, int64_t patience_ns, gantry_er
 
 void gy_network_unwatch(gantry_network *n)
 {
-    if (!n->beats)
-        return;
     atomic_store(&n->ends, true);
-    pthread_join(n->thread, NULL);
+    while (n->beats && !atomic_load(&n->mute))
+        nanosleep(&(struct timespec){ .tv_nsec = TICK_NS / 20 }, NULL);
+}
+
+void gy_network_end_watch(gantry_network *n)
+{
+    atomic_store(&n->over, true);
+    if (n->beats)
+        pthread_join(n->thread, NULL);
     n->beats = false;
 }

@@ -177,6 +177,7 @@ gantry_status gantry_network_leave(gantry_network *n, gantry_error *err)
         return gy_fail_nomem(err);
     bool there = n->calls->gather(&here, all, sizeof here, gy_network_is_lost, n);
     gy_free(all);
+    n->left = there;
     return there ? GANTRY_OK : gy_network_fail(n, err);
 }
 
@@ -186,6 +187,7 @@ void gantry_network_free(gantry_network *n)
         return;
     gy_network_unwatch(n);
     n->calls->close();
+    gy_network_end_watch(n);
     gy_module_close(&n->module);
     pthread_mutex_destroy(&n->lock);
     gy_free(n);

@@ -50,8 +50,9 @@ struct gantry_network {
 
     /* beat.c: heartbeats, once the run has begun */
     pthread_t thread;
-    bool beats;
-    atomic_bool ends, lost; /* the thread is to end; the rank before is silent, and `why` says so */
+    bool beats, left;       /* left: all have said that they have done all (gantry_network_leave) */
+    atomic_bool ends, lost; /* the thread is to make no call any more; the rank before is silent, and `why` says so */
+    atomic_bool mute, over; /* it makes none; this process has left MPI */
     int64_t patience_ns;
     gantry_error why;
     pthread_mutex_t lock; /* for what follows */
@@ -62,8 +63,11 @@ struct gantry_network {
 /* Heartbeats: every rank tells the next one that it is there, and what it is at. A rank of which nothing comes for so
  * long is lost: all that waits for messages ends, with gy_network_fail. */
 gantry_status gy_network_watch(gantry_network *network, int64_t patience_ns, gantry_error *err);
+/* No heartbeats from here on. Where all have said that they have done all, they leave MPI now, and one that is stopped
+ * then would keep the others for ever: after the same time this process ends all. */
 void gy_network_unwatch(gantry_network *network);
-bool gy_network_is_lost(void *network); /* a gy_stop */
+void gy_network_end_watch(gantry_network *network); /* this process has left MPI */
+bool gy_network_is_lost(void *network);             /* a gy_stop */
 gantry_status gy_network_fail(const gantry_network *network, gantry_error *err);
 /* All processes get what rank 0 has; with one process, NULL, nothing. E_DEVICE: a rank is lost. */
 gantry_status gy_network_share(gantry_network *network, void *bytes, uint64_t count, gantry_error *err);

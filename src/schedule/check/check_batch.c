@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rule batch: whatever a batch waits for, its first op waits for, and its nodes are alike, or its copies have the same
- * ends, and are a GPU's, or its collectives are of one kind, algorithm and type. That none of its ops touches
- * what another writes, or comes after another, is left to the walk, where none of them is ordered behind another. */
+ * ends, and are a GPU's or of a network, or its collectives are of one kind, algorithm and type. That none of its ops
+ * touches what another writes, or comes after another, is left to the walk, where none of them is ordered behind
+ * another. */
 #include "base/error.h"
 #include "graph/alike.h"
 #include "schedule/check/check.h"
@@ -14,13 +15,14 @@ static uint32_t memory_of(const gy_check *k, uint32_t index, uint32_t use)
 static gantry_status check_ends(const gy_check *k, uint32_t first, uint32_t index)
 {
     bool gpu = k->s->machine->device[gy_op_device(k->s, gy_check_op(k, first), 0)].gpu;
+    bool message = gy_machine_route(k->s->machine, memory_of(k, first, 0), memory_of(k, first, 1))->network;
     bool same = memory_of(k, first, 0) == memory_of(k, index, 0) && memory_of(k, first, 1) == memory_of(k, index, 1);
-    if (gpu && same)
+    if ((gpu || message) && same)
         return GANTRY_OK;
     return gy_breach(
         k->err, "batch", "ops", index,
         "%s is in the batch of %s; copies of a batch are between the same two memories, and in a lane of a "
-        "GPU",
+        "GPU or over a network",
         gy_label_op(k->s, index).at, gy_label_op(k->s, first).at);
 }
 

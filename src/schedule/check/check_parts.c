@@ -8,6 +8,10 @@
  * send that need not wait only lets more happen. With every message between two ranks in the order of ops on both
  * sides, each receive gets what was sent for it.
  *
+ * Packs. A copy may give its messages to a step of an earlier copy, with which they are one message. Both ranks have
+ * the same ones there, in the same order. On each of them all that has to end before the later copy begins has ended
+ * when the earlier one begins, or is packed with it; so its rows may move that early.
+ *
  * No race. What is in the memory of a rank is touched by steps of that rank only. Of any two such ops, one ends before
  * the other begins if the clocks of the schedule say so; here it is seen that then the steps do so, too.
  */
@@ -29,6 +33,8 @@ typedef struct fitting {
     uint32_t *lane_first, *lane_entry; /* per lane: its entries of op_lane, in the order of ops */
     uint32_t *op_of;                   /* per entry of op_lane */
     uint32_t *latest; /* per rank and entry: 1 + the latest step of that lane up to it; 0: the rank has none */
+    uint32_t *packed; /* per op: the op whose step carries its message; GY_NONE: its own does */
+    uint32_t *early;  /* per op that is packed: that step on the rank that sends, and on the one that receives */
     gy_clocks clocks;
 } fitting;
 
@@ -88,6 +94,8 @@ static gantry_status check_step(const fitting *f, uint32_t id, uint32_t rank)
                      rank);
     if (step->queue != queue)
         return stuck(f, id, "is in the wrong queue", rank);
+    if (step->packed != (f->packed[id] != GY_NONE) || (step->packed && (step->messages || step->waits)))
+        return stuck(f, id, step->packed ? "is left to a step that does not carry it" : "is done twice", rank);
     for (uint32_t i = 0; i < step->waits; i++)
         if (f->part[rank].wait.at[step->wait + i] >= f->at[rank])
             return stuck(f, id, "waits for a later step", rank);
@@ -114,10 +122,27 @@ static void ends_of(const fitting *f, const gy_op *op, uint32_t use, uint32_t *f
         *to = rank_of(f, op, 0);
 }
 
+/* A message is one with that before it where both go from one rank to the other. They have met, so that one has, too.
+ */
+static gantry_status check_packed(const fitting *f, uint32_t id, uint32_t rank, const gy_message *m)
+{
+    bool copies = m->op > id && m->op < f->s->ops.count && gy_op_is_copy(&f->s->ops.at[id]) &&
+                  gy_op_is_copy(&f->s->ops.at[m->op]) && m->use == 0;
+    if (m->op != id && (!copies || !m->packed || f->packed[m->op] != GY_NONE))
+        return stuck(f, id, "carries rows of another op", rank);
+    if (!m->packed)
+        return GANTRY_OK;
+    bool one = f->message[rank] > 0 && (m - 1)->peer == m->peer && (m - 1)->sends == m->sends;
+    if (!one || gy_op_has_flag(&f->s->ops.at[id]) || gy_op_has_flag(&f->s->ops.at[m->op]))
+        return stuck(f, id, "has messages that cannot be one", rank);
+    return GANTRY_OK;
+}
+
 static gantry_status check_message(const fitting *f, uint32_t id, uint32_t rank, const gy_message *m)
 {
-    const gy_op *op = &f->s->ops.at[id];
     uint32_t from, to;
+    GY_TRY(check_packed(f, id, rank, m));
+    const gy_op *op = &f->s->ops.at[m->op];
     if (m->use >= op->uses || (gy_op_is_copy(op) && m->use == 1))
         return stuck(f, id, "sends what is no source", rank);
     ends_of(f, op, m->use, &from, &to);
@@ -131,7 +156,18 @@ static gantry_status check_message(const fitting *f, uint32_t id, uint32_t rank,
 /* A send and its receive, both next on their ranks. */
 static bool meet(const gy_message *a, uint32_t rank, const gy_message *b)
 {
-    return a->sends && b && !b->sends && b->peer == rank && a->use == b->use && a->bytes == b->bytes;
+    return a->sends && b && !b->sends && b->peer == rank && a->op == b->op && a->use == b->use &&
+           a->bytes == b->bytes && a->packed == b->packed;
+}
+
+/* Notes who carries the rows of a copy that is packed. */
+static void note_packed(fitting *f, uint32_t id, uint32_t from, const gy_message *sent)
+{
+    if (sent->op == id)
+        return;
+    f->packed[sent->op] = id;
+    f->early[2 * (size_t)sent->op] = f->at[from];
+    f->early[2 * (size_t)sent->op + 1] = f->at[sent->peer];
 }
 
 /* Lets messages of the op meet until none can. */
@@ -146,6 +182,7 @@ static gantry_status exchange(fitting *f, uint32_t id)
                 continue;
             GY_TRY(check_message(f, id, rank, m));
             if (m->peer < f->ranks && meet(m, rank, next_message(f, m->peer, id))) {
+                note_packed(f, id, rank, m);
                 f->message[rank]++;
                 f->message[m->peer]++;
                 met++;
@@ -170,8 +207,9 @@ static gantry_status check_complete(const fitting *f, uint32_t id)
         const gy_part_step *step = step_at(f, from, id);
         for (uint32_t i = 0; i < step->messages; i++) {
             const gy_message *m = &f->part[from].message.at[step->message + i];
-            found += m->use == use && m->sends && m->peer == to;
+            found += m->op == id && m->use == use && m->sends && m->peer == to;
         }
+        found += f->packed[id] != GY_NONE && use == 0;
         if (found != 1)
             return stuck(f, id, found ? "sends rows twice" : "does not send rows that another rank needs", from);
     }
@@ -205,18 +243,32 @@ static void advance(fitting *f, uint32_t rank)
     row[step->queue] = *last = at + 1;
 }
 
+/* The step that moves the rows of the op: an earlier one where they are packed. */
+static uint32_t moved_by(const fitting *f, uint32_t id, uint32_t rank)
+{
+    if (f->packed[id] == GY_NONE)
+        return f->at[rank];
+    return f->early[2 * (size_t)id + (rank_of(f, &f->s->ops.at[id], 0) != rank)];
+}
+
+static bool is_one_with(const fitting *f, uint32_t id, uint32_t before)
+{
+    uint32_t head = f->packed[id];
+    return head != GY_NONE && (before == head || f->packed[before] == head);
+}
+
 /* Of each lane, the last op of the rank that ends before the current one begins. */
 static gantry_status check_before(const fitting *f, uint32_t id, uint32_t rank)
 {
     const gy_part *p = &f->part[rank];
-    const uint32_t *row = row_of(f, rank, f->at[rank]);
+    const uint32_t *row = row_of(f, rank, moved_by(f, id, rank));
     size_t entries = f->s->op_lane.count;
     for (uint32_t lane = 0; lane < f->s->lanes.count; lane++) {
         uint32_t count = gy_clocks_count(&f->clocks, lane), first = f->lane_first[lane];
         while (count && f->op_of[f->lane_entry[first + count - 1]] >= id)
             count--;
         uint32_t latest = count ? f->latest[rank * entries + f->lane_entry[first + count - 1]] : 0;
-        if (latest && row[p->step.at[latest - 1].queue] < latest)
+        if (latest && row[p->step.at[latest - 1].queue] < latest && !is_one_with(f, id, p->step.at[latest - 1].op))
             return gy_breach(f->err, "ranks", "ops", id, "%s does not wait on rank %u for %s, which ends before it",
                              gy_label_op(f->s, id).at, rank, gy_label_op(f->s, p->step.at[latest - 1].op).at);
     }
@@ -297,10 +349,14 @@ static bool begin(fitting *f, uint32_t **seen)
     f->lane_entry = gy_calloc(entries + 1, sizeof *f->lane_entry);
     f->op_of = gy_calloc(entries + 1, sizeof *f->op_of);
     f->latest = gy_calloc(f->ranks * entries + 1, sizeof *f->latest);
+    f->packed = gy_calloc(s->ops.count + 1, sizeof *f->packed);
+    f->early = gy_calloc(2 * s->ops.count + 1, sizeof *f->early);
     *seen = gy_calloc(lanes + 1, sizeof **seen);
     if (!f->first || !f->at || !f->message || !f->ended || !f->clock || !f->lane_first || !f->lane_entry || !f->op_of ||
-        !f->latest || !*seen)
+        !f->latest || !f->packed || !f->early || !*seen)
         return false;
+    for (size_t id = 0; id < s->ops.count; id++)
+        f->packed[id] = GY_NONE;
     for (uint32_t id = 0; id < s->ops.count; id++)
         for (uint32_t k = 0; k < s->ops.at[id].lanes; k++) {
             f->op_of[s->ops.at[id].lane + k] = id;
@@ -323,6 +379,8 @@ static void end(fitting *f, uint32_t *seen)
     gy_free(f->lane_entry);
     gy_free(f->op_of);
     gy_free(f->latest);
+    gy_free(f->packed);
+    gy_free(f->early);
     gy_free(seen);
     gy_clocks_free(&f->clocks);
 }

@@ -13,9 +13,12 @@
 typedef struct cutter {
     const gantry_schedule *s;
     gy_part *part;
-    uint32_t *row_first, *row; /* ops + 1: rows of the sync table by `to` */
-    uint32_t *last;            /* per lane: its last op so far, or GY_NONE */
-    uint32_t *step;            /* per op: its step, or GY_NONE */
+    gy_part_rows rows;
+    uint32_t *last;                  /* per lane: its last op so far, or GY_NONE */
+    uint32_t *step;                  /* per op: its step, or GY_NONE */
+    uint32_t *head, *next;           /* per op: the one that it is packed with; the next one of its pack; or GY_NONE */
+    uint32_t before_from, before_to; /* of the op at hand, of whatever ranks: the last message */
+    uint64_t before_bytes;           /* of it and those that are one with it; 0: nothing may be packed with it */
     uint32_t *behind; /* per op and queue: 1 + the last step that has ended when the op has; of ops of others */
     uint32_t *known;  /* per queue and queue: the same for what the first has waited for */
     uint32_t *now;    /* per queue: for the current op */
@@ -24,22 +27,26 @@ typedef struct cutter {
 static bool begin(cutter *c)
 {
     size_t ops = c->s->ops.count, queues = c->part->queues;
-    c->row_first = gy_calloc(ops + 2, sizeof *c->row_first);
-    c->row = gy_calloc(c->s->sync.count + 1, sizeof *c->row);
+    c->rows.first = gy_calloc(ops + 2, sizeof *c->rows.first);
+    c->rows.row = gy_calloc(c->s->sync.count + 1, sizeof *c->rows.row);
     c->last = gy_calloc(c->s->lanes.count + 1, sizeof *c->last);
     c->step = gy_calloc(ops + 1, sizeof *c->step);
+    c->head = gy_calloc(ops + 1, sizeof *c->head);
+    c->next = gy_calloc(ops + 1, sizeof *c->next);
     c->behind = gy_calloc(ops * queues + 1, sizeof *c->behind);
     c->known = gy_calloc(queues * queues, sizeof *c->known);
     c->now = gy_calloc(queues, sizeof *c->now);
-    return c->row_first && c->row && c->last && c->step && c->behind && c->known && c->now;
+    return c->rows.first && c->rows.row && c->last && c->step && c->head && c->next && c->behind && c->known && c->now;
 }
 
 static void end(cutter *c)
 {
-    gy_free(c->row_first);
-    gy_free(c->row);
+    gy_free(c->rows.first);
+    gy_free(c->rows.row);
     gy_free(c->last);
     gy_free(c->step);
+    gy_free(c->head);
+    gy_free(c->next);
     gy_free(c->behind);
     gy_free(c->known);
     gy_free(c->now);
@@ -49,12 +56,12 @@ static void sort_rows(cutter *c)
 {
     const gantry_schedule *s = c->s;
     for (size_t i = 0; i < s->sync.count; i++)
-        c->row_first[s->sync.at[i].to + 2] += s->sync.at[i].distance == 0;
+        c->rows.first[s->sync.at[i].to + 2] += s->sync.at[i].distance == 0;
     for (size_t op = 2; op < s->ops.count + 2; op++)
-        c->row_first[op] += c->row_first[op - 1];
+        c->rows.first[op] += c->rows.first[op - 1];
     for (uint32_t i = 0; i < s->sync.count; i++)
         if (s->sync.at[i].distance == 0)
-            c->row[c->row_first[s->sync.at[i].to + 1]++] = i;
+            c->rows.row[c->rows.first[s->sync.at[i].to + 1]++] = i;
     for (size_t l = 0; l < s->lanes.count; l++)
         c->last[l] = GY_NONE;
 }
@@ -74,17 +81,42 @@ static void add_behind(cutter *c, uint32_t op)
         c->now[q] = behind[q] > c->now[q] ? behind[q] : c->now[q];
 }
 
+/* Adds all that the op waits for; what it is packed with goes with it, and waits for nothing else. `id`: of that one.
+ */
+static void add_all_behind(cutter *c, uint32_t op, uint32_t id)
+{
+    const gy_op *o = &c->s->ops.at[op];
+    for (uint32_t i = c->rows.first[op]; i < c->rows.first[op + 1]; i++)
+        if (c->s->sync.at[c->rows.row[i]].from < id)
+            add_behind(c, c->s->sync.at[c->rows.row[i]].from);
+    for (uint32_t k = 0; k < o->lanes; k++) {
+        uint32_t last = c->last[c->s->op_lane.at[o->lane + k]];
+        if (last != GY_NONE && last < id)
+            add_behind(c, last);
+    }
+}
+
 static void find_behind(cutter *c, uint32_t id)
 {
     const gy_op *op = &c->s->ops.at[id];
     memset(c->now, 0, c->part->queues * sizeof *c->now);
-    for (uint32_t i = c->row_first[id]; i < c->row_first[id + 1]; i++)
-        add_behind(c, c->s->sync.at[c->row[i]].from);
-    for (uint32_t k = 0; k < op->lanes; k++) {
-        uint32_t *last = &c->last[c->s->op_lane.at[op->lane + k]];
-        if (*last != GY_NONE)
-            add_behind(c, *last);
-        *last = id;
+    for (uint32_t of = id; of != GY_NONE; of = c->next[of])
+        add_all_behind(c, of, id);
+    for (uint32_t k = 0; k < op->lanes; k++)
+        c->last[c->s->op_lane.at[op->lane + k]] = id;
+}
+
+static void link_packs(cutter *c)
+{
+    for (uint32_t op = 0; op < c->s->ops.count; op++)
+        c->next[op] = GY_NONE;
+    /* From behind, so that each list is in the order of ops. */
+    for (uint32_t op = (uint32_t)c->s->ops.count; op-- > 0;) {
+        uint32_t head = c->head[op];
+        if (head == GY_NONE)
+            continue;
+        c->next[op] = c->next[head];
+        c->next[head] = op;
     }
 }
 
@@ -105,16 +137,45 @@ static bool add_waits(cutter *c, gy_part_step *step)
 
 /* ---- what it sends and receives ---- */
 
-static bool add_message(cutter *c, gy_part_step *step, uint32_t use, uint32_t from, uint32_t to)
+/* The message of any two ranks is one with that before it. It is what comes next from a rank to another, so both of
+ * them see the same. */
+static bool is_packed(cutter *c, const gy_message *m, uint32_t from, uint32_t to)
 {
-    const gy_op *op = &c->s->ops.at[step->op];
+    const gy_op *op = &c->s->ops.at[m->op];
+    bool copy = gy_op_is_copy(op), small = m->bytes > 0 && m->bytes <= GY_PACK_ONE;
+    bool may = copy ? c->head[m->op] != GY_NONE : op->kind == GY_OP_COLLECTIVE && c->part->by == GY_PART_BY_DEVICE;
+    bool packed = may && small && c->before_bytes && c->before_from == from && c->before_to == to &&
+                  c->before_bytes + m->bytes <= GY_PACK_ALL;
+    c->before_bytes = small ? m->bytes + (packed ? c->before_bytes : 0) : 0;
+    c->before_from = from;
+    c->before_to = to;
+    return packed;
+}
+
+static bool add_message(cutter *c, gy_part_step *step, uint32_t id, uint32_t use, uint32_t from, uint32_t to)
+{
     uint32_t rank = c->part->rank;
-    if (from == to || (rank != from && rank != to))
+    gy_message m = { .op = id, .use = use, .peer = rank == from ? to : from, .sends = rank == from };
+    if (from == to)
         return true;
-    gy_message m = { .use = use, .peer = rank == from ? to : from, .sends = rank == from };
-    m.bytes = gy_use_bytes(c->s, &c->s->use.at[op->use + use]);
+    m.bytes = gy_use_bytes(c->s, &c->s->use.at[c->s->ops.at[id].use + use]);
+    m.packed = is_packed(c, &m, from, to);
+    if (rank != from && rank != to)
+        return true;
     step->messages++;
     return gy_vec_push(&c->part->message, m);
+}
+
+/* The flag of a copy, its rows, and those of all that is packed with it. */
+static bool add_copies(cutter *c, gy_part_step *step)
+{
+    const gantry_schedule *s = c->s;
+    const gy_op *op = &s->ops.at[step->op];
+    uint32_t home = gy_op_rank(s, op), from = gy_part_rank(c->part, s, op, 0), to = gy_part_rank(c->part, s, op, 1);
+    bool ok = !gy_op_has_flag(op) || add_message(c, step, step->op, 2, home, home == from ? to : from);
+    for (uint32_t id = step->op; id != GY_NONE && ok; id = c->next[id])
+        ok = add_message(c, step, id, 0, from, to);
+    return ok;
 }
 
 static bool add_messages(cutter *c, gy_part_step *step)
@@ -124,15 +185,12 @@ static bool add_messages(cutter *c, gy_part_step *step)
     uint32_t home = gy_op_rank(s, op);
     bool ok = true;
     step->message = (uint32_t)c->part->message.count;
-    if (gy_op_is_copy(op)) {
-        uint32_t from = gy_part_rank(c->part, s, op, 0), to = gy_part_rank(c->part, s, op, 1);
-        if (gy_op_has_flag(op))
-            ok = add_message(c, step, 2, home, home == from ? to : from);
-        return ok && add_message(c, step, 0, from, to);
-    }
+    c->before_bytes = 0;
+    if (gy_op_is_copy(op))
+        return step->packed || add_copies(c, step);
     for (uint32_t k = 0; k < op->uses && ok; k++) {
         uint32_t rank = gy_part_rank(c->part, s, op, k);
-        ok = k < op->ins ? add_message(c, step, k, rank, home) : add_message(c, step, k, home, rank);
+        ok = add_message(c, step, step->op, k, k < op->ins ? rank : home, k < op->ins ? home : rank);
     }
     return ok;
 }
@@ -165,6 +223,7 @@ static bool add_op(cutter *c, uint32_t id)
         return true;
     }
     gy_part_step step = { .op = id, .runs = gy_op_rank(c->s, op) == c->part->rank };
+    step.packed = c->head[id] != GY_NONE;
     step.queue = crosses ? queues - 1 : gy_part_queue(c->part, c->s, op);
     if (!add_waits(c, &step) || (crosses && !add_messages(c, &step)))
         return false;
@@ -181,6 +240,9 @@ gantry_status gy_part_make(gy_part *part, const gantry_schedule *s, uint32_t ran
     bool ok = begin(&c);
     if (ok)
         sort_rows(&c);
+    ok = ok && gy_packs_find(c.head, part, s, &c.rows);
+    if (ok)
+        link_packs(&c);
     for (uint32_t id = 0; id < s->ops.count && ok; id++)
         ok = add_op(&c, id);
     end(&c);

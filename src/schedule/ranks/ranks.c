@@ -68,7 +68,7 @@ static gantry_status count_one(const gantry_schedule *s, uint32_t rank, uint64_t
         to->ops += part.step.at[i].runs ? starts : 0;
     for (size_t i = 0; i < part.message.count && !status; i++) {
         const gy_message *m = &part.message.at[i];
-        *(m->sends ? &to->sends : &to->receives) += starts;
+        *(m->sends ? &to->sends : &to->receives) += m->packed ? 0 : starts;
         *(m->sends ? &to->sent_bytes : &to->received_bytes) += m->bytes * starts;
     }
     gy_part_free(&part);

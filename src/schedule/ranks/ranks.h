@@ -12,6 +12,14 @@ gantry_status gy_part_make(gy_part *part, const gantry_schedule *s, uint32_t ran
                            const uint8_t *own, gantry_error *err);
 void gy_part_free(gy_part *part);
 
+/* Rows of the sync table of distance 0, by the op that waits: those of op i are row[first[i]] to row[first[i + 1] - 1].
+ */
+typedef struct gy_part_rows {
+    uint32_t *first, *row;
+} gy_part_rows;
+/* Finds copies that are packed. head: per op, the one whose step carries its message, or GY_NONE. False: no memory. */
+bool gy_packs_find(uint32_t *head, const gy_part *part, const gantry_schedule *s, const gy_part_rows *rows);
+
 /* Adds GY_OWN_OUTPUT for outputs whose rows each are written by ops of one rank only, whatever happens, and read by
  * none. `own`: per buffer of the graph. */
 gantry_status gy_own_outputs(uint8_t *own, const gantry_schedule *s, gantry_error *err);

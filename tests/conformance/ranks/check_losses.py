@@ -65,7 +65,8 @@ def processes(graph):
 
 
 def shared_memory():
-    return {entry.name for entry in pathlib.Path("/dev/shm").iterdir()} if pathlib.Path("/dev/shm").exists() else set()
+    """But for what other programs put there by tempfile."""
+    return {entry.name for entry in pathlib.Path("/dev/shm").iterdir() if not entry.name.startswith("tmp")} if pathlib.Path("/dev/shm").exists() else set()
 
 
 class Losses:
@@ -249,7 +250,7 @@ def at_random(losses, count, seed):
     for _ in range(count):
         name, ranks, how = draw.choice(sorted(CASES)), draw.choice((2, 4)), draw.choice(("restart", "replan"))
         sig = draw.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGSTOP))
-        sent, lost, recovery, _ = losses.lose(name, ranks, how, sig, draw.randrange(ranks), draw.uniform(0, 1.5))
+        sent, lost, recovery, _ = losses.lose(name, ranks, how, sig, draw.randrange(ranks), draw.uniform(0, 0.6))
         row = rows.setdefault((name, ranks, sig.name), [0, 0, []])
         row[0] += 1
         row[1] += lost

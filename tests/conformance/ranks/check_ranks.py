@@ -19,10 +19,11 @@ import time
 import numpy as np
 
 LAUNCH = {"mpich": ["mpirun.mpich"], "openmpi": ["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root"]}
-EXTRA = {"cg": {"n": 64, "most": 20}, "fft2d": {}, "stages": {}, "residual_stack": {}}
+EXTRA = {"cg": {"n": 64, "most": 20}, "cholesky": {"n": 64, "nt": 8}, "fft2d": {}, "stages": {}, "residual_stack": {}}
 # What differs in how ranks talk: halos, `until`, collectives, copies with a flag, phases. All of the gallery with GANTRY_RANKS_ALL=1.
 FEW = ("jacobi", "jacobi_until", "loss_scale", "mlp_step", "saxpy")
-ON_GPUS = ("jacobi_blocks", "reduce_sum", "train_pipeline")  # without formulas, which fakes of GPUs cannot compile
+# Without formulas, which fakes of GPUs cannot compile. Small tiles of cholesky are packed.
+ON_GPUS = ("cholesky", "jacobi_blocks", "reduce_sum", "train_pipeline")
 
 
 def call(words, code=0, timeout=300):
@@ -74,6 +75,24 @@ def check_gallery(r, root):
         sent = [r.compare(root / f"graphs/{name}.json", params, where, ranks) for ranks, where in places]
         print(f"{name}: {' '.join(map(str, sent))} messages")
         assert sum(sent) > 0, f"{name} took no message: nothing was tried"
+
+
+def check_packed(r, root):
+    """Small halos of blocks are batches of the plan where messages are late: fewer messages than copies, a start that is predicted to end sooner than without, the same bits."""
+    host, joined, file = root / "graphs/machines/host-2.json", r.folder / "late.json", r.folder / "packed.json"
+    call([r.gantry, "machine", "join", host, host, "--link", "latency_us=200,GBps=10", "-o", joined])
+    graph, words = root / "graphs/jacobi_blocks.json", ["--param", "n=32", "--param", "steps=6", "--policy", "round-robin"]
+    call([r.gantry, "schedule", graph, *words, "--machine", joined, "-o", file])
+    s = json.loads(file.read_text())
+    rank = [memory.get("rank", 0) for memory in s["machine"]["memories"]]
+    at = [rank[[memory["id"] for memory in s["machine"]["memories"]].index(i["memory"]) if isinstance(i["memory"], str) else i["memory"]] for i in s["instances"]]
+    crossing = [op for op in s["ops"] if op["kind"] == "copy" and at[op["uses"][0][1]] != at[op["uses"][1][1]]]
+    parts = json.loads(call([r.gantry, "check", graph, file, *words[:4], "--ranks", "--json"]).stdout)["ranks"]
+    sends, batches = sum(part["sends"] for part in parts), sum("batch" in op for op in crossing)
+    assert batches > 2 and sends < len(crossing), (batches, sends, len(crossing))
+    run = ["run", graph, *words[:4], "--schedule", file, "--backend", r.backend, "--iterations", 3, "--json"]
+    assert r.hashes(call([r.gantry, *run])) == r.hashes(r.mpirun(2, *run))
+    print(f"jacobi_blocks: {len(crossing)} copies between ranks, {batches} batches, {sends} messages")
 
 
 def check_gpus(r, root):
@@ -320,7 +339,7 @@ def main(gantry, root, mpi, built, backend="host"):
         for options in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             os.environ[options] = f"{os.environ.get(options, '')}:log_path={folder}/sanitizer".lstrip(":")
         r = Ranks(gantry, mpi, pathlib.Path(folder), backend)
-        for check in (check_plain, check_training, check_resume, check_inputs, check_bench, check_failures, check_interrupts, check_launchers, check_heard, check_gallery) if backend == "host" else (check_gpus, check_poisoned):
+        for check in (check_plain, check_training, check_resume, check_inputs, check_bench, check_failures, check_interrupts, check_launchers, check_heard, check_gallery, check_packed) if backend == "host" else (check_gpus, check_poisoned):
             check(r, pathlib.Path(root))
     return 0
 

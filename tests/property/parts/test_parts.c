@@ -99,10 +99,27 @@ static matrix before_in(const gantry_schedule *s)
     return m;
 }
 
+/* Of each step, the one whose messages move its rows: an earlier one where they are packed. */
+static uint32_t *movers_of(const gy_part *p)
+{
+    uint32_t *mover = gy_calloc(p->step.count + 1, sizeof *mover);
+    ck_assert_ptr_nonnull(mover);
+    for (uint32_t i = 0; i < p->step.count; i++) {
+        uint32_t found = i;
+        for (uint32_t a = 0; a < i && p->step.at[i].packed; a++)
+            for (uint32_t k = 0; k < p->step.at[a].messages; k++)
+                found = p->message.at[p->step.at[a].message + k].op == p->step.at[i].op ? a : found;
+        mover[i] = found;
+    }
+    return mover;
+}
+
+/* All that ends before an op begins has ended before its rows move, unless they move together. */
 static bool waits_are_enough(const gy_part *p, const matrix *before)
 {
     matrix m = matrix_of(p->step.count);
     bool enough = true;
+    uint32_t *mover = movers_of(p);
     for (uint32_t b = 0; b < p->step.count; b++) {
         const gy_part_step *step = &p->step.at[b];
         for (uint32_t i = 0; i < step->waits; i++)
@@ -111,8 +128,10 @@ static bool waits_are_enough(const gy_part *p, const matrix *before)
             if (p->step.at[a].queue == step->queue)
                 put(&m, a, b);
         for (uint32_t a = 0; a < b; a++)
-            enough = enough && (!has(before, p->step.at[a].op, step->op) || has(&m, a, b));
+            enough = enough && (!has(before, p->step.at[a].op, step->op) || has(&m, a, mover[b]) ||
+                                (mover[a] == mover[b] && p->step.at[b].packed));
     }
+    gy_free(mover);
     gy_free(m.bit);
     return enough;
 }
@@ -132,6 +151,12 @@ static void break_messages(const gantry_schedule *s, gy_part *part, uint32_t ran
         m->sends = !m->sends;
         ck_assert(!is_right(s, part, ranks));
         *m = was;
+        m->packed = !m->packed;
+        ck_assert(!is_right(s, part, ranks));
+        *m = was;
+        m->op++;
+        ck_assert(!is_right(s, part, ranks));
+        *m = was;
     }
     for (uint32_t i = 0; i < p->step.count; i++) {
         gy_part_step *step = &p->step.at[i], was = *step;
@@ -141,6 +166,9 @@ static void break_messages(const gantry_schedule *s, gy_part *part, uint32_t ran
         ck_assert(!is_right(s, part, ranks));
         *step = was;
         step->runs = !step->runs;
+        ck_assert(!is_right(s, part, ranks));
+        *step = was;
+        step->packed = !step->packed;
         ck_assert(!is_right(s, part, ranks));
         *step = was;
     }

@@ -569,7 +569,7 @@ class Joining:
                 need(i != k or single, "node", f"{m.id} and {n.id} are in one, and share rows")
     def meet(self, node, x, y, a, b, c, d):
         if x == y:
-            return a < d and c < b
+            return max(a, c) < min(b, d)
         return not any(pair == {*x, *y} and loop.first <= node.index < loop.last for loop, pair in self.pairs)
     def moved(self, loop, groups):
         places = {self.where[i] for i in range(loop.first, loop.last)}

@@ -595,6 +595,7 @@ class Joining:
             return None
         _, brackets, _, halo = REGION.fullmatch(inside_clamp(text)[0]).groups()
         named = [numbers(inside_clamp(one)[0], node.names) for one in re.findall(r"\[([^\]]*)\]", brackets)]
+        named = [one if len(one) > 1 else one + [one[0] + 1] for one in named]  # `x[2]` is `x[2:3]`.
         one, = self.even.regions(text, node.names)
         found = one, "" if self.even.buffers[one[0]].tiles else str(named), str(halo and numbers(halo, node.names))
         self.real[found], = self.g.regions(text, node.names)

@@ -304,6 +304,19 @@ static gantry_status find_start(search *x, gantry_error *err)
     return better ? simulate(x, &x->best, gy_search_name, err) : GANTRY_OK;
 }
 
+/* Branch and bound knows no contention: what it found is the best where annealing, which does, finds so too. */
+static void take_solved(search *x)
+{
+    gy_decode *d = &x->anneal.decode;
+    if (x->model.roads) {
+        memcpy(d->device, x->now.device, x->now.tasks * sizeof *x->now.device);
+        x->now.model = gy_decode_run(d, x->now.order, GY_TICKS_MAX);
+        x->anneal.evaluations++;
+    }
+    if (x->now.model < x->best.model)
+        gy_candidate_copy(&x->best, &x->now);
+}
+
 /* Branch and bound from the best so far. Small graphs get a try at it anyway; --optimal insists on the proof, which
  * holds for the model: exact on machines without contention, before contention on others. */
 static gantry_status solve(search *x, gantry_error *err)
@@ -334,7 +347,7 @@ static gantry_status solve(search *x, gantry_error *err)
         x->model.bound = x->now.model;
     if (x->now.model < x->best.model) {
         status = simulate(x, &x->now, proved ? gy_optimal_name : gy_search_name, err);
-        gy_candidate_copy(&x->best, &x->now);
+        take_solved(x);
     }
     return status;
 }

@@ -85,6 +85,9 @@ GRAPHS = {
                                                     until={"buffer": "f", "every": LAST - 1})], None),
     "many launches that vary": ({"x": split(10**4, init=0), "y": split(10**4, output=True)}, [repeat(10**6, {
         **SCALE, "id": "s[i]", "for": {"i": 10**4}, "args": {"a": "it", "x": "x[i]", "y": "y[i]"}})], None),
+    "a reader of many writers": ({"x": split(10**5), "y": {"dtype": "f32", "shape": [1], "output": True}}, [
+        work("w[i]", writes=["x[i]"], **{"for": {"i": 10**5}}),
+        work("r", reads=[{"for": {"i": 10**5}, "ref": "x[i]"}], writes=["y"])], None),
     "two of the longest repeats": (X, [repeat(LAST, fill("a")), repeat(LAST, fill("b"))], None),
 }
 

@@ -63,7 +63,7 @@ typedef struct gy_model {
 /* The row of the table for so many bytes; false: out of memory. The column for a pair of memories. While it is made. */
 bool gy_model_size(gy_model *m, int64_t bytes, uint32_t *size);
 uint32_t gy_model_kind(gy_model *m, uint32_t from, uint32_t to);
-/* What is fetched (fetches.c), while it is made. */
+/* Fetches (fetches.c), while the model is made. */
 gantry_status gy_model_fetches(gy_model *m, gantry_error *err);
 /* With `contention`, and if the machine has it, transfers wait for each other. E_NOMEM. Everything of it goes with
  * gy_model_free, also after a failure. */

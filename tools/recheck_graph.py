@@ -569,7 +569,7 @@ class Joining:
                 need(i != k or single, "node", f"{m.id} and {n.id} are in one, and share rows")
     def meet(self, node, x, y, a, b, c, d):
         if x == y:
-            return a < d and c < b
+            return max(a, c) < min(b, d)
         return not any(pair == {*x, *y} and loop.first <= node.index < loop.last for loop, pair in self.pairs)
     def moved(self, loop, groups):
         places = {self.where[i] for i in range(loop.first, loop.last)}
@@ -595,6 +595,7 @@ class Joining:
             return None
         _, brackets, _, halo = REGION.fullmatch(inside_clamp(text)[0]).groups()
         named = [numbers(inside_clamp(one)[0], node.names) for one in re.findall(r"\[([^\]]*)\]", brackets)]
+        named = [one if len(one) > 1 else one + [one[0] + 1] for one in named]  # `x[2]` is `x[2:3]`.
         one, = self.even.regions(text, node.names)
         found = one, "" if self.even.buffers[one[0]].tiles else str(named), str(halo and numbers(halo, node.names))
         self.real[found], = self.g.regions(text, node.names)

@@ -8,9 +8,9 @@
  *   area    all work on its fastest devices, spread evenly; and that of each device which no other can do. Launches
  *           that may overlap with others are no work, but count against all lanes together. Work that may be done in
  *           batches counts as what one more adds to one. Where devices are of several kinds, the work is shared out
- * among these so that it ends first, chains of tasks included (bound_kinds.c) links   all bytes that must leave host
- * memory, or come back to it, or both, over what a cut of its links carries memory  the same with states and constants
- * for which the memories of devices have no room
+ *           among these so that it ends first, chains of tasks included (bound_kinds.c)
+ *   links   all bytes that must leave host memory, or come back to it, or both, over what a cut of its links carries
+ *   memory  the same with states and constants for which the memories of devices have no room
  *
  * Only dependencies that hold whatever memories are used count: reading what was written, and `after`. (A write after a
  * read needs no waiting when they are in different memories, nor does a contribution to a reduction need the value
@@ -52,26 +52,6 @@ static gy_ticks least_work(const gy_plan *p, uint32_t node, bool alone, bool bat
     return best;
 }
 
-/* Does `to` read rows that `from` wrote or contributed to? */
-static bool reads_from(const gy_plan *p, uint32_t from, uint32_t to)
-{
-    const gy_flow *f = p->flow;
-    for (uint32_t k = 0; k < gy_plan_node(p, to)->accesses; k++) {
-        size_t x = f->task[to].access + k;
-        const gy_access *r = gy_flow_access_of(p->graph, f, x);
-        if (r->mode != GANTRY_READ && r->mode != GANTRY_READWRITE)
-            continue;
-        for (uint32_t j = 0; j < gy_plan_node(p, from)->accesses; j++) {
-            size_t y = f->task[from].access + j;
-            const gy_access *w = gy_flow_access_of(p->graph, f, y);
-            if (w->mode != GANTRY_READ && f->access[x].value == f->access[y].value && r->first < w->last &&
-                w->first < r->last)
-                return true;
-        }
-    }
-    return false;
-}
-
 static bool is_after(const gy_plan *p, uint32_t from, uint32_t to)
 {
     const gy_node *n = gy_plan_node(p, to);
@@ -83,9 +63,7 @@ static bool is_after(const gy_plan *p, uint32_t from, uint32_t to)
 
 bool gy_bound_holds(const gy_plan *p, const gy_dep *d, uint32_t to)
 {
-    if (d->kinds & GY_DEP_DATA && reads_from(p, d->from, to))
-        return true;
-    return d->kinds & GY_DEP_ORDER && is_after(p, d->from, to);
+    return d->kinds & GY_DEP_DATA || (d->kinds & GY_DEP_ORDER && is_after(p, d->from, to));
 }
 
 /* Thousandths of a worker that the node takes, where it takes least. */

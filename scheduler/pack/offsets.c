@@ -64,7 +64,7 @@ static gy_offset_box new_box(const finder *f, uint32_t item, uint32_t section)
     return (gy_offset_box){ .size = it->size, .align = it->align ? it->align : 1, .first = section, .item = item };
 }
 
-/* The boxes and sections of the stretch that begins with event *i. */
+/* The boxes and sections of the problem that begins with event *i. */
 static void read_problem(finder *f, uint32_t *i, gy_offset_problem *p)
 {
     uint32_t alive = 0;

@@ -15,7 +15,7 @@ typedef struct gy_offset_box {
     uint32_t item;        /* of the caller */
 } gy_offset_box;
 
-/* Items of one stretch of time that no item reaches out of; at least one, none empty. */
+/* Items of one span of time that no item reaches out of; at least one, none empty. */
 typedef struct gy_offset_problem {
     gy_offset_box *box; /* by first section, then item */
     uint32_t boxes, sections;

@@ -58,6 +58,8 @@ static void make_tails(gy_model *m)
     bool moves = arcs <= TAILS_UP_TO / pairs, alike = !moves || m->pool;
     for (uint32_t t = m->tasks; t-- > 0;) {
         gy_ticks *tail = &m->tail[(size_t)t * m->devices];
+        for (uint32_t d = 0; d < m->devices && !gy_model_is_team(m, t); d++)
+            tail[d] = gy_model_fetch(m, t, d);
         for (size_t i = m->succ_first[t]; i < m->succ_first[t + 1]; i++) {
             const gy_arc *a = &m->succ[i];
             bool team = gy_model_is_team(m, t) || gy_model_is_team(m, a->task);
@@ -217,6 +219,16 @@ static void find_step(gy_model *m)
     m->step = step ? step : 1;
 }
 
+/* By whatever route. */
+static gy_ticks longest_move(const gy_model *m, uint32_t size)
+{
+    gy_ticks longest = 0;
+    for (uint32_t k = 0; k < m->kinds; k++)
+        if (m->move[(size_t)size * m->kinds + k] > longest)
+            longest = m->move[(size_t)size * m->kinds + k];
+    return longest;
+}
+
 /* Could any order of all of it, one thing after the other, take longer than we count? */
 static bool is_overlong(const gy_model *m)
 {
@@ -226,15 +238,11 @@ static bool is_overlong(const gy_model *m)
         for (uint32_t d = 0; d < m->devices; d++)
             if (gy_model_time(m, t, d) < GY_TICKS_MAX && gy_model_time(m, t, d) > longest)
                 longest = gy_model_time(m, t, d);
-        sum += longest;
-        for (size_t i = m->pred_first[t]; i <= m->pred_first[t + 1] && sum < GY_TICKS_MAX; i++) {
-            uint32_t size = i < m->pred_first[t + 1] ? m->pred[i].size : m->upload[t];
-            longest = 0;
-            for (uint32_t k = 0; k < m->kinds; k++)
-                if (m->move[(size_t)size * m->kinds + k] > longest)
-                    longest = m->move[(size_t)size * m->kinds + k];
-            sum += longest;
-        }
+        sum = gy_ticks_both(sum, longest);
+        sum = gy_ticks_both(sum, longest_move(m, m->upload[t]));
+        sum = gy_ticks_both(sum, longest_move(m, m->fetch[t]));
+        for (size_t i = m->pred_first[t]; i < m->pred_first[t + 1] && sum < GY_TICKS_MAX; i++)
+            sum = gy_ticks_both(sum, longest_move(m, m->pred[i].size));
     }
     return sum >= GY_TICKS_MAX;
 }

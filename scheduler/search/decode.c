@@ -216,7 +216,7 @@ static gy_ticks send_results(gy_decode *d, uint32_t task)
             d->traffic.arrived[i] =
                 send(d, s->parcel - first, r->size[s->parcel], here, r->memory[d->device[s->task]], end);
     }
-    return r->fetch[task] ? gy_traffic_send(&d->traffic, m, r->fetch[task], here, 0, end) : end;
+    return m->fetch[task] ? gy_traffic_send(&d->traffic, m, m->fetch[task], here, 0, end) : end;
 }
 
 static gy_ticks ready_with_traffic(const gy_decode *d, uint32_t task)
@@ -288,7 +288,7 @@ static gy_ticks run_on(gy_decode *d, const uint32_t *order, gy_ticks limit, bool
         d->worst = least > d->worst ? least : d->worst;
         if (least > limit)
             break;
-        gy_ticks end = m->roads ? send_results(d, task) : d->finish[task];
+        gy_ticks end = m->roads ? send_results(d, task) : d->finish[task] + gy_model_fetch(m, task, d->device[task]);
         d->worst = end > d->worst ? end : d->worst;
         if (end >= d->makespan) {
             d->makespan = end;

@@ -4,7 +4,7 @@
  * and its device has ended what came before it in the order. No schedule is lost by that: the order by starts of any
  * schedule gives it back, or one that is earlier everywhere. O(tasks + dependencies), no allocation.
  *
- * Where the machine has contention, transfers wait for each other (traffic.h), and the makespan counts what is fetched.
+ * The makespan counts what is fetched. Where the machine has contention, transfers wait for each other (traffic.h).
  *
  * In a pool (devices alike, transfers free) the device is chosen here: the one that has waited least of those that are
  * free when the data are there, else the first to become free. So it is among devices that are alike and share a

@@ -50,7 +50,7 @@ static bool could_swap(const gy_model *m, uint32_t a, uint32_t b)
 {
     const uint32_t *kind = m->kind;
     size_t n = m->devices;
-    if (m->from_host[a] != m->from_host[b] || kind[a * n + b] != kind[b * n + a])
+    if (m->from_host[a] != m->from_host[b] || m->to_host[a] != m->to_host[b] || kind[a * n + b] != kind[b * n + a])
         return false;
     for (uint32_t t = 0; t < m->tasks; t++)
         if (gy_model_time(m, t, a) != gy_model_time(m, t, b))
@@ -227,6 +227,7 @@ static void visit(exact *x);
 static void enter(exact *x, const child *c)
 {
     gy_ticks free_at = x->free_at[c->device], last_start = x->last_start, makespan = x->makespan;
+    gy_ticks end = c->finish + gy_model_fetch(x->m, c->task, c->device);
     x->order[x->depth++] = c->task;
     x->device[c->task] = c->device;
     x->finish[c->task] = c->finish;
@@ -235,7 +236,7 @@ static void enter(exact *x, const child *c)
     x->done |= UINT64_C(1) << c->task;
     x->left -= x->fastest[c->task];
     x->last_start = c->start;
-    x->makespan = c->finish > makespan ? c->finish : makespan;
+    x->makespan = end > makespan ? end : makespan;
     visit(x);
     x->makespan = makespan;
     x->last_start = last_start;

@@ -38,11 +38,13 @@ static gantry_status find_kinds(gy_model *m, gantry_error *err)
     m->way = gy_calloc((size_t)machine->memories * machine->memories + 2, sizeof *m->way);
     m->kind = gy_calloc(pairs + 1, sizeof *m->kind);
     m->from_host = gy_calloc((size_t)m->devices + 1, sizeof *m->from_host);
-    if (!m->way || !m->kind || !m->from_host)
+    m->to_host = gy_calloc((size_t)m->devices + 1, sizeof *m->to_host);
+    if (!m->way || !m->kind || !m->from_host || !m->to_host)
         return gy_fail_nomem(err);
     m->kinds = 1;
     for (uint32_t a = 0; a < m->devices; a++) {
         m->from_host[a] = gy_model_kind(m, 0, machine->device[a].memory);
+        m->to_host[a] = gy_model_kind(m, machine->device[a].memory, 0);
         for (uint32_t b = 0; b < m->devices; b++)
             m->kind[(size_t)a * m->devices + b] =
                 gy_model_kind(m, machine->device[a].memory, machine->device[b].memory);
@@ -264,6 +266,7 @@ gantry_status gy_model_make(gy_model *m, gy_plan *plan, bool contention, gantry_
     m->shares = plan->cost.spare != NULL;
     GY_TRY(find_kinds(m, err));
     GY_TRY(make_arcs(m, err));
+    GY_TRY(gy_model_fetches(m, err));
     GY_TRY(find_teams(m, err));
     GY_TRY(make_units(m, err));
     if (contention && plan->machine->contention)
@@ -282,9 +285,11 @@ void gy_model_free(gy_model *m)
     gy_free(m->succ);
     gy_free(m->row);
     gy_free(m->upload);
+    gy_free(m->fetch);
     gy_free(m->move);
     gy_free(m->kind);
     gy_free(m->from_host);
+    gy_free(m->to_host);
     gy_vec_free(&m->bytes);
     gy_map_free(&m->size_of);
     gy_roads_free(m->roads);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * The plan as flat arrays for search: the model of place.c (one task at a time on a device, data arrive a transfer time
- * after their producer ends, transfers do not disturb each other), evaluated without allocation.
+ * after their producer ends, transfers do not disturb each other), evaluated without allocation. It ends when what is
+ * fetched has arrived.
  *
  * Most machines have few kinds of routes and most graphs few sizes of data, so transfer times are one small table,
  * sizes x kinds. Kind 0 is within a memory, size 0 is nothing to move: both take no time.
@@ -24,12 +25,14 @@ typedef struct gy_model {
     const gy_ticks *time; /* nodes x devices, of the plan */
     size_t *row;          /* per task: its node's row of `time` */
     uint32_t *upload;     /* per task: size of what it reads of bound inputs */
+    uint32_t *fetch;      /* per task: size of what goes to host memory behind it */
 
     /* transfers */
     uint32_t kinds, sizes;
     gy_ticks *move;        /* sizes x kinds */
     uint32_t *kind;        /* devices x devices */
     uint32_t *from_host;   /* per device: kind of its route from host memory */
+    uint32_t *to_host;     /* per device: kind of its route to host memory */
     const gy_route **way;  /* per kind; [0] NULL */
     GY_VEC(int64_t) bytes; /* per size */
     gy_map size_of;        /* bytes -> size */
@@ -60,6 +63,8 @@ typedef struct gy_model {
 /* The row of the table for so many bytes; false: out of memory. The column for a pair of memories. While it is made. */
 bool gy_model_size(gy_model *m, int64_t bytes, uint32_t *size);
 uint32_t gy_model_kind(gy_model *m, uint32_t from, uint32_t to);
+/* Fetches (fetches.c), while the model is made. */
+gantry_status gy_model_fetches(gy_model *m, gantry_error *err);
 /* With `contention`, and if the machine has it, transfers wait for each other. E_NOMEM. Everything of it goes with
  * gy_model_free, also after a failure. */
 gantry_status gy_model_make(gy_model *m, gy_plan *plan, bool contention, gantry_error *err);
@@ -82,6 +87,10 @@ static inline gy_ticks gy_model_move(const gy_model *m, uint32_t size, uint32_t 
 static inline gy_ticks gy_model_upload(const gy_model *m, uint32_t task, uint32_t device)
 {
     return m->move[(size_t)m->upload[task] * m->kinds + m->from_host[device]];
+}
+static inline gy_ticks gy_model_fetch(const gy_model *m, uint32_t task, uint32_t device)
+{
+    return m->move[(size_t)m->fetch[task] * m->kinds + m->to_host[device]];
 }
 static inline bool gy_model_is_team(const gy_model *m, uint32_t task)
 {

@@ -284,6 +284,40 @@ static gantry_status divide_again(search *x, int round, gantry_error *err)
     return simulate(x, c, gy_search_name, err);
 }
 
+/* Does all that is on device e alone take as long as on d alone? */
+static bool is_as_good_alone(const gy_model *m, uint32_t d, uint32_t e)
+{
+    bool same = m->from_host[d] == m->from_host[e] && m->to_host[d] == m->to_host[e];
+    for (uint32_t t = 0; t < m->tasks && same; t++)
+        same = gy_model_time(m, t, d) == gy_model_time(m, t, e);
+    return same;
+}
+
+/* All on one device, on each that is unlike those before it: where parts of sums or shared rows have to be brought
+ * together, which the model does not count, no way leads there step by step. */
+static gantry_status try_single_devices(search *x, gantry_error *err)
+{
+    const gy_model *m = &x->model;
+    gantry_status status = GANTRY_OK;
+    bool possible = x->f.t.placed.count && !m->team && !m->bound_units && m->tasks <= DEALT_UP_TO;
+    for (uint32_t d = 1; possible && d < x->plan.workers && !status; d++) {
+        uint32_t e = 0, t = 0;
+        while (e < d && !is_as_good_alone(m, d, e))
+            e++;
+        while (t < m->tasks && gy_model_time(m, t, d) < GY_TICKS_MAX)
+            t++;
+        if (e < d || t < m->tasks)
+            continue;
+        gy_candidate_copy(&x->now, &x->champion);
+        for (t = 0; t < m->tasks; t++)
+            x->now.device[t] = d;
+        x->now.model = decode_now(x, x->champion.simulated);
+        if (x->now.model < x->champion.simulated)
+            status = simulate(x, &x->now, gy_search_name, err);
+    }
+    return status;
+}
+
 static gantry_status find_start(search *x, gantry_error *err)
 {
     gy_decode *d = &x->anneal.decode;
@@ -301,7 +335,21 @@ static gantry_status find_start(search *x, gantry_error *err)
     }
     /* The order of a policy may be worth more than what the policy made of it. */
     bool better = x->model.pool && simulated_as(x, &x->best) < x->champion.simulated;
-    return better ? simulate(x, &x->best, gy_search_name, err) : GANTRY_OK;
+    gantry_status status = better ? simulate(x, &x->best, gy_search_name, err) : GANTRY_OK;
+    return status ? status : try_single_devices(x, err);
+}
+
+/* Branch and bound knows no contention: what it found is the best where annealing, which does, finds so too. */
+static void take_solved(search *x)
+{
+    gy_decode *d = &x->anneal.decode;
+    if (x->model.roads) {
+        memcpy(d->device, x->now.device, x->now.tasks * sizeof *x->now.device);
+        x->now.model = gy_decode_run(d, x->now.order, GY_TICKS_MAX);
+        x->anneal.evaluations++;
+    }
+    if (x->now.model < x->best.model)
+        gy_candidate_copy(&x->best, &x->now);
 }
 
 /* Branch and bound from the best so far. Small graphs get a try at it anyway; --optimal insists on the proof, which
@@ -334,7 +382,7 @@ static gantry_status solve(search *x, gantry_error *err)
         x->model.bound = x->now.model;
     if (x->now.model < x->best.model) {
         status = simulate(x, &x->now, proved ? gy_optimal_name : gy_search_name, err);
-        gy_candidate_copy(&x->best, &x->now);
+        take_solved(x);
     }
     return status;
 }

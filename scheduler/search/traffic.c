@@ -2,7 +2,6 @@
 #include "scheduler/search/traffic.h"
 
 #include "base/error.h"
-#include "base/imap.h"
 #include "scheduler/search/model.h"
 #include <string.h>
 
@@ -207,69 +206,6 @@ static gantry_status make_uploads(maker *k, gantry_error *err)
     return done ? GANTRY_OK : gy_fail_nomem(err);
 }
 
-/* ---- fetches ---- */
-
-/* One map per output value; payloads become the last writer of each row, + 1. */
-static bool note_writes(const gy_plan *p, gy_imap *const *map, uint32_t task)
-{
-    const gy_flow *f = p->flow;
-    for (uint32_t k = 0; k < gy_plan_node(p, task)->accesses; k++) {
-        size_t x = f->task[task].access + k;
-        gy_imap *rows = map[f->access[x].value];
-        const gy_access *a = gy_flow_access_of(p->graph, f, x);
-        if (rows && a->mode != GANTRY_READ && !gy_imap_set(rows, a->first, a->last, (uint64_t)task + 1))
-            return false;
-    }
-    return true;
-}
-
-static void add_bytes(const gy_plan *p, const gy_imap *rows, uint32_t value, int64_t *bytes)
-{
-    const gy_buffer *b = gy_value_buffer(p->graph, p->flow, value);
-    for (uint32_t i = gy_imap_find(rows, 0); i != GY_IMAP_NONE; i = gy_imap_next(rows, i))
-        if (rows->at[i].payload)
-            bytes[rows->at[i].payload - 1] += gy_buffer_span(b, rows->at[i].first, rows->at[i].last);
-}
-
-/* Bytes of outputs that each task is the last to write. */
-static bool count_fetches(const gy_plan *p, gy_imap **map, int64_t *bytes)
-{
-    const gy_flow *f = p->flow;
-    bool done = true;
-    for (uint32_t b = 0; b < p->graph->buffers.count && done; b++) {
-        uint32_t value = f->exit[b];
-        if (!p->graph->buffers.at[b].output || map[value])
-            continue;
-        map[value] = gy_calloc(1, sizeof **map);
-        done = map[value] && gy_imap_init(map[value], 0, gy_value_buffer(p->graph, f, value)->rows, 0);
-    }
-    for (uint32_t t = 0; t < f->tasks && done; t++)
-        done = note_writes(p, map, t);
-    for (uint32_t v = 0; v < f->values && done; v++)
-        if (map[v])
-            add_bytes(p, map[v], v, bytes);
-    for (uint32_t v = 0; v < f->values; v++) {
-        if (map[v])
-            gy_imap_free(map[v]);
-        gy_free(map[v]);
-    }
-    return done;
-}
-
-static gantry_status make_fetches(maker *k, gantry_error *err)
-{
-    const gy_model *m = k->m;
-    int64_t *bytes = gy_calloc((size_t)m->tasks + 1, sizeof *bytes);
-    gy_imap **map = gy_calloc((size_t)m->plan->flow->values + 1, sizeof *map);
-    k->r->fetch = gy_calloc((size_t)m->tasks + 1, sizeof *k->r->fetch);
-    bool done = bytes && map && k->r->fetch && count_fetches(m->plan, map, bytes);
-    for (uint32_t t = 0; t < m->tasks && done; t++)
-        done = gy_model_size(k->m, bytes[t], &k->r->fetch[t]);
-    gy_free(bytes);
-    gy_free((void *)map);
-    return done ? GANTRY_OK : gy_fail_nomem(err);
-}
-
 /* ---- the whole ---- */
 
 gantry_status gy_roads_make(gy_model *m, gantry_error *err)
@@ -285,8 +221,6 @@ gantry_status gy_roads_make(gy_model *m, gantry_error *err)
         status = make_parcels(&k, err);
     if (!status)
         status = make_uploads(&k, err);
-    if (!status)
-        status = make_fetches(&k, err);
     if (!status)
         status = make_holds(&k, err);
     k.r->size = k.size.at;
@@ -310,7 +244,6 @@ void gy_roads_free(gy_roads *r)
     gy_free(r->wanted);
     gy_free(r->upload_first);
     gy_free(r->upload);
-    gy_free(r->fetch);
     gy_free(r);
 }
 

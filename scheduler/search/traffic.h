@@ -53,7 +53,6 @@ typedef struct gy_roads {
     uint32_t most;            /* parcels of one task */
     size_t *upload_first;     /* tasks + 1 */
     uint32_t *upload;         /* parcels */
-    uint32_t *fetch;          /* per task: size of what goes to host memory after it */
 } gy_roads;
 
 /* The times of one decode: until when resources and engines are busy, and when parcels arrive. */

@@ -93,7 +93,7 @@ typedef struct gy_held {
     uint32_t pins;   /* it must not move */
 } gy_held;
 
-/* A stretch of a memory that an old instance has: as itself, or lodging there. */
+/* A range of a memory that an old instance has: as itself, or lodging there. */
 typedef struct gy_block {
     uint64_t offset, bytes;
     uint32_t x, instance; /* old; new */

@@ -2,7 +2,7 @@
 /**
  * Addresses, given out as the walk goes. A block belongs to an old instance from the op before which it comes until the
  * last op that uses it, or until it leaves: within these ops nothing else has its bytes, which is what the packer asks
- * for. Best fit; and where no hole is large enough, the instances of one stretch leave, of all stretches that would
+ * for. Best fit; and where no hole is large enough, the instances in one range leave, of all ranges that would
  * do the one whose nearest next use is furthest.
  */
 #include "scheduler/spill/spill.h"
@@ -86,7 +86,7 @@ gantry_status gy_spill_settle(gy_spill *w, uint32_t x, uint32_t instance, uint32
     return GANTRY_OK;
 }
 
-/* ---- stretches ---- */
+/* ---- neighbours that leave ---- */
 
 /* When the block is asked for next; 0: it cannot leave. */
 static uint32_t next_of(const gy_spill *w, uint32_t memory, uint32_t i, const gy_block *b)
@@ -97,16 +97,16 @@ static uint32_t next_of(const gy_spill *w, uint32_t memory, uint32_t i, const gy
     return h->pins || w->seen[b->x] == i + 1 ? 0 : gy_spill_next(w, b->x, i);
 }
 
-/* Blocks [first, last) that could leave for a hole, and how near the nearest of their next uses is. */
-typedef struct stretch {
+/* Neighbours, blocks [first, last), that could leave for a hole, and how near the nearest of their next uses is. */
+typedef struct neighbours {
     size_t first, last;
     uint32_t next;
     uint64_t bytes; /* that leave */
     gy_ticks price; /* what it takes for them to come back, if that is weighed */
-} stretch;
+} neighbours;
 
 /* Before op i. */
-static bool is_better(const stretch *a, const stretch *b, uint32_t i)
+static bool is_better(const neighbours *a, const neighbours *b, uint32_t i)
 {
     double x = (double)a->price * (double)(b->next - i), y = (double)b->price * (double)(a->next - i);
     if (x < y || x > y)
@@ -129,16 +129,16 @@ static uint64_t end_before(const gy_ground *g, size_t n)
     return n ? g->at.at[n - 1].offset + g->at.at[n - 1].bytes : g->floor;
 }
 
-/* One pass, in which the stretch grows above and shrinks below. Its least next use is the head of a queue: a block that
+/* One pass, in which the range grows above and shrinks below. Its least next use is the head of a queue: a block that
  * is asked for later than one behind it never matters again. */
-static bool choose_stretch(gy_spill *w, uint32_t memory, uint32_t i, uint32_t from, uint64_t bytes, stretch *best)
+static bool choose_neighbours(gy_spill *w, uint32_t memory, uint32_t i, uint32_t from, uint64_t bytes, neighbours *best)
 {
     const gy_ground *g = &w->ground[memory];
     gy_ids *next = &w->nearest;
     size_t first = 0;
     uint64_t leaving = 0;
     gy_ticks price = 0;
-    *best = (stretch){ 0 };
+    *best = (neighbours){ 0 };
     next->count = 0;
     if (!gy_vec_reserve(next, 2 * g->at.count + 2))
         return false;
@@ -165,7 +165,7 @@ static bool choose_stretch(gy_spill *w, uint32_t memory, uint32_t i, uint32_t fr
         }
         while (queue[head] < first)
             head++;
-        stretch s = { first, n + 1, next->at[queue[head]], leaving, price };
+        neighbours s = { first, n + 1, next->at[queue[head]], leaving, price };
         if (begin_of(g, n + 1) - end_before(g, first) >= bytes && (!best->next || is_better(&s, best, i)))
             *best = s;
     }
@@ -177,10 +177,10 @@ gantry_status gy_spill_make_hole(gy_spill *w, uint32_t memory, uint32_t i, uint3
 {
     gy_ground *g = &w->ground[memory];
     gantry_status status = GANTRY_OK;
-    stretch s;
+    neighbours s;
     while (!status) {
         *made = gy_spill_has_hole(w, memory, i, bytes);
-        if (*made || !choose_stretch(w, memory, i, from, bytes, &s))
+        if (*made || !choose_neighbours(w, memory, i, from, bytes, &s))
             break;
         w->leaving.count = 0;
         for (size_t n = s.first; n < s.last && !status; n++)

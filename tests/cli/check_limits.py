@@ -85,6 +85,9 @@ GRAPHS = {
                                                     until={"buffer": "f", "every": LAST - 1})], None),
     "many launches that vary": ({"x": split(10**4, init=0), "y": split(10**4, output=True)}, [repeat(10**6, {
         **SCALE, "id": "s[i]", "for": {"i": 10**4}, "args": {"a": "it", "x": "x[i]", "y": "y[i]"}})], None),
+    "a reader of many writers": ({"x": split(10**5), "y": {"dtype": "f32", "shape": [1], "output": True}}, [
+        work("w[i]", writes=["x[i]"], **{"for": {"i": 10**5}}),
+        work("r", reads=[{"for": {"i": 10**5}, "ref": "x[i]"}], writes=["y"])], None),
     "two of the longest repeats": (X, [repeat(LAST, fill("a")), repeat(LAST, fill("b"))], None),
 }
 
@@ -160,6 +163,15 @@ def check_machine(command, folder, name, case):
     return [f"{name}: ended with {got.returncode}: {got.stderr.strip()[-300:]}"]
 
 
+def check_kinds(command, folder):
+    """One node reads what each of many others made, on eight GPUs and a CPU: nothing may grow by the square of that."""
+    buffers, nodes, _ = GRAPHS["a reader of many writers"]
+    graph = folder / "g.json"
+    graph.write_text(json.dumps({"gantry": 1, "buffers": buffers, "nodes": nodes}))
+    got = run(command, ["schedule", str(graph), "--machine", "hgx-h200-8", "--effort", "0"], False)
+    return [] if got.returncode == 0 else [f"devices of two kinds: {got.returncode}: {got.stderr.strip()[-300:]}"]
+
+
 def check_import(command, folder):
     """A task of 2,451 processors: as many devices, and a route between every two."""
     file, seconds = folder / "g.stg", 4
@@ -196,6 +208,7 @@ def main():
             wrong += check(command, Path(folder), name, graph, sanitized)
         for name, case in ON_MACHINES.items() if not sanitized else ():
             wrong += check_machine(command, Path(folder), name, case)
+        wrong += check_kinds(command, Path(folder)) if not sanitized else []
         wrong += check_import(command, Path(folder)) if not sanitized else []
         for case in CLUSTERS if not sanitized else ():
             wrong += check_cluster(command, Path(folder), *case)

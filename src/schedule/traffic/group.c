@@ -167,13 +167,54 @@ static void note_blocks(gy_group *g, const gy_group_span *span, uint32_t ins, ui
         }
 }
 
-static bool has_twice(const gy_group_span *span, uint32_t count)
+/* Rows that are read or written, of one memory or instance (`of`). */
+typedef struct interval {
+    uint32_t of;
+    bool out;
+    int64_t first, last;
+} interval;
+
+static int by_place(const void *one, const void *other)
 {
-    for (uint32_t i = 0; i < count; i++)
-        for (uint32_t k = i + 1; k < count; k++)
-            if (span[i].memory == span[k].memory && overlap(&span[i], &span[k]))
-                return true;
+    const interval *a = one, *b = other;
+    if (a->of != b->of)
+        return a->of < b->of ? -1 : 1;
+    return (a->first > b->first) - (a->first < b->first);
+}
+
+/* Do two overlap that are of the same, both read or both written (`alike`), or one read and one written? */
+static bool do_meet(interval *at, size_t count, bool alike)
+{
+    int64_t end[2] = { 0, 0 }; /* of what is read, of what is written, so far */
+    if (count)
+        qsort(at, count, sizeof *at, by_place);
+    for (size_t i = 0; i < count; i++) {
+        if (!i || at[i].of != at[i - 1].of)
+            end[0] = end[1] = INT64_MIN;
+        if (at[i].first < end[at[i].out == alike])
+            return true;
+        if (at[i].last > end[at[i].out])
+            end[at[i].out] = at[i].last;
+    }
     return false;
+}
+
+/* Which rows are in place, or twice. False: out of memory. */
+static bool find_meetings(gy_group *g, const gy_group_span *span, uint32_t ins, uint32_t count)
+{
+    interval *at = gy_calloc((size_t)count + 1, sizeof *at);
+    size_t filled = 0;
+    for (uint32_t i = 0; at && i < count; i++)
+        if (span[i].first < span[i].last)
+            at[filled++] = (interval){ span[i].instance, i >= ins, span[i].first, span[i].last };
+    g->in_place = do_meet(at, filled, false);
+    filled = 0;
+    for (uint32_t i = 0; at && i < count; i++)
+        if (span[i].first < span[i].last)
+            at[filled++] = (interval){ span[i].memory, i >= ins, span[i].first, span[i].last };
+    g->twice = do_meet(at, filled, true);
+    gy_free(at);
+    return at != NULL;
 }
 
 bool gy_group_of_rows(gy_group *g, gantry_collective kind, uint8_t reduce, const gy_group_span *span, uint32_t ins,
@@ -193,11 +234,10 @@ bool gy_group_of_rows(gy_group *g, gantry_collective kind, uint8_t reduce, const
     }
     if (g->block)
         note_blocks(g, span, ins, outs);
-    for (uint32_t i = 0; i < ins; i++)
-        for (uint32_t k = ins; k < ins + outs; k++)
-            g->in_place = g->in_place || (span[i].instance == span[k].instance && overlap(&span[i], &span[k]));
-    g->twice = has_twice(span, ins) || has_twice(span + ins, outs);
-    return true;
+    bool done = find_meetings(g, span, ins, ins + outs);
+    if (!done)
+        gy_group_free(g);
+    return done;
 }
 
 void gy_group_type(gy_group *g, gantry_dtype dtype)

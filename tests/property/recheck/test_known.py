@@ -24,6 +24,21 @@ SUM = {
                 "other": {"dtype": "f32", "shape": [4]}, "whole": {"dtype": "i32", "shape": [4]}},
     "nodes": [{"id": "sum[i]", "for": {"i": 2}, "work": {}, "reads": ["x[i]"], "writes": [{"sum": "total"}], "on": "i", "cost": {"time_us": 10}}]}
 
+PAST_NOTHING = {  # `first` and `last` become one node, before which `nothing` was: what that writes has no rows.
+    "gantry": 1, "name": "past nothing",
+    "buffers": {"x": {"dtype": "f32", "shape": [8], "init": 1}, "between": {"dtype": "f32", "shape": [8], "output": True},
+                "y": {"dtype": "f32", "shape": [8], "output": True}},
+    "nodes": [{"id": "first", "map": {"y": "x + 1"}, "args": {"x": "x", "y": "between"}},
+              {"id": "nothing", "map": {"y": "x + 1"}, "args": {"x": "x{0:0}", "y": "y{4:4}"}},
+              {"id": "last", "map": {"y": "x + 2"}, "args": {"x": "between", "y": "y"}}]}
+
+ONE_PART = {  # The part that `first` writes and `last` reads, by two names.
+    "gantry": 1, "name": "one part",
+    "buffers": {"x": {"dtype": "f32", "shape": [8], "init": 1}, "between": {"dtype": "f32", "shape": [16], "split": 2},
+                "y": {"dtype": "f32", "shape": [8], "output": True}},
+    "nodes": [{"id": "first", "map": {"y": "x + 1"}, "args": {"x": "x", "y": "between[1]"}},
+              {"id": "last", "map": {"y": "x + 2"}, "args": {"x": "between[1:2]", "y": "y"}}]}
+
 
 def nothing_in(*loops):
     """A node, then loops without nodes that carry a pair: [7] is one outermost loop of seven iterations, [2, 5] one in another."""
@@ -91,7 +106,8 @@ def values_of_all_iterations(s):
     s["values"] += [{"buffer": 1, "generation": len(s["values"]) - 2 + i} for i in range(4)]
 
 
-KNOWN = [(TWO_TYPES, 1, bytes_over_whole, "unsound"), (SUM, 2, sum_elsewhere, "right"), (SUM, 2, sum_of_another_type, "right"),
+KNOWN = [(PAST_NOTHING, 1, as_it_is, "right"), (ONE_PART, 1, as_it_is, "right"), (TWO_TYPES, 1, bytes_over_whole, "unsound"),
+         (SUM, 2, sum_elsewhere, "right"), (SUM, 2, sum_of_another_type, "right"),
          (SUM, 2, zeros_of_other_rows, "right"), (SUM, 2, contributions_in_other_rows, "unsound"), (SUM, 2, start_twice, "unsound"),
          *[(nothing_in(*loops), 1, as_it_is, "right") for loops in ([2, 5], [1, 2, 9], [3, 1], [7], [0, 4])],
          (nothing_in(2, 5), 1, values_of_all_iterations, "malformed"), (nothing_in(7), 1, values_of_all_iterations, "malformed")]

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times of algorithms, and which can be used: by hand, and measured ones of a machine with eight GPUs. */
 #include "suite.h"
+
+#include "base/map.h"
 #include "support/run_suite.h"
 
 #include <stdio.h>
@@ -369,6 +371,44 @@ START_TEST(tables_want_their_ranks)
 }
 END_TEST
 
+static bool do_overlap(const gy_group_span *a, const gy_group_span *b)
+{
+    return a->first < b->last && b->first < a->last && a->first < a->last && b->first < b->last;
+}
+
+/* In place, and twice in a memory: each two of random rows are looked at. */
+START_TEST(rows_that_meet)
+{
+    int places = 0, twices = 0;
+    for (uint64_t seed = 0, state = 1; seed < 4000; seed++) {
+        gy_group_span span[8];
+        uint32_t drawn[3], ins, outs;
+        bool in_place = false, twice = false;
+        for (uint32_t i = 0; i < 8; i++) {
+            for (int k = 0; k < 3; k++)
+                drawn[k] = (uint32_t)(gy_hash64(state++) % (k ? 12 : 6));
+            span[i] = (gy_group_span){ drawn[0] / 2, drawn[0], drawn[1], drawn[1] + drawn[2] / 3 };
+        }
+        ins = 1 + (uint32_t)(seed % 4);
+        outs = 1 + (uint32_t)(seed / 4 % 4);
+        for (uint32_t i = 0; i < ins + outs; i++)
+            for (uint32_t k = 0; k < i; k++) {
+                bool meet = do_overlap(&span[i], &span[k]), apart = i >= ins && k < ins;
+                in_place = in_place || (meet && apart && span[i].instance == span[k].instance);
+                twice = twice || (meet && !apart && span[i].memory == span[k].memory);
+            }
+        gy_group g;
+        ck_assert(gy_group_of_rows(&g, GANTRY_ALL_GATHER, 0, span, ins, outs));
+        ck_assert_int_eq(g.in_place, in_place);
+        ck_assert_int_eq(g.twice, twice);
+        gy_group_free(&g);
+        places += in_place;
+        twices += twice;
+    }
+    ck_assert(places > 100 && places < 3900 && twices > 100 && twices < 3900);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("collective cost");
@@ -386,6 +426,7 @@ int main(void)
     tcase_add_test(c, measured_ones_come_first);
     tcase_add_test(c, a_poor_one_is_left);
     tcase_add_test(c, tables_want_their_ranks);
+    tcase_add_test(c, rows_that_meet);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

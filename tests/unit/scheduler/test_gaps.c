@@ -5,7 +5,11 @@
 #include "base/map.h"
 #include "scheduler/place/gaps.h"
 
-#define SPAN 400
+enum { SPAN = 400, DEEP = 40 };
+
+typedef struct taken {
+    gy_ticks begin, length;
+} taken;
 
 static gy_ticks find_slowly(const bool *busy, gy_ticks ready, gy_ticks length)
 {
@@ -16,6 +20,12 @@ static gy_ticks find_slowly(const bool *busy, gy_ticks ready, gy_ticks length)
         if (t == length)
             return begin;
     }
+}
+
+static void mark(bool *busy, const taken *t, bool value)
+{
+    for (gy_ticks i = 0; i < t->length; i++)
+        busy[t->begin + i] = value;
 }
 
 START_TEST(gaps_agree_with_an_array)
@@ -31,9 +41,43 @@ START_TEST(gaps_agree_with_an_array)
         if (begin + length > SPAN)
             continue;
         ck_assert(gy_gaps_take(&g, begin, length));
-        for (gy_ticks t = 0; t < length; t++)
-            busy[begin + t] = true;
+        mark(busy, &(taken){ begin, length }, true);
     }
+    gy_gaps_free(&g);
+}
+END_TEST
+
+/* Taking and giving back in turn. */
+START_TEST(giving_back_undoes_taking)
+{
+    bool busy[SPAN] = { false };
+    taken stack[DEEP];
+    int depth = 0, given = 0;
+    uint64_t state = (uint64_t)_i;
+    gy_gaps g;
+    ck_assert(gy_gaps_init(&g));
+    for (int i = 0; i < 2000; i++) {
+        gy_ticks ready = (gy_ticks)(gy_hash64(++state) % (SPAN - 60)), length = (gy_ticks)(gy_hash64(++state) % 12);
+        taken t = { gy_gaps_find(&g, ready, length), length };
+        if (length)
+            ck_assert_int_eq(t.begin, find_slowly(busy, ready, length));
+        if (depth < DEEP && t.begin + length <= SPAN && gy_hash64(++state) % 5 < 3) {
+            ck_assert(gy_gaps_take(&g, t.begin, t.length));
+            mark(busy, &t, true);
+            stack[depth++] = t;
+        } else if (depth) {
+            t = stack[--depth];
+            gy_gaps_give(&g, t.begin, t.length);
+            mark(busy, &t, false);
+            given++;
+        }
+    }
+    while (depth) {
+        depth--;
+        gy_gaps_give(&g, stack[depth].begin, stack[depth].length);
+    }
+    ck_assert_int_eq(gy_gaps_find(&g, 0, GY_TICKS_MAX), 0); /* one gap again */
+    ck_assert_int_gt(given, 500);
     gy_gaps_free(&g);
 }
 END_TEST
@@ -56,6 +100,7 @@ int main(void)
     Suite *s = suite_create("gaps");
     TCase *c = tcase_create("gaps");
     tcase_add_loop_test(c, gaps_agree_with_an_array, 0, 50);
+    tcase_add_loop_test(c, giving_back_undoes_taking, 0, 40);
     tcase_add_test(c, an_op_without_a_length_takes_nothing);
     suite_add_tcase(s, c);
     return run_suite(s);

@@ -27,6 +27,8 @@ problem draw_problem(uint64_t seed, int tasks, int devices, bool pool)
                 p.bytes[from][t] = pool ? 1 : 1 + pick(&state, 15);
         p.input[t] = !pool && !pick(&state, 4) ? 1 + pick(&state, 12) : 0;
     }
+    for (int t = 0; t < tasks; t++)
+        p.output[t] = !pool && !pick(&state, 3) ? 1 + pick(&state, 25) : 0;
     return p;
 }
 
@@ -51,6 +53,11 @@ placement draw_placement(const problem *p, uint64_t *state)
     return at;
 }
 
+int fetch_of(const problem *p, const placement *at, uint32_t task)
+{
+    return p->output[task] * (at->device[task] % 2 ? 2 : 1);
+}
+
 int time_of(const problem *p, const placement *at, int *start, int *finish)
 {
     int free_at[MOST_DEVICES] = { 0 }, makespan = 0;
@@ -63,7 +70,8 @@ int time_of(const problem *p, const placement *at, int *start, int *finish)
                 start[t] = arrival;
         }
         finish[t] = free_at[d] = start[t] + p->time[t][d];
-        makespan = finish[t] > makespan ? finish[t] : makespan;
+        int end = finish[t] + fetch_of(p, at, t);
+        makespan = end > makespan ? end : makespan;
     }
     return makespan;
 }
@@ -129,8 +137,10 @@ gantry_machine *make_machine(int devices)
     gy_text_add(&t, "],\"devices\":[");
     for (int i = 0; i < devices; i++)
         gy_text_printf(&t, "%s{\"id\":\"d%d\",\"memory\":\"m%d\"}", i ? "," : "", i, i);
-    gy_text_add(&t, "],\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"bandwidth_gbs\":0.001}],"
-                    "\"model\":{\"contention\":\"off\",\"launch_us\":0}}");
+    gy_text_add(&t, "],\"routes\":[{\"from\":\"*\",\"to\":\"m*\",\"bandwidth_gbs\":0.001}");
+    for (int i = 0; i < devices; i++)
+        gy_text_printf(&t, ",{\"from\":\"m%d\",\"to\":\"host\",\"bandwidth_gbs\":%s}", i, i % 2 ? "0.0005" : "0.001");
+    gy_text_add(&t, "],\"model\":{\"contention\":\"off\",\"launch_us\":0}}");
     ck_assert(!t.failed);
     if (gantry_machine_parse(&m, t.at, t.length, "us", &err))
         ck_abort_msg("%s", err.text);
@@ -165,6 +175,11 @@ gantry_graph *make_graph(const problem *p)
             gantry_buffer in = make_buffer(g, "in", t, t, p->input[t]);
             gantry_buffer_init_value(g, in, 0);
             gantry_node_read(g, node[t], gantry_all(in));
+        }
+        if (p->output[t]) {
+            gantry_buffer out = make_buffer(g, "out", t, t, p->output[t]);
+            gantry_buffer_output(g, out);
+            gantry_node_write(g, node[t], gantry_all(out));
         }
         for (int from = 0; from < t; from++) {
             if (!p->bytes[from][t])

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * Small problems whose schedules a test can time by itself: tasks with a time on each device, and for each dependency
- * the bytes that go along it. On the machine here a byte takes 1 us between any two memories, and transfers do not
- * disturb each other. Naive code of the tests works on `problem` alone; the code under test on the graph made of it.
+ * the bytes that go along it. On the machine here a byte takes 1 us between any two memories, but 2 us from those of
+ * odd numbers to the host, and transfers do not disturb each other. Naive code of the tests works on `problem` alone;
+ * the code under test on the graph made of it.
  */
 #ifndef TESTS_SEARCH_SUITE_H
 #define TESTS_SEARCH_SUITE_H
@@ -25,6 +26,7 @@ typedef struct problem {
     int time[MOST_TASKS][MOST_DEVICES];
     int bytes[MOST_TASKS][MOST_TASKS]; /* from, to (to > from); 0: no dependency */
     int input[MOST_TASKS];             /* bytes that it reads of host memory */
+    int output[MOST_TASKS];            /* bytes that are fetched behind it */
     bool pool;                         /* devices are alike, and what goes along dependencies takes no time */
 } problem;
 
@@ -39,6 +41,8 @@ problem draw_problem(uint64_t seed, int tasks, int devices, bool pool);
 placement draw_placement(const problem *p, uint64_t *state);
 /* Makespan in us; `start`, `finish` per task. Written down from the definition of list scheduling without insertion. */
 int time_of(const problem *p, const placement *at, int *start, int *finish);
+/* From the end of a task until what is fetched of it has arrived, in us. */
+int fetch_of(const problem *p, const placement *at, uint32_t task);
 /* The least of all orders and devices. */
 int brute_force(const problem *p);
 bool is_topological(const problem *p, const uint32_t *order);

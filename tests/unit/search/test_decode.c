@@ -53,7 +53,7 @@ START_TEST(the_chain_explains_the_makespan)
         (void)decode(&b, &at, GY_TICKS_MAX);
         uint32_t count = gy_decode_critical(&d, chain);
         ck_assert_uint_ge(count, 1);
-        ck_assert_int_eq(finish[chain[0]], makespan);
+        ck_assert_int_eq(finish[chain[0]] + fetch_of(&p, &at, chain[0]), makespan);
         for (uint32_t i = 0; i + 1 < count; i++) {
             uint32_t t = chain[i], from = chain[i + 1];
             bool device = at.device[t] == at.device[from] && finish[from] == start[t];

@@ -2,8 +2,7 @@
 /* Candidates out of plans and schedules, the portfolio over all policies, and what effort buys. */
 #include "suite.h"
 
-#include "scheduler/pipeline/pipeline.h"
-
+#include "base/text.h"
 #include "scheduler/options.h"
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/search/portfolio.h"
@@ -278,6 +277,104 @@ START_TEST(the_optimum_is_that_of_all_orders)
 }
 END_TEST
 
+/* Three devices whose links to and from the host are fast or slow, by the bits of `fast`. */
+static gantry_machine *machine_of_links(int fast)
+{
+    gantry_machine *m = NULL;
+    gantry_error err;
+    gy_text t = { 0 };
+    gy_text_add(&t, "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},"
+                    "{\"id\":\"m0\",\"capacity\":\"1GiB\"},{\"id\":\"m1\",\"capacity\":\"1GiB\"},"
+                    "{\"id\":\"m2\",\"capacity\":\"1GiB\"}],\"devices\":["
+                    "{\"id\":\"d0\",\"memory\":\"m0\"},{\"id\":\"d1\",\"memory\":\"m1\"},"
+                    "{\"id\":\"d2\",\"memory\":\"m2\"}],\"routes\":["
+                    "{\"from\":\"m*\",\"to\":\"m*\",\"latency_us\":5,\"bandwidth_gbs\":1}");
+    for (int i = 0; i < 6; i++) {
+        const char *form = i < 3 ? ",{\"from\":\"host\",\"to\":\"m%d\",\"latency_us\":8,\"bandwidth_gbs\":%d}"
+                                 : ",{\"from\":\"m%d\",\"to\":\"host\",\"latency_us\":8,\"bandwidth_gbs\":%d}";
+        gy_text_printf(&t, form, i % 3, fast >> i & 1 ? 12 : 3);
+    }
+    gy_text_add(&t, "],\"model\":{\"contention\":\"on\",\"launch_us\":0}}");
+    if (t.failed || gantry_machine_parse(&m, t.at, t.length, "links", &err))
+        ck_abort_msg("%s", err.text);
+    gy_text_free(&t);
+    return m;
+}
+
+/* Little is read and computed, and much is fetched: three nodes, and one that reads what they made. With `all` >= 0,
+ * node i is on the device that its digit i to base 3 names. */
+static gantry_graph *graph_of_large_outputs(uint64_t seed, int all)
+{
+    static const char *const device[] = { "d0", "d1", "d2" };
+    gantry_graph *g = gantry_graph_new("large outputs");
+    gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_U8, 1, (int64_t[]){ 3 << 20 });
+    gantry_buffer y = gantry_graph_buffer(g, "y", GANTRY_U8, 1, (int64_t[]){ 3 << (20 + pick(&seed, 4)) });
+    gantry_buffer z = gantry_graph_buffer(g, "z", GANTRY_U8, 1, (int64_t[]){ 1024 });
+    gantry_buffer_split(g, x, 3);
+    gantry_buffer_split(g, y, 3);
+    gantry_buffer_init_value(g, x, 1);
+    gantry_buffer_output(g, y);
+    gantry_buffer_output(g, z);
+    for (int i = 0, rest = all; i < 4; i++, rest /= 3) {
+        gantry_node n = gantry_graph_work(g, NULL);
+        gantry_node_time(g, n, NULL, 5 + pick(&seed, 400));
+        gantry_node_read(g, n, i < 3 ? gantry_part(x, i) : gantry_all(y));
+        gantry_node_write(g, n, i < 3 ? gantry_part(y, i) : gantry_all(z));
+        if (all >= 0)
+            gantry_node_on(g, n, device[rest % 3]);
+    }
+    return g;
+}
+
+/* Four nodes that add to one array, which is fetched. */
+static gantry_graph *graph_of_a_sum(uint64_t seed, int all)
+{
+    static const char *const device[] = { "d0", "d1", "d2" };
+    gantry_graph *g = gantry_graph_new("sum");
+    gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 1, (int64_t[]){ 4 << 14 });
+    gantry_buffer sum = gantry_graph_buffer(g, "sum", GANTRY_F32, 1, (int64_t[]){ 1 << (18 + pick(&seed, 4)) });
+    gantry_buffer_split(g, x, 4);
+    gantry_buffer_init_value(g, x, 1);
+    gantry_buffer_init_value(g, sum, 0);
+    gantry_buffer_output(g, sum);
+    for (int i = 0, rest = all; i < 4; i++, rest /= 3) {
+        gantry_node n = gantry_graph_work(g, NULL);
+        gantry_node_time(g, n, NULL, 5 + pick(&seed, 400));
+        gantry_node_read(g, n, gantry_part(x, i));
+        gantry_node_reduce(g, n, gantry_all(sum), GANTRY_SUM);
+        if (all >= 0)
+            gantry_node_on(g, n, device[rest % 3]);
+    }
+    return g;
+}
+
+static gy_ticks makespan_of(uint64_t seed, int all, const gantry_machine *m, int effort)
+{
+    gantry_graph *g = seed % 2 ? graph_of_a_sum(seed, all) : graph_of_large_outputs(seed, all);
+    gantry_schedule *s = schedule(g, m, NULL, effort);
+    gy_ticks makespan = s->makespan;
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    return makespan;
+}
+
+/* Where transfers wait for each other, what is best if they did not says little. */
+START_TEST(no_placement_of_a_small_graph_is_much_better)
+{
+    for (uint64_t seed = 0; seed < 32; seed++) {
+        gantry_machine *m = machine_of_links((int)(seed / 2 * 37 + 33) % 64);
+        gy_ticks best = GY_TICKS_MAX, found = makespan_of(seed, -1, m, -1);
+        for (int all = 0; all < 3 * 3 * 3 * 3; all++) {
+            gy_ticks makespan = makespan_of(seed, all, m, 1);
+            best = makespan < best ? makespan : best;
+        }
+        ck_assert_msg(found <= best + best / 50, "seed %d: %lld, and %lld by hand", (int)seed, (long long)found,
+                      (long long)best);
+        gantry_machine_free(m);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("portfolio");
@@ -290,6 +387,7 @@ int main(void)
     tcase_add_test(c, what_is_known_is_not_planned_again);
     tcase_add_loop_test(c, more_effort_is_never_worse, 0, 2);
     tcase_add_test(c, the_optimum_is_that_of_all_orders);
+    tcase_add_test(c, no_placement_of_a_small_graph_is_much_better);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

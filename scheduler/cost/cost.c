@@ -38,15 +38,25 @@ static bool given_time(const gy_node_extra *x, const gy_device *d, double *us)
     return best > 0;
 }
 
+/* Peaks of f64 are those of products, which tensor cores may make; formulas have the ordinary units, and no GPU has more
+ * than half as many for f64 as for f32. */
+static double gflops_of(const gantry_graph *g, const gy_node *n, const gy_device *d)
+{
+    gantry_dtype dtype = gy_node_dtype(g, n);
+    bool is_formula = n->kernel != GY_NONE && g->kernels.at[n->kernel].program;
+    double gflops = gy_device_gflops(d, dtype), most = gy_device_gflops(d, GANTRY_F32) / 2;
+    return is_formula && d->gpu && dtype == GANTRY_F64 && most > 0 && most < gflops ? most : gflops;
+}
+
 double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device)
 {
-    return gy_device_gflops(&p->machine->device[device], gy_node_dtype(p->graph, &p->graph->nodes.at[node]));
+    return gflops_of(p->graph, &p->graph->nodes.at[node], &p->machine->device[device]);
 }
 
 /* With its launch. `like`: of the kernel that goes through memory in the same way, or NULL. */
 static gy_ticks roofline(const gantry_graph *g, const gy_node *n, const gy_device *d, const gy_kernel_table *like)
 {
-    double gflops = gy_device_gflops(d, gy_node_dtype(g, n)), us = 0;
+    double gflops = gflops_of(g, n, d), us = 0;
     if (n->flops > 0 && gflops > 0)
         us = n->flops / (gflops * 1e3);
     if (!like && n->bytes > 0 && d->bandwidth_gbs > 0 && n->bytes / (d->bandwidth_gbs * 1e3) > us)

@@ -60,10 +60,12 @@ class Table:
 
     def cell(self, name, params, kind, devices):
         """ms of a start, predicted and measured; or why there are none."""
+        of_model = ROOT / "graphs" / "models" / f"{name}.json"
+        path = of_model if of_model.exists() else ROOT / "graphs" / f"{name}.json"
         params = dict(params, **({kind: devices} if kind in ("parts", "p") else {}))
         sizes = [word for key, value in params.items() for word in ("--param", f"{key}={value}")]
         is_trained, predicts = kind in ("dp", "train"), self.options.predict
-        words = [self.build / "bin" / "gantry", "train" if is_trained else "schedule" if predicts else "run", name, "--devices", devices, "--json", *sizes]
+        words = [self.build / "bin" / "gantry", "train" if is_trained else "schedule" if predicts else "run", path, "--devices", devices, "--json", *sizes]
         words += ["--strategy", f"dp={devices}"] if kind == "dp" else []
         if predicts:
             words += ["--machine", predicts, "--effort", "1", *(["--steps", "0"] if is_trained else [])]

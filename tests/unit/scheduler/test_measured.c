@@ -137,7 +137,7 @@ START_TEST(formulas_and_whole_numbers)
     gantry_machine *m = parse_machine(machine);
     gantry_schedule *s = schedule(g, m, "heft");
     check_cost(s, g, "map",
-               "\n  p  10.000 us  roofline: 2.000 us launch, then 1000 flops / 1000 GFLOP/s = 0.001 us; "
+               "\n  p  10.000 us  roofline: 2.000 us launch, then 2000 flops / 1000 GFLOP/s = 0.002 us; "
                "no less than axpby (f32) takes for 8000 bytes, 10.000 us\n");
     check_cost(s, g, "map", "\n  c   1.008 us  roofline: ");
     check_cost(s, g, "one", "takes for 4004 bytes, 6.004 us; 1 waits for memory in turn, 0.600 us\n");

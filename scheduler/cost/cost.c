@@ -38,8 +38,8 @@ static bool given_time(const gy_node_extra *x, const gy_device *d, double *us)
     return best > 0;
 }
 
-/* Peaks of f64 are those of products, which tensor cores may make; formulas have the ordinary units, and no GPU has more
- * than half as many for f64 as for f32. */
+/* Peaks of f64 are those of products, which tensor cores may make; formulas have the ordinary units, and no GPU has
+ * more than half as many for f64 as for f32. */
 static double gflops_of(const gantry_graph *g, const gy_node *n, const gy_device *d)
 {
     gantry_dtype dtype = gy_node_dtype(g, n);

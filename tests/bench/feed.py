@@ -45,7 +45,7 @@ class Bench:
     def __init__(self, options, folder):
         self.options, build = options, options.build.resolve()
         self.sizes = {**SIZES[options.backend], **dict((word.split("=")[0], int(word.split("=")[1])) for word in options.param)}
-        self.words = [build / "bin" / "gantry", "train", "mlp", "--backend", options.backend, "--devices", options.devices, "--json",
+        self.words = [build / "bin" / "gantry", "train", ROOT / "graphs" / "models" / "mlp.json", "--backend", options.backend, "--devices", options.devices, "--json",
                       *(word for name, value in self.sizes.items() for word in ("--param", f"{name}={value}"))]
         self.words += ["--machine", options.machine] if options.machine else []
         self.environment = compare.environment(build)

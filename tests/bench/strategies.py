@@ -48,7 +48,7 @@ def makespan(gantry, path, params, machine, devices, strategy, effort):
 def chosen_by_auto(command, model, machine, params, effort, environment):
     words = [word for name, value in params.items() for word in ("--param", f"{name}={value}")]
     begin = time.monotonic()
-    done = subprocess.run([command, "train", model, "--machine", machine, "--backend", "sim", "--steps", "1", "--strategy", "auto", "--effort", str(effort), *words],
+    done = subprocess.run([command, "train", str(ROOT / "graphs" / "models" / f"{model}.json"), "--machine", machine, "--backend", "sim", "--steps", "1", "--strategy", "auto", "--effort", str(effort), *words],
                           capture_output=True, text=True, env=environment)
     if done.returncode:
         sys.exit(f"{model} on {machine}: {done.stderr.strip()}")

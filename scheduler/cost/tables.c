@@ -46,11 +46,6 @@ static const gy_kernel_table *usable(const gy_kernel_table *t, const gy_node *n)
     return t && (t->arguments || gy_plan_work(n, t) > 0) ? t : NULL;
 }
 
-static const gy_kernel_table *by_bytes(const gy_kernel_table *t)
-{
-    return t && !t->by_flops ? t : NULL;
-}
-
 const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t device)
 {
     const gantry_graph *g = p->graph;
@@ -67,13 +62,17 @@ const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t d
     return t ? t : usable(table_of(p->machine, kernel, dtype, kind), n);
 }
 
+static const gy_kernel_table *like_of(const gy_plan *p, uint32_t kernel, gantry_dtype dtype, const gy_device *d)
+{
+    const char *like = kernel == GY_NONE || !d->gpu ? NULL : p->graph->kernels.at[kernel].like;
+    const gy_kernel_table *t = like ? table_of(p->machine, like, dtype, d->kind) : NULL;
+    return t && !t->by_flops ? t : NULL;
+}
+
 const gy_kernel_table *gy_plan_like(const gy_plan *p, uint32_t node, uint32_t device)
 {
-    const gantry_graph *g = p->graph;
-    const gy_node *n = &g->nodes.at[node];
-    const gy_device *d = &p->machine->device[device];
-    const char *like = n->kernel == GY_NONE || !d->gpu ? NULL : g->kernels.at[n->kernel].like;
-    return like ? by_bytes(table_of(p->machine, like, gy_node_dtype(g, n), d->kind)) : NULL;
+    const gy_node *n = &p->graph->nodes.at[node];
+    return n->bytes > 0 ? like_of(p, n->kernel, gy_node_dtype(p->graph, n), &p->machine->device[device]) : NULL;
 }
 
 /* ---- node after node ---- */
@@ -135,9 +134,8 @@ static void change(gy_tables *t, uint32_t kernel, gantry_dtype dtype)
     for (uint32_t d = 0; d < p->devices; d++) {
         const gy_device *device = &p->machine->device[d];
         const gy_kernel_table *of = kernel == GY_NONE ? NULL : table_of(p->machine, name_of(t), dtype, device->kind);
-        const char *like = kernel == GY_NONE || !device->gpu ? NULL : p->graph->kernels.at[kernel].like;
         t->of[d] = of;
-        t->like[d] = like && !of ? by_bytes(table_of(p->machine, like, dtype, device->kind)) : NULL;
+        t->like[d] = of ? NULL : like_of(p, kernel, dtype, device);
         t->unknown[d] = batches && device->gpu && (!of || gy_kernel_of_cases(p->machine, of));
     }
 }

@@ -8,7 +8,7 @@ static void add_roofline(gy_text *to, const gy_plan *p, uint32_t node, uint32_t 
 {
     const gy_node *n = &p->graph->nodes.at[node];
     const gy_device *d = &p->machine->device[device];
-    const gy_kernel_table *like = n->bytes > 0 ? gy_plan_like(p, node, device) : NULL;
+    const gy_kernel_table *like = gy_plan_like(p, node, device);
     gy_ticks waits = gy_plan_waits(p, node, device);
     double gflops = gy_plan_gflops(p, node, device);
     gy_text_printf(to, "roofline: %.3f us launch", gy_ticks_to_us(d->launch));

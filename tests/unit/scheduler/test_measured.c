@@ -33,11 +33,11 @@ static const char graph_text[] =
     "{\"id\":\"double\",\"kernel\":\"saxpy\",\"args\":{\"a\":2,\"x\":\"u\",\"y\":\"v\"}},"
     "{\"id\":\"idle\",\"kernel\":\"copy\",\"args\":{\"x\":\"x\",\"y\":\"y\"}}]}";
 
-static gantry_graph *make_graph(void)
+static gantry_graph *parse_graph(const char *text)
 {
     gantry_graph *g = NULL;
     gantry_error err = { 0 };
-    gantry_status status = gantry_graph_parse(&g, graph_text, strlen(graph_text), "m", NULL, NULL, &err);
+    gantry_status status = gantry_graph_parse(&g, text, strlen(text), "m", NULL, NULL, &err);
     ck_assert_msg(status == GANTRY_OK, "%s: %s", err.where, err.text);
     return g;
 }
@@ -53,7 +53,7 @@ static void check_cost(const gantry_schedule *s, const gantry_graph *g, const ch
 
 START_TEST(which_time)
 {
-    gantry_graph *g = make_graph();
+    gantry_graph *g = parse_graph(graph_text);
     gantry_machine *m = parse_machine(MACHINE(BY_FLOPS "," BY_BYTES));
     gantry_schedule *s = schedule(g, m, "heft");
 #define TABLE "measured: the machine's table of saxpy (f32) on fast, at "
@@ -93,9 +93,7 @@ START_TEST(fills_by_the_host)
         "{\"id\":\"counted\",\"fill\":{\"to\":\"x\",\"iota\":{}}},{\"id\":\"normal\",\"fill\":{\"to\":\"x\",\"normal\":"
         "{}}},"
         "{\"id\":\"said\",\"fill\":{\"to\":\"x\",\"normal\":{}},\"cost\":{\"time_us\":7}}]}";
-    gantry_graph *g = NULL;
-    gantry_error err = { 0 };
-    ck_assert_msg(!gantry_graph_parse(&g, text, strlen(text), "f", NULL, NULL, &err), "%s", err.text);
+    gantry_graph *g = parse_graph(text);
     gantry_machine *m = parse_machine(machine);
     gantry_schedule *s = schedule(g, m, "heft");
     check_cost(s, g, "one", "\n  p  10.000 us  roofline: ");
@@ -131,9 +129,7 @@ START_TEST(formulas_and_whole_numbers)
         "{\"id\":\"one\",\"reduce\":{\"r\":\"sum(x)\"},\"args\":{\"x\":\"x\",\"r\":\"r\"}},"
         "{\"id\":\"two\",\"reduce\":{\"r\":\"sum(x)\"},\"args\":{\"x\":\"z\",\"r\":\"q\"}},"
         "{\"id\":\"whole\",\"kernel\":\"saxpy\",\"args\":{\"a\":2,\"x\":\"u\",\"y\":\"v\"}}]}";
-    gantry_graph *g = NULL;
-    gantry_error err = { 0 };
-    ck_assert_msg(!gantry_graph_parse(&g, text, strlen(text), "f", NULL, NULL, &err), "%s", err.text);
+    gantry_graph *g = parse_graph(text);
     gantry_machine *m = parse_machine(machine);
     gantry_schedule *s = schedule(g, m, "heft");
     check_cost(s, g, "map",
@@ -157,7 +153,7 @@ END_TEST
     "\",\"by\":\"flops\",\"points\":[[7," us "]]}"
 START_TEST(exact_arguments)
 {
-    gantry_graph *g = make_graph();
+    gantry_graph *g = parse_graph(graph_text);
     gantry_machine *m = parse_machine(
         MACHINE(EXACT("f32", "fast", "48 48", "1.5") "," BY_FLOPS "," EXACT("f32", "slow", "200 200", "3") "," EXACT(
             "f32", "fast", "200 200", "99") "," EXACT("f32", "fast", "100 100", "4")));
@@ -211,7 +207,7 @@ END_TEST
  * node dear, without it they are the better ones. */
 START_TEST(what_the_schedule_has)
 {
-    gantry_graph *g = make_graph();
+    gantry_graph *g = parse_graph(graph_text);
     gantry_machine *with = parse_machine(MACHINE(BY_FLOPS)), *fast = NULL;
     ck_assert_int_eq(gantry_machine_select(&fast, with, "id:p", NULL), GANTRY_OK);
     gantry_machine *without = parse_machine(MACHINE(""));

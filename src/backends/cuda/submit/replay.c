@@ -35,10 +35,16 @@ static bool calls_the_program(const gy_cuda *h)
     return false;
 }
 
+/* Events tell nothing of what is in a graph. */
+static bool can_capture(const gy_cuda *h)
+{
+    return !h->job->record || gy_cupti_on(h);
+}
+
 void gy_replay_begin(gy_cuda *h)
 {
     gy_replay wanted = h->job->schedule->replay;
-    bool can = !h->job->record || gy_cupti_on(h); /* events tell nothing of what is in a graph */
+    bool can = can_capture(h);
     h->graphs = wanted == GY_REPLAY_GRAPH && can;
     h->automatic.on =
         (wanted == GY_REPLAY_AUTO || wanted == GY_REPLAY_DEVICE) && can && h->turns == 1 && !calls_the_program(h);
@@ -70,10 +76,9 @@ void gy_replay_settle(gy_cuda *h)
 {
     if (h->job->schedule->replay != GY_REPLAY_AUTO || !h->step || !gy_nccl_waits_for_ranks(h, GY_NONE))
         return;
-    bool can = !h->job->record || gy_cupti_on(h);
     h->automatic.on = false;
     use_streams(h);
-    h->graphs = can && !any_calls_the_program(h->job->graph);
+    h->graphs = can_capture(h) && !any_calls_the_program(h->job->graph);
     h->replay = h->graphs ? "graph" : "stream";
 }
 

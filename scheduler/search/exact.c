@@ -50,11 +50,8 @@ static bool could_swap(const gy_model *m, uint32_t a, uint32_t b)
 {
     const uint32_t *kind = m->kind;
     size_t n = m->devices;
-    if (m->from_host[a] != m->from_host[b] || m->to_host[a] != m->to_host[b] || kind[a * n + b] != kind[b * n + a])
+    if (kind[a * n + b] != kind[b * n + a] || !gy_model_alike_alone(m, a, b))
         return false;
-    for (uint32_t t = 0; t < m->tasks; t++)
-        if (gy_model_time(m, t, a) != gy_model_time(m, t, b))
-            return false;
     for (uint32_t d = 0; d < n; d++)
         if (d != a && d != b && (kind[a * n + d] != kind[b * n + d] || kind[d * n + a] != kind[d * n + b]))
             return false;

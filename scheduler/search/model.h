@@ -92,6 +92,14 @@ static inline gy_ticks gy_model_fetch(const gy_model *m, uint32_t task, uint32_t
 {
     return m->move[(size_t)m->fetch[task] * m->kinds + m->to_host[device]];
 }
+/* Does all that is on device a alone take as long as on b alone? */
+static inline bool gy_model_alike_alone(const gy_model *m, uint32_t a, uint32_t b)
+{
+    bool same = m->from_host[a] == m->from_host[b] && m->to_host[a] == m->to_host[b];
+    for (uint32_t t = 0; t < m->tasks && same; t++)
+        same = gy_model_time(m, t, a) == gy_model_time(m, t, b);
+    return same;
+}
 static inline bool gy_model_is_team(const gy_model *m, uint32_t task)
 {
     return m->team && m->team[task] != GY_NONE;

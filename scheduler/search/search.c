@@ -284,15 +284,6 @@ static gantry_status divide_again(search *x, int round, gantry_error *err)
     return simulate(x, c, gy_search_name, err);
 }
 
-/* Does all that is on device e alone take as long as on d alone? */
-static bool is_as_good_alone(const gy_model *m, uint32_t d, uint32_t e)
-{
-    bool same = m->from_host[d] == m->from_host[e] && m->to_host[d] == m->to_host[e];
-    for (uint32_t t = 0; t < m->tasks && same; t++)
-        same = gy_model_time(m, t, d) == gy_model_time(m, t, e);
-    return same;
-}
-
 /* All on one device, on each that is unlike those before it: where parts of sums or shared rows have to be brought
  * together, which the model does not count, no way leads there step by step. */
 static gantry_status try_single_devices(search *x, gantry_error *err)
@@ -302,7 +293,7 @@ static gantry_status try_single_devices(search *x, gantry_error *err)
     bool possible = x->f.t.placed.count && !m->team && !m->bound_units && m->tasks <= DEALT_UP_TO;
     for (uint32_t d = 1; possible && d < x->plan.workers && !status; d++) {
         uint32_t e = 0, t = 0;
-        while (e < d && !is_as_good_alone(m, d, e))
+        while (e < d && !gy_model_alike_alone(m, d, e))
             e++;
         while (t < m->tasks && gy_model_time(m, t, d) < GY_TICKS_MAX)
             t++;

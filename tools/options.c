@@ -241,9 +241,12 @@ static bool unknown(const command *c, const char *word)
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(length - dashes < 60 ? length - dashes : 60), word + dashes);
     const char *near = gantry_nearest(name, names, count);
+    const command *other = command_offering(name);
     complain("gantry %s: no option \"%.*s\"", c->name, (int)(length < 60 ? length : 60), word);
     if (near)
         complain(" (did you mean \"--%s\"?)\n", near);
+    else if (other)
+        complain(", which is one of `gantry %s`; `gantry help %s` lists its own\n", other->name, c->name);
     else
         complain("; `gantry help %s` lists them\n", c->name);
     return false;
@@ -394,6 +397,35 @@ static bool check_streams(const options *o, const command *c)
     return true;
 }
 
+static bool is_given(const options *o, const option *p)
+{
+    const char *at = (const char *)o + p->field;
+    if (p->kind == NUMBER)
+        return memcmp(at, &p->fallback, sizeof p->fallback) != 0;
+    const char *text = NULL;
+    if (p->kind == TEXT)
+        memcpy((void *)&text, at, sizeof text);
+    return p->kind == TEXT ? text != NULL : p->kind == FLAG && *(const bool *)at;
+}
+
+/* Options that say how a schedule is made would say nothing beside one that is read. --balance is not among them:
+ * guided, it cuts anew between starts. */
+static bool check_planning(const options *o, const command *c)
+{
+    static const char *const planning[] = { "machine",   "devices",   "spread", "policy",     "effort", "optimal",
+                                            "objective", "in-flight", "unroll", "max-memory", "spill",  "replay" };
+    for (size_t i = 0; o->schedule && i < sizeof planning / sizeof *planning; i++) {
+        const option *p = find(c, planning[i], strlen(planning[i]));
+        if (!p || !is_given(o, p))
+            continue;
+        complain("gantry %s: --%s says how a schedule is made, but --schedule %s is one that was; leave one of the two "
+                 "options out\n",
+                 c->name, p->name, o->schedule);
+        return false;
+    }
+    return true;
+}
+
 /* A word that was perhaps meant to be an option: dashes as texts are printed with, a value without its option. */
 static void offer_option(const command *c, const char *word)
 {
@@ -443,7 +475,7 @@ bool options_parse(options *o, const command *c, int argc, char **argv)
             memcpy((char *)o + table[i].field, &table[i].fallback, sizeof table[i].fallback);
     if (!parse_words(o, c, argc, argv))
         return false;
-    return o->help || (check_count(o, c) && check_streams(o, c));
+    return o->help || (check_count(o, c) && check_streams(o, c) && check_planning(o, c));
 }
 
 const char *graphs_of(const command *c)

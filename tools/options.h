@@ -24,6 +24,9 @@ bool accepts(const command *c, const char *name);
 /* It is in the list of the command, by its name, or as "name=VALUE" where two options have one name. */
 bool offers(const command *c, const option *p);
 
+/* main.c: the first command that offers it; NULL: none does. */
+const command *command_offering(const char *name);
+
 /* help.c: the text from column `left` on, where the cursor is, in lines of at most 100 columns; with something in front
  * of it, which has a line of its own where it is too wide. */
 void print_column(FILE *to, const char *text, size_t left);

@@ -60,7 +60,7 @@ extern const command command_run, command_train, command_schedule, command_dot, 
     command_scale, command_machine, command_kernels, command_import, command_bench, command_fmt, command_doctor,
     command_diff, command_what_if, command_serve;
 
-/* options.c. Parses argv (after the sub-command) into *o; prints what is wrong and returns false. */
+/* parse.c. Parses argv (after the sub-command) into *o; prints what is wrong and returns false. */
 bool options_parse(options *o, const command *c, int argc, char **argv);
 /* The folder of data whose graphs its first word may name; NULL: that is no graph. */
 const char *graphs_of(const command *c);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_machines(const gantry_machine *given, const gantry_machine *own)
+static int compare_machines(const gantry_machine *given, const gantry_machine *own, const char *path)
 {
     gantry_error err;
     char *a = NULL, *b = NULL;
@@ -14,8 +14,9 @@ static int compare_machines(const gantry_machine *given, const gantry_machine *o
     if (gantry_machine_json(given, &a, &a_length, &err) || gantry_machine_json(own, &b, &b_length, &err)) {
         code = fail(&err);
     } else if (a_length != b_length || memcmp(a, b, a_length) != 0) {
-        complain("the schedule was made for another machine: \"%s\", not \"%s\" as given\n", gantry_machine_name(own),
-                 gantry_machine_name(given));
+        complain("%s was made for another machine: \"%s\", not \"%s\" as given; leave --machine and --devices out, or "
+                 "schedule again\n",
+                 path, gantry_machine_name(own), gantry_machine_name(given));
         code = EXIT_BAD_INPUT;
     }
     gantry_free(a);
@@ -32,14 +33,15 @@ static int check_machine(const gantry_schedule *schedule, const gantry_graph *gr
         return EXIT_FINE;
     int code = load_machine(&given, o, graph, &k);
     if (!code)
-        code = compare_machines(given, gantry_schedule_machine(schedule));
+        code = compare_machines(given, gantry_schedule_machine(schedule), o->positional.at[1]);
     known_free(&k);
     gantry_machine_free(given);
     return code;
 }
 
-static int report_wrong(const options *o, const gantry_error *err)
+static int report_wrong(const options *o, gantry_error *err)
 {
+    name_file(err, o->positional.at[1]);
     int code = fail(err);
     if (o->json && err->status == GANTRY_E_SCHEDULE) {
         int printed =

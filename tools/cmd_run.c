@@ -57,7 +57,6 @@ static int check_words(const session *s)
 
 static int prepare_schedule(session *s)
 {
-    gantry_error err;
     if (!s->o->schedule && take_kept(&s->schedule, s->o, s->graph))
         return EXIT_FINE;
     if (!s->o->schedule) {
@@ -66,10 +65,7 @@ static int prepare_schedule(session *s)
             keep_schedule(s->schedule, s->o, s->graph);
         return code;
     }
-    int code = read_schedule(&s->schedule, s->o->schedule);
-    if (code)
-        return code;
-    return gantry_schedule_attach(s->schedule, s->graph, &err) ? fail(&err) : EXIT_FINE;
+    return read_schedule_of(&s->schedule, s->o->schedule, s->graph);
 }
 
 static bool is_guided(const session *s)

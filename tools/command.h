@@ -60,7 +60,7 @@ extern const command command_run, command_train, command_schedule, command_dot, 
     command_scale, command_machine, command_kernels, command_import, command_bench, command_fmt, command_doctor,
     command_diff, command_what_if, command_serve;
 
-/* options.c. Parses argv (after the sub-command) into *o; prints what is wrong and returns false. */
+/* parse.c. Parses argv (after the sub-command) into *o; prints what is wrong and returns false. */
 bool options_parse(options *o, const command *c, int argc, char **argv);
 /* The folder of data whose graphs its first word may name; NULL: that is no graph. */
 const char *graphs_of(const command *c);
@@ -76,7 +76,8 @@ const char *near_miss(char *to, size_t size, const char *word, const char *const
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void pass_on(const char *text); /* what another program said, as it is */
 void complain_of(const gantry_error *err);
-int fail_nomem(void); /* complains of it; the exit code */
+void name_file(gantry_error *err, const char *path); /* that it is about, where it names none */
+int fail_nomem(void);                                /* complains of it; the exit code */
 bool has_complaint(void);
 json_t *take_complaint(int code); /* as an object; NULL: out of memory */
 
@@ -114,7 +115,8 @@ int load_machine(gantry_machine **machine, const options *o, const gantry_graph 
 int select_here(gantry_machine **machine, const options *o);
 gantry_schedule_options schedule_options(const options *o);
 int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine);
-int read_schedule(gantry_schedule **schedule, const char *path); /* from a file */
+int read_schedule(gantry_schedule **schedule, const char *path);                         /* from a file */
+int read_schedule_of(gantry_schedule **schedule, const char *path, gantry_graph *graph); /* that it was made for */
 int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph, known_computer *k);
 /* cmd_schedule.c: the schedule as text or JSON; `explanation` (NULL: none) with it, or in its place. */
 int tell_schedule(const gantry_schedule *schedule, const options *o, const char *explanation);

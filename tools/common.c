@@ -191,6 +191,16 @@ int read_schedule(gantry_schedule **schedule, const char *path)
     return status ? fail_reading(&err) : EXIT_FINE;
 }
 
+int read_schedule_of(gantry_schedule **schedule, const char *path, gantry_graph *graph)
+{
+    gantry_error err;
+    int code = read_schedule(schedule, path);
+    if (code || !gantry_schedule_attach(*schedule, graph, &err))
+        return code;
+    name_file(&err, path);
+    return fail(&err);
+}
+
 int count_devices(int32_t *count, const options *o, const gantry_graph *graph)
 {
     gantry_schedule *schedule = NULL;

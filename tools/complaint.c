@@ -50,6 +50,14 @@ void complain_of(const gantry_error *err)
     complain("%s\n", line);
 }
 
+void name_file(gantry_error *err, const char *path)
+{
+    size_t length = strlen(path), most = sizeof err->file - 1;
+    const char *dots = length > most ? "..." : "";
+    if (!err->file[0])
+        snprintf(err->file, sizeof err->file, "%s%s", dots, length > most ? path + length - (most - 3) : path);
+}
+
 int fail_nomem(void)
 {
     complain("%s\n", gantry_status_text(GANTRY_E_NOMEM));

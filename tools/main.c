@@ -23,6 +23,14 @@ static const command *find(const char *name)
     return NULL;
 }
 
+const command *command_offering(const char *name)
+{
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (accepts(commands[i], name))
+            return commands[i];
+    return NULL;
+}
+
 static void print_overview(FILE *to)
 {
     fprintf(to, "gantry %s: runs a task graph on every device of a machine\n\n", gantry_version());

@@ -106,5 +106,6 @@ void print_manual(const command *const *commands, size_t count)
     printf(".SH ENVIRONMENT\n.TP\nGANTRY_DATA\nthe folder with graphs/ and machines/ that names are looked up in\n"
            ".TP\nGANTRY_MODULES\nthe folder with the modules of the library\n"
            ".TP\nCOLUMNS\nthe width of the line of progress; that of the terminal where it is not set\n"
-           ".TP\nTERM\ndumb: there is no line of progress\n");
+           ".TP\nTERM\ndumb: there is no line of progress\n"
+           ".PP\nFurther ones, of modules, compilers and GPUs, are in docs/install.md.\n");
 }

@@ -23,6 +23,12 @@ const option *option_at(size_t i);
 bool accepts(const command *c, const char *name);
 /* It is in the list of the command, by its name, or as "name=VALUE" where two options have one name. */
 bool offers(const command *c, const option *p);
+/* Among those of the command; NULL: none has that name, or one like it. */
+const option *find_option(const command *c, const char *name, size_t length);
+const char *nearest_option(const command *c, const char *name);
+
+/* main.c: the first command that offers it; NULL: none does. */
+const command *command_offering(const char *name);
 
 /* help.c: the text from column `left` on, where the cursor is, in lines of at most 100 columns; with something in front
  * of it, which has a line of its own where it is too wide. */

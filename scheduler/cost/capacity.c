@@ -21,10 +21,16 @@ static gantry_status no_memory(const gantry_machine *m, const char *name, gantry
         gy_near_offer(&near, name, m->device[i].id);
     for (uint32_t i = 0; i < m->memories; i++)
         gy_near_offer(&near, name, m->memory[i].id);
-    return gy_fail(err, GANTRY_E_INVALID, NULL,
-                   near.best ? "max_memory: machine \"%s\" has no device or memory \"%s\" (did you mean \"%s\"?)"
-                             : "max_memory: machine \"%s\" has no device or memory \"%s\"",
-                   m->name, name, near.best);
+    gy_text ids = { 0 };
+    gy_machine_list_devices(&ids, m);
+    gantry_status status =
+        ids.failed ? gy_fail_nomem(err)
+                   : gy_fail(err, GANTRY_E_INVALID, NULL,
+                             "max_memory: machine \"%s\" has no device or memory \"%s\"%s%s%s; its devices are %s",
+                             m->name, name, near.best ? " (did you mean \"" : "", near.best ? near.best : "",
+                             near.best ? "\"?)" : "", ids.at);
+    gy_text_free(&ids);
+    return status;
 }
 
 /* One "name=size", cut out of the list. */

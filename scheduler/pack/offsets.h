@@ -30,8 +30,7 @@ typedef struct gy_offset_answer {
     uint64_t steps; /* of the search; 0: greedy was enough, or was all there was */
 } gy_offset_answer;
 
-#define GY_OFFSETS_STEPS UINT64_C(2000000) /* a budget that suits most: seconds */
-#define GY_OFFSETS_ITEMS 2048              /* parts of a problem with more items are left to greedy */
+#define GY_OFFSETS_ITEMS 2048 /* parts of a problem with more items are left to greedy */
 
 /*
  * Fills `offset` (count entries) with offsets that fit, or with the best that were found. `budget`: steps of the

@@ -302,7 +302,8 @@ static const struct file_kind {
 } file_kinds[] = {
     { "gantry", "a graph", "goes first behind the command (gantry_graph_load)" },
     { "gantry_machine", "a machine", "goes behind --machine (gantry_machine_load)" },
-    { "gantry_schedule", "a schedule", "goes behind --schedule (gantry_schedule_load)" },
+    { "gantry_schedule", "a schedule",
+      "goes behind --schedule, or behind the graph in `gantry check` (gantry_schedule_load)" },
 };
 enum { FILE_KINDS = sizeof file_kinds / sizeof *file_kinds };
 

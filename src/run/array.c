@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define CUT_OFF "; it is cut off, or has more than its header says: write it anew"
+
 bool gy_is_npy_name(const char *path)
 {
     size_t length = strlen(path);
@@ -45,12 +47,14 @@ static gantry_status fail_differs(const gy_npy *npy, const gy_buffer *b, const c
     return status;
 }
 
-/* A file whose name does not say that it is bytes, such as an archive or a text, may have been meant otherwise. */
+/* The header of a .npy file was as wanted. A file whose name does not say that it is bytes, such as an archive or a
+ * text, may have been meant otherwise. */
 static const char *remedy_of(const char *path)
 {
     const char *ending = strrchr(path, '.');
-    bool is_meant =
-        ending && (strcmp(ending, ".npy") == 0 || strcmp(ending, ".raw") == 0 || strcmp(ending, ".bin") == 0);
+    if (ending && strcmp(ending, ".npy") == 0)
+        return CUT_OFF;
+    bool is_meant = ending && (strcmp(ending, ".raw") == 0 || strcmp(ending, ".bin") == 0);
     return is_meant ? "" : "; what does not end in .npy is plain bytes in C order: numpy.save writes .npy";
 }
 
@@ -100,8 +104,7 @@ gantry_status gy_array_look(gy_array_place *place, const gy_file *file, const gy
     if (!place->stacked)
         return fail_bytes(has, b, file, err);
     return gy_fail(err, GANTRY_E_IO, NULL,
-                   "%s has %" PRIu64 " bytes of data, but %" PRIu64 " arrays of buffer \"%s\" have %" PRIu64
-                   "; it is cut off, or has more than its header says: write it anew",
+                   "%s has %" PRIu64 " bytes of data, but %" PRIu64 " arrays of buffer \"%s\" have %" PRIu64 CUT_OFF,
                    file->path, has, place->arrays, b->name, place->arrays * b->bytes);
 }
 

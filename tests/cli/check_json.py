@@ -33,6 +33,9 @@ class Command:
         assert done.returncode == code, f"exit {done.returncode}, not {code}: {done.stderr.decode()}"
         return done.stdout
 
+    def refusal(self, *words):
+        return json.loads(self.run(*words, "--json", code=3))["error"]
+
     def json(self, *words):
         """One object, and nothing before or behind it; silence on standard error."""
         done = subprocess.run([self.path, *map(str, words), "--json"], capture_output=True, timeout=120, cwd=self.folder)
@@ -370,6 +373,12 @@ def check_refuses_another_graph_and_machine(gantry):
     gantry.run("check", "tiny.json", "s.json", "--devices", 3, code=3)
     gantry.run("check", "tiny.json", "s.json", "--param", "n=128", code=3)
     gantry.run("run", "tiny.json", "--schedule", "s.json", "--param", "n=128", code=3)
+    other = ["tiny.json", "--schedule", "s.json", "--param", "n=128"]
+    for words in ["check", "tiny.json", "s.json", "--param", "n=128"], ["run", *other], ["what-if", *other, "--move", "a=dev0"]:
+        error = gantry.refusal(*words)
+        assert error["file"] == "s.json" and error["where"] == "/graph_hash" and "schedule again" in error["remedy"], error
+    error = gantry.refusal("check", "tiny.json", "s.json", "--devices", 3)
+    assert error["what"].startswith("s.json was made for another machine") and "leave --machine" in error["remedy"], error
 
 
 def compare_json(gantry):

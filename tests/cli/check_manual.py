@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Help, manual page and completion: each option of each command is in all three; the page is right for man; bash completes by what
-was written.
+was written. docs/install.md has the variables of the environment that the code asks for, and no others.
 
-check_manual.py GANTRY
+check_manual.py GANTRY SOURCE
 """
 import os
 import pathlib
@@ -17,7 +17,7 @@ def run(*words, **more):
 
 
 def commands(gantry):
-    return re.findall(r"^  (\w+) ", run(gantry, "help").stdout.split("usage:")[1].split("`gantry help")[0], re.M)
+    return re.findall(r"^  ([\w-]+) ", run(gantry, "help").stdout.split("usage:")[1].split("`gantry help")[0], re.M)
 
 
 def options_of_help(gantry, command):
@@ -25,7 +25,7 @@ def options_of_help(gantry, command):
     options = text.split("\noptions\n")[1].split("\n\n")[0]
     assert max(map(len, options.split("\n"))) <= 100, options
     text = text.replace("\n" + 31 * " ", " ")  # lines that go on
-    return {name: summary for name, summary in re.findall(r"^  --([\w-]+).*? {2,}(\S.*)$", text.split("\noptions\n")[1].split("\n\n")[0], re.M)}
+    return {name: summary for name, summary in re.findall(r"^  --([\w-]+)(?: \S+)? +(\S.*)$", text.split("\noptions\n")[1].split("\n\n")[0], re.M)}
 
 
 def options_of_page(page, command):
@@ -52,10 +52,19 @@ def check_page(page):
     assert "branch and bound" in done.stdout and "--effort 0..9" in done.stdout
 
 
-def main(gantry):
+def check_variables(source):
+    asked = re.compile(r"""(?:getenv|gy_driver_switch|environ\.get)\("(GANTRY_\w+)\"""")
+    files = [file for folder in ("src", "tools") for file in (source / folder).rglob("*") if file.suffix in (".c", ".py")]
+    read = {name for file in files for name in asked.findall(file.read_text())}
+    told = set(re.findall(r"`(GANTRY_\w+)`", (source / "docs/install.md").read_text().split("## Variables of the environment")[1]))
+    assert len(read) >= 10 and read == told, f"read and not told: {read - told}; told and not read: {told - read}"
+
+
+def main(gantry, source):
+    check_variables(pathlib.Path(source))
     page, script = run(gantry, "help", "--man").stdout, run(gantry, "help", "--completion", "bash").stdout
     names, total = commands(gantry), 0
-    assert len(names) >= 10, names
+    assert len(names) >= 16, names
     for command in names:
         said = options_of_help(gantry, command)
         assert "help" in said and len(said) >= 2, said

@@ -64,13 +64,15 @@ static bool is_fed(const session *s)
 
 void print_fed(FILE *to, const session *s, const gantry_run_info *info)
 {
-    char waited[UNIT_TEXT];
+    char waited[UNIT_TEXT], unread[80];
+    snprintf(unread, sizeof unread, "; the others are not read: %s says how many starts there are",
+             s->o->train ? "--steps" : "--iterations");
     for (size_t i = 0; i < s->o->inputs.count; i++)
         if (s->fed[i])
             fprintf(to, "  input %s: %" PRIu64 " array%s, one a start%s\n", s->o->inputs.at[i], s->fed[i],
                     s->fed[i] == 1 ? "" : "s",
                     s->starts > s->fed[i]   ? ", then the first again"
-                    : s->starts < s->fed[i] ? "; the others are not read: --iterations says how many starts there are"
+                    : s->starts < s->fed[i] ? unread
                                             : "");
     if (is_fed(s))
         fprintf(to, "  starts waited %s for arrays to be read, all together\n", time_text(waited, info->fed_wait_us));

@@ -7,15 +7,10 @@
 
 int load_asked(gantry_graph **graph, gantry_schedule **schedule, const options *o)
 {
-    gantry_error err;
     known_computer k = { 0 };
     int code = load_graph(graph, o, o->positional.at[0]);
-    if (!code && o->schedule) {
-        code = read_schedule(schedule, o->schedule);
-        if (!code && gantry_schedule_attach(*schedule, *graph, &err))
-            code = fail(&err);
-    } else if (!code)
-        code = make_schedule(schedule, o, *graph, &k);
+    if (!code)
+        code = o->schedule ? read_schedule_of(schedule, o->schedule, *graph) : make_schedule(schedule, o, *graph, &k);
     known_free(&k);
     return code;
 }

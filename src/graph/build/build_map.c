@@ -139,16 +139,21 @@ static uint32_t hidden_args(const gy_maths_program *p)
     return count;
 }
 
+/* Elements of a result that are one segment. */
+static int segment_of(const gy_maths_program *p)
+{
+    return p->is_columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT;
+}
+
 static void add_reduction(coding *c)
 {
     const gy_maths_program *p = c->kernel->program;
-    int segment = p->is_columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT;
     const char *mid = extents_of(c, p->first, p->last);
     add_hidden(c, "_outer", extents_of(c, 0, p->first));
     add_hidden(c, "_mid", mid);
     add_hidden(c, "_inner", extents_of(c, p->last, p->rank));
     add_hidden(c, "_segments",
-               mid ? gy_arena_printf(&c->graph->arena, "max(1, ceil_div(%s, %d))", mid, segment) : NULL);
+               mid ? gy_arena_printf(&c->graph->arena, "max(1, ceil_div(%s, %d))", mid, segment_of(p)) : NULL);
 }
 
 static bool set_grid(const coding *c, const gy_expr **grid, const char *text)
@@ -180,11 +185,10 @@ static bool add_waits(const coding *c, gy_kernel_code *code)
 {
     const gy_maths_program *p = c->kernel->program;
     gy_arena *arena = &c->graph->arena;
-    int segment = p->is_columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT;
     int at_once = (int)gy_maths_ahead(p) * (p->is_columns ? GY_MATHS_COLUMN_LANES : GY_MATHS_LANES);
-    return !p->maths->reduces ||
-           set_grid(c, &code->waits,
-                    gy_arena_printf(arena, "ceil_div(min(_mid, %d), %d) + 6 * (_segments > 1)", segment, at_once));
+    return !p->maths->reduces || set_grid(c, &code->waits,
+                                          gy_arena_printf(arena, "ceil_div(min(_mid, %d), %d) + 6 * (_segments > 1)",
+                                                          segment_of(p), at_once));
 }
 
 static bool add_grids(coding *c, gy_kernel_code *code)

@@ -9,9 +9,10 @@
 
 /* One of the three arrays, without its type. */
 typedef struct merge_job {
-    const void *array; /* of items, node by node */
-    const void *late;  /* entries: a node's index first, an item at `payload` */
-    size_t count, late_count;
+    void *at; /* the address of the pointer to its items, which are node by node */
+    size_t *count, *capacity;
+    const void *late; /* entries: a node's index first, an item at `payload` */
+    size_t *late_count;
     size_t item, entry, payload;
     size_t start, length; /* offsets in gy_node of the node's range */
 } merge_job;
@@ -31,14 +32,14 @@ static uint32_t late_node(const merge_job *job, size_t i)
 /* The late items, sorted by node and stable. Afterwards those of node n are [first[n], first[n + 1]). */
 static char *sort_late(const merge_job *job, size_t *first, size_t nodes)
 {
-    char *sorted = gy_calloc(job->late_count, job->item);
+    char *sorted = gy_calloc(*job->late_count, job->item);
     if (!sorted)
         return NULL;
-    for (size_t i = 0; i < job->late_count; i++)
+    for (size_t i = 0; i < *job->late_count; i++)
         first[late_node(job, i) + 2]++;
     for (size_t i = 1; i < nodes + 2; i++)
         first[i] += first[i - 1];
-    for (size_t i = 0; i < job->late_count; i++) {
+    for (size_t i = 0; i < *job->late_count; i++) {
         size_t to = first[late_node(job, i) + 1]++;
         memcpy(sorted + to * job->item, (const char *)job->late + i * job->entry + job->payload, job->item);
     }
@@ -53,100 +54,63 @@ static void append(char *to, size_t *count, const char *from, size_t items, size
     }
 }
 
-/* The merged array, of *count items; NULL: out of memory. */
-static void *merge(gantry_graph *g, const merge_job *job, size_t *count)
+static void replace(const merge_job *job, void *merged, size_t count)
 {
-    size_t nodes = g->nodes.count, at = 0;
+    void *old;
+    memcpy(&old, job->at, sizeof old);
+    gy_free(old);
+    memcpy(job->at, &merged, sizeof merged);
+    *job->count = *job->capacity = count;
+    *job->late_count = 0; /* nothing is merged twice, even if another array cannot be */
+}
+
+/* False: out of memory. */
+static bool merge(gantry_graph *g, merge_job job)
+{
+    if (!*job.late_count)
+        return true;
+    size_t nodes = g->nodes.count, at = 0, most = *job.count + *job.late_count;
     size_t *first = gy_calloc(nodes + 2, sizeof *first);
-    char *merged = gy_calloc(job->count + job->late_count, job->item);
-    char *sorted = first ? sort_late(job, first, nodes) : NULL;
-    if (!merged || !sorted || job->count + job->late_count >= UINT32_MAX) {
-        gy_free(merged);
-        merged = NULL;
-        goto free_sorted;
-    }
-    for (size_t n = 0; n < nodes; n++) {
-        uint32_t *start = range_of(&g->nodes.at[n], job->start), *length = range_of(&g->nodes.at[n], job->length);
+    char *merged = gy_calloc(most, job.item), *old;
+    char *sorted = first ? sort_late(&job, first, nodes) : NULL;
+    bool ok = merged && sorted && most < UINT32_MAX;
+    memcpy(&old, job.at, sizeof old);
+    for (size_t n = 0; n < nodes && ok; n++) {
+        uint32_t *start = range_of(&g->nodes.at[n], job.start), *length = range_of(&g->nodes.at[n], job.length);
         size_t begin = at;
-        append(merged, &at, (const char *)job->array + *start * job->item, *length, job->item);
-        append(merged, &at, sorted + first[n] * job->item, first[n + 1] - first[n], job->item);
+        append(merged, &at, old + *start * job.item, *length, job.item);
+        append(merged, &at, sorted + first[n] * job.item, first[n + 1] - first[n], job.item);
         *start = (uint32_t)begin;
         *length = (uint32_t)(at - begin);
     }
-    *count = at;
-free_sorted:
+    if (ok)
+        replace(&job, merged, at);
+    else
+        gy_free(merged);
     gy_free(sorted);
     gy_free(first);
-    return merged;
+    return ok;
 }
 
-static bool merge_accesses(gantry_graph *g)
-{
-    gy_build *b = g->build_;
-    merge_job job = { g->access.at,
-                      b->late_access.at,
-                      g->access.count,
-                      b->late_access.count,
-                      sizeof(gy_access),
-                      sizeof(gy_late_access),
-                      offsetof(gy_late_access, access),
-                      offsetof(gy_node, access),
-                      offsetof(gy_node, accesses) };
-    size_t count;
-    gy_access *merged = job.late_count ? merge(g, &job, &count) : NULL;
-    if (merged) {
-        gy_vec_free(&g->access);
-        gy_vec_free(&b->late_access);
-        g->access.at = merged;
-        g->access.count = g->access.capacity = count;
+/* The job for an array of the graph, the array of what came late, and the member of its entries that is the item. */
+#define JOB(array, late, type, member, start, length)                                                                  \
+    (merge_job)                                                                                                        \
+    {                                                                                                                  \
+        &(array)->at, &(array)->count, &(array)->capacity, (late)->at, &(late)->count, sizeof *(array)->at,            \
+            sizeof *(late)->at, offsetof(type, member), offsetof(gy_node, start), offsetof(gy_node, length)            \
     }
-    return merged || job.late_count == 0;
-}
 
-static bool merge_scalars(gantry_graph *g)
+static bool merge_all(gantry_graph *g)
 {
     gy_build *b = g->build_;
-    merge_job job = { g->scalar.at,
-                      b->late_scalar.at,
-                      g->scalar.count,
-                      b->late_scalar.count,
-                      sizeof(gy_scalar),
-                      sizeof(gy_late_scalar),
-                      offsetof(gy_late_scalar, scalar),
-                      offsetof(gy_node, scalar),
-                      offsetof(gy_node, scalars) };
-    size_t count;
-    gy_scalar *merged = job.late_count ? merge(g, &job, &count) : NULL;
-    if (merged) {
-        gy_vec_free(&g->scalar);
-        gy_vec_free(&b->late_scalar);
-        g->scalar.at = merged;
-        g->scalar.count = g->scalar.capacity = count;
-    }
-    return merged || job.late_count == 0;
-}
-
-static bool merge_afters(gantry_graph *g)
-{
-    gy_build *b = g->build_;
-    merge_job job = { g->after.at,
-                      b->late_after.at,
-                      g->after.count,
-                      b->late_after.count,
-                      sizeof(uint32_t),
-                      sizeof(gy_late_after),
-                      offsetof(gy_late_after, after),
-                      offsetof(gy_node, after),
-                      offsetof(gy_node, afters) };
-    size_t count;
-    uint32_t *merged = job.late_count ? merge(g, &job, &count) : NULL;
-    if (merged) {
-        gy_vec_free(&g->after);
-        gy_vec_free(&b->late_after);
-        g->after.at = merged;
-        g->after.count = g->after.capacity = count;
-    }
-    return merged || job.late_count == 0;
+    if (!merge(g, JOB(&g->access, &b->late_access, gy_late_access, access, access, accesses)) ||
+        !merge(g, JOB(&g->scalar, &b->late_scalar, gy_late_scalar, scalar, scalar, scalars)) ||
+        !merge(g, JOB(&g->after, &b->late_after, gy_late_after, after, after, afters)))
+        return false;
+    gy_vec_free(&b->late_access);
+    gy_vec_free(&b->late_scalar);
+    gy_vec_free(&b->late_after);
+    return true;
 }
 
 /* ---- order within a node ---- */
@@ -189,7 +153,7 @@ static void number_args(gy_access *at, uint32_t count, uint32_t named)
 
 bool gy_build_merge(gantry_graph *graph)
 {
-    if (!merge_accesses(graph) || !merge_scalars(graph) || !merge_afters(graph))
+    if (!merge_all(graph))
         return false;
     for (size_t i = 0; i < graph->nodes.count; i++) {
         gy_node *n = &graph->nodes.at[i];

@@ -288,6 +288,7 @@ def check_training(here):
         expect(np.allclose(found[-1]["slope"], slope, rtol=1e-9), f"slope {words}: {found[-1]}, not {slope}")
     text = gantry(here, "least.json", "--devices", "1", "--steps", "3", "--input", "x=tx.npy", "--input", "y=ty/*.npy", command="train").stdout
     expect(f"step 3  loss {losses[2]:.9g}" in text, f"the loss is printed as ever: {text}")
+    expect("x=tx.npy: 4 arrays, one a start; the others are not read: --steps says" in text, f"the option that there is: {text}")
 
 
 def main():

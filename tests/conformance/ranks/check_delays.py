@@ -15,6 +15,8 @@ import time
 
 import numpy as np
 
+from joined import hashes, planned, ratio_of
+
 LAUNCH = {"mpich": ["mpirun.mpich"], "openmpi": ["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root"]}
 # Latency in us, GB/s, graph, an input with what it is, and how far from what is predicted a start may be. Predictions have all inputs and outputs on rank 0: outputs are
 # small (of less than 64 KiB), and rank 1 has another file, so that all inputs come from there. Halos of rows go to one neighbour; those of blocks to several, where
@@ -24,30 +26,21 @@ CASES = [(5000, 0.1, "jacobi", ["n=32", "parts=4", "steps=20"], "u", "f8", [32, 
          (10000, 1, "jacobi_blocks", ["n=32", "steps=12"], "u", "f4", [32, 32], (0.5, 1.1)), (10000, 1, "heat_3d", ["n=16", "steps=12"], "u", "f8", [16, 16, 16], (0.5, 1.2))]
 
 
-def hashes(report):
-    return {name: output["xxh64"] for name, output in report["outputs"].items()}
-
-
 def compare(gantry, root, mpi, shim, folder, case):
     latency, rate, name, params, array, dtype, shape, _ = case
     files = [folder / f"{number}.npy" for number in range(2)]
     for number, path in enumerate(files):
         np.save(path, (np.arange(np.prod(shape)) % 13 + number).astype(dtype).reshape(shape))
-    host, joined, file, graph = root / "graphs/machines/host-2.json", folder / "joined.json", folder / "s.json", root / f"graphs/{name}.json"
-    params = [word for param in params for word in ("--param", param)]
-    for words in (["machine", "join", host, host, "--link", f"latency_us={latency},GBps={rate}", "-o", joined],
-                  ["schedule", graph, *params, "--machine", joined, "--policy", "round-robin", "-o", file]):
-        subprocess.run([gantry, *map(str, words)], check=True, capture_output=True)
-    run = [gantry, "run", graph, *params, "--schedule", file, "--backend", "host", "--iterations", 5, "--json"]
-    ranks = [[*map(str, run), "--input", f"{array}={path}"] for path in files]
+    run = planned(gantry, root, folder, name, params, latency, rate)
+    ranks = [[*run, "--input", f"{array}={path}"] for path in files]
     one = json.loads(subprocess.run(ranks[0], check=True, capture_output=True, text=True).stdout)
     env = {**os.environ, "LD_PRELOAD": str(shim), "SHIM_LATENCY_US": str(latency), "SHIM_MBPS": str(rate * 1000)}
     done = subprocess.run([*LAUNCH[mpi], "-n", "1", *ranks[0], ":", "-n", "1", *ranks[1]], capture_output=True, text=True, env=env, timeout=300)
     assert done.returncode == 0, done.stderr
     two = json.loads(done.stdout)
     assert hashes(one) == hashes(two), f"{name}: {hashes(one)} and {hashes(two)}"
-    ratio = two["measured_us"] / two["predicted_us"]
-    print(f"{name}, {latency / 1e3:g} ms, {rate * 1e3:g} MB/s: predicted {two['predicted_us'] / 1e3:.1f} ms, measured {two['measured_us'] / 1e3:.1f} ms, ratio {ratio:.3f}", flush=True)
+    ratio, text = ratio_of(two)
+    print(f"{name}, {latency / 1e3:g} ms, {rate * 1e3:g} MB/s: {text}", flush=True)
     return ratio
 
 

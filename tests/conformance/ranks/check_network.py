@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+from joined import hashes, planned, ratio_of
+
 LAUNCH = {"mpich": "env UCX_TLS=tcp,self UCX_NET_DEVICES=lo MPIR_CVAR_NOLOCAL=1 mpirun.mpich",
           "openmpi": "mpirun.openmpi --oversubscribe --allow-run-as-root --mca btl self,tcp --mca btl_tcp_if_include lo --mca oob_tcp_if_include lo"}
 # Of the rows what one rank has goes there, and then back: the loopback device has one queue for both ways, and machines have two.
@@ -29,25 +31,16 @@ def inside(queue, *words):
                           capture_output=True, text=True, timeout=300)
 
 
-def hashes(report):
-    return {name: output["xxh64"] for name, output in report["outputs"].items()}
-
-
 def compare(gantry, root, mpi, folder, case):
     queue, latency, rate, (name, params) = case
-    host, joined, file, graph = root / "graphs/machines/host-2.json", folder / "joined.json", folder / "s.json", root / f"graphs/{name}.json"
-    params = [word for param in params for word in ("--param", param)]
-    for words in (["machine", "join", host, host, "--link", f"latency_us={latency or 1},GBps={rate or 1}", "-o", joined],
-                  ["schedule", graph, *params, "--machine", joined, "--policy", "round-robin", "-o", file]):
-        subprocess.run([gantry, *map(str, words)], check=True, capture_output=True)
-    run = [gantry, "run", graph, *params, "--schedule", file, "--backend", "host", "--iterations", 5, "--json"]
-    one = json.loads(subprocess.run([*map(str, run)], check=True, capture_output=True, text=True).stdout)
+    run = planned(gantry, root, folder, name, params, latency or 1, rate or 1)
+    one = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
     done = inside(queue, *LAUNCH[mpi].split(), "-n", 2, *run)
     assert done.returncode == 0, f"{queue}: {done.stderr}"
     two = json.loads(done.stdout)
     assert hashes(one) == hashes(two), f"{queue}: {hashes(one)} and {hashes(two)}"
-    ratio = two["measured_us"] / two["predicted_us"]
-    print(f"{queue}, {name}: " + (f"predicted {two['predicted_us'] / 1e3:.1f} ms, measured {two['measured_us'] / 1e3:.1f} ms, ratio {ratio:.2f}" if latency else "the bits of one process"), flush=True)
+    ratio, text = ratio_of(two)
+    print(f"{queue}, {name}: {text if latency else 'the bits of one process'}", flush=True)
     if latency:
         assert ratio >= 0.9, f"{queue}: faster than the network"
         assert ratio <= 1.1 or not os.environ.get("GANTRY_NETWORK_STRICT"), f"{queue}: {ratio}"

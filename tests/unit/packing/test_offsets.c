@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST 64
+#define MOST  64
+#define STEPS UINT64_C(2000000) /* of the search: seconds */
 
 static bool meet(const gy_offset_item *a, const gy_offset_item *b)
 {
@@ -52,11 +53,11 @@ START_TEST(the_published_example_fits_its_load)
     static const gy_offset_item item[] = {
         { 0, 3, 4, 1 }, { 3, 9, 4, 1 }, { 0, 9, 4, 1 }, { 9, 21, 4, 1 }, { 0, 21, 4, 1 }
     };
-    gy_offset_answer a = find(item, 5, 12, GY_OFFSETS_STEPS);
+    gy_offset_answer a = find(item, 5, 12, STEPS);
     ck_assert(a.fits);
     ck_assert_uint_eq(a.peak, 12);
     ck_assert_uint_eq(a.load, 12);
-    ck_assert(find(item, 5, 11, GY_OFFSETS_STEPS).proved);
+    ck_assert(find(item, 5, 11, STEPS).proved);
 }
 END_TEST
 
@@ -146,13 +147,13 @@ START_TEST(small_ones_are_solved_exactly)
         gy_offset_item item[MOST];
         size_t count = random_items(seed, item);
         uint64_t least = least_peak(item, count);
-        gy_offset_answer a = find(item, count, least, GY_OFFSETS_STEPS);
+        gy_offset_answer a = find(item, count, least, STEPS);
         ck_assert_msg(a.fits, "seed %llu: %llu bytes are enough, found %llu", (unsigned long long)seed,
                       (unsigned long long)least, (unsigned long long)a.peak);
         ck_assert_uint_eq(a.peak, least);
         searched += a.steps > 0;
         above_load += least > a.load;
-        a = find(item, count, least - 1, GY_OFFSETS_STEPS);
+        a = find(item, count, least - 1, STEPS);
         ck_assert_msg(a.proved, "seed %llu: not proved", (unsigned long long)seed);
         ck_assert(a.peak >= least);
     }
@@ -205,7 +206,7 @@ START_TEST(independent_stretches_do_not_multiply)
         }
     gy_offset_answer a;
     gantry_error err;
-    ck_assert_int_eq(gy_offsets_find(item, PIECES * count, least, GY_OFFSETS_STEPS, offset, &a, &err), GANTRY_OK);
+    ck_assert_int_eq(gy_offsets_find(item, PIECES * count, least, STEPS, offset, &a, &err), GANTRY_OK);
     ck_assert(a.fits);
     ck_assert_uint_eq(a.peak, least);
 }
@@ -230,8 +231,8 @@ START_TEST(the_unit_of_time_does_not_matter)
             other[i].last = stretched(item[i].last);
         }
         uint64_t least = least_peak(item, count);
-        ck_assert_int_eq(gy_offsets_find(item, count, least, GY_OFFSETS_STEPS, offset, &a, NULL), GANTRY_OK);
-        ck_assert_int_eq(gy_offsets_find(other, count, least, GY_OFFSETS_STEPS, offset2, &b, NULL), GANTRY_OK);
+        ck_assert_int_eq(gy_offsets_find(item, count, least, STEPS, offset, &a, NULL), GANTRY_OK);
+        ck_assert_int_eq(gy_offsets_find(other, count, least, STEPS, offset2, &b, NULL), GANTRY_OK);
         ck_assert_mem_eq(offset, offset2, count * sizeof *offset);
         ck_assert_uint_eq(a.steps, b.steps);
     }

@@ -224,6 +224,10 @@ class Mistakes(Case):
             gantry.parse('{"gantry": 1, "nme": "x"}')
         with self.refused(gantry.CapacityError, "memory|fit"):
             scaled(1 << 20).schedule(2, max_memory="dev0=1KiB,dev1=1KiB", spill="off")
+        with self.assertRaises(gantry.CapacityError):
+            scaled(1 << 20).schedule(2, max_memory={"dev0": 1024, "dev1": "1KiB"}, spill="off")
+        with self.refused(gantry.InvalidError, "3 is given where a text is wanted"):
+            scaled(8).schedule(2, policy=3)
         with self.refused(gantry.InvalidError, 'did you mean "heft"'):
             scaled().schedule(1, policy="hefft")
         for cls in (ValueError, gantry.Error):

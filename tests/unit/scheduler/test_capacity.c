@@ -99,8 +99,9 @@ START_TEST(max_memory_is_read_with_care)
     static const struct {
         const char *text, *error;
     } cases[] = {
-        { "d7=1KiB", "max_memory: machine \"small\" has no device or memory \"d7\" (did you mean \"d0\"?)" },
-        { "gpu=1KiB", "max_memory: machine \"small\" has no device or memory \"gpu\"" },
+        { "d7=1KiB",
+          "max_memory: machine \"small\" has no device or memory \"d7\" (did you mean \"d0\"?); its devices are d0" },
+        { "gpu=1KiB", "max_memory: machine \"small\" has no device or memory \"gpu\"; its devices are d0" },
         { "d0", "max_memory: \"d0\" must be name=size, such as gpu0=4GiB" },
         { "d0=lots", "max_memory: \"lots\" of \"d0\" is no size; give one such as 512MiB" },
     };

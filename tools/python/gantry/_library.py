@@ -280,6 +280,8 @@ def encoded(text: str | os.PathLike[str] | None) -> bytes | None:
     """A string for C, which ends at its first zero byte."""
     if text is None:
         return None
+    if not isinstance(text, (str, bytes, os.PathLike)):
+        raise InvalidError(f"{text!r} is given where a text is wanted; write a str")
     data = os.fsencode(text)
     if b"\0" in data:
         raise InvalidError(f"the name {os.fspath(text)!r} has a zero byte in it, where C takes its end to be; leave it out")

@@ -52,8 +52,10 @@ def _machine_of(graph: Graph, machine: Machine | FilePath | int | None) -> Machi
 
 
 def options_of(policy: str | None = None, effort: int = -1, optimal: bool = False, seed: int = 0, objective: str | None = None,
-               max_memory: str | None = None, replay: str | None = None, balance: str | None = None, spill: str | None = None,
-               in_flight: int = 0, unroll: int = 0) -> c.ScheduleOptions:
+               max_memory: str | Mapping[str, int | str] | None = None, replay: str | None = None, balance: str | None = None,
+               spill: str | None = None, in_flight: int = 0, unroll: int = 0) -> c.ScheduleOptions:
+    if isinstance(max_memory, Mapping):
+        max_memory = ",".join(f"{memory}={size}" for memory, size in max_memory.items())
     return c.ScheduleOptions(
         policy=encoded(policy), effort=effort, optimal=optimal, seed=seed, objective=encoded(objective), max_memory=encoded(max_memory),
         replay=encoded(replay), balance=encoded(balance), spill=encoded(spill), in_flight=in_flight, unroll=unroll)
@@ -93,7 +95,8 @@ class Schedule(Owned):
     _free = lib.gantry_schedule_free
 
     def __init__(self, graph: Graph, machine: Machine | FilePath | int | None = None, *, policy: str | None = None,
-                 effort: int = -1, optimal: bool = False, seed: int = 0, objective: str | None = None, max_memory: str | None = None,
+                 effort: int = -1, optimal: bool = False, seed: int = 0, objective: str | None = None,
+                 max_memory: str | Mapping[str, int | str] | None = None,
                  replay: str | None = None, balance: str | None = None, spill: str | None = None, in_flight: int = 0,
                  unroll: int = 0) -> None:
         graph.seal()

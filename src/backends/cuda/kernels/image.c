@@ -18,8 +18,7 @@ typedef struct handle {
     CUfunction function[GY_IMAGE_VARIANTS][GANTRY_DTYPE_COUNT]; /* NULL: not looked for; [v][0] without types */
     int places[GY_IMAGE_VARIANTS][GANTRY_DTYPE_COUNT];          /* blocks of it that run at once */
     gantry_error why;                                           /* of the last launch; text "": it was made */
-    bool can_be_early, launched;                                /* launched: since gy_cuda_image_early was called */
-    gy_early early;
+    gy_early_launches early;
     gy_cuda_recorder *recorder; /* NULL: launches are made */
 } handle;
 
@@ -124,7 +123,7 @@ gantry_status gy_cuda_image_open(void **opened, const gy_cuda_kernel *kernel, co
     h->image = image;
     h->name = kernel->name;
     h->processors = count_processors(driver);
-    h->can_be_early = gy_driver_can_be_early(driver);
+    h->early.can = gy_early_can(driver);
     CUresult code = driver->cuModuleLoadData(&h->module, image->code);
     if (code != CUDA_SUCCESS) {
         gy_free(h);
@@ -173,18 +172,7 @@ uint32_t gy_cuda_image_places(const gantry_launch *l, int variant, gantry_dtype 
 bool gy_cuda_image_early(void *opened, gy_early which)
 {
     handle *h = opened;
-    bool launched = h->launched;
-    h->early = h->can_be_early ? which : GY_EARLY_NONE;
-    h->launched = false;
-    return launched;
-}
-
-static CUresult launch(const handle *h, CUfunction function, gy_grid g, CUstream stream, void **params)
-{
-    if (h->early == GY_EARLY_ALL)
-        return gy_driver_launch_early(h->driver, function, (unsigned[]){ g.x, g.y, g.z },
-                                      (unsigned[]){ g.block_x, g.block_y, g.block_z }, 0, stream, params);
-    return h->driver->cuLaunchKernel(function, g.x, g.y, g.z, g.block_x, g.block_y, g.block_z, 0, stream, params, NULL);
+    return gy_early_next(&h->early, which);
 }
 
 void gy_cuda_image_record(void *opened, gy_cuda_recorder *to)
@@ -237,9 +225,8 @@ gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_d
         return status;
     if (h->recorder)
         return record(h, variant, type_of(h, dtype), g, params);
-    CUresult code = launch(h, function, g, l->stream, params);
-    h->launched = code == CUDA_SUCCESS;
-    h->early = h->early == GY_EARLY_INSIDE ? GY_EARLY_ALL : h->early;
+    CUresult code = gy_early_launch(&h->early, h->driver, function, (unsigned[]){ g.x, g.y, g.z },
+                                    (unsigned[]){ g.block_x, g.block_y, g.block_z }, 0, l->stream, params);
     return code == CUDA_SUCCESS ? GANTRY_OK : gy_driver_fail(h->driver, code, "launching it", &h->why);
 }
 

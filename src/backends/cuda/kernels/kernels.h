@@ -7,6 +7,7 @@
 #define GY_CUDA_KERNELS_KERNELS_H
 
 #include "backends/cuda/nvidia/driver.h"
+#include "backends/cuda/nvidia/early.h"
 #include "kernels/combine/meeting.h"
 #include <gantry/kernel.h>
 #include <stdint.h>
@@ -82,9 +83,6 @@ typedef struct gy_cuda_batch {
     uint32_t count;
     CUdeviceptr data; /* in memory of the device: `data` of argument a of launch i, a * count + i pointers from here */
 } gy_cuda_batch;
-
-/* Which launches of a call may come early (kernels/begin.cuh); only while they are captured. */
-typedef enum gy_early { GY_EARLY_NONE, GY_EARLY_INSIDE, GY_EARLY_ALL } gy_early; /* INSIDE: all but the first */
 
 /* Initialise members by name: those at the end are optional. */
 typedef struct gy_cuda_kernel {

@@ -128,27 +128,6 @@ gantry_status gy_driver_capability(const gy_driver *d, CUdevice device, int *cap
     return code == CUDA_SUCCESS ? GANTRY_OK : gy_driver_fail(d, code, "asking what the device can do", err);
 }
 
-/* Graphs have such edges from CUDA 12.3 on, GPUs from 9.0 on. What runs there was compiled for 9.0 or later. */
-bool gy_driver_can_be_early(const gy_driver *d)
-{
-    CUdevice device;
-    int version = 0, major = 0;
-    if (!d->launch_ex || gy_driver_switch("GANTRY_CUDA_EARLY", "off") || d->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
-        d->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS ||
-        d->cuDriverGetVersion(&version) != CUDA_SUCCESS)
-        return false;
-    return major >= 9 && version >= 12030;
-}
-
-CUresult gy_driver_launch_early(const gy_driver *d, CUfunction function, const unsigned grid[3],
-                                const unsigned block[3], unsigned shared, CUstream stream, void **params)
-{
-    CUlaunchAttribute early = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                                .value.programmaticStreamSerializationAllowed = 1 };
-    CUlaunchConfig as = { grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, &early, 1 };
-    return d->launch_ex(&as, function, params, NULL);
-}
-
 bool gy_driver_switch(const char *name, const char *word)
 {
     const char *wanted = getenv(name);

@@ -128,12 +128,6 @@ gantry_status gy_driver_capability(const gy_driver *driver, CUdevice device, int
 /* True if the environment has the word for a switch of this back end, such as "off" for GANTRY_CUDA_PEERS. */
 bool gy_driver_switch(const char *name, const char *word);
 
-/* Does the device of the current context take launches in graphs that come early (kernels/begin.cuh)? And such a
- * launch, of a function that begins in that way. */
-bool gy_driver_can_be_early(const gy_driver *driver);
-CUresult gy_driver_launch_early(const gy_driver *driver, CUfunction function, const unsigned grid[3],
-                                const unsigned block[3], unsigned shared, CUstream stream, void **params);
-
 /* True if the driver returns from a launch only when that has ended, before what it waits for is launched. */
 bool gy_driver_blocks(void);
 /* True if the process is a client of MPS whose part of a GPU is less than all of it: fewer blocks than the GPU has room

@@ -286,7 +286,7 @@ gantry_status gy_user_kernel_open(gy_user_kernel **out, const gy_driver *driver,
     k->driver = driver;
     k->kernel = kernel;
     k->said = said;
-    k->can_be_early = kernel->program && gy_driver_can_be_early(driver);
+    k->early.can = kernel->program && gy_early_can(driver);
     bool handle = kernel->code->program && kernel->code->program->function;
     gantry_status status = handle ? open_handle(k, ordinal, err) : open_code(k, device, graph->folder, err);
     status = status ? status : ask_limits(k, device, err);

@@ -22,8 +22,7 @@ typedef struct gy_user_kernel {
     unsigned shared_bytes;
     gy_said said;                      /* who hears what the compiler says */
     struct gy_cuda_recorder *recorder; /* who wants launches as data; NULL: they are made */
-    bool can_be_early, launched;       /* launched: since gy_user_early was called */
-    gy_early early;
+    gy_early_launches early;
     gantry_error why; /* of the last launch that failed */
 } gy_user_kernel;
 

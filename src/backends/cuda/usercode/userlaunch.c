@@ -168,22 +168,7 @@ gantry_status gy_user_call_make(gy_user_call **out, gy_arena *arena, gy_user_ker
 bool gy_user_early(void *kernel, gy_early which)
 {
     gy_user_kernel *k = kernel;
-    bool launched = k->launched;
-    k->early = k->can_be_early ? which : GY_EARLY_NONE;
-    k->launched = false;
-    return launched;
-}
-
-static CUresult launch(gy_user_kernel *k, CUfunction function, const unsigned grid[3], const unsigned block[3],
-                       CUstream stream, void **params)
-{
-    CUresult code = k->early == GY_EARLY_ALL
-                        ? gy_driver_launch_early(k->driver, function, grid, block, k->shared_bytes, stream, params)
-                        : k->driver->cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
-                                                    k->shared_bytes, stream, params, NULL);
-    k->launched = code == CUDA_SUCCESS && k->can_be_early;
-    k->early = k->early == GY_EARLY_INSIDE ? GY_EARLY_ALL : k->early;
-    return code;
+    return gy_early_next(&k->early, which);
 }
 
 static gantry_status queue(const gy_user_call *u, CUfunction function, const extents *e, const gantry_launch *l,
@@ -197,7 +182,7 @@ static gantry_status queue(const gy_user_call *u, CUfunction function, const ext
                                                   : k->recorder->add(k->recorder, k->kernel->manifest->name, grid,
                                                                      block, u->value, (uint32_t)u->params);
     char what[200];
-    CUresult code = launch(k, function, grid, block, l->stream, u->param);
+    CUresult code = gy_early_launch(&k->early, k->driver, function, grid, block, k->shared_bytes, l->stream, u->param);
     if (code == CUDA_SUCCESS)
         return GANTRY_OK;
     snprintf(what, sizeof what,

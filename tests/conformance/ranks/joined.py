@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A graph that was planned for two computers which a network joins, for check_delays.py and check_network.py."""
+import subprocess
+
+
+def hashes(report):
+    return {name: output["xxh64"] for name, output in report["outputs"].items()}
+
+
+def planned(gantry, root, folder, name, params, latency_us, gbs):
+    """The words that run it five times."""
+    host, joined, file, graph = root / "graphs/machines/host-2.json", folder / "joined.json", folder / "s.json", root / f"graphs/{name}.json"
+    params = [word for param in params for word in ("--param", param)]
+    for words in (["machine", "join", host, host, "--link", f"latency_us={latency_us},GBps={gbs}", "-o", joined],
+                  ["schedule", graph, *params, "--machine", joined, "--policy", "round-robin", "-o", file]):
+        subprocess.run([gantry, *map(str, words)], check=True, capture_output=True)
+    return list(map(str, [gantry, "run", graph, *params, "--schedule", file, "--backend", "host", "--iterations", 5, "--json"]))
+
+
+def ratio_of(report):
+    """How long a start takes, to what was predicted; and both as a text."""
+    ratio = report["measured_us"] / report["predicted_us"]
+    return ratio, f"predicted {report['predicted_us'] / 1e3:.1f} ms, measured {report['measured_us'] / 1e3:.1f} ms, ratio {ratio:.3f}"

@@ -14,7 +14,7 @@ static int way_of(const gy_box *box, const gy_halo_layout *to)
 
 static gantry_status launch_halo_unpack(const gantry_launch *l)
 {
-    enum { LANES = 32, WARPS = GY_IMAGE_THREADS / LANES, BLOCKS = 65536 }; /* as in halo_unpack.cu */
+    enum { LANES = 32, EACH = 8, WARPS = GY_IMAGE_THREADS / LANES, PLANES = 65535 }; /* as in halo_unpack.cu */
     static const gantry_dtype by_size[] = { [1] = GANTRY_U8, [2] = GANTRY_F16, [4] = GANTRY_F32, [8] = GANTRY_F64 };
     const gantry_arg *y = &l->arg[2];
     gy_box box[GY_BOX_WAYS];
@@ -32,11 +32,18 @@ static gantry_status launch_halo_unpack(const gantry_launch *l)
         to.piece[way_of(&box[i], &to)] = begin;
         begin += gy_box_elements(&box[i]);
     }
-    int64_t blocks = gy_tiles(to.shape[0] * to.shape[1] * to.shape[2], WARPS);
-    gy_grid grid = { (unsigned)(blocks < BLOCKS ? blocks : BLOCKS), 1, 1, LANES, WARPS, 1 };
+    int64_t planes = to.shape[0] * to.shape[1];
+    uint32_t across = (uint32_t)gy_tiles(to.shape[3], (int64_t)LANES * EACH);
+    gy_grid grid = { (unsigned)(across * gy_tiles(to.shape[2], WARPS)),
+                     (unsigned)(planes < PLANES ? planes : PLANES),
+                     1,
+                     LANES,
+                     WARPS,
+                     1 };
     const void *x = l->arg[0].data, *edges = l->arg[1].data;
     void *data = y->data;
-    return gy_cuda_image_launch(l, 0, by_size[gantry_dtype_size(y->dtype)], grid, (void *[]){ &x, &edges, &data, &to });
+    return gy_cuda_image_launch(l, 0, by_size[gantry_dtype_size(y->dtype)], grid,
+                                (void *[]){ &x, &edges, &data, &to, &across });
 }
 
 GY_CUDA_KERNEL(halo_unpack, launch_halo_unpack,

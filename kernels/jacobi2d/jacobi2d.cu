@@ -11,29 +11,34 @@
 
 enum { LANES = 32, WARPS = 8, ROWS = 8 }; /* the launcher knows them as well */
 
-/* x and y begin at the same row of the grid, `top`; x has a row before it and one more after `rows` of them, where the
- * grid of `height` rows has. */
+/* A part of a grid: `rows` times `columns` elements from row `top` and column `left` on, and the whole grid. */
+struct part {
+    int64_t rows, columns, top, left, height, width;
+};
+
+/* x and y begin at the same element of the grid; rows of x are `stride` elements apart, and it has a row and a column more on each
+ * side of the part, where the grid has them. With N > 1 the part has whole rows. */
 template <int N, typename T>
-static __device__ void jacobi2d(const T *__restrict__ x, T *__restrict__ y, int64_t rows, int64_t columns, int64_t top,
-                                int64_t height, uint32_t across)
+static __device__ void jacobi2d(const T *__restrict__ x, T *__restrict__ y, const part &p, int64_t stride, uint32_t across)
 {
     int lane = threadIdx.x;
     int64_t first = ((int64_t)(blockIdx.x / across) * WARPS + threadIdx.y) * ROWS;
     int64_t chunk = (int64_t)(blockIdx.x % across) * LANES + lane, column = chunk * N;
-    int64_t beside = lane == 0 ? column - 1 : column + N;
-    bool mine = column < columns, end = (lane == 0 || lane == LANES - 1) && beside >= 0 && beside < columns;
+    int64_t beside = lane == 0 ? column - 1 : column + N, last = p.width - p.left; /* behind the grid's last column */
+    bool mine = column < p.columns, end = mine && (lane == 0 || lane == LANES - 1) && beside >= -p.left && beside < last;
+    bool loads = column <= p.columns && column < last; /* what is right of the part is loaded for the lane before */
     gy_chunk<T, N> line[ROWS + 2] = {};
     T side[ROWS] = {};
 #pragma unroll
     for (int i = 0; i < ROWS + 2; i++) {
         int64_t row = first + i - 1;
-        if (mine && row <= rows && top + row >= 0 && top + row < height)
-            line[i] = gy_load_chunk<N>(x + row * columns, chunk);
+        if (loads && row <= p.rows && p.top + row >= 0 && p.top + row < p.height)
+            line[i] = gy_load_chunk<N>(x + row * stride, chunk);
     }
 #pragma unroll
     for (int i = 0; i < ROWS; i++)
-        if (end && first + i < rows)
-            side[i] = x[(first + i) * columns + beside];
+        if (end && first + i < p.rows)
+            side[i] = x[(first + i) * stride + beside];
 #pragma unroll
     for (int i = 0; i < ROWS; i++) {
         const gy_chunk<T, N> &up = line[i], &here = line[i + 1], &down = line[i + 2];
@@ -41,16 +46,16 @@ static __device__ void jacobi2d(const T *__restrict__ x, T *__restrict__ y, int6
         left = lane == 0 ? side[i] : left;
         right = lane == LANES - 1 ? side[i] : right;
         int64_t row = first + i;
-        bool border = top + row == 0 || top + row == height - 1;
+        bool border = p.top + row == 0 || p.top + row == p.height - 1;
         gy_chunk<T, N> result;
 #pragma unroll
         for (int k = 0; k < N; k++) {
             T l = k ? here.at[k ? k - 1 : 0] : left, r = k < N - 1 ? here.at[k < N - 1 ? k + 1 : 0] : right;
             T mean = (T)0.25 * ((up.at[k] + down.at[k]) + (l + r));
-            result.at[k] = border || column + k == 0 || column + k >= columns - 1 ? here.at[k] : mean;
+            result.at[k] = border || p.left + column + k == 0 || column + k >= last - 1 ? here.at[k] : mean;
         }
-        if (mine && row < rows)
-            gy_store_chunk(y + row * columns, chunk, result);
+        if (mine && row < p.rows)
+            gy_store_chunk(y + row * p.columns, chunk, result);
     }
 }
 
@@ -78,26 +83,14 @@ static __device__ void jacobi2d_thin(const T *__restrict__ x, T *__restrict__ y,
     gy_store_chunk(y + row * columns, chunk, result);
 }
 
-/* Boxes of the grid, of which x has what is around y: an element a thread. */
-template <typename T> static __device__ void jacobi2d_box(const T *__restrict__ x, T *__restrict__ y, const gy_grid_boxes *g)
-{
-    const int64_t column = (int64_t)blockIdx.x * LANES + threadIdx.x;
-    for (int64_t row = (int64_t)blockIdx.y * WARPS + threadIdx.y; row < g->count[1]; row += (int64_t)gridDim.y * WARPS) {
-        if (column >= g->count[2])
-            return;
-        const int64_t r = g->first[1] + row, c = g->first[2] + column;
-        const T *u = x + g->skip + row * g->row + column;
-        const bool border = r == 0 || r == g->whole[1] - 1 || c == 0 || c == g->whole[2] - 1;
-        y[row * g->count[2] + column] = border ? u[0] : (T)0.25 * ((u[-g->row] + u[g->row]) + (u[-1] + u[1]));
-    }
-}
-
+/* Boxes of the grid, of which x has what is around y. */
 #define BOX(name, type)                                                                                                \
     extern "C" __global__ void __launch_bounds__(LANES *WARPS)                                                         \
-        jacobi2d_box##name(const type *x, type *y, gy_grid_boxes boxes)                                                \
+        jacobi2d_box##name(const type *x, type *y, gy_grid_boxes g, uint32_t across)                                   \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        jacobi2d_box<type>(x, y, &boxes);                                                                              \
+        jacobi2d<1>(x + g.skip, y,                                                                                     \
+                    part{ g.count[1], g.count[2], g.first[1], g.first[2], g.whole[1], g.whole[2] }, g.row, across);    \
     }
 BOX(_f32, float)
 BOX(_f64, double)
@@ -108,7 +101,7 @@ BOX(_f64, double)
                        uint32_t across)                                                                                \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        jacobi2d<n>(x, y, rows, columns, top, height, across);                                                         \
+        jacobi2d<n>(x, y, part{ rows, columns, top, 0, height, columns }, columns, across);                            \
     }
 KERNEL(_f32, float, 1)
 KERNEL(_f64, double, 1)

@@ -4,23 +4,27 @@
 
 enum { PLAIN, WIDE, THIN, BOX }; /* variants */
 
+enum { LANES = 32, WARPS = 8, MANY = 8, FEW = 4, BYTES = 16 }; /* of jacobi2d.cu */
+
+/* Warps have MANY rows each. */
+static gy_grid grid_of(int64_t rows, uint32_t across)
+{
+    return (gy_grid){ (unsigned)(across * gy_tiles(rows, (int64_t)WARPS * MANY)), 1, 1, LANES, WARPS, 1 };
+}
+
 /* Tiles: rows of x are wider than those of y. */
 static gantry_status launch_box(const gantry_launch *l)
 {
-    enum { LANES = 32, WARPS = 8, BLOCKS = 65535 }; /* of jacobi2d.cu */
     gy_grid_boxes g = gy_grid_boxes_of(&l->arg[0], &l->arg[1]);
     const void *x = l->arg[0].data;
     void *y = l->arg[1].data;
-    int64_t down = gy_tiles(g.count[1], WARPS);
-    gy_grid grid = {
-        (unsigned)gy_tiles(g.count[2], LANES), (unsigned)(down < BLOCKS ? down : BLOCKS), 1, LANES, WARPS, 1
-    };
-    return gy_cuda_image_launch(l, BOX, l->arg[0].dtype, grid, (void *[]){ &x, &y, &g });
+    uint32_t across = (uint32_t)gy_tiles(g.count[2], LANES);
+    return gy_cuda_image_launch(l, BOX, l->arg[0].dtype, grid_of(g.count[1], across),
+                                (void *[]){ &x, &y, &g, &across });
 }
 
 static gantry_status launch_jacobi2d(const gantry_launch *l)
 {
-    enum { LANES = 32, WARPS = 8, MANY = 8, FEW = 4, BYTES = 16 }; /* of jacobi2d.cu */
     const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
     if (in->whole || out->whole)
         return launch_box(l);
@@ -34,7 +38,7 @@ static gantry_status launch_jacobi2d(const gantry_launch *l)
     uint32_t across = (uint32_t)gy_tiles(columns, elements * LANES * beside);
     gy_grid grid = { across, (unsigned)rows, 1, LANES, WARPS, 1 };
     if (variant != THIN)
-        grid = (gy_grid){ (unsigned)(across * gy_tiles(rows, (int64_t)WARPS * MANY)), 1, 1, LANES, WARPS, 1 };
+        grid = grid_of(rows, across);
     return gy_cuda_image_launch(l, variant, in->dtype, grid,
                                 (void *[]){ &x, &y, &rows, &columns, &top, &height, &across });
 }

@@ -4,6 +4,7 @@
 #ifndef GY_KERNELS_NORM_CUH
 #define GY_KERNELS_NORM_CUH
 
+#include "kernels/fetch_ahead.cuh"
 #include "kernels/rows.cuh"
 
 struct gy_norm {
@@ -13,6 +14,15 @@ struct gy_norm {
 template <typename Wide, typename T> static __device__ inline double gy_wide(T x)
 {
     return (double)gy_element<Wide>::load(x);
+}
+
+/* The gain, where it is so short that the first block has all of it. */
+template <typename T> static __device__ inline void gy_norm_fetch(const T *gain, int64_t width)
+{
+    enum { SECTOR = 32 / sizeof(T) };
+    const int64_t at = (int64_t)(threadIdx.y * blockDim.x + threadIdx.x) * SECTOR;
+    if (blockIdx.x == 0 && at < width)
+        gy_fetch_ahead(gain + at);
 }
 
 static __device__ inline float gy_root(float x) { return sqrtf(x); }

@@ -31,6 +31,7 @@ typedef struct session {
     double measured_us;
     size_t starts, counted; /* how many there were, and how many measured_us is the median of */
     double throughput_us;   /* from the end of one start to that of the next, where starts overlap; 0: none did */
+    double apart_us;        /* the same where they do not, the median: with what lies between them; 0: too few */
     uint64_t replaced;      /* starts that runs completed which others have taken the place of */
     size_t resumed;         /* of `starts`, those that were complete when the run began, by --resume */
     double interrupted_us;  /* when a signal was seen; 0: none was */

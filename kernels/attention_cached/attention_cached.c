@@ -10,14 +10,15 @@ static gantry_status run(const gantry_launch *l)
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)
 {
-    return gy_attention_check(l, LENGTH, Y, text, size);
+    gantry_status status = gy_attention_check_inputs(l, LENGTH, text, size);
+    return status ? status : gy_check_same_size(l, GY_ATTENTION_Q, Y, text, size);
 }
 
 static const gantry_kernel_arg args[] = {
     GY_ATTENTION_ARGS,
     GY_REGION("length", GANTRY_READ, GANTRY_DTYPE_BIT(GANTRY_I32), 0,
               "how many keys there are, the others are not read: one number, or one for each so many heads of k"),
-    GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as q"),
+    GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as many elements as q, in its order"),
 };
 
 const gantry_kernel gy_kernel_attention_cached = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/begin.cuh"
 #include "kernels/product.cuh"
+#include "kernels/row_product.cuh"
 
 /* Blocks are tiles of c, `across` in a row. `lda` and `ldb` are the lengths of rows, whatever is transposed. `wide`: c
  * is of the type that sums are computed in. */
@@ -25,3 +26,25 @@ KERNEL(f16, __half, float)
 KERNEL(bf16, __nv_bfloat16, float)
 KERNEL(f32, float, float)
 KERNEL(f64, double, double)
+
+/* Products of one row, one for each blockIdx.y. `list`: where their arguments are, as a batch has it, A, B and C by number;
+ * NULL: there is one, of a, b and c. The host writes it before anything is launched. */
+enum { A = 4, B, C };
+
+template <typename Wide, typename T>
+static __device__ void gemm_row(const gy_row_product &p, const T *a, const T *b, void *c, void *const *list, int32_t count)
+{
+    const int i = blockIdx.y;
+    gy_row_product_of<Wide>(p, gy_row_of((T *)a, list, A, count, i), gy_row_of((T *)b, list, B, count, i),
+                            (void *)gy_row_of((T *)c, list, C, count, i));
+}
+
+#define ROW(suffix, type, wide)                                                                                        \
+    extern "C" __global__ void __launch_bounds__(GY_ROW_PRODUCT_THREADS)                                               \
+        gemm_row_##suffix(gy_row_product p, const type *a, const type *b, void *c, void *const *list, int32_t count)   \
+    {                                                                                                                  \
+        gy_row_fetch(p, gy_row_of((type *)b, list, B, count, blockIdx.y));                                             \
+        gy_begin();                                                                                                    \
+        gemm_row<wide>(p, a, b, c, list, count);                                                                       \
+    }
+GY_CUDA_FLOAT_TYPES(ROW)

@@ -6,6 +6,7 @@
     extern "C" __global__ void __launch_bounds__(GY_LANES *GY_ROW_WARPS)                                               \
         rmsnorm_##suffix(double eps, const type *x, const type *gain, type *y, int64_t rows, int64_t width)            \
     {                                                                                                                  \
+        gy_norm_fetch(gain, width);                                                                                    \
         gy_begin();                                                                                                    \
         gy_norm_forward<false, wide>(eps, x, gain, (const type *)nullptr, y, rows, width);                             \
     }

@@ -2,11 +2,11 @@
 /**
  * Times of nodes on devices. In order: a time given with the node for the device's id, for its kind, for everywhere;
  * what the machine says was measured of the node's kernel with its very arguments; the machine's measured table of the
- * kernel, by its flops or bytes; else the roofline, max(flops / peak, bytes / bandwidth). The device's launch cost is
- * added to a given time and to the roofline; in what was measured it is contained. Formulas go through memory as a
- * kernel of the library does, whose measured time replaces the bandwidth, and blocks of a reduction on a GPU wait for
- * memory several times in turn. A copy node takes the local route of the device's memory. A fill of a GPU that the host
- * makes takes the route from there.
+ * kernel, by its flops or bytes, where a table by flops is no less than what the bytes take; else the roofline,
+ * max(flops / peak, bytes / bandwidth). The device's launch cost is added to a given time and to the roofline; in what
+ * was measured it is contained. Formulas go through memory as a kernel of the library does, whose measured time
+ * replaces the bandwidth, and blocks of a reduction on a GPU wait for memory several times in turn. A copy node takes
+ * the local route of the device's memory. A fill of a GPU that the host makes takes the route from there.
  */
 #include "scheduler/cost/cost.h"
 
@@ -65,6 +65,25 @@ static gy_ticks roofline(const gantry_graph *g, const gy_node *n, const gy_devic
     return time > memory ? time : memory;
 }
 
+/* A table by flops was measured of square products; a row times a matrix has one operation for each two bytes of it,
+ * and takes as long as reading them. Without the launch. */
+static gy_ticks memory_time(const gy_kernel_table *t, const gy_kernel_table *like, const gy_node *n, const gy_device *d)
+{
+    if (t->arguments || !t->by_flops || !(n->bytes > 0))
+        return 0;
+    gy_ticks stream = like ? gy_kernel_time(like, n->bytes, d->launch) : 0;
+    if (like)
+        return stream > d->launch ? stream - d->launch : 0;
+    return d->bandwidth_gbs > 0 ? gy_ticks_from_us(n->bytes / (d->bandwidth_gbs * 1e3)) : 0;
+}
+
+static gy_ticks table_time(const gy_kernel_table *t, const gy_kernel_table *like, const gy_node *n, const gy_device *d)
+{
+    gy_ticks time = t->arguments ? t->point[0].time : gy_kernel_time(t, gy_plan_work(n, t), d->launch);
+    gy_ticks memory = memory_time(t, like, n, d);
+    return memory > time ? memory : time;
+}
+
 gy_ticks gy_plan_waits(const gy_plan *p, uint32_t node, uint32_t device)
 {
     return p->machine->device[device].gpu ? gy_ticks_from_us(WAIT_US * p->graph->nodes.at[node].waits) : 0;
@@ -116,7 +135,7 @@ static void cost_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint32
         p->cost.time[at] = gy_ticks_from_us(us) + d->launch;
         p->cost.provenance[at] = GY_COST_GIVEN;
     } else if (t) {
-        p->cost.time[at] = t->arguments ? t->point[0].time : gy_kernel_time(t, gy_plan_work(n, t), d->launch);
+        p->cost.time[at] = table_time(t, gy_tables_like(tables, n, device), n, d);
         p->cost.provenance[at] = GY_COST_MEASURED;
     } else if (upload) {
         p->cost.time[at] = gy_route_time(p->machine, upload, node_bytes(p, n, 0)) + d->launch;
@@ -174,8 +193,12 @@ static bool batch_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint3
     gy_ticks added;
     if (n->kernel == GY_NONE)
         return true;
+    const gy_kernel_table *t = gy_tables_find(tables, n, device);
+    gy_ticks memory = t ? memory_time(t, gy_tables_like(tables, n, device), n, d) : 0;
     if (!gy_tables_batched(tables, n, device, &added))
         added = gy_ticks_from_us(gy_ticks_to_us(roofline(p->graph, n, d, NULL) - d->launch) / BATCHED_RATE);
+    else if (memory > added)
+        added = memory;
     if (added >= p->cost.time[at])
         return true;
     if (!p->cost.batched) {

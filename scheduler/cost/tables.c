@@ -62,6 +62,13 @@ const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t d
     return t ? t : usable(table_of(p->machine, kernel, dtype, kind), n);
 }
 
+/* Of the kernel that shows how fast a device goes through memory. */
+static const gy_kernel_table *stream_of(const gy_plan *p, gantry_dtype dtype, const gy_device *d)
+{
+    const gy_kernel_table *t = d->gpu ? table_of(p->machine, "axpby", dtype, d->kind) : NULL;
+    return t && !t->by_flops ? t : NULL;
+}
+
 static const gy_kernel_table *like_of(const gy_plan *p, uint32_t kernel, gantry_dtype dtype, const gy_device *d)
 {
     const char *like = kernel == GY_NONE || !d->gpu ? NULL : p->graph->kernels.at[kernel].like;
@@ -135,7 +142,7 @@ static void change(gy_tables *t, uint32_t kernel, gantry_dtype dtype)
         const gy_device *device = &p->machine->device[d];
         const gy_kernel_table *of = kernel == GY_NONE ? NULL : table_of(p->machine, name_of(t), dtype, device->kind);
         t->of[d] = of;
-        t->like[d] = of ? NULL : like_of(p, kernel, dtype, device);
+        t->like[d] = !of ? like_of(p, kernel, dtype, device) : of->by_flops ? stream_of(p, dtype, device) : NULL;
         t->unknown[d] = batches && device->gpu && (!of || gy_kernel_of_cases(p->machine, of));
     }
 }

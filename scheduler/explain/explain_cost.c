@@ -41,7 +41,8 @@ static void add_beyond(gy_text *to, const gy_kernel_table *t, double work)
         gy_text_printf(to, "; extrapolated: the table begins at %g", first);
 }
 
-static void add_table(gy_text *to, const gy_kernel_table *t, const gy_node *n)
+/* `time`: of the plan, without a pace. */
+static void add_table(gy_text *to, const gy_kernel_table *t, const gy_node *n, gy_ticks launch, gy_ticks time)
 {
     const char *dtype = gantry_dtype_name(t->dtype);
     if (t->arguments) {
@@ -52,6 +53,8 @@ static void add_table(gy_text *to, const gy_kernel_table *t, const gy_node *n)
     gy_text_printf(to, "measured: the machine's table of %s (%s) on %s, at %g %s", t->kernel, dtype, t->kind,
                    gy_plan_work(n, t), t->by_flops ? "flops" : "bytes");
     add_beyond(to, t, gy_plan_work(n, t));
+    if (time > gy_kernel_time(t, gy_plan_work(n, t), launch))
+        gy_text_printf(to, "; its %g bytes take longer", n->bytes);
 }
 
 static void add_measured(gy_text *to, const gy_plan *p, uint32_t node, uint32_t device)
@@ -69,7 +72,7 @@ static void add_measured(gy_text *to, const gy_plan *p, uint32_t node, uint32_t 
         gy_text_printf(to, "measured: %.3g times what the model says, in the starts before",
                        p->machine->pace[(size_t)node * p->devices + device]);
     else if (t)
-        add_table(to, t, n);
+        add_table(to, t, n, d->launch, p->cost.time[(size_t)node * p->devices + device]);
 }
 
 static void add_provenance(gy_text *to, const gy_plan *p, uint32_t node, uint32_t device)

@@ -3,13 +3,14 @@
 """What it costs that each step of a training reads another batch from files: beside the same training on data that lie on the devices, in
 turn.
 
-    tests/bench/feed.py [BUILD] [--backend host|cuda] [--devices 1] [--rounds 7] [--few 20] [--many 120] [--param NAME=VALUE]... [--machine FILE]
+    tests/bench/feed.py [BUILD] [--backend host|cuda] [--devices 1] [--rounds 5] [--many 400] [--param NAME=VALUE]... [--machine FILE]
 
-A step takes the time of a process of MANY steps less that of one of FEW, by the clock of the wall, over the difference: reading, decoding,
-uploads and printed lines are in it, opening is not. The ratios are those of a round, since its processes follow each other; their median
-counts, and the quartiles are told. Seconds of CPUs say more where others use the machine. "resident": constants of the model. "one file": the same from one array. "fed": batches/*.npy, 16 of
-them, one a step; "watch": with --watch loss as well, into a pipe; "period": starts that overlap (--objective period), both sides. Exit 0.
-NumPy and Python 3.8.
+A step takes what lies between the ends of two starts, as the process of MANY steps says: the median where starts follow each other
+(apart_us), the mean where they overlap (throughput_us). Reading, decoding, uploads and printed lines are in it; opening and the first starts
+are not. Ratios are those of a round, since its processes follow each other; their median counts, and the quartiles are told.
+"resident": constants of the model. "one file": the same from one array. "fed": batches/*.npy, 16 of them, one a step; "watch": with --watch
+loss as well, into a pipe; "period": starts that overlap (--objective period), over "resident, period" and over "resident". Seconds of CPUs are
+those of the whole process. Exit 0. NumPy and Python 3.8.
 """
 import argparse
 import pathlib
@@ -18,7 +19,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "bench" / "hand"))
@@ -56,24 +56,19 @@ class Bench:
         self.cases = {"resident": [], "one file": one, "fed": many, "fed, watch": [*many, "--watch", "loss"], "resident, period": period,
                       "fed, period": [*many, *period], "fed, watch, period": [*many, "--watch", "loss", *period]}
 
-    def run(self, case, steps):
-        begin, used = time.monotonic(), cpu_seconds()
-        done = subprocess.run([str(word) for word in [*self.words, "--steps", steps, *self.cases[case]]], capture_output=True, text=True, env=self.environment)
-        took, used = time.monotonic() - begin, cpu_seconds() - used
+    def step(self, case):
+        used, many = cpu_seconds(), self.options.many
+        done = subprocess.run([str(word) for word in [*self.words, "--steps", many, *self.cases[case]]], capture_output=True, text=True, env=self.environment)
         if done.returncode:
             sys.exit(f"{case}: exit {done.returncode}: {done.stderr.strip()[-400:]}")
-        return took, used, compare.values_of(done.stdout)[-1]
-
-    def step_us(self, case):
-        few, many = self.options.few, self.options.many
-        (short, less, _), (long, more, report) = self.run(case, few), self.run(case, many)
-        return 1e6 * (long - short) / (many - few), 1e6 * (more - less) / (many - few), report
+        report = compare.values_of(done.stdout)[-1]
+        return report.get("throughput_us") or report["apart_us"], 1e6 * (cpu_seconds() - used) / many, report
 
     def all(self):
         rows = {case: [] for case in self.cases}
         for _ in range(self.options.rounds):
             for case in self.cases:
-                rows[case].append(self.step_us(case))
+                rows[case].append(self.step(case))
         return rows
 
 
@@ -87,23 +82,22 @@ def main():
     parser.add_argument("build", nargs="?", type=pathlib.Path, default=ROOT / "build" / "release")
     parser.add_argument("--backend", choices=sorted(SIZES), default="host")
     parser.add_argument("--devices", default="1")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--few", type=int, default=20)
-    parser.add_argument("--many", type=int, default=120)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--many", type=int, default=400)
     parser.add_argument("--param", action="append", default=[])
     parser.add_argument("--machine")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options, folder)
         rows = bench.all()
-    print(f"mlp {' '.join(f'{k}={v}' for k, v in bench.sizes.items())}, {options.backend}, {options.devices} devices, {options.rounds} rounds of {options.few} and {options.many} steps\n")
-    print("| data | us a step, wall clock | over resident | median start, us | waited for files, us a step | of CPUs, us a step |\n|---|---|---|---|---|---|")
+    print(f"mlp {' '.join(f'{k}={v}' for k, v in bench.sizes.items())}, {options.backend}, {options.devices} devices, {options.rounds} rounds of {options.many} steps\n")
+    print("| data | us a step | over resident | over resident, alike | median start, us | waited for files, us a step | of CPUs, us a step |\n|---|---|---|---|---|---|---|")
     for case, seen in rows.items():
-        base = rows["resident, period" if case.endswith("period") else "resident"]
-        ratios = [us / other for (us, *_), (other, *_) in zip(seen, base)]
+        over = [quartiles([us / other for (us, *_), (other, *_) in zip(seen, rows[base])])
+                for base in ("resident", "resident, period" if case.endswith("period") else "resident")]
         waits = statistics.median(report.get("fed_wait_us", 0) for *_, report in seen) / options.many
         cpus = statistics.median(cpu for _, cpu, _ in seen)
-        print(f"| {case} | {statistics.median(us for us, *_ in seen):.1f} | {quartiles(ratios)} | {statistics.median(report['measured_us'] for *_, report in seen):.1f} | {waits:.1f} | {cpus:.0f} |")
+        print(f"| {case} | {statistics.median(us for us, *_ in seen):.1f} | {over[0]} | {over[1]} | {statistics.median(report['measured_us'] for *_, report in seen):.1f} | {waits:.1f} | {cpus:.0f} |")
     return 0
 
 

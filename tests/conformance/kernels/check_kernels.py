@@ -482,6 +482,22 @@ def attention():
                    {"y": (np.moveaxis(want, 0, axis if axis >= 0 else axis + len(shape)), RTOL[dtype])})
 
 
+def appended():
+    """A token's keys and values in a cache: of as many heads as its queries or fewer, at its ends, turned or not."""
+    for dtype, (queries, heads, places, dim), base, last in itertools.product(FLOATS, [(1, 1, 1, 2), (4, 2, 7, 8), (6, 6, 5, 130)], [0, 500], [False, True]):
+        place = places - 1 if last else 0
+        q, k, v, keys, kept = (values(dtype, shape) for shape in [(1, queries * dim), (heads, 1, dim), (heads * dim,), (heads, places, dim), (heads, places, dim)])
+
+        def turned(x):
+            rows = wide(dtype, x).reshape(-1, dim)
+            return np.array([rotate(row[None], dim, place, 0, base, 1)[0] for row in rows]) if base else rows
+        want_keys, want_values = wide(dtype, keys).copy(), wide(dtype, kept).copy()
+        want_keys[:, place], want_values[:, place] = turned(k), wide(dtype, v).reshape(heads, dim)
+        yield Case("cache_append", {"base": base, "place": ("in", "i32", np.array([place], np.int32)), "q": ("in", dtype, q), "k": ("in", dtype, k), "v": ("in", dtype, v),
+                                    "turned": ("out", dtype, np.zeros_like(q.reshape(queries, 1, dim))), "keys": ("inout", dtype, keys), "values": ("inout", dtype, kept)},
+                   {"turned": (turned(q).reshape(queries, 1, dim), RTOL[dtype]), "keys": (want_keys, RTOL[dtype]), "values": (want_values, None)})
+
+
 def heads():
     """Softmax of scores in double, for each head; heads of q share one of k; the last query sees all keys."""
     shapes = [(1, 1, 1, 1, 1), (2, 2, 5, 5, 8), (6, 2, 7, 70, 16), (4, 1, 65, 130, 33), (2, 2, 9, 4, 64), (8, 4, 1, 200, 256)]
@@ -654,6 +670,12 @@ def failures():
                                            "y": ("out", "f32", q)}, status)
 
 
+    for place in (-1, 3):
+        token = np.ones((1, 16), np.float32)
+        yield Refused("cache_append", {"place": ("in", "i32", np.array([place], np.int32)), "q": ("in", "f32", token), "k": ("in", "f32", token), "v": ("in", "f32", token),
+                                       "turned": ("out", "f32", token), "keys": ("inout", "f32", q), "values": ("inout", "f32", q)}, 1)
+
+
 def tables():
     for dtype, index, (rows, width, n) in itertools.product(FLOATS, ["i32", "i64"], [(1, 1, 1), (10, 5, 40), (50, 33, 20)]):
         ids, table, dy = rng.integers(0, rows, n).astype(DTYPES[index]), values(dtype, (rows, width)), values(dtype, (n, width))
@@ -819,7 +841,7 @@ def main(command, only):
     wanted = set(only) or {k["name"] for k in kernels}
     count_of_scores(kernels)
     seen, count, failed = set(), 0, 0
-    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), heads(), gradients_of_heads(), large_heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
+    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), appended(), heads(), gradients_of_heads(), large_heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
                                 scans(), sorts(), merges(), selections(), best(), fourier()):
         if case.kernel not in wanted:
             continue

@@ -399,8 +399,8 @@ static gantry_dtype widened(gantry_dtype type, int *i, int count)
 /* k products summed in any order in u of float at least: k u |a| |b|. */
 static bool product(problem *p, gantry_dtype type, int i)
 {
-    static const extents list[] = { { 1, 1, 1 },   { 17, 23, 31 },  { 32, 32, 32 }, { 33, 65, 129 },
-                                    { 64, 1, 70 }, { 1, 100, 300 }, { 0, 0, 0 } };
+    static const extents list[] = { { 1, 1, 1 },     { 17, 23, 31 },   { 32, 32, 32 },   { 33, 65, 129 }, { 64, 1, 70 },
+                                    { 1, 100, 300 }, { 1, 128, 2100 }, { 1, 4104, 515 }, { 0, 0, 0 } };
     static const gantry_access accesses[] = { GANTRY_WRITE, GANTRY_READWRITE, GANTRY_SUM };
     extents e; /* c is a x b, c terms */
     gantry_dtype result = widened(type, &i, 12 * (int)(sizeof list / sizeof *list - 1));
@@ -1038,6 +1038,35 @@ static bool sparse_times_matrix(problem *p, gantry_dtype type, int i)
     return made;
 }
 
+/* A token's keys and values in a cache; at the last place angles are largest. */
+static bool appended(problem *p, gantry_dtype type, int i)
+{
+    static const struct {
+        int64_t queries, heads, places, dim;
+    } list[] = { { 1, 1, 1, 2 }, { 4, 2, 7, 8 }, { 6, 6, 33, 130 }, { 16, 16, 100, 64 } };
+    if (i / 2 >= (int)(sizeof list / sizeof *list))
+        return false;
+    int64_t queries = list[i / 2].queries, heads = list[i / 2].heads, places = list[i / 2].places,
+            dim = list[i / 2].dim;
+    begin(p, type, 1);
+    for (int k = 0; k < p->operands; k++) {
+        operand *o = &p->operand[k];
+        if (o->arg->dtypes == GANTRY_DTYPE_BIT(GANTRY_I32)) { /* place */
+            one_element(o, GANTRY_I32);
+            o->filling = BELOW;
+            o->below = places;
+        } else if (strcmp(o->arg->name, "keys") == 0 || strcmp(o->arg->name, "values") == 0) {
+            stack(o, heads, places, dim);
+        } else {
+            bool of_queries = strcmp(o->arg->name, "q") == 0 || strcmp(o->arg->name, "turned") == 0;
+            matrix(o, 1, (of_queries ? queries : heads) * dim);
+        }
+    }
+    number(p, "base", i % 2 ? 500 : 0);
+    p->bound = (bound){ 2 * unit_of(type), 4 * B * (8 * (double)places + 16) * U };
+    return true;
+}
+
 /* ---- all ---- */
 
 static const recipe recipes[] = {
@@ -1050,6 +1079,7 @@ static const recipe recipes[] = {
     { "axpby", NULL, elements },
     { "bias_add", NULL, rows_and_vector },
     { "busy", NULL, elements },
+    { "cache_append", "q", appended },
     { "conv2d", NULL, convolved },
     { "conv2d_grad_w", NULL, convolved },
     { "conv2d_grad_x", NULL, convolved },

@@ -77,6 +77,39 @@ START_TEST(which_time)
 }
 END_TEST
 
+/* The table says 3 us for 2 * 4096 flops; the 4096 * 4 bytes of the matrix alone take 16.4 us at 1 GB/s, x and twice c
+ * 0.8 more. With a table of axpby, 17152 bytes take what it says. */
+START_TEST(row_times_matrix)
+{
+#define ROW                                                                                                            \
+    "{\"gantry_machine\":1,\"memories\":[{\"id\":\"near\",\"capacity\":\"1GiB\"}],\"devices\":[{\"id\":\"p\","         \
+    "\"kind\":\"fast\",\"type\":\"gpu\",\"memory\":\"near\",\"launch_us\":2,\"bandwidth_gbs\":1}],\"kernels\":["       \
+    "{\"kernel\":\"gemm\",\"dtype\":\"f32\",\"kind\":\"fast\",\"by\":\"flops\",\"points\":[[8192,3]]}"
+    static const char text[] =
+        "{\"gantry\":1,\"name\":\"r\",\"buffers\":{\"a\":{\"dtype\":\"f32\",\"shape\":[1,64],\"init\":1},"
+        "\"b\":{\"dtype\":\"f32\",\"shape\":[64,64],\"init\":1},\"c\":{\"dtype\":\"f32\",\"shape\":[1,64]},"
+        "\"d\":{\"dtype\":\"f32\",\"shape\":[64,64]}},\"nodes\":["
+        "{\"id\":\"row\",\"kernel\":\"gemm\",\"args\":{\"a\":\"a\",\"b\":\"b\",\"c\":\"c\"}},"
+        "{\"id\":\"square\",\"kernel\":\"gemm\",\"args\":{\"a\":\"b\",\"b\":\"b\",\"c\":\"d\"}}]}";
+    static const char *const machine[] = {
+        ROW "]}",
+        ROW ",{\"kernel\":\"axpby\",\"dtype\":\"f32\",\"kind\":\"fast\",\"by\":\"bytes\",\"points\":[[17152,30]]}]}"
+    };
+    static const char *const says[] = { "\n  p  17.152 us  measured: ", "\n  p  28.000 us  measured: " };
+    gantry_graph *g = parse_graph(text);
+    for (int i = 0; i < 2; i++) {
+        gantry_machine *m = parse_machine(machine[i]);
+        gantry_schedule *s = schedule(g, m, "heft");
+        check_cost(s, g, "row", says[i]);
+        check_cost(s, g, "row", "; its 17152 bytes take longer\n");
+        check_cost(s, g, "square", "\n  p  192.000 us  measured: "); /* 64 times as many flops */
+        gantry_schedule_free(s);
+        gantry_machine_free(m);
+    }
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* A GPU draws uniform numbers where they lie, at its bandwidth; normal ones come from the host at each start, 10 GB/s
  * and 3 us, to CPUs from nowhere. */
 START_TEST(fills_by_the_host)
@@ -234,6 +267,7 @@ int main(void)
     Suite *s = suite_create("scheduler: measured kernels");
     TCase *c = tcase_create("measured");
     tcase_add_test(c, which_time);
+    tcase_add_test(c, row_times_matrix);
     tcase_add_test(c, fills_by_the_host);
     tcase_add_test(c, formulas_and_whole_numbers);
     tcase_add_test(c, exact_arguments);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm, gemm_batched, syrk, trsm and getrs by cuBLAS. One handle per kernel and device; the workspace is the launch's
- * scratch, which lanes do not share. So nothing is allocated in flight, launches can be captured, and results are the
- * same bits from run to run on GPUs of one kind: without a workspace of one's own that is promised only where a single
- * stream is in use. */
+/* gemm, gemm_batched, syrk, trsm and getrs by cuBLAS, products of one row by an image of this module. One handle per
+ * kernel and device; the workspace is the launch's scratch, which lanes do not share. So nothing is allocated in
+ * flight, launches can be captured, and results are the same bits from run to run on GPUs of one kind: without a
+ * workspace of one's own that is promised only where a single stream is in use. */
 #include "backends/cuda/kernels/blas_calls.h"
 #include "backends/cuda/kernels/plain.h"
 
@@ -57,6 +57,23 @@ static gantry_status prepare_blas(const gantry_launch *l, uint64_t *scratch, gan
     return gy_linalg_check_sizes(l, err);
 }
 
+/* The launch as the plain version sees it. */
+static gantry_launch plain_of(const gantry_launch *l)
+{
+    const handle *h = l->handle;
+    gantry_launch plain = *l;
+    plain.handle = h->plain;
+    return plain;
+}
+
+/* Their functions are found and the workspace is known before anything is launched. */
+static gantry_status prepare_both(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
+{
+    gantry_launch plain = plain_of(l);
+    GY_TRY(gy_cuda_image_prepare(&plain, scratch, err));
+    return prepare_blas(l, scratch, err);
+}
+
 static gantry_status begin(handle *h, const gantry_launch *l)
 {
     return gy_blas_begin(&h->calls, l, l->scratch_bytes);
@@ -75,10 +92,22 @@ static gy_blas_product product_of(const gantry_launch *l)
                               gy_gpu_matrix_of(&arg[C]));
 }
 
+/* Products of one row by the image, with what is known of why they were not launched. */
+static gantry_status launch_rows(handle *h, const gantry_launch *l, const gy_cuda_batch *batch)
+{
+    gantry_launch plain = plain_of(l);
+    gantry_status status = gy_plain_gemm_rows(&plain, batch);
+    const char *why = status ? gy_cuda_image_why(h->plain) : NULL;
+    snprintf(h->calls.why, sizeof h->calls.why, "%s", why ? why : "");
+    return status;
+}
+
 /* c^T = op(b)^T op(a)^T, and what cuBLAS sees of each is its transpose. */
 static gantry_status launch_gemm(const gantry_launch *l)
 {
     handle *h = l->handle;
+    if (gy_plain_gemm_is_row(l))
+        return launch_rows(h, l, NULL);
     gy_blas_product p = product_of(l);
     gantry_status status = begin(h, l);
     if (status || p.c.rows == 0 || p.c.columns == 0)
@@ -154,6 +183,11 @@ static gantry_status multiply_lists(handle *h, const gy_blas_product *p, const g
 static gantry_status launch_gemms(const gantry_launch *first, const gy_cuda_batch *batch)
 {
     handle *h = first->handle;
+    bool rows = true;
+    for (uint32_t i = 0; i < batch->count && rows; i++)
+        rows = gy_plain_gemm_is_row(batch->launch[i]);
+    if (rows)
+        return launch_rows(h, first, batch);
     gy_blas_product p = product_of(first);
     long long step[3];
     gantry_status status = begin(h, first);
@@ -185,22 +219,6 @@ static gantry_status launch_trsm(const gantry_launch *l)
                                                    CUBLAS_OP_T, CUBLAS_DIAG_NON_UNIT, b.columns, b.rows, &wide_one,
                                                    a.data, a.ld, b.data, b.ld),
                          "cublasDtrsm");
-}
-
-/* The launch as the plain version sees it. */
-static gantry_launch plain_of(const gantry_launch *l)
-{
-    const handle *h = l->handle;
-    gantry_launch plain = *l;
-    plain.handle = h->plain;
-    return plain;
-}
-
-static gantry_status prepare_getrs(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
-{
-    gantry_launch plain = plain_of(l);
-    GY_TRY(gy_cuda_image_prepare(&plain, scratch, err));
-    return prepare_blas(l, scratch, err);
 }
 
 /* a x = b in C order is x'^T a^T = b^T of columns: cuBLAS sees a^T, so a's lower triangle is an upper one. */
@@ -261,6 +279,13 @@ static gantry_status launch_syrk(const gantry_launch *l)
                          "cublasDsyrk");
 }
 
+/* Where no row was multiplied, none of them was launched. */
+static bool early_rows(void *opened, gy_early which)
+{
+    handle *h = opened;
+    return gy_cuda_image_early(h->plain, which);
+}
+
 #define KERNEL(name_, prepare_, ...)                                                                                   \
     const gy_cuda_kernel gy_library_##name_ = { .name = #name_,                                                        \
                                                 .launch = launch_##name_,                                              \
@@ -271,8 +296,8 @@ static gantry_status launch_syrk(const gantry_launch *l)
                                                 .why = why_blas,                                                       \
                                                 .loads = gy_linalg_loads,                                              \
                                                 __VA_ARGS__ };
-KERNEL(gemm, prepare_blas, .launch_batch = launch_gemms)
+KERNEL(gemm, prepare_both, .launch_batch = launch_gemms, .early = early_rows, .data = &gy_plain_gemm)
 KERNEL(gemm_batched, prepare_blas, .launch_batch = NULL)
 KERNEL(trsm, prepare_blas, .launch_batch = NULL)
 KERNEL(syrk, prepare_blas, .launch_batch = NULL)
-KERNEL(getrs, prepare_getrs, .data = &gy_plain_getrs)
+KERNEL(getrs, prepare_both, .data = &gy_plain_getrs)

@@ -3,6 +3,7 @@
  * triangle.cuh. */
 #include "backends/cuda/kernels/plain.h"
 
+#include "kernels/gemm/gemm.h"
 #include "kernels/gemm_bias/gemm_bias.h"
 
 enum { TILE = 64, SQUARE = 32, LINES = 8 };
@@ -19,6 +20,8 @@ static double beta_of(const gantry_launch *l)
     return access == GANTRY_WRITE ? 0 : access == GANTRY_SUM ? 1 : l->arg[1].number;
 }
 
+enum { TILES, ROW }; /* variants of gemm */
+
 gantry_status gy_plain_gemm_launch(const gantry_launch *l)
 {
     const gantry_arg *a = &l->arg[4], *b = &l->arg[5], *c = &l->arg[6];
@@ -32,8 +35,31 @@ gantry_status gy_plain_gemm_launch(const gantry_launch *l)
     uint32_t across = (uint32_t)tiles(columns, TILE);
     gy_grid grid = { (unsigned)(across * tiles(rows, TILE)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
     return gy_cuda_image_launch(
-        l, 0, a->dtype, grid,
+        l, TILES, a->dtype, grid,
         (void *[]){ &ta, &tb, &alpha, &x, &lda, &y, &ldb, &beta, &z, &wide, &rows, &columns, &terms, &across });
+}
+
+bool gy_plain_gemm_is_row(const gantry_launch *l)
+{
+    const gantry_arg *b = &l->arg[5];
+    return l->arg[2].number == 0 && l->arg[3].number == 0 && l->arg[6].rows == 1 && l->arg[4].row_bytes > 0 &&
+           gy_rows_aligned(b, GY_ROW_PRODUCT_BYTES);
+}
+
+gantry_status gy_plain_gemm_rows(const gantry_launch *l, const gy_cuda_batch *batch)
+{
+    const gantry_arg *a = &l->arg[4], *b = &l->arg[5], *c = &l->arg[6];
+    int64_t size = (int64_t)gantry_dtype_size(b->dtype);
+    gy_row_product p = { .terms = gy_arg_width(a), .columns = gy_arg_width(c), .alpha = l->arg[0].number };
+    p.beta = beta_of(l);
+    p.wide = c->dtype != a->dtype;
+    p.across = gy_row_product_across(p.columns, size);
+    const void *x = a->data, *y = b->data, *list = batch ? (const void *)(uintptr_t)batch->data : NULL;
+    void *z = c->data;
+    int32_t count = batch ? (int32_t)batch->count : 1;
+    unsigned blocks = (unsigned)gy_tiles(p.columns * size, (int64_t)p.across * GY_ROW_PRODUCT_BYTES);
+    gy_grid grid = { blocks, (unsigned)count, 1, GY_ROW_PRODUCT_THREADS, 1, 1 };
+    return gy_cuda_image_launch(l, ROW, a->dtype, grid, (void *[]){ &p, &x, &y, &z, &list, &count });
 }
 
 enum { PRODUCT, FINISH }; /* variants of gemm_bias */
@@ -152,7 +178,7 @@ gantry_status gy_plain_potrf_launch(const gantry_launch *l)
     return failed;
 }
 
-GY_PLAIN_KERNEL(gemm, NULL, GY_FLOAT_DTYPES, "")
+GY_PLAIN_KERNEL(gemm, NULL, GY_FLOAT_DTYPES, [TILES] = "", [ROW] = "_row")
 GY_PLAIN_KERNEL(gemm_bias, NULL, GY_FLOAT_DTYPES, [PRODUCT] = "", [FINISH] = "_finish")
 GY_PLAIN_KERNEL(gemm_batched, NULL, GY_FLOAT_DTYPES, "")
 GY_PLAIN_KERNEL(potrf, gy_plain_keeps_word, GY_WIDE_DTYPES, "_diagonal", "_below", "_rest", "_turn")

@@ -42,6 +42,12 @@ static inline bool gy_plain_keeps_word(const void *unused)
  * gy_plain_potrf. */
 gantry_status gy_plain_turn(const gantry_launch *l);
 
+/* Is it a product of one row, whose matrix gy_plain_gemm_rows can read in packs? */
+bool gy_plain_gemm_is_row(const gantry_launch *l);
+/* Such products: that of the launch, or those of a batch, whose first it is. The launch's handle is that of
+ * gy_plain_gemm. Sums have another order than the host's. */
+gantry_status gy_plain_gemm_rows(const gantry_launch *l, const gy_cuda_batch *batch);
+
 /* Exchanges the rows of getrs(a, pivots, b). The launch's handle is that of gy_plain_getrs. */
 gantry_status gy_plain_exchange_rows(const gantry_launch *l);
 

@@ -3,6 +3,7 @@
 #include "backends/cuda/submit/submit.h"
 
 #include "backends/cuda/resident/resident.h"
+#include "backends/cuda/stream/gates.h"
 #include "backends/cuda/stream/ranges.h"
 #include "backends/cuda/times/times.h"
 #include "base/clock.h"
@@ -81,6 +82,8 @@ static gantry_status replay_graph(gy_cuda *h, uint64_t start, gantry_error *err)
 {
     uint32_t turn = gy_job_turn(h->job, start);
     gantry_status status = gy_order_await_others(h, h->end_stream, err);
+    if (gy_gates_on(h))
+        return status ? status : gy_gates_launch(h, turn, false, err);
     status = status ? status : gy_cuda_use(h, h->end_stream.device, err);
     CUresult code = status ? CUDA_SUCCESS : h->d.cuGraphLaunch(h->turn[turn].exec, h->end_stream.stream);
     return code == CUDA_SUCCESS ? status : gy_cuda_fail(h, code, h->end_stream.device, "launching a graph", err);
@@ -126,12 +129,16 @@ static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, 
 }
 
 /* A part of this start may wait for what was not submitted. Earlier ones end by themselves. */
-static void release_counted(gy_cuda *h)
+static void release_waiters(gy_cuda *h)
 {
-    if (!h->counted || gy_cuda_lost(h))
+    bool gates = as_graph(h) && gy_gates_on(h);
+    if ((!h->counted && !gates) || gy_cuda_lost(h))
         return;
     gy_cuda_drain(h);
-    gy_counted_release(h);
+    if (h->counted)
+        gy_counted_release(h);
+    if (gates)
+        gy_gates_release(h);
 }
 
 static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
@@ -157,7 +164,7 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
     if (status) {
         gy_nccl_end_ranks(h, err);
         gy_resident_end(h, true);
-        release_counted(h);
+        release_waiters(h);
         gy_cuda_settle_all(h);
         return status;
     }
@@ -178,7 +185,7 @@ gantry_status gy_cuda_begin(gy_cuda *h, uint64_t start, const CUstream *stream, 
     gantry_status status = gy_nccl_enter(h, err);
     gy_replay_settle(h);
     if (status == GANTRY_OK) {
-        gy_order_enter(h, h->counted || gy_nccl_on(h) || gy_resident_on(h));
+        gy_order_enter(h, h->counted || gy_nccl_on(h) || gy_resident_on(h) || gy_gates_on(h));
         gy_range_start(h->ranges, start);
         status = submit(h, start, stream, err);
         gy_range_end(h->ranges);

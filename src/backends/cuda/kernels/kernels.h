@@ -39,7 +39,7 @@ static inline gantry_arg gy_combine_arg(gantry_access access, gantry_dtype dtype
  * flag, one element, and the handle of the condition, a number. */
 #define GY_CUDA_WHEN "(when)"
 
-/* What sets words that graphs of other GPUs wait for, and waits for them (kernels/gate), is in the table by such a
+/* The kernel of gates, which sets words of other GPUs or waits for words (kernels/gate), is in the table by such a
  * name, too. Its one argument is words of u64: access `write`, one word, which is set; `readwrite`, those that are
  * waited for. */
 #define GY_CUDA_GATE "(gate)"

@@ -67,8 +67,6 @@ void gy_gates_leave(gy_cuda *h)
         h->gates->on = false;
 }
 
-#ifdef GY_CUDA_CONDITIONS
-
 /* ---- whether ---- */
 
 /* Ops that are carried out as several GPUs together do it, or as conditional nodes, are left to one graph. */
@@ -86,21 +84,17 @@ static bool may_wait(const gy_cuda *h)
     return h->d.conditions && gy_cuda_kernel_find(GY_CUDA_GATE) && !gy_driver_blocks() && !gy_driver_debugged(&h->d);
 }
 
-/* Finds the GPUs with streams, which all have to reach each other. */
+/* Finds the GPUs with streams. */
 static bool find_gpus(const gy_cuda *h, gy_gates *to)
 {
     uint32_t count = 0;
-    bool can = true;
     to->gpu[gpu_of(h, h->end_stream.device)].used = true;
     for (uint32_t i = 0; i < h->lanes; i++)
         if (h->lane[i].used)
             to->gpu[gpu_of(h, h->lane[i].queue.device)].used = true;
-    for (uint32_t i = 0; i < h->devices; i++) {
-        for (uint32_t k = 0; to->gpu[i].used && k < i && can; k++)
-            can = !to->gpu[k].used || gy_cuda_reaches(h, i, k);
+    for (uint32_t i = 0; i < h->devices; i++)
         count += to->gpu[i].used;
-    }
-    return can && count > 1;
+    return count > 1;
 }
 
 static gantry_status clear(gy_cuda *h, uint32_t device, gantry_error *err)
@@ -187,6 +181,8 @@ bool gy_gates_between(const gy_submit *x, uint32_t from, uint32_t to)
     return x->capture && is_on(x->h) && !gy_cuda_same_gpu(x->h, from, to);
 }
 
+#ifdef GY_CUDA_CONDITIONS
+
 /* From now on the stream that finds what nodes come behind has these, and nothing else. */
 static gantry_status put_behind(gy_submit *x, gates_gpu *g, CUgraphNode *nodes, size_t count)
 {
@@ -196,6 +192,33 @@ static gantry_status put_behind(gy_submit *x, gates_gpu *g, CUgraphNode *nodes, 
         x->h->d.capture_behind(g->tell.stream, count ? nodes : &none, NULL, count, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
     return gy_submit_check(x, code, g->tell, "setting what a node comes behind");
 }
+
+/* The last node of that stream, which the next gate comes behind. */
+static gantry_status keep_node(gy_submit *x, gates_gpu *g)
+{
+    CUstreamCaptureStatus state;
+    const CUgraphNode *front = NULL;
+    size_t fronts = 0;
+    CUresult code = x->h->d.capture_info(g->tell.stream, &state, NULL, NULL, &front, NULL, &fronts);
+    GY_TRY(gy_submit_check(x, code, g->tell, "asking for a node"));
+    return fronts == 1 && gy_vec_push(&g->before, front[0]) ? GANTRY_OK : gy_fail_nomem(x->err);
+}
+
+#else /* cuda.h is older, and may_wait says no */
+
+static gantry_status put_behind(gy_submit *x, gates_gpu *g, CUgraphNode *nodes, size_t count)
+{
+    (void)x, (void)g, (void)nodes, (void)count;
+    return GANTRY_E_UNSUPPORTED;
+}
+
+static gantry_status keep_node(gy_submit *x, gates_gpu *g)
+{
+    (void)x, (void)g;
+    return GANTRY_E_UNSUPPORTED;
+}
+
+#endif
 
 /* Adds a node behind what that stream has: of `count` words from number `first` of the GPU `of` on. */
 static gantry_status add_node(gy_submit *x, gates_gpu *g, const gates_gpu *of, uint32_t first, uint32_t count,
@@ -207,23 +230,21 @@ static gantry_status add_node(gy_submit *x, gates_gpu *g, const gates_gpu *of, u
     gantry_launch l = { .struct_size = sizeof l, .node = "gate", .stream = g->tell.stream, .args = 1, .arg = &arg };
     l.arg_size = sizeof arg;
     l.handle = x->h->gates->handle[g->tell.device];
-    CUstreamCaptureStatus state;
-    const CUgraphNode *front = NULL;
-    size_t fronts = 0;
     GY_TRY(gy_cuda_use(x->h, g->tell.device, x->err));
     gantry_status status = kernel->launch(&l);
     const char *why = status && kernel->why ? kernel->why(l.handle) : NULL;
     if (status)
         return gy_fail(x->err, GANTRY_E_DEVICE, NULL, "a gate could not be launched on device \"%s\": %s",
                        x->h->job->schedule->machine->device[g->tell.device].id, why ? why : gantry_status_text(status));
-    CUresult code = x->h->d.capture_info(g->tell.stream, &state, NULL, NULL, &front, NULL, &fronts);
-    GY_TRY(gy_submit_check(x, code, g->tell, "asking for a node"));
-    return fronts == 1 && gy_vec_push(&g->before, front[0]) ? GANTRY_OK : gy_fail_nomem(x->err);
+    return keep_node(x, g);
 }
 
 /* Behind the event a word of the other GPU is set, and the gate that is open there waits for it. */
 static gantry_status tell(gy_submit *x, CUevent event, gates_gpu *from, gates_gpu *to)
 {
+    if (!gy_cuda_reaches(x->h, from->tell.device, to->tell.device))
+        return gy_fail(x->err, GANTRY_E_UNSUPPORTED, NULL,
+                       "one graph a GPU: a GPU waits for one that does not reach it");
     if (to->words == GY_GATES_MOST)
         return gy_fail(x->err, GANTRY_E_UNSUPPORTED, NULL, "one graph a GPU: a GPU waits for more than %d events",
                        GY_GATES_MOST);
@@ -406,5 +427,3 @@ void gy_gates_release(gy_cuda *h)
         if (h->gates->gpu[i].used)
             clear(h, i, NULL);
 }
-
-#endif

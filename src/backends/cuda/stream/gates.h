@@ -38,7 +38,7 @@ gantry_status gy_gates_fork(gy_submit *x);
 gantry_status gy_gates_join(gy_submit *x);
 /* True if x captures graphs of their own for the GPUs of the two devices. */
 bool gy_gates_between(const gy_submit *x, uint32_t from, uint32_t to);
-/* What follows on `queue` comes after the event, which was recorded on the GPU of `from`, another one. */
+/* All that follows on `queue` comes after the event, which was recorded on the GPU of `from`, another one. */
 gantry_status gy_gates_await(gy_submit *x, gy_queue queue, CUevent event, uint32_t from);
 /* The same in steps, for several events of ops in one gate of the GPU of `to`: each is wanted, then the gate is closed,
  * then queues of that GPU go on behind it. */

@@ -6,8 +6,8 @@
  *   test_cuda_gates            all of it
  *   test_cuda_gates mistake    gates make one (FAKE_CUDA_MISTAKE): some seed has to show it
  */
+#include "../suite.h"
 #include "control.h"
-#include "suite.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +100,14 @@ START_TEST(gallery)
         for (int gpus = 2; gpus <= 4; gpus++)
             with += try_case(c, gpus, 2);
     ck_assert_int_gt(with, 20);
+}
+END_TEST
+
+/* Each GPU reaches its neighbours alone, as it copies from no other. */
+START_TEST(neighbours)
+{
+    static const graph_case rows = { "jacobi", { "n=37", "steps=9" }, 0 };
+    ck_assert_int_eq(try_case(&rows, 4, 2), 2);
 }
 END_TEST
 
@@ -259,6 +267,7 @@ int main(int count, char **word)
         tcase_add_test(tests, mistake);
     } else {
         tcase_add_test(tests, gallery);
+        tcase_add_test(tests, neighbours);
         tcase_add_loop_test(tests, nothing_beside_gates, 0, 2);
         tcase_add_test(tests, half_a_start);
         tcase_add_loop_test(tests, failing_calls, 0, 9);

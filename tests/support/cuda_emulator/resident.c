@@ -133,10 +133,11 @@ static void end(void *begun)
     free(r);
 }
 
-/* Kernels of collectives do if they are given peers. */
+/* Kernels of collectives do if they are given peers; so do gates of graphs. */
 static int waits(const char *name, void **params)
 {
-    return strncmp(name, "combine_", 8) == 0 && ((const gy_combine_meeting *)params[1])->peers > 0;
+    return strcmp(name, "gate_wait") == 0 ||
+           (strncmp(name, "combine_", 8) == 0 && ((const gy_combine_meeting *)params[1])->peers > 0);
 }
 
 const fakeCudaResident emulator_resident = { .begin = begin, .go_on = go_on, .end = end, .waits = waits };

@@ -40,6 +40,11 @@ static inline gantry_arg gy_combine_arg(gantry_access access, gantry_dtype dtype
  * flag, one element, and the handle of the condition, a number. */
 #define GY_CUDA_WHEN "(when)"
 
+/* The kernel of gates, which sets words of other GPUs or waits for words (kernels/gate), is in the table by such a
+ * name, too. Its one argument is words of u64: access `write`, one word, which is set; `readwrite`, those that are
+ * waited for. */
+#define GY_CUDA_GATE "(gate)"
+
 /* The kernel of fills is in the table by such a name, too (kernels/fill). Its one argument is the elements; `user` of
  * its launches is a gy_cuda_fill. They get what gy_fill_rows gives them (run/fill.h), to the bit, of what
  * gy_init_is_for_gpus (graph/contents.h) but a value, which is a memset. */

@@ -2,7 +2,9 @@
 /* The table of the back end: opening, starting, closing. */
 #include "backends/cuda/module/module.h"
 
+#include "backends/cuda/collective/order.h"
 #include "backends/cuda/resident/resident.h"
+#include "backends/cuda/stream/gates.h"
 #include "backends/cuda/stream/ranges.h"
 #include "backends/cuda/submit/submit.h"
 #include "backends/cuda/times/times.h"
@@ -90,6 +92,9 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
     }
     status = status ? status : gy_cuda_batches_make(h, err);
     status = status ? status : gy_counted_make(h, err);
+    status = status ? status : gy_gates_make(h, err);
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK && gy_gates_on(h); i++)
+        status = gy_gates_begins(h, i) ? gy_order_add(h, i, err) : GANTRY_OK;
     struct gy_warm *warm = status ? NULL : gy_warm_begin(h);
     for (uint32_t i = 0; i < h->job->schedule->ops.count && status == GANTRY_OK; i++)
         status = gy_fill_prepare(h, i, err);
@@ -142,6 +147,7 @@ static void free_all(gy_cuda *h)
         gy_cupti_close(h);
         gy_resident_free(h);
         gy_counted_free(h);
+        gy_gates_free(h);
         gy_cuda_batches_free(h);
         gy_cuda_ops_free(h);
         gy_cuda_mirrors_free(h);
@@ -320,6 +326,9 @@ static const gy_op_time *cuda_times(void *state)
 
 static const char *cuda_replay(void *state)
 {
+    const gy_cuda *h = state;
+    if (h->graphs && gy_gates_on(h) && !gy_resident_on(h))
+        return h->automatic.on ? "graph (auto), one for each GPU" : "graph, one for each GPU";
     return gy_resident_replay(state, gy_counted_replay(state, gy_nccl_replay(state)));
 }
 

@@ -155,6 +155,7 @@ typedef struct gy_cuda_turn {
     uint64_t version;              /* version of the bindings that `input` and `output` are for; 0: none */
     gy_cuda_array *input, *output; /* per buffer */
     CUgraphExec exec;              /* NULL: no graph was captured since addresses changed */
+    CUgraphExec *beside; /* per device: where there is one graph a GPU, those of others than the end stream's */
     gy_callbacks exec_callbacks;
     char *mirrors;  /* page-locked memory of all its mirrors */
     bool by_stream; /* host functions copy to and from the mirrors, in the order of the caller's stream */
@@ -216,6 +217,7 @@ typedef struct gy_cuda {
     uint8_t *auxiliary_last; /* per device: its auxiliary stream has work that no lane waits for */
     const char *replay;      /* for reports */
     gy_cuda_auto automatic;
+    struct gy_gates *gates;   /* NULL: graphs are for all GPUs (stream/gates.h) */
     struct gy_ranges *ranges; /* NULL: no profiler */
     gy_cuda_turn *turn;
     uint64_t begun, ended; /* starts */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps that every submission is made of: events between streams, the streams of one op, host functions. */
-#include "backends/cuda/stream/stream.h"
+#include "backends/cuda/stream/gates.h"
 
 #include "base/error.h"
 #include <stdio.h>
@@ -29,12 +29,18 @@ gantry_status gy_submit_record(gy_submit *x, gy_queue queue, CUevent event)
                   : gy_submit_check(x, x->h->d.cuEventRecord(event, queue.stream), queue, "recording an event");
 }
 
-gantry_status gy_submit_await(gy_submit *x, gy_queue queue, CUevent event)
+gantry_status gy_submit_await_here(gy_submit *x, gy_queue queue, CUevent event)
 {
     gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
     return status
                ? status
                : gy_submit_check(x, x->h->d.cuStreamWaitEvent(queue.stream, event, 0), queue, "waiting for an event");
+}
+
+gantry_status gy_submit_await(gy_submit *x, gy_queue queue, CUevent event, uint32_t from)
+{
+    return gy_gates_between(x, from, queue.device) ? gy_gates_await(x, queue, event, from)
+                                                   : gy_submit_await_here(x, queue, event);
 }
 
 gantry_status gy_submit_record_scratch(gy_submit *x, gy_queue queue, CUevent *event)
@@ -50,7 +56,7 @@ gantry_status gy_submit_order(gy_submit *x, gy_queue from, gy_queue to)
         return GANTRY_OK;
     CUevent event;
     GY_TRY(gy_submit_record_scratch(x, from, &event));
-    return gy_submit_await(x, to, event);
+    return gy_submit_await(x, to, event, from.device);
 }
 
 gy_queue gy_submit_lane(const gy_submit *x, uint32_t i)

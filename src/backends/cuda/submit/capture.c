@@ -1,56 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graph replay: the submission of a start captured into one CUDA graph over all devices. A graph never overlaps itself,
- * and those of the turns are launched into one stream, so starts follow each other. */
+/* Graph replay: the submission of a start captured into one CUDA graph over all devices, or into one for each GPU
+ * (stream/gates.h). A graph never overlaps itself, and those of the turns are launched into one stream, or behind it
+ * and ahead of what follows there, so starts follow each other. */
 #include "backends/cuda/submit/submit.h"
 
+#include "backends/cuda/stream/gates.h"
 #include "backends/cuda/times/times.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include <string.h>
 
-/* *refused: a call of the driver failed that works outside of a capture, most likely. */
+static gantry_status begin(gy_submit *x, uint32_t device)
+{
+    gy_queue origin = gy_gates_origin(x->h, device);
+    GY_TRY(gy_cuda_use(x->h, origin.device, x->err));
+    /* Other threads of the application may go on with what a capture forbids to this one. */
+    CUresult code = x->h->d.cuStreamBeginCapture(origin.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    return gy_submit_check(x, code, origin, "beginning a capture");
+}
+
+/* The graph of the device, NULL where there is none. After a failure ended, too. */
+static gantry_status end(gy_submit *x, uint32_t device, CUgraph *graph)
+{
+    gy_queue origin = gy_gates_origin(x->h, device);
+    gy_cuda_use(x->h, origin.device, NULL);
+    CUresult code = x->h->d.cuStreamEndCapture(origin.stream, graph);
+    return gy_submit_check(x, code, origin, "ending a capture");
+}
+
+/* Captures one graph for all GPUs, or one for each: graph[device]. */
 static gantry_status capture(gy_cuda *h, uint32_t turn, CUgraph *graph, gantry_error *err)
 {
     gy_submit x = { .h = h, .turn = turn, .capture = true, .callbacks = &h->turn[turn].exec_callbacks, .op = GY_NONE };
+    gantry_error late = { 0 };
+    uint32_t begun = 0;
+    gantry_status status = GANTRY_OK;
     x.err = err;
-    gantry_status status = gy_cuda_use(h, h->end_stream.device, err);
-    if (status == GANTRY_OK) {
-        /* Other threads of the application may go on with what a capture forbids to this one. */
-        CUresult code = h->d.cuStreamBeginCapture(h->end_stream.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-        status = gy_submit_check(&x, code, h->end_stream, "beginning a capture");
-        if (status == GANTRY_OK) {
-            status = gy_submit_start(&x);
-            gy_cuda_use(h, h->end_stream.device, NULL);
-            code = h->d.cuStreamEndCapture(h->end_stream.stream, graph);
-            status = status ? status : gy_submit_check(&x, code, h->end_stream, "ending a capture");
-        }
+    for (; begun < h->devices && status == GANTRY_OK; begun++)
+        status = gy_gates_begins(h, begun) ? begin(&x, begun) : GANTRY_OK;
+    begun -= status != GANTRY_OK; /* that one did not */
+    status = status ? status : gy_submit_start(&x);
+    for (uint32_t i = 0; i < begun; i++) {
+        x.err = status ? &late : err; /* what failed first is told */
+        gantry_status ended = gy_gates_begins(h, i) ? end(&x, i, &graph[i]) : GANTRY_OK;
+        status = status ? status : ended;
     }
     return status;
 }
 
-static gantry_status instantiate(gy_cuda *h, uint32_t turn, CUgraph graph, gantry_error *err)
+static gantry_status instantiate(gy_cuda *h, uint32_t turn, uint32_t device, CUgraph graph, gantry_error *err)
 {
     gy_cuda_turn *t = &h->turn[turn];
+    gy_queue origin = gy_gates_origin(h, device);
+    CUgraphExec *exec = gy_cuda_same_gpu(h, device, h->end_stream.device) ? &t->exec : &t->beside[device];
+    GY_TRY(gy_cuda_use(h, origin.device, err));
     /* Nodes keep the priority of the stream that they were captured from. */
-    CUresult code = h->d.cuGraphInstantiateWithFlags(&t->exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
+    CUresult code = h->d.cuGraphInstantiateWithFlags(exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
     if (code != CUDA_SUCCESS) {
-        t->exec = NULL;
-        return gy_cuda_fail(h, code, h->end_stream.device, "instantiating a graph", err);
+        *exec = NULL;
+        return gy_cuda_fail(h, code, device, "instantiating a graph", err);
     }
-    code = h->d.cuGraphUpload(t->exec, h->end_stream.stream);
-    return code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, h->end_stream.device, "uploading a graph", err);
+    code = h->d.cuGraphUpload(*exec, origin.stream);
+    return code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, device, "uploading a graph", err);
 }
 
 static gantry_status make(gy_cuda *h, uint32_t turn, gantry_error *err)
 {
-    CUgraph graph = NULL;
+    CUgraph *graph = gy_calloc(h->devices, sizeof *graph);
+    if (!graph)
+        return gy_fail_nomem(err);
     gy_graph_free(h, turn);
     h->came_early = false;
     gy_cupti_enter(h, true);
-    gantry_status status = capture(h, turn, &graph, err);
-    status = status ? status : instantiate(h, turn, graph, err);
+    gantry_status status = capture(h, turn, graph, err);
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
+        status = graph[i] ? instantiate(h, turn, i, graph[i], err) : GANTRY_OK;
     gy_cupti_leave(h);
-    if (graph)
-        h->d.cuGraphDestroy(graph);
+    for (uint32_t i = 0; i < h->devices; i++)
+        if (graph[i])
+            h->d.cuGraphDestroy(graph[i]);
+    gy_free(graph);
     return status;
 }
 
@@ -61,6 +90,12 @@ gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err)
     bool again = status && status != GANTRY_E_NOMEM && h->came_early && !h->broken.status && !h->nccl;
     if (again) { /* it may be the early launches that the driver refuses */
         h->no_early = true;
+        status = make(h, turn, &why);
+    }
+    if (status && status != GANTRY_E_NOMEM && gy_gates_on(h) && !h->broken.status) {
+        for (uint32_t i = 0; i < h->turns; i++)
+            gy_graph_free(h, i);
+        gy_gates_leave(h);
         status = make(h, turn, &why);
     }
     if (status == GANTRY_OK)

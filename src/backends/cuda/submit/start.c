@@ -3,6 +3,7 @@
 #include "backends/cuda/submit/submit.h"
 
 #include "backends/cuda/resident/resident.h"
+#include "backends/cuda/stream/gates.h"
 #include "backends/cuda/stream/ranges.h"
 #include "backends/cuda/times/times.h"
 #include "base/clock.h"
@@ -77,9 +78,22 @@ static gantry_status replay_stream(gy_cuda *h, uint64_t start, bool behind, gant
     return status;
 }
 
-static gantry_status replay_graph(gy_cuda *h, uint64_t start, gantry_error *err)
+/* Graphs of GPUs that nothing is in flight on, and that no stream of a caller is ahead of, need not wait for the end
+ * stream: such an event between GPUs takes as long as an edge. */
+static gantry_status replay_graphs(gy_cuda *h, uint32_t turn, bool behind, gantry_error *err)
+{
+    bool alone = h->ended == h->begun && !behind;
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
+        status = gy_gates_begins(h, i) ? gy_order_await_others(h, gy_gates_origin(h, i), err) : GANTRY_OK;
+    return status ? status : gy_gates_launch(h, turn, alone, err);
+}
+
+static gantry_status replay_graph(gy_cuda *h, uint64_t start, bool behind, gantry_error *err)
 {
     uint32_t turn = gy_job_turn(h->job, start);
+    if (gy_gates_on(h))
+        return replay_graphs(h, turn, behind, err);
     gantry_status status = gy_order_await_others(h, h->end_stream, err);
     status = status ? status : gy_cuda_use(h, h->end_stream.device, err);
     CUresult code = status ? CUDA_SUCCESS : h->d.cuGraphLaunch(h->turn[turn].exec, h->end_stream.stream);
@@ -114,7 +128,8 @@ static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, 
         gy_cuda_mirrors_in(h, turn);
     status = status ? status : mirror_by_stream(h, turn, GY_CALLBACK_MIRROR_IN, err);
     if (status == GANTRY_OK)
-        status = as_graph(h) ? replay_graph(h, start, err) : replay_stream(h, start, stream != NULL, err);
+        status =
+            as_graph(h) ? replay_graph(h, start, stream != NULL, err) : replay_stream(h, start, stream != NULL, err);
     status = status ? status : mirror_by_stream(h, turn, GY_CALLBACK_MIRROR_OUT, err);
     status = status ? status : gy_cuda_use(h, h->end_stream.device, err);
     t->apart = gy_submit_ends_apart(h, stream != NULL);
@@ -126,12 +141,16 @@ static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, 
 }
 
 /* A part of this start may wait for what was not submitted. Earlier ones end by themselves. */
-static void release_counted(gy_cuda *h)
+static void release_waiters(gy_cuda *h)
 {
-    if (!h->counted || gy_cuda_lost(h))
+    bool gates = as_graph(h) && gy_gates_on(h);
+    if ((!h->counted && !gates) || gy_cuda_lost(h))
         return;
     gy_cuda_drain(h);
-    gy_counted_release(h);
+    if (h->counted)
+        gy_counted_release(h);
+    if (gates)
+        gy_gates_release(h);
 }
 
 static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
@@ -157,7 +176,7 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
     if (status) {
         gy_nccl_end_ranks(h, err);
         gy_resident_end(h, true);
-        release_counted(h);
+        release_waiters(h);
         gy_cuda_settle_all(h);
         return status;
     }
@@ -178,7 +197,7 @@ gantry_status gy_cuda_begin(gy_cuda *h, uint64_t start, const CUstream *stream, 
     gantry_status status = gy_nccl_enter(h, err);
     gy_replay_settle(h);
     if (status == GANTRY_OK) {
-        gy_order_enter(h, h->counted || gy_nccl_on(h) || gy_resident_on(h));
+        gy_order_enter(h, h->counted || gy_nccl_on(h) || gy_resident_on(h) || gy_gates_on(h));
         gy_range_start(h->ranges, start);
         status = submit(h, start, stream, err);
         gy_range_end(h->ranges);

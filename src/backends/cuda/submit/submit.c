@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include "backends/cuda/resident/resident.h"
+#include "backends/cuda/stream/gates.h"
 #include "backends/cuda/stream/ranges.h"
 #include "backends/cuda/times/times.h"
 #include "backends/cuda/usercode/usercode.h"
@@ -135,6 +136,11 @@ static gantry_status execute(gy_submit *x)
     return gy_submit_join(x);
 }
 
+CUevent gy_submit_event(const gy_submit *x, uint32_t op)
+{
+    return x->h->event[(size_t)x->h->op[op].event * x->h->ring + x->start % x->h->ring];
+}
+
 /* Of lane `lane` of the op, where each of its lanes has one, else 0. */
 static CUevent event_of(const gy_cuda *h, uint32_t op, uint32_t lane, uint64_t start)
 {
@@ -156,7 +162,10 @@ static gantry_status await_row(gy_submit *x, gy_cuda_wait row, gy_queue queue)
     if (row.distance > 0 && (x->capture || row.distance >= x->start))
         return GANTRY_OK;
     uint32_t lane = has_met(x->h, row.from) ? gy_ahead_lane_on(x->h, row.from, queue.device) : 0;
-    return gy_submit_await(x, queue, event_of(x->h, row.from, lane, x->start - row.distance));
+    uint32_t from = gy_cuda_lane_of(x->h, row.from, lane)->queue.device;
+    if (gy_gates_between(x, from, queue.device))
+        return gy_submit_gate(x, queue, row.from);
+    return gy_submit_await(x, queue, event_of(x->h, row.from, lane, x->start - row.distance), from);
 }
 
 static gantry_status await_rows(gy_submit *x, gy_queue queue)
@@ -337,13 +346,24 @@ static bool has_kernel(const gy_cuda *h, uint32_t device)
     return gy_resident_on(h) && h->resident->gpu[device].workers > 0;
 }
 
+/* Where the work of a device begins and ends. */
+static gy_queue origin_of(const gy_submit *x, uint32_t device)
+{
+    return x->capture ? gy_gates_origin(x->h, device) : x->h->end_stream;
+}
+
+static gy_queue begin_of(const gy_submit *x, uint32_t lane)
+{
+    return origin_of(x, x->h->lane[lane].queue.device);
+}
+
 /* All lanes wait for the end stream: streams take part in a capture from their first wait for captured work on, and a
  * start on a stream of the caller comes after that stream. */
 static gantry_status fork(gy_submit *x)
 {
-    gantry_status status = GANTRY_OK;
+    gantry_status status = gy_gates_fork(x);
     for (uint32_t i = 0; i < x->h->lanes && status == GANTRY_OK; i++)
-        status = gy_resident_streams(x->h, i) ? gy_submit_order(x, x->h->end_stream, x->h->lane[i].queue) : GANTRY_OK;
+        status = gy_resident_streams(x->h, i) ? gy_submit_order(x, begin_of(x, i), x->h->lane[i].queue) : GANTRY_OK;
     for (uint32_t i = 0; i < x->h->devices && status == GANTRY_OK; i++)
         status = has_kernel(x->h, i) ? gy_submit_order(x, x->h->end_stream, x->h->resident->gpu[i].queue) : GANTRY_OK;
     return status;
@@ -373,8 +393,9 @@ static gantry_status fetch_words(gy_submit *x, uint32_t device)
 static gantry_status end_queue(gy_submit *x, gy_queue queue)
 {
     gy_cuda *h = x->h;
-    if (!has_words(h, queue.device) && gy_cuda_same_gpu(h, queue.device, h->end_stream.device))
-        return gy_submit_order(x, queue, h->end_stream);
+    gy_queue origin = origin_of(x, queue.device);
+    if (!has_words(h, queue.device) && gy_cuda_same_gpu(h, queue.device, origin.device))
+        return gy_submit_order(x, queue, origin);
     h->auxiliary_last[queue.device] = 1;
     return gy_submit_order(x, queue, h->device[queue.device].auxiliary);
 }
@@ -393,9 +414,9 @@ static gantry_status join(gy_submit *x)
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
         status = has_words(h, i) ? fetch_words(x, i) : GANTRY_OK;
         if (status == GANTRY_OK && (has_words(h, i) || h->auxiliary_last[i]))
-            status = gy_submit_order(x, h->device[i].auxiliary, h->end_stream);
+            status = gy_submit_order(x, h->device[i].auxiliary, origin_of(x, i));
     }
-    return status;
+    return status ? status : gy_gates_join(x);
 }
 
 bool gy_submit_ends_apart(const gy_cuda *h, bool after_caller)

@@ -3,6 +3,7 @@
 #include "backends/cuda/submit/submit.h"
 
 #include "backends/cuda/resident/resident.h"
+#include "backends/cuda/stream/gates.h"
 #include "backends/cuda/times/times.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -112,12 +113,14 @@ static void end_resident(gy_cuda *h, const gantry_error *why)
 /* Kernels that wait for their peers are let go. */
 static void end_waiters(gy_cuda *h, const gantry_error *why)
 {
-    bool counted = h->counted && !h->broken.status;
+    bool counted = h->counted && !h->broken.status, gates = h->graphs && gy_gates_on(h) && !h->broken.status;
     if (counted)
         gy_counted_release(h);
+    if (gates)
+        gy_gates_release(h);
     gy_nccl_end(h, why);
     end_resident(h, why);
-    if (counted && !h->broken.status) {
+    if ((counted || gates) && !h->broken.status) {
         h->broken = *why;
         h->aborted = true;
     }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/cuda/kernels/image.h"
+
+#include "base/error.h"
+#include "kernels/gate/gate.h"
+
+enum { SET, WAIT };
+
+/* One argument: words, `write` to set the one, else they are waited for. */
+static gantry_status launch_gate(const gantry_launch *l)
+{
+    const gantry_arg *words = &l->arg[0];
+    int which = words->access == GANTRY_WRITE ? SET : WAIT;
+    if (words->rows < 1 || words->rows > (which == SET ? 1 : GY_GATE_WORDS))
+        return GANTRY_E_UNSUPPORTED;
+    return gy_cuda_image_launch(l, which, (gantry_dtype)0, (gy_grid){ 1, 1, 1, (unsigned)words->rows, 1, 1 },
+                                (void *[]){ (void *)(uintptr_t)&words->data });
+}
+
+/* Its functions have other names than it has in the table. */
+static gantry_status open_gate(void **handle, const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
+{
+    const gy_cuda_kernel code = { .name = "gate", .data = kernel->data };
+    GY_TRY(gy_cuda_image_open(handle, &code, driver, err));
+    gantry_status status = gy_cuda_image_find_all(*handle, err);
+    if (status)
+        gy_cuda_image_close(*handle);
+    return status;
+}
+
+static const gy_cuda_image image = { gy_fatbin_gate, 0, { "_set", "_wait" } };
+const gy_cuda_kernel gy_cuda_kernel_gate = { .name = GY_CUDA_GATE,
+                                             .launch = launch_gate,
+                                             .open = open_gate,
+                                             .close = gy_cuda_image_close,
+                                             .data = &image,
+                                             .why = gy_cuda_image_why };

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * A start as one graph for each GPU (docs/design/gpu-graphs.md). No edge leads from GPU to GPU: what an edge would say,
+ * a *word* in the memory of the GPU that waits says. Words are 0 between starts. A node of the GPU whose work is waited
+ * for sets one to 1, behind that work; a *gate*, a node of the GPU that waits, waits until all of its words are 1, and
+ * sets them to 0. Each word has one such node and is in one gate.
+ *
+ * A gate comes behind all nodes of its GPU that set words, and all gates of it, that were captured before. So, of all
+ * of them that have not ended, what was captured first never waits for anything that is behind a gate.
+ */
+#ifndef GY_CUDA_STREAM_GATES_H
+#define GY_CUDA_STREAM_GATES_H
+
+#include "backends/cuda/stream/stream.h"
+
+enum { GY_GATES_MOST = 1 << 16 }; /* words of a GPU */
+
+typedef struct gy_gates gy_gates;
+
+/* ---- at open ---- */
+
+/* Makes h->gates if starts are to be captured so, and can be. It stays NULL otherwise. Once it is known how ops are
+ * carried out, and memory can be allocated. */
+gantry_status gy_gates_make(gy_cuda *h, gantry_error *err);
+void gy_gates_free(gy_cuda *h);
+bool gy_gates_on(const gy_cuda *h); /* starts that are captured are */
+/* The driver has refused such graphs: captures make one for all GPUs from now on. */
+void gy_gates_leave(gy_cuda *h);
+
+/* ---- a capture ---- */
+
+/* The stream in which a capture of that device's GPU begins and ends: the end stream, if there is one graph for all. */
+gy_queue gy_gates_origin(const gy_cuda *h, uint32_t device);
+/* True for one device of each GPU that has a graph of its own: that of the end stream alone, if one is for all. */
+bool gy_gates_begins(const gy_cuda *h, uint32_t device);
+/* Behind the beginning of all captures, and ahead of their ends. */
+gantry_status gy_gates_fork(gy_submit *x);
+gantry_status gy_gates_join(gy_submit *x);
+/* True if x captures graphs of their own for the GPUs of the two devices. */
+bool gy_gates_between(const gy_submit *x, uint32_t from, uint32_t to);
+/* All that follows on `queue` comes after the event, which was recorded on the GPU of `from`, another one. */
+gantry_status gy_gates_await(gy_submit *x, gy_queue queue, CUevent event, uint32_t from);
+/* The same in steps, for several events of ops in one gate of the GPU of `to`: each is wanted, then the gate is closed,
+ * then queues of that GPU go on behind it. */
+bool gy_gates_passed(const gy_cuda *h, uint32_t op,
+                     uint32_t to);                 /* a gate there, or the one that is open, has the op */
+bool gy_gates_full(const gy_cuda *h, uint32_t to); /* the gate takes no more */
+gantry_status gy_gates_want(gy_submit *x, uint32_t op, CUevent event, uint32_t from, uint32_t to);
+gantry_status gy_gates_close(gy_submit *x, uint32_t to);
+gantry_status gy_gates_pass(gy_submit *x, gy_queue queue, uint32_t op);
+
+/* ---- a start ---- */
+
+/* Launches the graphs of the turn: behind the end stream, which then comes behind all of them. `alone`: nothing is on
+ * the end stream that has not ended. */
+gantry_status gy_gates_launch(gy_cuda *h, uint32_t turn, bool alone, gantry_error *err);
+/* Lets go of whoever waits in a start that was given to the GPUs in part, or does not come to its end, and waits until
+ * streams are quiet. Words are 0 again. */
+void gy_gates_release(gy_cuda *h);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows of the sync table between GPUs that have graphs of their own. Gates of a GPU come one behind the other, so one
+ * that waits for several ops costs less than one for each. What ops behind this one wait for is taken in where it is
+ * predicted to have ended by the time that this one begins: that holds it up by nothing, and is there already when they
+ * come.
+ */
+#include "backends/cuda/stream/gates.h"
+#include "backends/cuda/submit/submit.h"
+
+enum { AHEAD = 512 }; /* so many ops behind this one are looked at */
+
+static uint32_t device_of(const gy_cuda *h, uint32_t op)
+{
+    return gy_cuda_lane_of(h, op, 0)->queue.device;
+}
+
+/* The predicted end of what the op waits for of other GPUs. */
+static gy_ticks awaited_end(const gy_submit *x, uint32_t op)
+{
+    const gy_cuda *h = x->h;
+    gy_ticks last = 0;
+    for (uint32_t i = h->op[op].wait; i < h->op[op].wait + h->op[op].waits; i++) {
+        gy_ticks end = h->job->schedule->ops.at[h->wait[i].from].end;
+        last = h->wait[i].distance == 0 && end > last ? end : last;
+    }
+    return last;
+}
+
+static gantry_status want(gy_submit *x, uint32_t from, uint32_t device)
+{
+    if (gy_gates_passed(x->h, from, device) || gy_gates_full(x->h, device))
+        return GANTRY_OK;
+    return gy_gates_want(x, from, gy_submit_event(x, from), device_of(x->h, from), device);
+}
+
+/* Those of its rows that lead to ops ahead of x->op, which have recorded their events. */
+static gantry_status want_rows(gy_submit *x, uint32_t op, uint32_t device, gy_ticks end)
+{
+    const gy_cuda *h = x->h;
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = h->op[op].wait; i < h->op[op].wait + h->op[op].waits && status == GANTRY_OK; i++) {
+        gy_cuda_wait row = h->wait[i];
+        bool now = row.distance == 0 && row.from < x->op && h->job->schedule->ops.at[row.from].end <= end;
+        if (now && gy_gates_between(x, device_of(h, row.from), device))
+            status = want(x, row.from, device);
+    }
+    return status;
+}
+
+gantry_status gy_submit_gate(gy_submit *x, gy_queue queue, uint32_t from)
+{
+    const gy_cuda *h = x->h;
+    uint32_t device = queue.device, ops = (uint32_t)h->job->schedule->ops.count;
+    if (gy_gates_passed(h, from, device))
+        return gy_gates_pass(x, queue, from);
+    gy_ticks end = awaited_end(x, x->op), own = h->job->schedule->ops.at[from].end;
+    GY_TRY(want(x, from, device));
+    for (uint32_t op = x->op; op < ops && op < x->op + AHEAD; op++)
+        if (gy_cuda_same_gpu(h, device_of(h, op), device))
+            GY_TRY(want_rows(x, op, device, end > own ? end : own));
+    GY_TRY(gy_gates_close(x, device));
+    return gy_gates_pass(x, queue, from);
+}

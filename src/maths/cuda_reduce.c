@@ -219,19 +219,15 @@ uint32_t gy_maths_ahead(const gy_maths_program *p)
     return bytes <= 4 ? 8 : bytes <= 16 ? 4 : 2;
 }
 
-/* "NAME(k, m, i)": `to`[k] of each streamed region becomes the element for m, where `condition` holds; NULL: always. */
-static void add_load_macro(gy_text *to, const gy_maths_program *p, const char *name, const char *into,
-                           const char *condition)
+static void add_load_macro(gy_text *to, const gy_maths_program *p)
 {
-    gy_text_printf(to, "\n#define %s", name);
+    gy_text_add(to, "\n#define LOAD(k, m)");
     for (uint32_t k = 0; k < p->maths->args; k++) {
         if (!is_streamed(p, k))
             continue;
-        gy_text_printf(to, " %s%u[k] = ", into, k);
-        if (condition)
-            gy_text_printf(to, "(%s) ? ", condition);
+        gy_text_printf(to, " f%u[k] = ", k);
         gy_maths_cuda_add_place(to, p, k);
-        gy_text_printf(to, condition ? " : (%s)0;" : ";", gy_maths_cuda_element(p->kind[k].dtype));
+        gy_text_add(to, ";");
     }
 }
 
@@ -248,7 +244,7 @@ static void add_room_macro(gy_text *to, const gy_maths_program *p, const char *n
  * while as many before them are computed, so that memory always has something to bring: a division has a branch, which
  * the compiler moves no load over. ROOM is room for elements that are computed, NEXT for those behind them, LOAD(k, m)
  * loads number k of the latter, TAKE(k) makes it number k of those that are computed, and LOADED(k, m, i) is its
- * values. TRY(k, m, is_there) loads one to be computed, if it is there.
+ * values.
  */
 static void add_value_macros(gy_text *to, const gy_maths_program *p)
 {
@@ -259,8 +255,7 @@ static void add_value_macros(gy_text *to, const gy_maths_program *p)
     gy_text_printf(to, "#define AHEAD %u", gy_maths_ahead(p));
     add_room_macro(to, p, "ROOM", "e");
     add_room_macro(to, p, "NEXT", "f");
-    add_load_macro(to, p, "LOAD(k, m)", "f", NULL);
-    add_load_macro(to, p, "TRY(k, m, is_there)", "e", "is_there");
+    add_load_macro(to, p);
     gy_text_add(to, "\n#define TAKE(k)");
     for (uint32_t k = 0; k < p->maths->args; k++)
         if (is_streamed(p, k))
@@ -390,40 +385,38 @@ static const char segment_text[] = "    for (unsigned turn = 0; turn < count; tu
                                    "    }\n";
 
 /* A thread stands for eight lanes, `each` apart, of elements up to `end`: they meet in it. It takes LIVE of them at a
- * time, those that meet first, so that large totals leave room for threads, and loads their elements before it computes
- * any. */
-static const char eight_text[] =
-    "        totals met[8 / LIVE];\n"
-    "#pragma unroll\n"
-    "        for (int turn = 0; turn < 8 / LIVE; turn++) {\n"
-    "            const unsigned step = 8 / LIVE * each;\n"
-    "            totals t[LIVE];\n"
-    "#pragma unroll\n"
-    "            for (int k = 0; k < LIVE; k++)\n"
-    "                t[k] = none();\n"
-    "            for (unsigned m = lane + turn * each; m < end; m += LIVE * step) {\n"
-    "                ROOM(LIVE)\n"
-    "#pragma unroll\n"
-    "                for (int k = 0; k < LIVE; k++) {\n"
-    "                    TRY(k, m + step * k, m + step * k < end)\n"
-    "                }\n"
-    "#pragma unroll\n"
-    "                for (int k = 0; k < LIVE; k++)\n"
-    "                    if (m + step * k < end)\n"
-    "                        t[k] = join(t[k], LOADED(k, m + step * k, PLACE(m + step * k)));\n"
-    "            }\n"
-    "#pragma unroll\n"
-    "            for (int by = LIVE / 2; by > 0; by /= 2)\n"
-    "#pragma unroll\n"
-    "                for (int k = 0; k < by; k++)\n"
-    "                    t[k] = join(t[k], t[k + by]);\n"
-    "            met[turn] = t[0];\n"
-    "        }\n"
-    "#pragma unroll\n"
-    "        for (int by = 4 / LIVE; by > 0; by /= 2)\n"
-    "#pragma unroll\n"
-    "            for (int k = 0; k < by; k++)\n"
-    "                met[k] = join(met[k], met[k + by]);\n";
+ * time, those that meet first, so that large totals leave room for threads. (To load all elements before the first is
+ * computed was measured to be slower.) */
+static const char eight_text[] = "        totals met[8 / LIVE];\n"
+                                 "#pragma unroll\n"
+                                 "        for (int turn = 0; turn < 8 / LIVE; turn++) {\n"
+                                 "            const unsigned step = 8 / LIVE * each;\n"
+                                 "            totals t[LIVE];\n"
+                                 "#pragma unroll\n"
+                                 "            for (int k = 0; k < LIVE; k++)\n"
+                                 "                t[k] = none();\n"
+                                 "            unsigned m = lane + turn * each;\n"
+                                 "            for (; m + (LIVE - 1) * step < end; m += LIVE * step) {\n"
+                                 "#pragma unroll\n"
+                                 "                for (int k = 0; k < LIVE; k++)\n"
+                                 "                    t[k] = join(t[k], VALUE(m + step * k, PLACE(m + step * k)));\n"
+                                 "            }\n"
+                                 "#pragma unroll\n"
+                                 "            for (int k = 0; k < LIVE; k++)\n"
+                                 "                if (m + step * k < end)\n"
+                                 "                    t[k] = join(t[k], VALUE(m + step * k, PLACE(m + step * k)));\n"
+                                 "#pragma unroll\n"
+                                 "            for (int by = LIVE / 2; by > 0; by /= 2)\n"
+                                 "#pragma unroll\n"
+                                 "                for (int k = 0; k < by; k++)\n"
+                                 "                    t[k] = join(t[k], t[k + by]);\n"
+                                 "            met[turn] = t[0];\n"
+                                 "        }\n"
+                                 "#pragma unroll\n"
+                                 "        for (int by = 4 / LIVE; by > 0; by /= 2)\n"
+                                 "#pragma unroll\n"
+                                 "            for (int k = 0; k < by; k++)\n"
+                                 "                met[k] = join(met[k], met[k + by]);\n";
 
 /* Elements of a result lie side by side. Short ones have a warp each, or less, unless they are so few that blocks wait
  * for memory less often. */
@@ -618,10 +611,9 @@ void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const
     add_macros(to, p);
     add_kernel(to, p, name, p->is_columns ? columns : lanes);
     add_kernel(to, p, finish_name.at ? finish_name.at : "", finish);
-    gy_text_add(
-        to,
-        "#undef SEGMENT\n#undef LIVE\n#undef RUN\n#undef PLACES\n#undef SHORT\n#undef FEW\n#undef LOW\n#undef "
-        "MANY\n#undef STEP\n#undef PLACE\n#undef VALUE\n"
-        "#undef LOADED\n#undef AHEAD\n#undef ROOM\n#undef NEXT\n#undef TRY\n#undef LOAD\n#undef TAKE\n#undef STORE\n");
+    gy_text_add(to,
+                "#undef SEGMENT\n#undef LIVE\n#undef RUN\n#undef PLACES\n#undef SHORT\n#undef FEW\n#undef LOW\n#undef "
+                "MANY\n#undef STEP\n#undef PLACE\n#undef VALUE\n"
+                "#undef LOADED\n#undef AHEAD\n#undef ROOM\n#undef NEXT\n#undef LOAD\n#undef TAKE\n#undef STORE\n");
     gy_text_free(&finish_name);
 }

@@ -30,6 +30,15 @@ size_t gy_maths_total_bytes(const gy_maths *maths)
     return 8 * numbers;
 }
 
+int gy_maths_most_run(const gy_maths *maths)
+{
+    enum { MOST = 8, MOST_BYTES = 32768 }; /* of shared memory */
+    int run = MOST;
+    while (run > 1 && (size_t)run * GY_MATHS_BLOCK * gy_maths_total_bytes(maths) > MOST_BYTES)
+        run /= 2;
+    return run;
+}
+
 /* ---- totals ---- */
 
 static void add_totals(gy_text *to, const gy_maths_program *p)
@@ -175,31 +184,10 @@ static void add_value_of(gy_text *to, const gy_maths_program *p)
     gy_text_add(to, "    (void)m;\n    (void)i;\n    return t;\n}\n");
 }
 
-/* The axes of the model are those before the reduced ones, these, and those behind: element (o, m, column). Has the
- * region one element along all of a group or each of its own, its element follows without a quotient. */
-static bool is_at_borders(const gy_maths_program *p, const gy_maths_kind *kind)
+/* Does it have an element of its own for each m? */
+static bool is_streamed(const gy_maths_program *p, uint32_t arg)
 {
-    bool first = kind->first == 0 || kind->first == p->first || kind->first == p->last;
-    bool last = kind->last == p->first || kind->last == p->last || kind->last == p->rank;
-    return kind->is_spread && first && last;
-}
-
-static void add_place(gy_text *to, const gy_maths_program *p, uint32_t arg)
-{
-    const gy_maths_kind *kind = &p->kind[arg];
-    bool has_m = kind->first == p->last || kind->last == p->first;
-    bool has_column = p->is_columns && kind->last < p->rank;
-    gy_text_printf(to, "p%u[%s%s%s%s%s]", arg, has_column ? "(" : "", kind->first > 0 ? "o" : "0",
-                   has_m ? " * mid + (m)" : "", has_column ? ")" : "", has_column ? " * inner + column" : "");
-}
-
-/* The place of an argument that element (m, i) loads. */
-static void add_loaded_place(gy_text *to, const gy_maths_program *p, uint32_t arg)
-{
-    if (is_at_borders(p, &p->kind[arg]))
-        add_place(to, p, arg);
-    else
-        gy_maths_cuda_add_load(to, p, arg, "");
+    return gy_maths_cuda_loads(p, arg) && !gy_maths_is_kept(p, arg);
 }
 
 /* A call of value(), of elements that were loaded before, as number k of several, or are loaded here. */
@@ -214,10 +202,10 @@ static void add_value_call(gy_text *to, const gy_maths_program *p, bool is_loade
         if (!gy_maths_cuda_loads(p, k))
             continue;
         gy_text_add(to, ", ");
-        if (is_loaded_before)
+        if (is_loaded_before && is_streamed(p, k))
             gy_text_printf(to, "e%u[k]", k);
         else
-            add_loaded_place(to, p, k);
+            gy_maths_cuda_add_place(to, p, k);
     }
     gy_text_add(to, ")\n");
 }
@@ -227,15 +215,36 @@ uint32_t gy_maths_ahead(const gy_maths_program *p)
 {
     uint32_t bytes = 0;
     for (uint32_t k = 0; k < p->maths->args; k++)
-        bytes += gy_maths_cuda_loads(p, k) ? (uint32_t)gantry_dtype_size(p->kind[k].dtype) : 0;
+        bytes += is_streamed(p, k) ? (uint32_t)gantry_dtype_size(p->kind[k].dtype) : 0;
     return bytes <= 4 ? 8 : bytes <= 16 ? 4 : 2;
+}
+
+static void add_load_macro(gy_text *to, const gy_maths_program *p)
+{
+    gy_text_add(to, "\n#define LOAD(k, m)");
+    for (uint32_t k = 0; k < p->maths->args; k++) {
+        if (!is_streamed(p, k))
+            continue;
+        gy_text_printf(to, " f%u[k] = ", k);
+        gy_maths_cuda_add_place(to, p, k);
+        gy_text_add(to, ";");
+    }
+}
+
+static void add_room_macro(gy_text *to, const gy_maths_program *p, const char *name, const char *of)
+{
+    gy_text_printf(to, "\n#define %s(count)", name);
+    for (uint32_t k = 0; k < p->maths->args; k++)
+        if (is_streamed(p, k))
+            gy_text_printf(to, " %s %s%u[count];", gy_maths_cuda_element(p->kind[k].dtype), of, k);
 }
 
 /*
  * VALUE(m, i): the values of element i of the model, which is element m of what becomes one. AHEAD elements are loaded
  * while as many before them are computed, so that memory always has something to bring: a division has a branch, which
- * the compiler moves no load over. ROOM is room for both, LOAD(k, m, i) loads number k of the next ones, TAKE(k) makes
- * it number k of those that are computed, and LOADED(k, m, i) is its values.
+ * the compiler moves no load over. ROOM is room for elements that are computed, NEXT for those behind them, LOAD(k, m)
+ * loads number k of the latter, TAKE(k) makes it number k of those that are computed, and LOADED(k, m, i) is its
+ * values.
  */
 static void add_value_macros(gy_text *to, const gy_maths_program *p)
 {
@@ -243,21 +252,13 @@ static void add_value_macros(gy_text *to, const gy_maths_program *p)
     add_value_call(to, p, false);
     gy_text_add(to, "#define LOADED(k, m, i) ");
     add_value_call(to, p, true);
-    gy_text_printf(to, "#define AHEAD %u\n#define ROOM", gy_maths_ahead(p));
-    for (uint32_t k = 0; k < p->maths->args; k++)
-        if (gy_maths_cuda_loads(p, k))
-            gy_text_printf(to, " %s e%u[AHEAD], f%u[AHEAD];", gy_maths_cuda_element(p->kind[k].dtype), k, k);
-    gy_text_add(to, "\n#define LOAD(k, m, i)");
-    for (uint32_t k = 0; k < p->maths->args; k++) {
-        if (!gy_maths_cuda_loads(p, k))
-            continue;
-        gy_text_printf(to, " f%u[k] = ", k);
-        add_loaded_place(to, p, k);
-        gy_text_add(to, ";");
-    }
+    gy_text_printf(to, "#define AHEAD %u", gy_maths_ahead(p));
+    add_room_macro(to, p, "ROOM", "e");
+    add_room_macro(to, p, "NEXT", "f");
+    add_load_macro(to, p);
     gy_text_add(to, "\n#define TAKE(k)");
     for (uint32_t k = 0; k < p->maths->args; k++)
-        if (gy_maths_cuda_loads(p, k))
+        if (is_streamed(p, k))
             gy_text_printf(to, " e%u[k] = f%u[k];", k, k);
     gy_text_add(to, "\n");
 }
@@ -318,70 +319,104 @@ static void add_store_macro(gy_text *to, const gy_maths_program *p)
 
 /* ---- kernels ---- */
 
-/* Those of a thread in its segment: from m on, STEP apart, up to `last`; PLACE(m) is the number of one in the model. */
-static const char segment_text[] = "    totals t = none();\n"
-                                   "    if (m + (AHEAD - 1) * STEP < last) {\n"
-                                   "        ROOM\n"
-                                   "#pragma unroll\n"
-                                   "        for (int k = 0; k < AHEAD; k++) {\n"
-                                   "            const i64 i = PLACE(m + STEP * k);\n"
-                                   "            LOAD(k, m + STEP * k, i)\n"
-                                   "            (void)i;\n"
-                                   "        }\n"
-                                   "        for (;;) {\n"
-                                   "            const i64 next = m + AHEAD * STEP;\n"
-                                   "            const bool goes_on = next + (AHEAD - 1) * STEP < last;\n"
+/* Quotients by `size` of numbers of elements of one segment, which begins with element `first`: before it are `before`
+ * whole pieces and `rest` elements of one. A piece of 2^29 elements or more ends once in a segment at most, as one of
+ * 2^29 does that has as many left. */
+static const char cut_text[] =
+    "struct cut {\n"
+    "    i64 before, rest, size, by;\n"
+    "    unsigned from;\n"
+    "};\n"
+    "static __device__ __forceinline__ cut cut_at(i64 first, i64 size, i64 by)\n"
+    "{\n"
+    "    const i64 before = quotient(first, size, by), rest = first - before * size;\n"
+    "    const i64 left = size - rest, most = 1 << 29;\n"
+    "    const bool is_long = size > most;\n"
+    "    const i64 from = !is_long ? rest : left > most ? 0 : most - left;\n"
+    "    const cut c = { before, rest, size, is_long ? (i64)1 << 33 : by, (unsigned)from };\n"
+    "    return c;\n"
+    "}\n"
+    "static __device__ __forceinline__ i64 piece(const cut &c, unsigned m)\n"
+    "{\n"
+    "    return c.before + quotient(c.from + m, 0, c.by);\n"
+    "}\n"
+    "static __device__ __forceinline__ i64 in_piece(const cut &c, unsigned m)\n"
+    "{\n"
+    "    return c.rest + m - (i64)quotient(c.from + m, 0, c.by) * c.size;\n"
+    "}\n";
+
+/* Those of a thread in its segments, `count` of them from `first` on, of elements up to `end`: in each from lane `lane`
+ * on, STEP apart. PLACE(m) is the number of one in the model. */
+static const char segment_text[] = "    for (unsigned turn = 0; turn < count; turn++) {\n"
+                                   "        totals t = none();\n"
+                                   "        const i64 at = first + (i64)turn * SEGMENT;\n"
+                                   "        const i64 last = end - at < SEGMENT ? end : at + SEGMENT;\n"
+                                   "        i64 m = at + lane;\n"
+                                   "        if (m + (AHEAD - 1) * STEP < last) {\n"
+                                   "            ROOM(AHEAD) NEXT(AHEAD)\n"
                                    "#pragma unroll\n"
                                    "            for (int k = 0; k < AHEAD; k++) {\n"
-                                   "                TAKE(k)\n"
+                                   "                LOAD(k, m + STEP * k)\n"
                                    "            }\n"
-                                   "            if (goes_on) {\n"
+                                   "            for (;;) {\n"
+                                   "                const i64 next = m + AHEAD * STEP;\n"
+                                   "                const bool goes_on = next + (AHEAD - 1) * STEP < last;\n"
                                    "#pragma unroll\n"
                                    "                for (int k = 0; k < AHEAD; k++) {\n"
-                                   "                    const i64 i = PLACE(next + STEP * k);\n"
-                                   "                    LOAD(k, next + STEP * k, i)\n"
-                                   "                    (void)i;\n"
+                                   "                    TAKE(k)\n"
                                    "                }\n"
-                                   "            }\n"
+                                   "                if (goes_on) {\n"
                                    "#pragma unroll\n"
-                                   "            for (int k = 0; k < AHEAD; k++) {\n"
-                                   "                const i64 i = PLACE(m + STEP * k);\n"
-                                   "                t = join(t, LOADED(k, m + STEP * k, i));\n"
+                                   "                    for (int k = 0; k < AHEAD; k++) {\n"
+                                   "                        LOAD(k, next + STEP * k)\n"
+                                   "                    }\n"
+                                   "                }\n"
+                                   "#pragma unroll\n"
+                                   "                for (int k = 0; k < AHEAD; k++)\n"
+                                   "                    t = join(t, LOADED(k, m + STEP * k, PLACE(m + STEP * k)));\n"
+                                   "                m = next;\n"
+                                   "                if (!goes_on)\n"
+                                   "                    break;\n"
                                    "            }\n"
-                                   "            m = next;\n"
-                                   "            if (!goes_on)\n"
-                                   "                break;\n"
                                    "        }\n"
-                                   "    }\n"
-                                   "    for (; m < last; m += STEP) {\n"
-                                   "        const i64 i = PLACE(m);\n"
-                                   "        t = join(t, VALUE(m, i));\n"
+                                   "        for (; m < last; m += STEP)\n"
+                                   "            t = join(t, VALUE(m, PLACE(m)));\n"
+                                   "        room[turn * 256 + threadIdx.x] = t;\n"
                                    "    }\n";
 
-/* A thread stands for eight lanes, `each` apart, of elements up to `end`: they meet in it. */
-static const char eight_text[] = "        totals t[8];\n"
+/* A thread stands for eight lanes, `each` apart, of elements up to `end`: they meet in it. It takes LIVE of them at a
+ * time, those that meet first, so that large totals leave room for threads. (To load all elements before the first is
+ * computed was measured to be slower.) */
+static const char eight_text[] = "        totals met[8 / LIVE];\n"
                                  "#pragma unroll\n"
-                                 "        for (int k = 0; k < 8; k++)\n"
-                                 "            t[k] = none();\n"
-                                 "        i64 m = lane;\n"
-                                 "        for (; m + 7 * each < end; m += 8 * each) {\n"
+                                 "        for (int turn = 0; turn < 8 / LIVE; turn++) {\n"
+                                 "            const unsigned step = 8 / LIVE * each;\n"
+                                 "            totals t[LIVE];\n"
                                  "#pragma unroll\n"
-                                 "            for (int k = 0; k < 8; k++) {\n"
-                                 "                const i64 i = PLACE(m + each * k);\n"
-                                 "                t[k] = join(t[k], VALUE(m + each * k, i));\n"
+                                 "            for (int k = 0; k < LIVE; k++)\n"
+                                 "                t[k] = none();\n"
+                                 "            unsigned m = lane + turn * each;\n"
+                                 "            for (; m + (LIVE - 1) * step < end; m += LIVE * step) {\n"
+                                 "#pragma unroll\n"
+                                 "                for (int k = 0; k < LIVE; k++)\n"
+                                 "                    t[k] = join(t[k], VALUE(m + step * k, PLACE(m + step * k)));\n"
                                  "            }\n"
+                                 "#pragma unroll\n"
+                                 "            for (int k = 0; k < LIVE; k++)\n"
+                                 "                if (m + step * k < end)\n"
+                                 "                    t[k] = join(t[k], VALUE(m + step * k, PLACE(m + step * k)));\n"
+                                 "#pragma unroll\n"
+                                 "            for (int by = LIVE / 2; by > 0; by /= 2)\n"
+                                 "#pragma unroll\n"
+                                 "                for (int k = 0; k < by; k++)\n"
+                                 "                    t[k] = join(t[k], t[k + by]);\n"
+                                 "            met[turn] = t[0];\n"
                                  "        }\n"
                                  "#pragma unroll\n"
-                                 "        for (int k = 0; k < 8; k++) {\n"
-                                 "            const i64 i = PLACE(m + each * k);\n"
-                                 "            if (m + each * k < end)\n"
-                                 "                t[k] = join(t[k], VALUE(m + each * k, i));\n"
-                                 "        }\n"
-                                 "#pragma unroll\n"
-                                 "        for (int by = 4; by > 0; by /= 2)\n"
+                                 "        for (int by = 4 / LIVE; by > 0; by /= 2)\n"
                                  "#pragma unroll\n"
                                  "            for (int k = 0; k < by; k++)\n"
-                                 "                t[k] = join(t[k], t[k + by]);\n";
+                                 "                met[k] = join(met[k], met[k + by]);\n";
 
 /* Elements of a result lie side by side. Short ones have a warp each, or less, unless they are so few that blocks wait
  * for memory less often. */
@@ -390,66 +425,88 @@ static const char short_text[] =
     "        const unsigned each = mid > 128 ? 32 : mid > 64 ? 16 : mid > 32 ? 8 : mid > 16 ? 4 : mid > 8 ? 2 : 1;\n"
     "        const unsigned lane = threadIdx.x % each;\n"
     "        const i64 o = (i64)blockIdx.x * (256 / each) + threadIdx.x / each;\n"
-    "        const i64 end = o < outer ? mid : 0;\n";
+    "        const unsigned first = 0, end = o < outer ? (unsigned)mid : 0;\n"
+    "        PLACES(o < outer)\n";
 
 static const char short_end_text[] = "        for (unsigned by = each / 2; by > 0; by /= 2)\n"
-                                     "            t[0] = join(t[0], down(t[0], by));\n"
+                                     "            met[0] = join(met[0], down(met[0], by));\n"
                                      "        if (lane == 0 && o < outer)\n"
-                                     "            STORE(o, t[0]);\n"
+                                     "            STORE(o, met[0]);\n"
                                      "        return;\n"
                                      "    }\n";
 
-static const char lanes_text[] = "    SHARED(totals, room, 256);\n"
-                                 "    const i64 o = blockIdx.x / segments, first = blockIdx.x % segments * SEGMENT;\n"
-                                 "    const i64 last = mid - first < SEGMENT ? mid : first + SEGMENT;\n"
-                                 "    i64 m = first + threadIdx.x;\n";
+/* Else a block has a run of neighbouring segments, a total for each lane of each of which is in `room`. */
+static const char lanes_text[] = "    SHARED(totals, room, RUN * 256);\n"
+                                 "    const unsigned pieces = (unsigned)segments, lane = threadIdx.x;\n"
+                                 "    const i64 o = blockIdx.x / pieces, end = mid;\n"
+                                 "    const i64 first = (i64)(blockIdx.x % pieces) * run * SEGMENT;\n"
+                                 "    const i64 left = (mid - first + SEGMENT - 1) / SEGMENT;\n"
+                                 "    const unsigned count = (unsigned)(left > run ? run : left > 1 ? left : 1);\n"
+                                 "    PLACES(true)\n";
 
-static const char lanes_meet_text[] = "    room[threadIdx.x] = t;\n"
-                                      "    for (unsigned by = 128; by > 0; by /= 2) {\n"
+static const char lanes_meet_text[] = "    for (unsigned by = 128; by > 0; by /= 2) {\n"
                                       "        __syncthreads();\n"
-                                      "        if (threadIdx.x < by)\n"
-                                      "            room[threadIdx.x] = t = join(t, room[threadIdx.x + by]);\n"
+                                      "        for (unsigned k = threadIdx.x; k < by * count; k += 256) {\n"
+                                      "            totals *const t = &room[k / by * 256 + k % by];\n"
+                                      "            *t = join(*t, t[by]);\n"
+                                      "        }\n"
                                       "    }\n"
+                                      "    __syncthreads();\n"
                                       "    if (threadIdx.x == 0 && segments == 1)\n"
-                                      "        STORE(o, t);\n"
+                                      "        STORE(o, neighbours(room, count));\n"
                                       "    else if (threadIdx.x == 0)\n"
-                                      "        scratch[blockIdx.x] = t;\n";
+                                      "        scratch[blockIdx.x] = neighbours(room, count);\n";
+
+/* Totals of neighbouring segments meet, and of neighbouring pairs, and so on. */
+static const char neighbours_text[] =
+    "static __device__ __forceinline__ totals neighbours(totals *t, unsigned count)\n"
+    "{\n"
+    "    for (; count > 1; count = (count + 1) / 2)\n"
+    "        for (unsigned k = 0; 2 * k < count; k++)\n"
+    "            t[k * 256] = 2 * k + 1 < count ? join(t[2 * k * 256], t[(2 * k + 1) * 256]) : t[2 * k * 256];\n"
+    "    return *t;\n"
+    "}\n";
 
 /* They do not, and there are many short ones: a thread for each result. */
-static const char many_text[] = "    if (mid <= LOW && outer * inner > MANY) {\n"
-                                "        const i64 result = (i64)blockIdx.x * 256 + threadIdx.x;\n"
-                                "        const i64 o = result / inner, column = result % inner;\n"
-                                "        const unsigned each = 1, lane = 0;\n"
-                                "        const i64 end = result < outer * inner ? mid : 0;\n";
+static const char many_text[] =
+    "    if (mid <= LOW && outer * inner > MANY) {\n"
+    "        const i64 result = (i64)blockIdx.x * 256 + threadIdx.x;\n"
+    "        const i64 o = result / inner, column = result % inner;\n"
+    "        const bool is_one = result < outer * inner;\n"
+    "        const unsigned each = 1, lane = 0, first = 0, end = is_one ? (unsigned)mid : 0;\n"
+    "        PLACES(is_one)\n";
 
 static const char many_end_text[] = "        if (result < outer * inner)\n"
-                                    "            STORE(result, t[0]);\n"
+                                    "            STORE(result, met[0]);\n"
                                     "        return;\n"
                                     "    }\n";
 
-/* Else there is a thread for each column and lane of a segment, up to 32 columns a block. */
+/* Else there is a thread for each column and lane of a run of segments, up to 32 columns a block. */
 static const char columns_text[] =
-    "    SHARED(totals, room, 256);\n"
+    "    SHARED(totals, room, RUN * 256);\n"
     "    const unsigned width = inner > 16 ? 32 : inner > 8 ? 16 : inner > 4 ? 8 : inner > 2 ? 4 : 2;\n"
     "    const unsigned lane = threadIdx.x / width % STEP;\n"
-    "    const i64 across = (inner + 31) / 32;\n"
-    "    const i64 job = (i64)blockIdx.x / across * (32 / width) + threadIdx.x / width / STEP;\n"
-    "    const i64 column = (i64)blockIdx.x % across * 32 + threadIdx.x % width;\n"
-    "    const i64 o = job / segments, first = job % segments * SEGMENT;\n"
+    "    const unsigned across = (unsigned)((inner + 31) / 32);\n"
+    "    const i64 job = (i64)(blockIdx.x / across) * (32 / width) + threadIdx.x / width / STEP;\n"
+    "    const i64 column = (i64)(blockIdx.x % across) * 32 + threadIdx.x % width;\n"
+    "    const i64 o = job < segments ? 0 : job / segments, first = (job - o * segments) * run * SEGMENT;\n"
     "    const bool is_one = job < outer * segments && column < inner;\n"
-    "    const i64 last = !is_one ? 0 : mid - first < SEGMENT ? mid : first + SEGMENT;\n"
-    "    i64 m = first + lane;\n";
+    "    const i64 end = is_one ? mid : 0, left = (end - first + SEGMENT - 1) / SEGMENT;\n"
+    "    const unsigned count = (unsigned)(left > run ? run : left > 1 ? left : 1);\n"
+    "    PLACES(is_one)\n";
 
-static const char columns_end_text[] = "    room[threadIdx.x] = t;\n"
-                                       "    for (unsigned by = STEP / 2; by > 0; by /= 2) {\n"
-                                       "        __syncthreads();\n"
-                                       "        if (lane < by)\n"
-                                       "            room[threadIdx.x] = t = join(t, room[threadIdx.x + by * width]);\n"
-                                       "    }\n"
-                                       "    if (lane == 0 && is_one && segments == 1)\n"
-                                       "        STORE(o * inner + column, t);\n"
-                                       "    else if (lane == 0 && is_one)\n"
-                                       "        scratch[job * inner + column] = t;\n";
+static const char columns_end_text[] =
+    "    for (unsigned by = STEP / 2; by > 0; by /= 2) {\n"
+    "        __syncthreads();\n"
+    "        for (unsigned k = 0; k < count && lane < by; k++) {\n"
+    "            totals *const t = &room[k * 256 + threadIdx.x];\n"
+    "            *t = join(*t, t[by * width]);\n"
+    "        }\n"
+    "    }\n"
+    "    if (lane == 0 && is_one && segments == 1)\n"
+    "        STORE(o * inner + column, neighbours(room + threadIdx.x, count));\n"
+    "    else if (lane == 0 && is_one)\n"
+    "        scratch[job * inner + column] = neighbours(room + threadIdx.x, count);\n";
 
 /*
  * A block for each result. A thread takes eight neighbours, which are a subtree of what meets, as long as there are
@@ -502,9 +559,10 @@ static const char finish_text[] =
 /* `part`: texts of the body, up to NULL. */
 static void add_kernel(gy_text *to, const gy_maths_program *p, const char *name, const char *const *part)
 {
-    gy_text_printf(to, "extern \"C\" __global__ void __launch_bounds__(%d) %s(", GY_MATHS_BLOCK, name);
+    gy_text_printf(to, "extern \"C\" __global__ void __launch_bounds__(%d, %d) %s(", GY_MATHS_BLOCK, GY_MATHS_BLOCKS,
+                   name);
     gy_maths_cuda_add_parameters(to, p);
-    gy_text_add(to, ", i64 outer, i64 mid, i64 inner, i64 segments");
+    gy_text_add(to, ", i64 outer, i64 mid, i64 inner, i64 run, i64 segments");
     gy_maths_cuda_add_steps(to, p);
     gy_text_add(to, ", totals *scratch)\n{\n    BEGIN\n");
     for (; *part; part++)
@@ -516,10 +574,17 @@ static void add_macros(gy_text *to, const gy_maths_program *p)
 {
     bool columns = p->is_columns;
     gy_text_printf(to, "#define SEGMENT %d\n", columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT);
+    size_t bytes = gy_maths_total_bytes(p->maths);
+    gy_text_printf(to, "#define LIVE %d\n#define RUN %d\n",
+                   bytes <= 8    ? 8
+                   : bytes <= 16 ? 4
+                                 : 2,
+                   gy_maths_most_run(p->maths));
     gy_text_printf(to, "#define SHORT %d\n#define FEW %d\n#define LOW %d\n#define MANY %d\n", GY_MATHS_SHORT,
                    GY_MATHS_FEW, GY_MATHS_LOW, GY_MATHS_MANY);
     gy_text_printf(to, "#define STEP %d\n#define PLACE(m) %s\n", columns ? GY_MATHS_COLUMN_LANES : GY_MATHS_LANES,
                    columns ? "((o * mid + (m)) * inner + column)" : "(o * mid + (m))");
+    gy_maths_cuda_add_places(to, p);
     add_value_macros(to, p);
     add_store_macro(to, p);
 }
@@ -534,9 +599,11 @@ void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const
     gy_text finish_name = { 0 };
     gy_text_printf(&finish_name, "%s_finish", name);
     to->failed = to->failed || finish_name.failed;
+    gy_text_add(to, cut_text);
     add_totals(to, p);
     add_none(to, p);
     add_join(to, p);
+    gy_text_add(to, neighbours_text);
     if (!p->is_columns)
         add_down(to, p);
     add_value_of(to, p);
@@ -544,9 +611,9 @@ void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const
     add_macros(to, p);
     add_kernel(to, p, name, p->is_columns ? columns : lanes);
     add_kernel(to, p, finish_name.at ? finish_name.at : "", finish);
-    gy_text_add(
-        to,
-        "#undef SEGMENT\n#undef SHORT\n#undef FEW\n#undef LOW\n#undef MANY\n#undef STEP\n#undef PLACE\n#undef VALUE\n"
-        "#undef LOADED\n#undef AHEAD\n#undef ROOM\n#undef LOAD\n#undef TAKE\n#undef STORE\n");
+    gy_text_add(to,
+                "#undef SEGMENT\n#undef LIVE\n#undef RUN\n#undef PLACES\n#undef SHORT\n#undef FEW\n#undef LOW\n#undef "
+                "MANY\n#undef STEP\n#undef PLACE\n#undef VALUE\n"
+                "#undef LOADED\n#undef AHEAD\n#undef ROOM\n#undef NEXT\n#undef LOAD\n#undef TAKE\n#undef STORE\n");
     gy_text_free(&finish_name);
 }

@@ -72,12 +72,15 @@ const char gy_maths_cuda_prelude[] =
     "#endif\n"
     "static __device__ __forceinline__ unsigned quotient(unsigned i, i64 d, i64 by)\n"
     "{\n"
+    "    const unsigned x = i << 2;\n"
     "    (void)d;\n"
-    "    return (unsigned)__umul64hi((u64)by, (u64)(i << 2));\n"
+    "    return (unsigned)(((u64)(unsigned)((u64)by >> 32) * x + ((u64)(unsigned)by * x >> 32)) >> 32);\n"
     "}\n"
     "static __device__ __forceinline__ i64 quotient(i64 i, i64 d, i64 by)\n"
     "{\n"
-    "    return (((u64)i | (u64)d) >> 30) == 0 ? (i64)quotient((unsigned)i, d, by) : i / d;\n"
+    "    if ((((u64)i | (u64)d) >> 30) == 0)\n"
+    "        return (i64)quotient((unsigned)i, d, by);\n"
+    "    return (((u64)i >> 40) | ((u64)d >> 22)) == 0 ? (i64)__umul64hi((u64)by, (u64)i << 2) : i / d;\n"
     "}\n"
     "template <class I> static __device__ __forceinline__ I rest(I i, i64 d, i64 by)\n"
     "{\n"
@@ -307,9 +310,9 @@ void gy_maths_cuda_add_parameters(gy_text *to, const gy_maths_program *p)
 static void add_steps(gy_text *to, const gy_maths_program *p, const char *type)
 {
     for (uint32_t k = 0; k < p->maths->args; k++) {
-        if (gy_maths_has_period(&p->kind[k]))
+        if (gy_maths_has_period(p, k))
             gy_text_printf(to, ", %sd%u, %sby_d%u", type, k, type, k);
-        if (gy_maths_has_inner(&p->kind[k]))
+        if (gy_maths_has_inner(p, k))
             gy_text_printf(to, ", %sq%u, %sby_q%u", type, k, type, k);
         if (!p->kind[k].is_spread && gy_maths_has_step(p, k))
             gy_text_printf(to, ", %sd%u", type, k);
@@ -326,8 +329,7 @@ void gy_maths_cuda_add_step_names(gy_text *to, const gy_maths_program *p)
     add_steps(to, p, "");
 }
 
-/* The first region that is spread alike: the compiler sees that quotients by the same parameters are the same. */
-static uint32_t first_alike(const gy_maths_program *p, uint32_t arg)
+uint32_t gy_maths_cuda_first_alike(const gy_maths_program *p, uint32_t arg)
 {
     const gy_maths_kind *kind = &p->kind[arg];
     for (uint32_t k = 0; k < arg; k++)
@@ -339,8 +341,8 @@ static uint32_t first_alike(const gy_maths_program *p, uint32_t arg)
 void gy_maths_cuda_add_load(gy_text *to, const gy_maths_program *p, uint32_t arg, const char *before)
 {
     const gy_maths_kind *kind = &p->kind[arg];
-    uint32_t alike = first_alike(p, arg);
-    bool has_period = gy_maths_has_period(kind), has_inner = gy_maths_has_inner(kind);
+    uint32_t alike = gy_maths_cuda_first_alike(p, arg);
+    bool has_period = gy_maths_has_period(p, arg), has_inner = gy_maths_has_inner(p, arg);
     gy_text_printf(to, "%sp%u[", before, arg);
     if (has_period)
         gy_text_printf(to, "quotient(i, d%u, by_d%u)", alike, alike);

@@ -27,6 +27,15 @@ void gy_maths_cuda_add_steps(gy_text *to, const gy_maths_program *program);
 void gy_maths_cuda_add_step_names(gy_text *to, const gy_maths_program *program);
 /* "p1[i * d1]": the element of the region for element `i` of the model. */
 void gy_maths_cuda_add_load(gy_text *to, const gy_maths_program *program, uint32_t arg, const char *before);
+/* The first region that is spread alike: the compiler sees that quotients by the same parameters are the same. */
+uint32_t gy_maths_cuda_first_alike(const gy_maths_program *program, uint32_t arg);
+/* cuda_place.c: "PLACES(is_one)": what a thread finds once, in a scope where `o`, `first` and, of columns, `column`
+ * are; nothing is loaded where not is_one. */
+void gy_maths_cuda_add_places(gy_text *to, const gy_maths_program *program);
+/* The element for element (o, m, column), behind PLACES. */
+void gy_maths_cuda_add_place(gy_text *to, const gy_maths_program *program, uint32_t arg);
+/* Is one element of the region for all m, so that PLACES loads it? */
+bool gy_maths_is_kept(const gy_maths_program *program, uint32_t arg);
 /* Lines that make values of loaded elements, and then of all steps. */
 void gy_maths_cuda_add_values(gy_text *to, const gy_maths_program *program);
 /* One of the latter. */

@@ -228,15 +228,6 @@ gantry_status gy_maths_fit(const gy_maths *maths, gy_maths_kind *kind, const gan
 typedef struct gy_maths_spread {
     int64_t period, inner;
 } gy_maths_spread;
-/* Are there axes before those, so that i / period is not 0, and behind them, so that i % inner is not? */
-static inline bool gy_maths_has_period(const gy_maths_kind *kind)
-{
-    return kind->is_spread && kind->first > 0;
-}
-static inline bool gy_maths_has_inner(const gy_maths_kind *kind)
-{
-    return kind->is_spread && kind->last < kind->rank;
-}
 /* How a launch is reduced: elements (o, m, i) of outer x mid x inner become element (o, i). */
 typedef struct gy_maths_extents {
     int64_t outer, mid, inner;
@@ -266,6 +257,11 @@ gantry_status gy_maths_check(const gantry_launch *launch, char *text, size_t siz
  * Integers using Multiplication, 1994). A block of GY_MATHS_BLOCK threads does gy_maths_block_elements(), more where
  * all elements are of few bytes. */
 bool gy_maths_has_step(const gy_maths_program *program, uint32_t arg); /* also if spread */
+/* cuda_place.c: has a spread one a period, and an inner? Of a map, where axes come before or behind. Those of a
+ * reduction are of the group of axes (before the reduced ones, these, behind) within which the axes that it has one
+ * element along begin, and end; where they begin and end with groups there are none. */
+bool gy_maths_has_period(const gy_maths_program *program, uint32_t arg);
+bool gy_maths_has_inner(const gy_maths_program *program, uint32_t arg);
 enum { GY_MATHS_BLOCK = 256 };
 int64_t gy_maths_block_elements(const gy_maths_program *program);
 void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const char *name);
@@ -277,18 +273,22 @@ void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const cha
  * same way. Then neighbouring segments meet, and
  * neighbouring pairs of them, and so on. Real numbers are added in double, whole ones in int64_t.
  *
- * Their CUDA C has two kernels with the same parameters: the arguments, outer, mid, inner and the count of segments of
- * a result, for regions that are read what those of maps have, then scratch memory. The first leaves a total for each
- * segment there, or gives the results if there is one segment; `name`_finish, a block for each result, is for more.
- * Results of at most GY_MATHS_SHORT elements that lie side by side have a warp each, or a part of one; but few ones of
- * more than a block's threads have a block each, as others have for a segment. Of columns, a thread has a lane, or all
- * of a result, where results are many (more than GY_MATHS_MANY) and low (at most GY_MATHS_LOW elements). None of this
- * changes the order.
+ * Their CUDA C has two kernels with the same parameters: the arguments, outer, mid, inner, how many neighbouring
+ * segments a block has, which is called a run (a power of two), and the count of runs of a result, for regions that are
+ * read what those of maps have, then scratch memory. The first leaves a total for each run there, or gives the results
+ * if there is one; `name`_finish, a block for each result, is for more. Results of at most GY_MATHS_SHORT elements that
+ * lie side by side have a warp each, or a part of one; but few ones of more than a block's threads have a block each,
+ * as others have for a segment. Of columns, a thread has a lane, or all of a result, where results are many (more than
+ * GY_MATHS_MANY) and low (at most GY_MATHS_LOW elements). None of this changes the order.
  */
 enum { GY_MATHS_LANES = 256, GY_MATHS_SEGMENT = 8192, GY_MATHS_COLUMN_LANES = 8, GY_MATHS_COLUMN = 128 };
 enum { GY_MATHS_SHORT = 2048, GY_MATHS_FEW = 2048, GY_MATHS_LOW = 64, GY_MATHS_MANY = 16384 };
+/* A multiprocessor has at least so many blocks of a reduction: what a division waits for, others use. */
+enum { GY_MATHS_BLOCKS = 4 };
 /* Elements that a thread loads before it waits for the first of them. */
 uint32_t gy_maths_ahead(const gy_maths_program *program);
+/* Neighbouring segments that a block of threads can have the totals of: 1, 2, 4 or 8. */
+int gy_maths_most_run(const gy_maths *maths);
 /* Bytes that one total takes in the scratch memory, which has room for one and a half times those of all segments. */
 size_t gy_maths_total_bytes(const gy_maths *maths);
 

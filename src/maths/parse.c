@@ -104,6 +104,13 @@ static const struct other joins[] = {
     { "if", "write select(c, a, b)" },
 };
 
+/* And before one. */
+static bool is_not(const parser *p)
+{
+    return p->at >= 4 && memcmp(p->text + p->at - 4, "not ", 4) == 0 &&
+           (p->at == 4 || strchr(" (,", p->text[p->at - 5]));
+}
+
 static uint32_t fail_rest(parser *p)
 {
     size_t length = p->end - p->at;
@@ -111,6 +118,8 @@ static uint32_t fail_rest(parser *p)
         if (p->token == T_NAME && length == strlen(joins[i].text) &&
             memcmp(p->text + p->at, joins[i].text, length) == 0)
             return fail_at(p, p->at, "there is no '%s': %s", joins[i].text, joins[i].remedy);
+    if (is_not(p))
+        return fail_at(p, p->at - 4, "there is no 'not': write x == 0");
     return p->token == T_BAD ? fail_operand(p) : fail_expected(p, "an operator or the end");
 }
 
@@ -285,6 +294,29 @@ static bool is_reduction_only(const char *word)
     return false;
 }
 
+/* Functions that NumPy, PyTorch and C have, and that are others here. */
+static const struct other functions[] = {
+    { "where", "write select(c, a, b)" },
+    { "maximum", "write max(a, b)" },
+    { "minimum", "write min(a, b)" },
+    { "fmax", "write max(a, b)" },
+    { "fmin", "write min(a, b)" },
+    { "fabs", "write abs(x)" },
+    { "clip", "write min(max(x, low), high)" },
+    { "clamp", "write min(max(x, low), high)" },
+    { "relu", "write max(x, 0)" },
+    { "sigmoid", "write 1 / (1 + exp(-x))" },
+    { "power", "write pow(a, b)" },
+    { "sign", "write (x > 0) - (x < 0)" },
+    { "round", "write floor(x + 0.5)" },
+    { "mod", "write a - floor(a / b) * b" },
+    { "tan", "write sin(x) / cos(x)" },
+    { "log2", "write log(x) / log(2.0)" },
+    { "isnan", "write x != x" },
+    { "std", "reduce mean(x) and mean(square(x)), and take sqrt(b - square(a)) of them in a map node" },
+    { "var", "reduce mean(x) and mean(square(x)), and take b - square(a) of them in a map node" },
+};
+
 static uint32_t fail_function(parser *p, const char *name, int length, size_t at)
 {
     char word[64];
@@ -299,6 +331,9 @@ static uint32_t fail_function(parser *p, const char *name, int length, size_t at
                        "\"reduce\" node",
                        word);
     }
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (strcmp(word, functions[i].text) == 0)
+            return fail_at(p, at, "no function \"%s\": %s", word, functions[i].remedy);
     if (near.best)
         return fail_at(p, at, "no function \"%.40s\" (did you mean \"%s\"?)", word, near.best);
     return fail_at(p, at,

@@ -179,6 +179,7 @@ struct gy_rule {
     const char *args; /* that have adjoints, blanks between them */
     gantry_status (*go_back)(gy_adjoint *a, const gy_primal *p);
     bool takes_lists; /* of tiles */
+    bool is_stencil;  /* it may read x with a halo, and gives rows of y */
 };
 /* Is it one of the words, which have blanks between them? */
 bool gy_adjoint_has_word(const char *words, const char *word);
@@ -189,6 +190,12 @@ void gy_kernels_text(gy_text *to, bool (*has_row)(const char *kernel));
 /* The formulas of a node, its own or those of its kernel's manifest. NULL: there are none, or its regions, which
  * kernels take row by row, do not mean the same as broadcast arrays: *unfit is such an argument then, else NULL. */
 const gy_maths *gy_node_formulas(const gantry_graph *graph, const gy_node *node, const char **unfit);
+
+/* ---- stencils.c ---- */
+
+gantry_status gy_stencil_go_back(gy_adjoint *a, const gy_primal *p);
+/* The rows of the adjoint of x that the node's adjoint gives: those of y. */
+gy_access gy_stencil_inflow(const gy_adjoint *a, const gy_primal *p);
 
 /* ---- optimise.c, owners.c ---- */
 

@@ -76,18 +76,18 @@ bool gy_adjoint_is_on_path(const gy_adjoint *a, uint32_t node)
 
 /* ---- what a node on the path may not be ---- */
 
-static bool takes_lists(const gantry_graph *g, const gy_node *n)
+static const gy_rule *rule_of(const gantry_graph *g, const gy_node *n)
 {
     const gy_kernel *kernel = n->kernel == GY_NONE ? NULL : &g->kernels.at[n->kernel];
-    const gy_rule *rule = kernel && !kernel->code ? gy_adjoint_rule(kernel->manifest->name) : NULL;
-    return rule && rule->takes_lists;
+    return kernel && !kernel->code ? gy_adjoint_rule(kernel->manifest->name) : NULL;
 }
 
 static gantry_status check_accesses(gy_adjoint *a, uint32_t node)
 {
     const gantry_graph *g = a->graph;
     const gy_node *n = &g->nodes.at[node];
-    bool one_tile = !takes_lists(g, n);
+    const gy_rule *rule = rule_of(g, n);
+    bool one_tile = !rule || !rule->takes_lists, one_piece = !rule || !rule->is_stencil;
     for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *x = &g->access.at[n->access + i];
         const char *name = g->buffers.at[x->buffer].name;
@@ -95,9 +95,11 @@ static gantry_status check_accesses(gy_adjoint *a, uint32_t node)
             return gy_node_fail(a->graph, a->err, node,
                                 "names several tiles of \"%s\", which have no adjoint but in retile; name one tile",
                                 name);
-        if (x->before || x->after)
+        if (one_piece && (x->before || x->after))
             return gy_node_fail(a->graph, a->err, node,
-                                "reads \"%s\" with a halo, which has no adjoint; read the whole buffer", name);
+                                "reads \"%s\" with a halo, which has no adjoint but in jacobi2d and jacobi3d; read the "
+                                "whole buffer",
+                                name);
         if (x->mode == GANTRY_READWRITE)
             return gy_node_fail(a->graph, a->err, node,
                                 "changes \"%s\" in place, and the backward pass wants what it read; give the result a "

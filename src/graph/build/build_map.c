@@ -94,9 +94,13 @@ static const char *extents_of(const coding *c, uint32_t first, uint32_t last)
     return extents_in(c->graph, c->kernel->program, first, last);
 }
 
-static const char *product_of(const coding *c, const char *a, const char *b)
+/* The end of the axes that are numbered together with this one: of a map all, of a reduction those before the reduced
+ * ones, these, or those behind. */
+static uint32_t end_of_group(const gy_maths_program *p, uint32_t axis)
 {
-    return a && b ? gy_arena_printf(&c->graph->arena, "%s * %s", a, b) : NULL;
+    if (!p->maths->reduces)
+        return p->rank;
+    return axis < p->first ? p->first : axis < p->last ? p->last : p->rank;
 }
 
 /* A divisor, and the factor that stands for it in quotients; see maths.h. */
@@ -117,11 +121,10 @@ static void add_steps(coding *c)
     for (uint32_t i = 0; i < p->maths->args; i++) {
         const char *name = p->maths->arg[i];
         const gy_maths_kind *kind = &p->kind[i];
-        const char *inner = extents_of(c, kind->last, p->rank);
-        if (gy_maths_has_period(kind))
-            add_divisor(c, "period", name, product_of(c, extents_of(c, kind->first, kind->last), inner));
-        if (gy_maths_has_inner(kind))
-            add_divisor(c, "inner", name, inner);
+        if (gy_maths_has_period(p, i))
+            add_divisor(c, "period", name, extents_of(c, kind->first, end_of_group(p, kind->first)));
+        if (gy_maths_has_inner(p, i))
+            add_divisor(c, "inner", name, extents_of(c, kind->last, end_of_group(p, kind->last)));
         if (!kind->is_spread && gy_maths_has_step(p, i))
             add_hidden(c, gy_arena_printf(arena, "_step_%s", name),
                        gy_arena_printf(arena, "min(1, %s.size - 1)", name));
@@ -130,11 +133,10 @@ static void add_steps(coding *c)
 
 static uint32_t hidden_args(const gy_maths_program *p)
 {
-    uint32_t count = p->maths->reduces ? 4 : 1;
+    uint32_t count = p->maths->reduces ? 5 : 1;
     for (uint32_t i = 0; i < p->maths->args; i++) {
-        const gy_maths_kind *kind = &p->kind[i];
-        count += 2 * (uint32_t)gy_maths_has_period(kind) + 2 * (uint32_t)gy_maths_has_inner(kind);
-        count += !kind->is_spread && gy_maths_has_step(p, i);
+        count += 2 * (uint32_t)gy_maths_has_period(p, i) + 2 * (uint32_t)gy_maths_has_inner(p, i);
+        count += !p->kind[i].is_spread && gy_maths_has_step(p, i);
     }
     return count;
 }
@@ -145,6 +147,21 @@ static int segment_of(const gy_maths_program *p)
     return p->is_columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT;
 }
 
+/* Neighbouring segments that a block has, so that less is left for the launch that ends it: as many as leave blocks for
+ * all of the GPU, twice. */
+static const char *run_of(const coding *c)
+{
+    enum { BLOCKS = 1024 };
+    gy_text text = { 0 };
+    gy_text_add(&text, "1");
+    for (int run = 2; run <= gy_maths_most_run(c->kernel->program->maths); run *= 2)
+        gy_text_printf(&text, " + (ceil_div(_inner, 32) * _outer * ceil_div(_mid, %d) >= %d) * %d",
+                       segment_of(c->kernel->program), run * BLOCKS, run / 2);
+    const char *made = text.failed ? NULL : gy_arena_strdup(&c->graph->arena, text.at);
+    gy_text_free(&text);
+    return made;
+}
+
 static void add_reduction(coding *c)
 {
     const gy_maths_program *p = c->kernel->program;
@@ -152,8 +169,9 @@ static void add_reduction(coding *c)
     add_hidden(c, "_outer", extents_of(c, 0, p->first));
     add_hidden(c, "_mid", mid);
     add_hidden(c, "_inner", extents_of(c, p->last, p->rank));
+    add_hidden(c, "_run", run_of(c));
     add_hidden(c, "_segments",
-               mid ? gy_arena_printf(&c->graph->arena, "max(1, ceil_div(%s, %d))", mid, segment_of(p)) : NULL);
+               mid ? gy_arena_printf(&c->graph->arena, "max(1, ceil_div(%s, %d * _run))", mid, segment_of(p)) : NULL);
 }
 
 static bool set_grid(const coding *c, const gy_expr **grid, const char *text)
@@ -186,9 +204,10 @@ static bool add_waits(const coding *c, gy_kernel_code *code)
     const gy_maths_program *p = c->kernel->program;
     gy_arena *arena = &c->graph->arena;
     int at_once = (int)gy_maths_ahead(p) * (p->is_columns ? GY_MATHS_COLUMN_LANES : GY_MATHS_LANES);
-    return !p->maths->reduces || set_grid(c, &code->waits,
-                                          gy_arena_printf(arena, "ceil_div(min(_mid, %d), %d) + 6 * (_segments > 1)",
-                                                          segment_of(p), at_once));
+    return !p->maths->reduces ||
+           set_grid(c, &code->waits,
+                    gy_arena_printf(arena, "ceil_div(min(_mid, %d * _run), %d) + 6 * (_segments > 1)", segment_of(p),
+                                    at_once));
 }
 
 static bool add_grids(coding *c, gy_kernel_code *code)

@@ -163,6 +163,22 @@ def grids():
         y[1:-1, 1:-1, 1:-1] = (((x[:-2, 1:-1, 1:-1] + x[2:, 1:-1, 1:-1]) + (x[1:-1, :-2, 1:-1] + x[1:-1, 2:, 1:-1])) +
                                (x[1:-1, 1:-1, :-2] + x[1:-1, 1:-1, 2:])) / DTYPES[dtype](6)
         yield Case("jacobi3d", {"x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))}, {"y": (y, RTOL[dtype])})
+    for dtype, shape in itertools.product(WIDE, [(1, 1), (2, 5), (3, 3), (4, 3), (20, 25), (1, 4, 3), (3, 3, 3), (7, 6, 9)]):
+        x = values(dtype, shape)
+        y = (step_matrix(shape).T @ x.astype(np.float64).ravel()).reshape(shape)
+        yield Case(f"jacobi{len(shape)}d_grad", {"x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))}, {"y": (y.astype(DTYPES[dtype]), RTOL[dtype])})
+
+
+def step_matrix(shape):
+    """That of a step of Jacobi's method: a row for each element after it."""
+    matrix, rank = np.eye(int(np.prod(shape))), len(shape)
+    for at in np.ndindex(*shape):
+        if all(0 < i < n - 1 for i, n in zip(at, shape)):
+            row = np.zeros(shape)
+            for axis, by in itertools.product(range(rank), (-1, 1)):
+                row[tuple(i + by * (k == axis) for k, i in enumerate(at))] = 1 / (2 * rank)
+            matrix[np.ravel_multi_index(at, shape)] = row.ravel()
+    return matrix
 
 
 def blur(image, sigma):

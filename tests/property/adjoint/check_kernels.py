@@ -58,6 +58,8 @@ def cases(rng):
     for stride, pad in ((1, 1), (2, 0)):
         side = (6 + 2 * pad - 3) // stride + 1
         yield "conv2d", {"stride": stride, "pad": pad}, {"x": [2, 3, 6, 6], "w": [4, 3, 3, 3]}, {}, {"y": [2, 4, side, side]}
+    yield "jacobi2d", {}, {"x": [5, 4]}, {}, {"y": [5, 4]}
+    yield "jacobi3d", {}, {"x": [4, 5, 3]}, {}, {"y": [4, 5, 3]}
     for causal in (0, 1):
         yield "attention", {"causal": causal}, {"q": [4, 5, 6], "k": [2, 5, 6], "v": [2, 5, 6]}, {}, {"y": [4, 5, 6]}
         yield "attention", {"causal": causal}, {"q": [2, 2, 5, 6], "k": [2, 1, 5, 6], "v": [2, 1, 5, 6]}, {}, {"y": [2, 2, 5, 6]}
@@ -230,6 +232,31 @@ class Kernels(unittest.TestCase):
             weigh(rng, buffers, nodes, results)
             for devices in (1, 2):
                 compare(self, rng, model(dict(buffers), nodes, ["x"]), {"x": rng.normal(size=shape)}, devices=devices, directions=1)
+
+    def test_stencils(self):
+        """Sweeps over parts with halos, of nodes that lie one behind the other or among those that read them; twice, and beside another reader."""
+        rng = np.random.default_rng(8)
+        for turn in range(16):
+            rank, parts = 2 + turn % 2, int(rng.integers(1, 5))
+            shape = [int(n) for n in rng.integers(1 if turn < 4 else 3, 9, rank)]
+            shape[0] = max(shape[0], parts)
+            cut = {"split": parts} if turn % 5 else {}
+            parts = parts if cut else 1
+            kernel, piece = f"jacobi{rank}d", (lambda name, i, halo="": f"{name}[{i}]{halo}" if cut else name)
+            buffers = {"x": buffer(shape, **cut, **INPUT), **{name: buffer(shape, **cut) for name in ("f", "y", "s", "z")}}
+            before = [{"id": f"f{i}", "map": {"f": "x * x"}, "args": {"x": piece("x", i), "f": piece("f", i)}} for i in range(parts)]
+            sweep = [[{"id": f"{to}{i}", "kernel": kernel, "args": {"x": piece(of, i, "~1"), "y": piece(to, i)}} for i in range(parts)]
+                     for of, to in (("f", "y"), ("s", "z"))]
+            square = [{"id": f"s{i}", "map": {"s": "y * sqrt(1 + y * y)"}, "args": {"y": piece("y", i), "s": piece("s", i)}} for i in range(parts)]
+            among = [node for pair in zip(sweep[0], square) for node in pair] if turn % 3 else sweep[0] + square
+            nodes, results = before + among + sweep[1], {"z": shape}
+            if turn % 4 > 1:
+                buffers["also"], results["also"] = buffer(shape), shape
+                nodes.insert(len(before) if turn % 4 == 2 else len(nodes), {"id": "also", "map": {"y": "x * x * x"}, "args": {"x": "f", "y": "also"}})
+            weigh(rng, buffers, nodes, results)
+            with self.subTest(turn=turn, shape=shape, parts=parts):
+                for devices in (1, 2):
+                    compare(self, rng, model(dict(buffers), nodes, ["x"]), {"x": rng.normal(size=shape)}, devices=devices, directions=1)
 
 
 if __name__ == "__main__":

@@ -108,8 +108,20 @@ class Refused(unittest.TestCase):
         tiles = {"w": buffer([4, 4], init=1), "y": buffer([4, 4]), "t": buffer([4, 4], tiles=[2, 2])}
         self.replace([{"id": "split", "copy": {"from": "w", "to": "t"}}, {"id": "join", "copy": {"from": "t", "to": "y"}}],
                      "/nodes/0", 'names several tiles of "t"', "name one tile", buffers=tiles)
-        self.replace({"id": "y", "kernel": "jacobi2d", "args": {"x": "w[0]~1", "y": "y[0]"}}, "/nodes/0", 'reads "w" with a halo',
-                     buffers={"w": buffer([4, 3], split=2, init=1), "y": buffer([4, 3], split=2), "loss": buffer([1], output=True)})
+        halves = {"w": buffer([4, 3], split=2, init=1), "y": buffer([4, 3], split=2), "loss": buffer([1], output=True)}
+        self.replace({"id": "y", "kernel": "transpose", "args": {"x": "w[0]~1", "y": "y"}}, "/nodes/0", 'reads "w" with a halo',
+                     buffers=halves | {"y": buffer([3, 3])})
+        step = {"id": "y0", "kernel": "jacobi2d", "args": {"x": "w[0]~1", "y": "y[0]"}}
+        self.replace(step, "/nodes/0", 'give 2 of the 4 rows of "y"', 'give all of them by "jacobi2d"', buffers=halves)
+        self.replace({"id": "y", "kernel": "jacobi2d", "args": {"x": "w", "y": "y"}}, "/nodes/0", "which are not cut alike",
+                     "cut both into as many parts", buffers=halves | {"y": buffer([4, 3])})
+        first = {"id": "h0", "map": {"h": "w"}, "args": {"w": "w[0]", "h": "h[0]"}}
+        middle = {"id": "h2", "map": {"h": "w"}, "args": {"w": "w[2]", "h": "h[2]"}}
+        three = {name: b | {"split": 3} for name, b in halves.items() if name != "loss"} | {"h": buffer([4, 3], split=3), "loss": halves["loss"]}
+        steps = [{"id": f"y{i}", "kernel": "jacobi2d", "args": {"x": f"h[{i}]~1", "y": f"y[{i}]"}} for i in range(3)]
+        second = {"id": "h1", "map": {"h": "w"}, "args": {"w": "w[1]", "h": "h[1]"}}
+        self.replace([first, second, steps[0], middle, *steps[1:]], "/nodes/3", 'writes rows of "h" between nodes of one stencil',
+                     'write all of "h" before', buffers=three)
         self.replace({"id": "y", "work": {}, "reads": ["w"], "writes": [{"prod": "y"}]}, "/nodes/0", 'multiplies into "y"')
 
     def test_rows(self):

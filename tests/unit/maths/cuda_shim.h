@@ -16,7 +16,7 @@ using std::floor;
 #define __device__
 #define __global__
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 struct place {
     unsigned x;

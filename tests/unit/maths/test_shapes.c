@@ -224,7 +224,14 @@ static void print_kernel(FILE *to, const gy_kernel *kernel)
         print_call(to, kernel, finish, runner);
         fprintf(to, "}\n");
     }
-    fprintf(to, "#undef VALUE\n#undef STORE\n#undef SEGMENT\n#undef SHORT\n");
+    if (kernel->program->maths->reduces)
+        fprintf(to,
+                "extern \"C\" void cut_%s(long long first, long long size, long long by, unsigned m, long long "
+                "*found)\n{\n"
+                "    const n_%s::cut c = n_%s::cut_at(first, size, by);\n"
+                "    found[0] = n_%s::piece(c, m);\n    found[1] = n_%s::in_piece(c, m);\n}\n",
+                name, name, name, name, name);
+
     gy_text_free(&text);
 }
 
@@ -284,12 +291,60 @@ static void call(void *object, const char *name, void **given, int64_t blocks)
     function(given, (unsigned)blocks);
 }
 
+/* A number of up to 2^53, of any length. */
+static int64_t draw_long(void)
+{
+    uint64_t wide = (uint64_t)draw(1u << 24) << 29 | draw(1u << 24) << 5 | draw(32);
+    return (int64_t)(wide >> draw(53));
+}
+
+/* Quotients of places beyond those that arrays of a test have: near multiples of the divisor, and anywhere. */
+static void check_cuts(void *object, const char *name)
+{
+    char symbol_name[96];
+    void (*cut)(long long, long long, long long, unsigned, long long *);
+    snprintf(symbol_name, sizeof symbol_name, "cut_%s", name);
+    void *symbol = dlsym(object, symbol_name);
+    ck_assert_ptr_nonnull(symbol);
+    memcpy(&cut, &symbol, sizeof cut);
+    for (int i = 0; i < 200000; i++) {
+        long long size = 1 + draw_long(), first = draw_long(), found[2];
+        unsigned m = draw(8192);
+        long long at = first + m - (first + m) % size - draw(3);
+        if (draw(2) && at > m)
+            first = at - (long long)draw(m + 1);
+        long long by = ((INT64_C(1) << 62) + size - 1) / size;
+        cut(first, size, by, m, found);
+        ck_assert_msg(found[0] == (first + m) / size && found[1] == (first + m) % size,
+                      "element %lld + %u in pieces of %lld: %lld, %lld", first, m, size, found[0], found[1]);
+    }
+}
+
+static const char *first_reduction(void)
+{
+    for (uint32_t i = 0; i < graph->nodes.count; i++)
+        if (kernel_of(i)->program->maths->reduces)
+            return kernel_of(i)->manifest->name;
+    return "";
+}
+
 static int64_t evaluate(const gy_expr *e, gantry_launch *launch)
 {
     int64_t value;
     gantry_status status = gy_expr_integer(e, gy_launch_lookup, launch, &value, GANTRY_E_GRAPH, NULL, &err);
     ck_assert_msg(status == GANTRY_OK, "%s", err.text);
     return value;
+}
+
+/* Arrays of a test are too small for blocks to have runs of segments, so any run is tried. */
+static void draw_run(const gy_kernel *kernel, gantry_launch *launch, gantry_arg *arg)
+{
+    int run = 1 << draw(4), most = gy_maths_most_run(kernel->program->maths);
+    for (int i = (int)kernel->program->maths->args; kernel->program->maths->reduces && i < launch->args; i++) {
+        bool is_run = strcmp(arg[i].name, "_run") == 0;
+        arg[i].integer = !is_run ? evaluate(kernel->code->fallback[i], launch) : run < most ? run : most;
+        arg[i].number = (double)arg[i].integer;
+    }
 }
 
 static void run_node(void *object, uint32_t node)
@@ -302,6 +357,7 @@ static void run_node(void *object, uint32_t node)
     double flops, bytes;
     gantry_launch launch;
     ck_assert_int_eq(gy_launch_describe(graph, node, 0, &launch, arg, &err), GANTRY_OK);
+    draw_run(kernel, &launch, arg);
     ck_assert_int_eq(gy_kernel_cost(kernel, &launch, &flops, &bytes, &scratch, &err), GANTRY_OK);
     for (uint32_t i = 0; i < (uint32_t)launch.args; i++) {
         bool is_region = i < args && arg[i].access;
@@ -357,6 +413,7 @@ START_TEST(code_gives_the_bits_of_the_host)
     void *object = compile();
     for (uint32_t i = 0; i < graph->nodes.count; i++)
         run_node(object, i);
+    check_cuts(object, first_reduction());
     dlclose(object);
     char command[64];
     snprintf(command, sizeof command, "rm -r %s", folder);

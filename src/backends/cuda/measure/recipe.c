@@ -55,6 +55,8 @@ static const recipe recipes[] = {
     { "transpose", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "jacobi2d", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "jacobi3d", true, STATE("x", "$", PLANES, "0") "," STATE("y", "$", PLANES, "0"), "\"x\":\"x\",\"y\":\"y\"" },
+    { "jacobi2d_grad", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
+    { "jacobi3d_grad", true, STATE("x", "$", PLANES, "0") "," STATE("y", "$", PLANES, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "gaussian_blur", true, STATE("x", "$", IMAGES, "0") "," STATE("y", "$", IMAGES, "0"),
       "\"sigma\":2,\"image\":\"x\",\"out\":\"y\"" },
     { "sobel", true, STATE("x", "$", IMAGES, "0") "," STATE("y", "$", IMAGES, "0"), "\"image\":\"x\",\"out\":\"y\"" },

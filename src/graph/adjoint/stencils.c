@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stencils read rows and some more around them, which others read too. What a row gets comes from the rows around it,
+ * of the adjoint of the result: so the adjoint of a part is a stencil of as wide a halo, and nobody adds to rows of
+ * another. It wants all nodes of the stencil to be known to have done: nodes of one kernel between two buffers that are
+ * cut alike are one *sweep*, and go back together where the first of them stands.
+ */
+#include "base/error.h"
+#include "graph/adjoint/adjoint.h"
+#include "graph/build/build_state.h"
+
+#include <string.h>
+
+/* Is it a node of the sweep? */
+static bool is_of(const gy_adjoint *a, const gy_primal *p, uint32_t node, gy_primal *found)
+{
+    const gy_node *n = &a->graph->nodes.at[node], *own = &a->graph->nodes.at[p->node];
+    if (n->kind != own->kind || n->kernel != own->kernel || !gy_adjoint_is_on_path(a, node))
+        return false;
+    *found = (gy_primal){ .node = node, .id = n->id, .manifest = p->manifest, .maths = p->maths, .rule = p->rule };
+    return gy_primal_access(a, found, "x")->buffer == gy_primal_access(a, p, "x")->buffer &&
+           gy_primal_access(a, found, "y")->buffer == gy_primal_access(a, p, "y")->buffer;
+}
+
+static bool are_cut_alike(const gy_buffer *x, const gy_buffer *y)
+{
+    return x->rank == y->rank && memcmp(x->shape, y->shape, (size_t)x->rank * sizeof *x->shape) == 0 &&
+           x->parts == y->parts && x->split_auto == y->split_auto && !x->tiles[0] && !y->tiles[0];
+}
+
+gy_access gy_stencil_inflow(const gy_adjoint *a, const gy_primal *p)
+{
+    gy_access found = *gy_primal_access(a, p, "y");
+    found.buffer = gy_primal_access(a, p, "x")->buffer;
+    found.mode = GANTRY_READ;
+    return found;
+}
+
+/* Does a node between these two write x? Its adjoint would be taken before that of x is there. */
+static gantry_status check_between(gy_adjoint *a, uint32_t first, uint32_t last, uint32_t x)
+{
+    for (uint32_t i = first + 1; i < last; i++) {
+        const gy_node *n = &a->graph->nodes.at[i];
+        for (uint32_t k = 0; k < gy_node_regions(n); k++) {
+            const gy_access *access = &a->graph->access.at[n->access + k];
+            if (access->buffer == x && access->mode != GANTRY_READ)
+                return gy_node_fail(a->graph, a->err, i,
+                                    "writes rows of \"%s\" between nodes of one stencil that reads them, which has no "
+                                    "adjoint; write all of \"%s\" before the first of them",
+                                    a->graph->buffers.at[x].name, a->graph->buffers.at[x].name);
+        }
+    }
+    return GANTRY_OK;
+}
+
+/* The sweep gives all rows of y: those that something else gave would be taken for its own. */
+static gantry_status check_sweep(gy_adjoint *a, const gy_primal *p)
+{
+    const gy_buffer *x = &a->graph->buffers.at[gy_primal_access(a, p, "x")->buffer];
+    const gy_buffer *y = &a->graph->buffers.at[gy_primal_access(a, p, "y")->buffer];
+    gy_primal other;
+    int64_t rows = 0;
+    uint32_t last = p->node;
+    if (!are_cut_alike(x, y))
+        return gy_node_fail(a->graph, a->err, p->node,
+                            "is a stencil between \"%s\" and \"%s\", which are not cut alike or into tiles, which has "
+                            "no adjoint; cut both into as many parts",
+                            x->name, y->name);
+    for (uint32_t i = p->node; i < a->nodes; i++) {
+        if (!is_of(a, p, i, &other))
+            continue;
+        rows += gy_primal_access(a, &other, "y")->last - gy_primal_access(a, &other, "y")->first;
+        last = i;
+    }
+    if (rows != y->rows)
+        return gy_node_fail(a->graph, a->err, p->node,
+                            "is one of the nodes of a stencil that give %lld of the %lld rows of \"%s\", which has no "
+                            "adjoint; give all of them by \"%s\"",
+                            (long long)rows, (long long)y->rows, y->name, p->manifest->name);
+    return check_between(a, p->node, last, gy_primal_access(a, p, "x")->buffer);
+}
+
+/* The adjoint of y, of the rows of one node and one more on each side. */
+static gantry_region around(gy_adjoint *a, const gy_access *y)
+{
+    gantry_buffer grad = gy_adjoint_buffer(a, y->buffer);
+    int64_t rows = a->graph->buffers.at[y->buffer].rows;
+    if (y->part >= 0)
+        return gantry_halo(gy_adjoint_rows(a, y, grad), 1, 1);
+    int64_t first = y->first > 0 ? y->first - 1 : 0, last = y->last < rows ? y->last + 1 : rows;
+    return first == 0 && last == rows ? gantry_all(grad) : gantry_rows(grad, first, last);
+}
+
+static void go_back_one(gy_adjoint *a, const gy_primal *p)
+{
+    gy_access to = gy_stencil_inflow(a, p), y = *gy_primal_access(a, p, "y");
+    gy_destination target;
+    gantry_region given = gy_adjoint_written(a, &to, &target);
+    const char *kernel = gy_arena_printf(&a->scratch, "%s_grad", p->manifest->name);
+    gantry_node node = gantry_graph_kernel(a->graph, gy_adjoint_id(a, p, "x"), kernel ? kernel : "");
+    gy_adjoint_place(a, node, p->node);
+    gantry_node_arg(a->graph, node, "x", around(a, &y));
+    gantry_node_arg(a->graph, node, "y", given);
+    gy_adjoint_add_rows(a, p, "x", given, &target);
+}
+
+gantry_status gy_stencil_go_back(gy_adjoint *a, const gy_primal *p)
+{
+    gy_primal other;
+    for (uint32_t i = 0; i < p->node; i++)
+        if (is_of(a, p, i, &other))
+            return GANTRY_OK;
+    GY_TRY(check_sweep(a, p));
+    for (uint32_t i = a->nodes; i-- > p->node;) {
+        if (!is_of(a, p, i, &other))
+            continue;
+        gy_adjoint_come_from(a->graph, i);
+        go_back_one(a, &other);
+    }
+    return gy_adjoint_built(a);
+}

@@ -52,20 +52,6 @@ static gy_ticks least_work(const gy_plan *p, uint32_t node, bool alone, bool bat
     return best;
 }
 
-static bool is_after(const gy_plan *p, uint32_t from, uint32_t to)
-{
-    const gy_node *n = gy_plan_node(p, to);
-    for (uint32_t i = 0; i < n->afters; i++)
-        if (p->graph->after.at[n->after + i] == p->flow->task[from].node)
-            return true;
-    return false;
-}
-
-bool gy_bound_holds(const gy_plan *p, const gy_dep *d, uint32_t to)
-{
-    return d->kinds & GY_DEP_DATA || (d->kinds & GY_DEP_ORDER && is_after(p, d->from, to));
-}
-
 /* Thousandths of a worker that the node takes, where it takes least. */
 static uint32_t least_share(const gy_plan *p, uint32_t node)
 {
@@ -154,7 +140,7 @@ static gy_ticks longest_chain(bound *b)
     for (uint32_t t = 0; t < f->tasks; t++) {
         gy_ticks ready = 0;
         for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t); d++)
-            if (b->end[d->from] > ready && gy_bound_holds(b->p, d, t))
+            if (b->end[d->from] > ready && gy_plan_holds(b->p, d, t))
                 ready = b->end[d->from];
         b->end[t] = earliest_end(b, t, ready);
         gy_ticks last = b->end[t] + fetch(b, t);

@@ -64,7 +64,6 @@ gantry_status gy_period_bound(const gy_plan *p, gy_ticks *bound, gantry_error *e
  * time of a node on its fastest device; does the dependency hold whatever memories are used? */
 gantry_status gy_bound_throughput(const gy_plan *p, gy_ticks *time, gantry_error *err);
 gy_ticks gy_bound_fastest(const gy_plan *p, uint32_t node);
-bool gy_bound_holds(const gy_plan *p, const gy_dep *d, uint32_t to);
 
 /* Routes of a memory: those out of it, those into it, or both, to and from all other memories. */
 typedef enum gy_direction { GY_GO_OUT = 1, GY_GO_IN = 2, GY_GO_BOTH = 3 } gy_direction;

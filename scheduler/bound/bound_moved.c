@@ -97,7 +97,7 @@ static void choose_chain(moved *m, int64_t *weight, uint32_t *behind)
         int64_t most = 0;
         behind[t] = m->index[t] = GY_NONE;
         for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t); d++)
-            if (weight[d->from] > most && gy_bound_holds(m->p, d, t)) {
+            if (weight[d->from] > most && gy_plan_holds(m->p, d, t)) {
                 most = weight[d->from];
                 behind[t] = d->from;
             }
@@ -119,13 +119,13 @@ static void order_tasks(moved *m)
     for (uint32_t t = 0; t < f->tasks; t++)
         for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t); d++) {
             uint32_t ended = m->index[d->from] != GY_NONE ? m->index[d->from] + 1 : m->before[d->from];
-            if (ended > m->before[t] && gy_bound_holds(m->p, d, t))
+            if (ended > m->before[t] && gy_plan_holds(m->p, d, t))
                 m->before[t] = ended;
         }
     for (uint32_t t = f->tasks; t-- > 0;)
         for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t); d++) {
             uint32_t begins = m->index[t] != GY_NONE ? m->index[t] : m->after[t];
-            if (begins < m->after[d->from] && gy_bound_holds(m->p, d, t))
+            if (begins < m->after[d->from] && gy_plan_holds(m->p, d, t))
                 m->after[d->from] = begins;
         }
     for (uint32_t t = 0; t < f->tasks; t++)

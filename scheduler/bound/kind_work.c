@@ -89,7 +89,7 @@ static bool list_tasks(maker *m)
         for (uint32_t k = 0; k < w->kinds; k++)
             w->time[(size_t)t * w->kinds + k] = time_on(m, f->task[t].node, m->device[k]);
         for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t); d++)
-            if (gy_bound_holds(m->p, d, t))
+            if (gy_plan_holds(m->p, d, t))
                 w->before[count++] = d->from;
     }
     w->first[f->tasks] = count;

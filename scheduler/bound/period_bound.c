@@ -42,7 +42,7 @@ static void follow(chains *c, uint32_t reader)
     for (uint32_t t = 0; t < f->tasks; t++) {
         gy_ticks before = t == reader ? 0 : -1;
         for (const gy_dep *d = gy_deps_begin(f, t); t > reader && d < gy_deps_end(f, t); d++)
-            if (c->end[d->from] > before && gy_bound_holds(c->p, d, t))
+            if (c->end[d->from] > before && gy_plan_holds(c->p, d, t))
                 before = c->end[d->from];
         c->end[t] = before < 0 ? -1 : before + gy_bound_fastest(c->p, f->task[t].node);
     }

@@ -4,6 +4,8 @@
  *
  * The first (regions.c, epochs.c) collects which rows of which value are touched in which memory. Touched rows that
  * overlap grow together into one *area*, so that a part and its halo are one instance; areas that only touch stay two.
+ * Rows that a memory only reads, written anew elsewhere in between, take turns in two areas there: the next version
+ * comes while the last is read, and whoever writes the one after that waits for neither.
  * It also groups contributions to reductions into *epochs*, and finds the last writer of what is fetched or kept.
  *
  * The second (lower.c) makes ops. It knows for every value which instances hold the current version of which rows
@@ -30,6 +32,7 @@ typedef struct gy_area {
 typedef struct gy_touch {
     uint32_t value, memory;
     bool read, gathered; /* only read; as in gy_area */
+    uint32_t version;    /* of a read: the last write of its rows, counted; 0 where that is no matter */
     int64_t first, last;
     size_t index; /* of gy_lower.area_of */
 } gy_touch;
@@ -101,6 +104,7 @@ typedef struct gy_lower {
     GY_VEC(gy_touch) touch;
     GY_VEC(gy_area) area; /* by value, those that are not gathered first, memory, first */
     uint32_t *area_of;    /* per access of the flow, then extra ones: its area, or GY_NONE */
+    uint32_t *version_of; /* per access of the flow: as in gy_touch; NULL: nothing is written again */
     size_t *replica_area; /* per replica: the index in area_of of its first access; the others follow */
     size_t extras;
     uint8_t *reduced;   /* per value: something contributes to it */
@@ -138,6 +142,10 @@ static inline const gy_buffer *gy_lower_buffer(const gy_lower *l, uint32_t value
 {
     return gy_value_buffer(l->p->graph, l->p->flow, value);
 }
+
+/* ---- versions.c ---- */
+/* Fills version_of. */
+gantry_status gy_lower_versions(gy_lower *l, gantry_error *err);
 
 /* ---- regions.c ---- */
 gantry_status gy_lower_regions(gy_lower *l, gantry_error *err);

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/sort.h"
 
+#define TURNS 2 /* areas of rows that are only read in a memory, and written anew elsewhere */
+
 uint32_t gy_lower_device(const gy_lower *l, uint32_t task, uint32_t k)
 {
     const gy_team *team = gy_plan_team(l->p, task);
@@ -27,7 +29,8 @@ uint32_t gy_lower_memory_of(const gy_lower *l, uint32_t task, uint32_t execution
 
 static bool add_touch(gy_lower *l, uint32_t value, uint32_t memory, const gy_rows *rows, bool read, size_t index)
 {
-    gy_touch t = { value, memory, read, false, rows->first, rows->last, index };
+    uint32_t version = read && l->version_of ? l->version_of[index] : 0;
+    gy_touch t = { value, memory, read, false, version, rows->first, rows->last, index };
     return gy_vec_push(&l->touch, t);
 }
 
@@ -85,7 +88,7 @@ static int64_t place_of(const gy_lower *l, const gy_touch *t)
     return ((int64_t)t->value * 2 + t->gathered) * l->p->machine->memories + t->memory;
 }
 
-/* Numbers of the touches, in the order of areas, by first and last row; yours. NULL: out of memory. */
+/* Numbers of the touches, in the order of areas, by first and last row and version; yours. NULL: out of memory. */
 static uint32_t *sort_touches(const gy_lower *l)
 {
     size_t count = l->touch.count;
@@ -94,10 +97,10 @@ static uint32_t *sort_touches(const gy_lower *l)
     bool done = sorted && key && count < UINT32_MAX;
     for (uint32_t i = 0; done && i < count; i++)
         sorted[i] = i;
-    for (int by = 0; by < 3 && done; by++) {
+    for (int by = l->version_of ? 0 : 1; by < 4 && done; by++) {
         for (size_t i = 0; i < count; i++) {
             const gy_touch *t = &l->touch.at[i];
-            key[i] = by == 0 ? t->last : by == 1 ? t->first : place_of(l, t);
+            key[i] = by == 0 ? t->version : by == 1 ? t->last : by == 2 ? t->first : place_of(l, t);
         }
         done = gy_sort_by_key(sorted, key, count);
     }
@@ -115,6 +118,19 @@ static bool grows(const gy_area *area, const gy_touch *t)
            (t->first < area->last || (t->first == area->first && t->last == area->last));
 }
 
+/* The area of a run of touches from sorted[i] on; *turns: all of them read the same rows. */
+static size_t grow_area(const gy_lower *l, const uint32_t *sorted, size_t i, gy_area *area, bool *turns)
+{
+    const gy_touch *t = &l->touch.at[sorted[i]], *first = t;
+    *area = (gy_area){ t->value, t->memory, t->first, t->last, GY_NONE, GY_ROLE_DATA, t->gathered };
+    *turns = t->read;
+    while (++i < l->touch.count && grows(area, t = &l->touch.at[sorted[i]])) {
+        *turns = *turns && t->read && t->first == first->first && t->last == first->last;
+        area->last = t->last > area->last ? t->last : area->last;
+    }
+    return i;
+}
+
 static gantry_status make_areas(gy_lower *l, gantry_error *err)
 {
     size_t count = l->p->flow->accesses + l->extras;
@@ -126,16 +142,18 @@ static gantry_status make_areas(gy_lower *l, gantry_error *err)
     }
     for (size_t i = 0; i < count; i++)
         l->area_of[i] = GY_NONE;
-    for (size_t i = 0; i < l->touch.count; i++) {
-        const gy_touch *t = &l->touch.at[sorted[i]];
-        gy_area *area = l->area.count ? gy_vec_last(&l->area) : NULL;
-        if (area && grows(area, t)) {
-            area->last = t->last > area->last ? t->last : area->last;
-        } else {
-            gy_area new = { t->value, t->memory, t->first, t->last, GY_NONE, GY_ROLE_DATA, t->gathered };
-            l->area.at[l->area.count++] = new;
+    for (size_t i = 0, end = 0; i < l->touch.count; i = end) {
+        gy_area area;
+        bool turns;
+        size_t first = l->area.count, turn = 0;
+        end = grow_area(l, sorted, i, &area, &turns);
+        l->area.at[l->area.count++] = area;
+        for (size_t k = i; k < end; k++) {
+            const gy_touch *t = &l->touch.at[sorted[k]];
+            if (turns && k > i && t->version != l->touch.at[sorted[k - 1]].version && ++turn < TURNS)
+                l->area.at[l->area.count++] = area;
+            l->area_of[t->index] = (uint32_t)(first + turn % TURNS);
         }
-        l->area_of[t->index] = (uint32_t)(l->area.count - 1);
     }
     gy_free(sorted);
     gy_vec_free(&l->touch);
@@ -205,6 +223,7 @@ gantry_status gy_lower_regions(gy_lower *l, gantry_error *err)
     for (uint32_t i = 0; i < p->flow->tasks; i++)
         GY_TRY(walk_task(l, p->placed.order[i], err));
     GY_TRY(gy_epochs_finish(l, err));
+    GY_TRY(gy_lower_versions(l, err));
     GY_TRY(gy_boundary_touch(l, err));
     GY_TRY(touch_accesses(l, err));
     GY_TRY(touch_replicas(l, err));

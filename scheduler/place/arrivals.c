@@ -79,10 +79,23 @@ static gy_ticks arrival_of_parts(const gy_plan *p, uint32_t task, uint32_t from,
 
 /* ---- one list, for one task ---- */
 
+static bool is_only_here(const gy_plan *p, uint32_t task, const gy_dep *dep)
+{
+    return gy_plan_holds_within(p, dep, task) &&
+           !(p->placed.anywhere && p->placed.anywhere[p->flow->task[dep->from].node]);
+}
+
+static uint32_t memory_of(const gy_plan *p, uint32_t task)
+{
+    return p->machine->device[p->placed.device[task]].memory;
+}
+
 /* When what `from` made can be in the memory. */
 static gy_ticks arrival(const gy_plan *p, uint32_t task, const gy_dep *dep, transfers *a)
 {
     if (p->placed.device[dep->from] == GY_NONE)
+        return 0;
+    if (is_only_here(p, task, dep) && memory_of(p, dep->from) != a->memory)
         return 0;
     if (!(dep->kinds & GY_DEP_DATA))
         return p->placed.finish[dep->from];
@@ -91,8 +104,7 @@ static gy_ticks arrival(const gy_plan *p, uint32_t task, const gy_dep *dep, tran
     const gy_team *team = gy_plan_team(p, dep->from);
     if (team)
         return arrival_of_parts(p, task, dep->from, team, a);
-    return p->placed.finish[dep->from] +
-           transfer_time(p, a, p->machine->device[p->placed.device[dep->from]].memory, dep->bytes);
+    return p->placed.finish[dep->from] + transfer_time(p, a, memory_of(p, dep->from), dep->bytes);
 }
 
 static gy_ticks last_arrival(const gy_plan *p, uint32_t task, uint32_t memory)
@@ -153,12 +165,14 @@ static bool add_dep(const gy_plan *p, gy_arrivals *x, uint32_t task, const gy_de
     gy_ticks made = p->placed.finish[dep->from];
     if (p->placed.device[dep->from] == GY_NONE)
         return true;
+    gy_source here = { .ready = made, .latest = made, .memory = memory_of(p, dep->from) };
+    if (is_only_here(p, task, dep))
+        return gy_vec_push(&x->source, here);
     x->made = made > x->made ? made : x->made;
     if (!(dep->kinds & GY_DEP_DATA) || (p->placed.anywhere && p->placed.anywhere[p->flow->task[dep->from].node]))
         return true;
     const gy_team *team = gy_plan_team(p, dep->from);
-    return team ? add_team(p, x, task, dep->from, team)
-                : add_source(p, x, made, p->machine->device[p->placed.device[dep->from]].memory, dep->bytes);
+    return team ? add_team(p, x, task, dep->from, team) : add_source(p, x, made, memory_of(p, dep->from), dep->bytes);
 }
 
 static int by_latest(const void *a, const void *b)
@@ -190,7 +204,11 @@ static gy_ticks last_of_sources(const gy_plan *p, const gy_arrivals *x, uint32_t
     gy_ticks last = x->made;
     for (size_t i = 0; i < x->source.count && x->source.at[i].latest > last; i++) {
         const gy_source *s = &x->source.at[i];
-        gy_ticks t = s->ready + gy_transfer_time(p, s->memory, memory, s->bytes);
+        gy_ticks t = s->ready;
+        if (s->bytes)
+            t += gy_transfer_time(p, s->memory, memory, s->bytes);
+        else if (s->memory != memory)
+            continue;
         last = t > last ? t : last;
     }
     return last;
@@ -210,6 +228,15 @@ static gy_ticks ready_of(const gy_plan *p, gy_arrivals *x, uint32_t task, uint32
 
 /* ---- lists that tasks share ---- */
 
+/* A task that says `after` waits where others with the same predecessors do not. */
+static bool says_after(const gy_plan *p, const gy_followers *f, uint32_t list)
+{
+    for (size_t i = f->member_first[list]; i < f->member_first[list + 1]; i++)
+        if (gy_plan_node(p, f->member[i])->afters)
+            return true;
+    return false;
+}
+
 static bool has_team(const gy_plan *p, uint32_t list)
 {
     const gy_flow *f = p->flow;
@@ -225,7 +252,7 @@ static uint32_t number_rows(gy_arrivals *x, const gy_plan *p)
     uint32_t rows = 0;
     for (uint32_t l = 0; l < f->lists; l++) {
         size_t members = x->follower.member_first[l + 1] - x->follower.member_first[l];
-        x->row[l] = members > 1 && !has_team(p, l) ? rows++ : GY_NONE;
+        x->row[l] = members > 1 && !has_team(p, l) && !says_after(p, &x->follower, l) ? rows++ : GY_NONE;
     }
     return rows;
 }

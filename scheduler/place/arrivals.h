@@ -19,7 +19,7 @@ typedef struct gy_arrival_part {
 /* Rows that a task waits for, in the memory where they are made. */
 typedef struct gy_source {
     gy_ticks ready, latest; /* when they are made; when they can be in any memory of a worker */
-    int64_t bytes;
+    int64_t bytes;          /* 0: rows that the task overwrites, and waits for only there */
     uint32_t memory;
 } gy_source;
 

@@ -7,7 +7,6 @@
 #include "scheduler/place/place.h"
 
 #include "base/error.h"
-#include "base/sort.h"
 
 #define TIMES 2 /* so many times what it takes, a collective begins before its reader */
 
@@ -71,10 +70,7 @@ gantry_status gy_place_late(gy_plan *p, gantry_error *err)
             if (l.reader[d->from] == GY_NONE || p->placed.start[t] < p->placed.start[l.reader[d->from]])
                 l.reader[d->from] = t;
     }
-    for (uint32_t t = 0; t < tasks; t++)
-        p->placed.order[t] = t;
-    done = done && gy_sort_by_key(p->placed.order, p->placed.finish, tasks) &&
-           gy_sort_by_key(p->placed.order, p->placed.start, tasks);
+    done = done && gy_place_in_order(p);
     gy_free(l.before);
     gy_free(l.reader);
     return done ? GANTRY_OK : gy_fail_nomem(err);

@@ -8,7 +8,6 @@
 #include "scheduler/place/place.h"
 
 #include "base/error.h"
-#include "base/sort.h"
 #include "scheduler/cost/apart.h"
 #include "scheduler/cost/cost.h"
 #include "scheduler/place/arrivals.h"
@@ -362,11 +361,8 @@ gantry_status gy_place_on(gy_plan *p, uint32_t task, uint32_t device, gantry_err
 static gantry_status place(gy_plan *p, gy_place_all *place_all, gantry_error *err)
 {
     GY_TRY(place_all(p, err));
-    for (uint32_t t = 0; t < p->flow->tasks; t++)
-        p->placed.order[t] = t;
-    bool done = !p->placed.arrivals->failed && gy_sort_by_key(p->placed.order, p->placed.finish, p->flow->tasks) &&
-                gy_sort_by_key(p->placed.order, p->placed.start, p->flow->tasks) &&
-                (!p->placings || gy_placings_keep(p->placings, p));
+    bool done =
+        !p->placed.arrivals->failed && gy_place_in_order(p) && (!p->placings || gy_placings_keep(p->placings, p));
     return done ? GANTRY_OK : gy_fail_nomem(err);
 }
 

@@ -15,6 +15,10 @@ typedef gantry_status gy_place_all(gy_plan *p, gantry_error *err);
 /* The pass: has a policy place all tasks, and lists them in the order of their starts. */
 gantry_status gy_plan_place(gy_plan *p, gy_place_all *place_all, gantry_error *err);
 
+/* Lists all tasks, which are placed, by their starts, each behind its predecessors (in_order.c). false: out of memory.
+ */
+bool gy_place_in_order(gy_plan *p);
+
 /* After the placing, where memory is short: collectives begin just before their results are read (late.c). */
 gantry_status gy_place_late(gy_plan *p, gantry_error *err);
 

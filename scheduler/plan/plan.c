@@ -30,6 +30,34 @@ uint32_t gy_plan_device_of(const gy_plan *p, uint32_t memory)
     return p->device_of[memory];
 }
 
+static bool is_after(const gy_plan *p, uint32_t from, uint32_t to)
+{
+    const gy_node *n = gy_plan_node(p, to);
+    for (uint32_t i = 0; i < n->afters; i++)
+        if (p->graph->after.at[n->after + i] == p->flow->task[from].node)
+            return true;
+    return false;
+}
+
+bool gy_plan_holds(const gy_plan *p, const gy_dep *d, uint32_t to)
+{
+    return d->kinds & GY_DEP_DATA || (d->kinds & GY_DEP_ORDER && is_after(p, d->from, to));
+}
+
+static bool contributes(const gy_plan *p, uint32_t task)
+{
+    const gy_node *n = gy_plan_node(p, task);
+    for (uint32_t k = 0; k < n->accesses; k++)
+        if (p->graph->access.at[n->access + k].mode >= GANTRY_SUM)
+            return true;
+    return false;
+}
+
+bool gy_plan_holds_within(const gy_plan *p, const gy_dep *d, uint32_t to)
+{
+    return !gy_plan_holds(p, d, to) && !gy_plan_team(p, d->from) && !contributes(p, d->from) && !contributes(p, to);
+}
+
 gy_team *gy_plan_team(const gy_plan *p, uint32_t task)
 {
     uint64_t index;

@@ -248,6 +248,11 @@ static inline uint32_t gy_plan_replica_device(const gy_plan *p, uint32_t task, u
 {
     return p->placed.replica.at[p->placed.replica_first[task] + execution - 1].device;
 }
+/* Does `to` wait for d->from whatever memories are used: for its data, or since an `after` says so? */
+bool gy_plan_holds(const gy_plan *p, const gy_dep *d, uint32_t to);
+/* Does it wait only where both are in one memory, since it overwrites rows of which another memory has a copy? What a
+ * collective uses is in several memories, and contributions of all memories wait for what combines those before. */
+bool gy_plan_holds_within(const gy_plan *p, const gy_dep *d, uint32_t to);
 /* The team of a collective task, NULL for other tasks. */
 gy_team *gy_plan_team(const gy_plan *p, uint32_t task);
 /* The device that rank i of a team belongs on: where `on` puts it, else where, in the placement, what it gives was

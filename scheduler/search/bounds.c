@@ -64,7 +64,7 @@ static void make_tails(gy_model *m)
             const gy_arc *a = &m->succ[i];
             bool team = gy_model_is_team(m, t) || gy_model_is_team(m, a->task);
             gy_ticks x = 0;
-            for (uint32_t d = 0; d < m->devices; d++) {
+            for (uint32_t d = 0; d < m->devices && a->size != GY_SIZE_HERE; d++) {
                 if (d == 0 || !(alike || team))
                     x = through(m, a, d, moves && !team);
                 tail[d] = x > tail[d] ? x : tail[d];
@@ -101,7 +101,7 @@ static void make_heads(gy_model *m)
         m->head[t] = first_upload(m, t);
         for (size_t i = m->pred_first[t]; i < m->pred_first[t + 1]; i++) {
             uint32_t from = m->pred[i].task;
-            gy_ticks end = m->head[from] + fastest(m, from);
+            gy_ticks end = m->pred[i].size == GY_SIZE_HERE ? 0 : m->head[from] + fastest(m, from);
             m->head[t] = end > m->head[t] ? end : m->head[t];
         }
     }

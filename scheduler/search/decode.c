@@ -52,11 +52,26 @@ static gy_ticks arrival_of_team(const gy_decode *d, const gy_arc *arc, uint32_t 
     return d->finish[arc->task] + best;
 }
 
+/* When rows that a task of the arc reads may be overwritten from the device. */
+static gy_ticks overwritten(const gy_decode *d, const gy_arc *arc, uint32_t device)
+{
+    const gy_model *m = d->m;
+    uint32_t reader = d->device[arc->task], i = m->copied[arc - m->pred];
+    if (gy_model_is_near(m, reader, device))
+        return d->finish[arc->task];
+    if (i == GY_NONE || gy_model_is_team(m, m->pred[i].task) ||
+        !gy_model_is_near(m, d->device[m->pred[i].task], device))
+        return 0;
+    return m->roads ? d->traffic.arrived[m->roads->wanted[i]] : gy_decode_arrival(d, &m->pred[i], reader);
+}
+
 gy_ticks gy_decode_arrival(const gy_decode *d, const gy_arc *arc, uint32_t device)
 {
     const gy_model *m = d->m;
     if (!arc->size)
         return d->finish[arc->task];
+    if (arc->size == GY_SIZE_HERE)
+        return overwritten(d, arc, device);
     if (gy_model_is_team(m, arc->task))
         return arrival_of_team(d, arc, device);
     return d->finish[arc->task] + gy_model_move(m, arc->size, d->device[arc->task], device);
@@ -212,7 +227,7 @@ static gy_ticks send_results(gy_decode *d, uint32_t task)
         spread_over_team(d, task);
     for (size_t i = m->succ_first[task]; i < m->succ_first[task + 1]; i++) {
         const gy_send *s = &r->send[i];
-        if (!gy_model_is_team(m, s->task)) /* which has no devices yet */
+        if (m->succ[i].size != GY_SIZE_HERE && !gy_model_is_team(m, s->task)) /* which has no devices yet */
             d->traffic.arrived[i] =
                 send(d, s->parcel - first, r->size[s->parcel], here, r->memory[d->device[s->task]], end);
     }
@@ -229,7 +244,8 @@ static gy_ticks ready_with_traffic(const gy_decode *d, uint32_t task)
         ready = t > ready ? t : ready;
     }
     for (size_t i = m->pred_first[task]; i < m->pred_first[task + 1]; i++) {
-        gy_ticks t = d->traffic.arrived[r->wanted[i]];
+        gy_ticks t = m->pred[i].size == GY_SIZE_HERE ? overwritten(d, &m->pred[i], d->device[task])
+                                                     : d->traffic.arrived[r->wanted[i]];
         ready = t > ready ? t : ready;
     }
     return ready;

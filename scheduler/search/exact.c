@@ -70,8 +70,15 @@ static void find_alike(exact *x)
 
 /* ---- states ---- */
 
+/* As in a decode. */
 static gy_ticks arrival(const exact *x, const gy_arc *a, uint32_t device)
 {
+    const gy_model *m = x->m;
+    if (a->size == GY_SIZE_HERE && !gy_model_is_near(m, x->device[a->task], device)) {
+        uint32_t i = m->copied[a - m->pred];
+        bool here = i != GY_NONE && gy_model_is_near(m, x->device[m->pred[i].task], device);
+        return here ? arrival(x, &m->pred[i], x->device[a->task]) : 0;
+    }
     return x->finish[a->task] + gy_model_move(x->m, a->size, x->device[a->task], device);
 }
 
@@ -90,17 +97,18 @@ static gy_ticks ready_on(const exact *x, uint32_t task, uint32_t device)
 static bool is_felt(const exact *x, uint32_t task)
 {
     const gy_model *m = x->m;
-    for (size_t i = m->succ_first[task]; i < m->succ_first[task + 1]; i++) {
+    for (size_t i = m->succ_first[task]; i < m->succ_first[task + 1] && !m->copied; i++) {
         const gy_arc *a = &m->succ[i];
         for (uint32_t d = 0; d < m->devices && !(x->done >> a->task & 1); d++)
             if (x->finish[task] + gy_model_move(m, a->size, x->device[task], d) >= x->last_start)
                 return true;
     }
-    return false;
+    return m->copied;
 }
 
 /* Equal for states with the same future, whichever of the devices that are alike are used. No later task begins before
- * `last_start`, so what was free or arrived before that is all the same. */
+ * `last_start`, so what was free or arrived before that is all the same. Where rows are overwritten, a task may begin
+ * before one that it has to come behind in the order; then `last_start` is 0 and says nothing. */
 static void make_key(const exact *x, uint64_t key[2])
 {
     uint64_t sum[2] = { 0, 0 };
@@ -232,7 +240,7 @@ static void enter(exact *x, const child *c)
     x->placed[c->device] |= UINT64_C(1) << c->task;
     x->done |= UINT64_C(1) << c->task;
     x->left -= x->fastest[c->task];
-    x->last_start = c->start;
+    x->last_start = x->m->copied ? 0 : c->start;
     x->makespan = end > makespan ? end : makespan;
     visit(x);
     x->makespan = makespan;
@@ -274,6 +282,8 @@ static void describe(exact *x)
         for (size_t i = m->pred_first[t]; i < m->pred_first[t + 1]; i++) {
             x->need[t] |= UINT64_C(1) << m->pred[i].task;
             x->waits[m->pred[i].task] |= UINT64_C(1) << t;
+            if (m->copied && m->copied[i] != GY_NONE)
+                x->waits[m->pred[m->copied[i]].task] |= UINT64_C(1) << t;
         }
         x->fastest[t] = GY_TICKS_MAX;
         for (uint32_t d = 0; d < m->devices; d++)

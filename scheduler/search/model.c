@@ -69,13 +69,59 @@ static gantry_status make_table(gy_model *m, gantry_error *err)
     m->move = gy_calloc((size_t)m->sizes * m->kinds, sizeof *m->move);
     if (!m->move)
         return gy_fail_nomem(err);
-    for (size_t s = 1; s < m->sizes; s++)
+    for (size_t s = GY_SIZE_HERE + 1; s < m->sizes; s++)
         for (uint32_t k = 1; k < m->kinds; k++)
             m->move[s * m->kinds + k] = gy_transfer_time(m->plan, m->way[k]->from, m->way[k]->to, m->bytes.at[s]);
     return GANTRY_OK;
 }
 
 /* ---- dependencies ---- */
+
+#define LOOKED_AT 16 /* dependencies of a reader, for the one whose rows are overwritten */
+
+static bool waits_for(const gy_model *m, uint32_t task, uint32_t other)
+{
+    size_t low = m->pred_first[task], high = m->pred_first[task + 1];
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (m->pred[middle].task < other)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < m->pred_first[task + 1] && m->pred[low].task == other;
+}
+
+/* Where a reader has the rows from that the task overwrites: the task waits for whoever made them, too; one that does
+ * not read them waits for readers alone, of which most have but one source. */
+static uint32_t source_of(const gy_model *m, uint32_t reader, uint32_t task)
+{
+    size_t first = m->pred_first[reader], last = m->pred_first[reader + 1];
+    uint32_t only = GY_NONE, sources = 0;
+    for (size_t i = first; i < last && i < first + LOOKED_AT; i++) {
+        if (m->pred[i].size <= GY_SIZE_HERE)
+            continue;
+        if (waits_for(m, task, m->pred[i].task))
+            return (uint32_t)i;
+        only = (uint32_t)i;
+        sources++;
+    }
+    return sources == 1 ? only : GY_NONE;
+}
+
+static bool find_sources(gy_model *m)
+{
+    bool any = false;
+    for (size_t i = 0; i < m->pred_first[m->tasks] && !any; i++)
+        any = m->pred[i].size == GY_SIZE_HERE;
+    if (!any)
+        return true;
+    m->copied = gy_calloc(m->pred_first[m->tasks], sizeof *m->copied);
+    for (uint32_t t = 0; t < m->tasks && m->copied; t++)
+        for (size_t i = m->pred_first[t]; i < m->pred_first[t + 1]; i++)
+            m->copied[i] = m->pred[i].size == GY_SIZE_HERE ? source_of(m, m->pred[i].task, t) : GY_NONE;
+    return m->copied;
+}
 
 static bool fill_arcs(gy_model *m)
 {
@@ -87,7 +133,8 @@ static bool fill_arcs(gy_model *m)
             return false;
         for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t); d++) {
             m->pred[at].task = d->from;
-            if (!gy_model_size(m, d->kinds & GY_DEP_DATA ? d->bytes : 0, &m->pred[at++].size))
+            int64_t bytes = d->kinds & GY_DEP_DATA ? d->bytes : gy_plan_holds_within(m->plan, d, t) ? -1 : 0;
+            if (!gy_model_size(m, bytes, &m->pred[at++].size))
                 return false;
             m->succ_first[d->from + 1]++;
         }
@@ -119,7 +166,7 @@ static gantry_status make_arcs(gy_model *m, gantry_error *err)
     m->upload = gy_calloc(n + 1, sizeof *m->upload);
     size_t *next = gy_calloc(n + 1, sizeof *next);
     bool done = m->pred_first && m->succ_first && m->pred && m->succ && m->row && m->upload && next;
-    done = done && gy_model_size(m, 0, &none) && fill_arcs(m);
+    done = done && gy_model_size(m, 0, &none) && gy_model_size(m, -1, &none) && fill_arcs(m) && find_sources(m);
     if (done)
         turn_round(m, next);
     gy_free(next);
@@ -283,6 +330,7 @@ void gy_model_free(gy_model *m)
     gy_free(m->succ_first);
     gy_free(m->pred);
     gy_free(m->succ);
+    gy_free(m->copied);
     gy_free(m->row);
     gy_free(m->upload);
     gy_free(m->fetch);

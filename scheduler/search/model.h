@@ -6,6 +6,9 @@
  *
  * Most machines have few kinds of routes and most graphs few sizes of data, so transfer times are one small table,
  * sizes x kinds. Kind 0 is within a memory, size 0 is nothing to move: both take no time.
+ *
+ * A task that overwrites what another reads waits for its end in the memory of that only. Elsewhere the reader has a
+ * copy; where the writer of the rows is, the task waits until that copy is made.
  */
 #ifndef GY_SCHEDULER_SEARCH_MODEL_H
 #define GY_SCHEDULER_SEARCH_MODEL_H
@@ -17,11 +20,16 @@ typedef struct gy_arc {
     uint32_t task, size; /* the other end; row of the table of transfer times */
 } gy_arc;
 
+/* The size of a dependency that holds within a memory only: nothing moves. */
+enum { GY_SIZE_HERE = 1 };
+
 typedef struct gy_model {
     gy_plan *plan; /* borrowed; after its passes cost and origin */
     uint32_t tasks, devices;
     size_t *pred_first, *succ_first; /* tasks + 1 */
     gy_arc *pred, *succ;
+    uint32_t *copied;     /* as pred, of those that hold within a memory: the reader's entry of pred for the rows, or
+                             GY_NONE;     NULL: there are none */
     const gy_ticks *time; /* nodes x devices, of the plan */
     size_t *row;          /* per task: its node's row of `time` */
     uint32_t *upload;     /* per task: size of what it reads of bound inputs */
@@ -60,7 +68,8 @@ typedef struct gy_model {
     bool pool; /* all devices are alike and transfers take no time: only the order matters */
 } gy_model;
 
-/* The row of the table for so many bytes; false: out of memory. The column for a pair of memories. While it is made. */
+/* The row of the table for so many bytes (-1: GY_SIZE_HERE); false: out of memory. The column for a pair of memories.
+ * While it is made. */
 bool gy_model_size(gy_model *m, int64_t bytes, uint32_t *size);
 uint32_t gy_model_kind(gy_model *m, uint32_t from, uint32_t to);
 /* Fetches (fetches.c), while the model is made. */
@@ -99,6 +108,10 @@ static inline bool gy_model_alike_alone(const gy_model *m, uint32_t a, uint32_t 
     for (uint32_t t = 0; t < m->tasks && same; t++)
         same = gy_model_time(m, t, a) == gy_model_time(m, t, b);
     return same;
+}
+static inline bool gy_model_is_near(const gy_model *m, uint32_t a, uint32_t b)
+{
+    return m->kind[(size_t)a * m->devices + b] == 0;
 }
 static inline bool gy_model_is_team(const gy_model *m, uint32_t task)
 {

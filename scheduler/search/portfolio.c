@@ -360,8 +360,7 @@ static bool is_tight(const gy_portfolio *f)
     return false;
 }
 
-/* At least half of the nodes say where they run: then most of what is left to choose is the order. */
-static bool is_placed(const gantry_graph *g)
+bool gy_portfolio_is_placed(const gantry_graph *g)
 {
     size_t placed = 0;
     for (uint32_t i = 0; i < g->nodes.count; i++) {
@@ -376,7 +375,7 @@ static bool is_placed(const gantry_graph *g)
 static gantry_status try_frugal(gy_portfolio *f, gantry_error *err)
 {
     gy_tried tried = { 0 };
-    if (!(is_tight(f) || is_placed(f->t.graph)) || !fits(&gy_policy_frugal, f))
+    if (!(is_tight(f) || gy_portfolio_is_placed(f->t.graph)) || !fits(&gy_policy_frugal, f))
         return GANTRY_OK;
     gantry_status status = run_policy(f, &gy_policy_frugal, &tried, err);
     return status || tried.skipped ? status : gy_trials_note(&f->t, &tried, err);

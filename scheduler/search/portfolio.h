@@ -30,6 +30,8 @@ typedef struct gy_portfolio {
     GY_VEC(gy_outcome) outcomes; /* of the placements of policies, each once */
 } gy_portfolio;
 
+/* At least half of the nodes say where they run: then most of what is left to choose is the order. */
+bool gy_portfolio_is_placed(const gantry_graph *g);
 /* Runs every policy that fits the size, or the one that the options name; in small graphs, what does not fit in memory
  * with spilling too. */
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err);

@@ -17,6 +17,7 @@
 #define MORE     4 /* times as many where there are kinds of device to choose from, and devices of a kind to share */
 /* Steps that are simulated: so many times 2^effort, shared out among the tasks; fewer where each has to spill. */
 #define CLIMBS      INT64_C(625)
+#define ORDERS      8 /* so many times that where most nodes say where they run */
 #define CHOICES     2 /* steps among which the model chooses before one is simulated */
 #define SQUEEZED    8
 #define DEALT_UP_TO 2000  /* tasks of graphs whose families, dealt out, are simulated */
@@ -219,6 +220,8 @@ static gantry_status climb(search *x, int round, gantry_error *err)
     int64_t budget = x->model.tasks ? (CLIMBS << round) / x->model.tasks : 0;
     if (x->f.make_room)
         budget /= SQUEEZED;
+    if (gy_portfolio_is_placed(x->f.t.graph))
+        budget *= ORDERS;
     for (int64_t i = 0; i < budget && !status && !is_exact(x, &x->champion); i++) {
         if (x->champion.simulated <= x->f.t.best->bound ||
             !gy_anneal_neighbour(&x->anneal, &x->champion, CHOICES, &x->now))

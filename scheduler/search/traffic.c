@@ -85,7 +85,7 @@ static gantry_status make_holds(maker *k, gantry_error *err)
 {
     gy_roads *r = k->r;
     r->hold = gy_calloc((size_t)k->m->sizes * r->rates + 1, sizeof *r->hold);
-    for (size_t s = 1; s < k->m->sizes && r->hold; s++)
+    for (size_t s = GY_SIZE_HERE + 1; s < k->m->sizes && r->hold; s++)
         for (uint32_t c = 0; c < r->rates; c++)
             r->hold[s * r->rates + c] = gy_ticks_of((uint64_t)k->m->bytes.at[s], k->rates[c]);
     return r->hold ? GANTRY_OK : gy_fail_nomem(err);

@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 #include "scheduler/cost/apart.h"
+#include "scheduler/place/heap.h"
 #include "scheduler/place/inputs.h"
 #include "scheduler/place/place.h"
-#include "scheduler/policies/list/heap.h"
 #include "scheduler/policies/list/ready.h"
 
 struct pairs;

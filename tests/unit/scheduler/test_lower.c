@@ -71,6 +71,32 @@ START_TEST(rows_are_brought_once_per_memory)
 }
 END_TEST
 
+/* The next version comes to the reader's memory while the last is read there, so nobody waits for the reader. */
+START_TEST(versions_that_are_read_elsewhere_take_turns)
+{
+    const gy_op *reader[4];
+    int found = 0;
+    begin(virtual_machine(2));
+    gantry_buffer x = buffer(g, "x", 100);
+    for (int i = 0; i < 4; i++) {
+        gantry_node write = work_on("write", "dev0"), read = work_on("read", "dev1");
+        (i ? gantry_node_readwrite : gantry_node_write)(g, write, gantry_all(x));
+        gantry_node_read(g, read, gantry_all(x));
+        gantry_node_read(g, work_on("near", "dev0"), gantry_all(x));
+    }
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COPY), 4);
+    for (size_t i = 0; i < s->ops.count && found < 4; i++)
+        if (s->ops.at[i].kind == GY_OP_LAUNCH && !strncmp(g->nodes.at[s->ops.at[i].node].id, "read", 4))
+            reader[found++] = &s->ops.at[i];
+    ck_assert_int_eq(found, 4);
+    ck_assert_ptr_ne(instance_of_use(reader[0], 0), instance_of_use(reader[1], 0));
+    ck_assert_ptr_eq(instance_of_use(reader[0], 0), instance_of_use(reader[2], 0));
+    ck_assert_ptr_eq(instance_of_use(reader[1], 0), instance_of_use(reader[3], 0));
+    end();
+}
+END_TEST
+
 START_TEST(a_halo_copies_only_the_rows_that_are_missing)
 {
     begin(virtual_machine(2));
@@ -412,6 +438,7 @@ int main(void)
     Suite *suite = suite_create("lower");
     TCase *c = tcase_create("lower");
     tcase_add_test(c, rows_are_brought_once_per_memory);
+    tcase_add_test(c, versions_that_are_read_elsewhere_take_turns);
     tcase_add_test(c, a_halo_copies_only_the_rows_that_are_missing);
     tcase_add_test(c, parts_that_only_touch_stay_apart);
     tcase_add_test(c, an_overwritten_region_is_not_brought_along);

@@ -153,6 +153,47 @@ START_TEST(transfers_wait_for_the_link)
 }
 END_TEST
 
+/* Five bytes are made in 10 us, read for 100 us, and changed in 10 us. A byte goes from memory to memory in 1 us. */
+static gantry_graph *graph_in_place(void)
+{
+    gantry_graph *g = gantry_graph_new("in_place");
+    int64_t shape[1] = { 5 };
+    gantry_region x = gantry_all(gantry_graph_buffer(g, "x", GANTRY_U8, 1, shape));
+    gantry_node make = gantry_graph_work(g, "make"), read = gantry_graph_work(g, "read");
+    gantry_node change = gantry_graph_work(g, "change");
+    gantry_node_time(g, make, NULL, 10);
+    gantry_node_time(g, read, NULL, 100);
+    gantry_node_time(g, change, NULL, 10);
+    gantry_node_write(g, make, x);
+    gantry_node_read(g, read, x);
+    gantry_node_readwrite(g, change, x);
+    return g;
+}
+
+/* Where the reader has a copy, at 15 us, rows may be changed as soon as that is made; where it reads the rows
+ * themselves, once it has ended; where the copy is changed, too. */
+START_TEST(a_write_waits_for_reads_of_its_memory)
+{
+    const struct {
+        uint32_t device[3];
+        int begin;
+    } want[] = {
+        { { 0, 0, 0 }, 110 }, { { 0, 1, 0 }, 15 }, { { 0, 1, 1 }, 115 }, { { 0, 0, 1 }, 15 }, { { 0, 1, 2 }, 15 }
+    };
+    bench b;
+    bench_of(&b, graph_in_place(), make_machine(3));
+    ck_assert(!gy_decode_init(&d, &b.model, NULL));
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        placement at = { .order = { 0, 1, 2 } };
+        memcpy(at.device, want[i].device, sizeof want[i].device);
+        (void)decode(&b, &at, GY_TICKS_MAX);
+        ck_assert_int_eq(d.finish[2], us(want[i].begin + 10));
+    }
+    gy_decode_free(&d);
+    bench_close(&b);
+}
+END_TEST
+
 /* Moves one task in the order, as far as dependencies allow, and another to some device; returns the first position
  * that a decode has to look at, with all predecessors of what moved, and whether uploads may be others. */
 static uint32_t disturb(const gy_model *m, uint32_t *order, uint32_t *device, uint64_t *state, bool *uploads)
@@ -253,6 +294,7 @@ int main(void)
     tcase_add_test(c, the_chain_explains_the_makespan);
     tcase_add_test(c, pools_choose_devices);
     tcase_add_test(c, transfers_wait_for_the_link);
+    tcase_add_test(c, a_write_waits_for_reads_of_its_memory);
     tcase_add_loop_test(c, from_the_first_difference_as_from_the_beginning, 0, 2);
     suite_add_tcase(s, c);
     return run_suite(s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A binary heap of small numbers (tasks, mostly). The order must be total: what comes out then depends on nothing else.
  */
-#ifndef GY_SCHEDULER_POLICIES_LIST_HEAP_H
-#define GY_SCHEDULER_POLICIES_LIST_HEAP_H
+#ifndef GY_SCHEDULER_PLACE_HEAP_H
+#define GY_SCHEDULER_PLACE_HEAP_H
 
 #include "base/vec.h"
 #include <stdint.h>

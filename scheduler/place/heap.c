@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scheduler/policies/list/heap.h"
+#include "scheduler/place/heap.h"
 
 bool gy_heap_push(gy_heap *h, uint32_t item)
 {

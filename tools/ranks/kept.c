@@ -92,6 +92,23 @@ bool take_kept(gantry_schedule **schedule, const options *o, gantry_graph *graph
 
 /* ---- keeping ---- */
 
+/* A machine that processes found, of which some routes are of a network: what is left of it after a loss, others find.
+ */
+static bool is_of_several(const gantry_machine *found)
+{
+    char *text = NULL;
+    json_t *all = gantry_machine_json(found, &text, NULL, NULL) ? NULL : json_loads(text, 0, NULL), *route;
+    size_t i;
+    bool several = !all;
+    json_array_foreach(json_object_get(all, "routes"), i, route)
+    {
+        several = several || json_is_true(json_object_get(route, "network"));
+    }
+    json_decref(all);
+    gantry_free(text);
+    return several;
+}
+
 /* True if devices of one computer were dealt out; a machine of several ranks stays as it is. */
 static bool is_dealt(const options *o, const gantry_graph *graph)
 {
@@ -100,7 +117,7 @@ static bool is_dealt(const options *o, const gantry_graph *graph)
     gantry_machine *machine = NULL;
     alone.processes = 0;
     gantry_graph_machine_hint(graph, &json, &path);
-    if (o->spread)
+    if (o->spread || (o->found && is_of_several(o->found)))
         return false;
     if (!o->machine && !json && !path) /* this computer */
         return true;

@@ -143,7 +143,22 @@ void keep_schedule(const gantry_schedule *schedule, const options *o, const gant
     gantry_free(text);
 }
 
+void keep_loss(void)
+{
+    char path[ROOM];
+    FILE *file = path_of(path, KEPT_LOSS) ? fopen(path, "wb") : NULL;
+    if (file)
+        fclose(file);
+}
+
 /* ---- of the launcher ---- */
+
+bool kept_loss(const char *folder)
+{
+    char path[KEPT_ROOM + 32];
+    snprintf(path, sizeof path, "%s/%s", folder, KEPT_LOSS);
+    return *folder && unlink(path) == 0;
+}
 
 void kept_begin(char folder[KEPT_ROOM])
 {
@@ -155,7 +170,7 @@ void kept_begin(char folder[KEPT_ROOM])
 
 void kept_end(const char *folder)
 {
-    static const char *const names[] = { KEPT_SCHEDULE, KEPT_PART };
+    static const char *const names[] = { KEPT_SCHEDULE, KEPT_PART, KEPT_LOSS };
     char path[KEPT_ROOM + 32];
     for (size_t i = 0; *folder && i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);

@@ -124,19 +124,6 @@ static void end_beats(void)
     ring.begun = false;
 }
 
-static void network_close(void)
-{
-    int done = 0;
-    MPI_Finalized(&done);
-    if (done)
-        return;
-    end_beats();
-    MPI_Comm_free(&comm);
-    now.open = false;
-    if (now.begun_here)
-        MPI_Finalize();
-}
-
 /* Whoever makes a call may have to end first; but not if it never does. */
 static void network_end_all(int code)
 {
@@ -175,9 +162,51 @@ static bool wait_for(MPI_Request *request, int code, gy_stop stop, void *context
     return true;
 }
 
+/* Small messages are sent from here, so that who sends goes on: some implementations let a send wait until its receiver
+ * has come to it, Open MPI from 4 KiB on, and a rank that waits for one neighbour sends nothing to the others. */
+enum { KEPT = 32, KEPT_BYTES = 1 << 16 };
+static struct {
+    char bytes[KEPT][KEPT_BYTES];
+    MPI_Request request[KEPT];
+    bool used[KEPT];
+} kept;
+
+/* False: it is too large, all places are taken, or MPI says that the peer is gone; then it is sent as others are. */
+static bool send_kept(const void *from, uint64_t bytes, uint32_t peer)
+{
+    int place = KEPT;
+    bool sent = false;
+    pthread_mutex_lock(&calls);
+    for (int i = 0; i < KEPT && bytes <= KEPT_BYTES; i++) {
+        int done = !kept.used[i];
+        if (!done && MPI_Test(&kept.request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            done = 0;
+        kept.used[i] = !done;
+        place = done && place == KEPT ? i : place;
+    }
+    if (place < KEPT) {
+        memcpy(kept.bytes[place], from, bytes);
+        sent =
+            MPI_Isend(kept.bytes[place], (int)bytes, MPI_BYTE, (int)peer, 0, comm, &kept.request[place]) == MPI_SUCCESS;
+        kept.used[place] = sent;
+    }
+    pthread_mutex_unlock(&calls);
+    return sent;
+}
+
+static void end_kept(void)
+{
+    for (int i = 0; i < KEPT; i++)
+        if (kept.used[i])
+            MPI_Wait(&kept.request[i], MPI_STATUS_IGNORE);
+    memset(kept.used, 0, sizeof kept.used);
+}
+
 static bool network_send(const void *from, uint64_t bytes, uint32_t peer, gy_stop stop, void *context)
 {
     bool sent = true;
+    if (bytes && send_kept(from, bytes, peer))
+        return true;
     for (uint64_t at = 0; at < bytes && sent; at += PIECE) {
         MPI_Request request;
         int count = (int)(bytes - at < PIECE ? bytes - at : PIECE);
@@ -187,6 +216,20 @@ static bool network_send(const void *from, uint64_t bytes, uint32_t peer, gy_sto
         sent = wait_for(&request, code, stop, context);
     }
     return sent;
+}
+
+static void network_close(void)
+{
+    int done = 0;
+    MPI_Finalized(&done);
+    if (done)
+        return;
+    end_kept();
+    end_beats();
+    MPI_Comm_free(&comm);
+    now.open = false;
+    if (now.begun_here)
+        MPI_Finalize();
 }
 
 static bool network_receive(void *to, uint64_t bytes, uint32_t peer, gy_stop stop, void *context)

@@ -20,7 +20,11 @@ enum {
     LARGE = 1 << 25,
     FEW = 16 /* all pairs of so many computers; of more, each with the next and with that half around */
 };
-static const int64_t enough_ns = 4000000; /* a message that takes as long is large */
+/* A message that takes as long is large: its latency is little of that. */
+static int64_t enough(int64_t latency_ns)
+{
+    return 4000000 + 4 * latency_ns;
+}
 
 typedef struct times {
     int64_t latency_ns, rate, at_once; /* of a pair; 0: not measured */
@@ -62,14 +66,14 @@ static bool time_turns(const measurer *m, uint32_t peer, bool begins, uint64_t b
 }
 
 /* The first power of two of bytes that takes long enough; the rank that begins says how many. */
-static bool find_large(const measurer *m, uint32_t peer, bool begins, uint64_t *bytes)
+static bool find_large(const measurer *m, uint32_t peer, bool begins, int64_t latency, uint64_t *bytes)
 {
     int64_t more = 1;
     bool going = true;
     for (*bytes = 1 << 18; more && going;) {
         int64_t begun = gy_now_ns();
         going = move(m, begins, m->bytes, *bytes, peer) && move(m, !begins, m->bytes, *bytes, peer);
-        more = gy_now_ns() - begun < 2 * enough_ns && *bytes < LARGE;
+        more = gy_now_ns() - begun < 2 * enough(latency) && *bytes < LARGE;
         going = going && move(m, begins, &more, sizeof more, peer);
         *bytes = more ? *bytes * 2 : *bytes;
     }
@@ -86,8 +90,8 @@ static bool measure_pair(const measurer *m, uint32_t peer, bool begins, times *t
 {
     uint64_t bytes;
     int64_t ns = 0;
-    bool going = time_turns(m, peer, begins, SMALL, TURNS, &t->latency_ns) && find_large(m, peer, begins, &bytes) &&
-                 time_turns(m, peer, begins, bytes, 1, &ns);
+    bool going = time_turns(m, peer, begins, SMALL, TURNS, &t->latency_ns) &&
+                 find_large(m, peer, begins, t->latency_ns, &bytes) && time_turns(m, peer, begins, bytes, 1, &ns);
     t->rate = going ? rate_of(bytes, ns, t->latency_ns) : 0;
     return going;
 }
@@ -201,7 +205,7 @@ static bool measure(const measurer *m)
     uint64_t row = m->c->count * sizeof *m->mine, bytes = 1 << 18;
     bool going = meet(m) && measure_pairs(m) && m->n->calls->gather(m->mine, m->all, row, gy_network_is_lost, m->n);
     times worst = going ? find_worst(m) : (times){ 0 };
-    while (bytes < LARGE && rate_of(bytes, enough_ns, 0) < worst.rate)
+    while (bytes < LARGE && rate_of(bytes, enough(worst.latency_ns), 0) < worst.rate)
         bytes *= 2;
     return going && measure_at_once(m, bytes, worst.latency_ns) && meet(m) &&
            m->n->calls->gather(m->mine, m->all, row, gy_network_is_lost, m->n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry machine: this computer or a machine file, for people or as JSON. */
-#include "command.h"
+#include "run.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,23 @@ static int check_words(const options *o, const char *word)
     return EXIT_FINE;
 }
 
+/* "join" without files: what the processes that mpirun started have. */
+static int join_processes(const options *o)
+{
+    options mine = *o;
+    ranks r = { 0 };
+    mine.devices = NULL;
+    int code = join_ranks(&r, &mine);
+    if (!code && !r.network) {
+        complain("gantry machine: no files to join; give some, gantry machine join FILE FILE ... --link LINK, or start "
+                 "processes on the computers, such as mpirun -n 4 gantry machine join -o FILE\n");
+        code = EXIT_USAGE;
+    }
+    code = code ? code : find_machine(&r, &mine, o->link);
+    code = code ? code : report(r.found, &mine, &(known_computer){ 0 });
+    return leave_ranks(&r, code);
+}
+
 static int run(const options *o)
 {
     options with = *o;
@@ -156,6 +174,8 @@ static int run(const options *o)
     int code = check_words(o, word);
     if (code || strcmp(word, "cluster") == 0)
         return code ? code : write_cluster(o);
+    if (join && o->positional.count == 1)
+        return join_processes(o);
     if (measure || join)
         code = measure ? calibrate_machine(&machine, o) : join_machines(&machine, o);
     else if (!(code = find_file(word, &with, &owned)))
@@ -172,7 +192,7 @@ static int run(const options *o)
 
 const command command_machine = {
     "machine",
-    "[show|calibrate|cluster|join FILE...|FILE]",
+    "[show|calibrate|cluster|join [FILE...]|FILE]",
     "shows this computer or a machine file: devices, memories, what copies cost, back ends; measures its GPUs; or "
     "writes a file of many, or of several that are joined",
     0,
@@ -183,6 +203,7 @@ const command command_machine = {
     "minute\n"
     "  gantry machine calibrate                           the same, kept for this user's runs and schedules\n"
     "  gantry machine cluster --islands 8x8 -o 64.json    64 GPUs in 8 islands, to plan for\n"
-    "  gantry machine join a.json b.json --link latency_us=2,GBps=12.5 -o ab.json    two computers, as ranks 0 and 1\n",
+    "  gantry machine join a.json b.json --link latency_us=2,GBps=12.5 -o ab.json    two computers, as ranks 0 and 1\n"
+    "  mpirun -n 4 --hostfile hosts gantry machine join -o all.json    those of the processes; measures the network\n",
     run
 };

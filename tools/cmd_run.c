@@ -444,6 +444,8 @@ static int run(const options *o)
     if (!code)
         code = join_ranks(&s.ranks, &mine);
     if (!code)
+        code = find_machine(&s.ranks, &mine, NULL);
+    if (!code)
         code = prepare(&s);
     if (!code)
         code = carry_out(&s);

@@ -43,6 +43,8 @@ typedef struct options {
     char *const *words; /* behind the name of the command, as they were given */
     int word_count;
     bool json, allow_code, no_fuse, check, compare, profile, optimal, ranks, quiet, verbose, help;
+    const gantry_machine
+        *found;    /* of all processes together, in place of this computer; NULL: nothing was looked for */
     char *data[2]; /* paths that names of a graph and a machine stand for */
     bool train;    /* the graph gets its backward pass and its optimiser */
     bool as_used;  /* the graph is the model as it is evaluated (gantry_load_options.evaluate) */
@@ -111,6 +113,8 @@ void known_free(known_computer *k);
 /* --machine, else the graph's own (graph may be NULL), else this computer; then --devices. With `k`, this computer is
  * as it is known from before (gantry_machine_recall); NULL: as it is detected. */
 int load_machine(gantry_machine **machine, const options *o, const gantry_graph *graph, known_computer *k);
+/* True if --devices is a number of virtual devices of the CPU. */
+bool counts_virtual(const options *o);
 /* --devices of this computer as it is detected, virtual devices apart. */
 int select_here(gantry_machine **machine, const options *o);
 gantry_schedule_options schedule_options(const options *o);

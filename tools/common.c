@@ -81,6 +81,25 @@ static bool counts_gpus(const options *o)
     return false;
 }
 
+bool counts_virtual(const options *o)
+{
+    char *end = NULL;
+    if (o->devices)
+        (void)strtol(o->devices, &end, 10);
+    return end && end != o->devices && *end == 0 && !counts_gpus(o);
+}
+
+/* A copy, as each user frees its machine. */
+static gantry_status take_found(gantry_machine **machine, const gantry_machine *found, gantry_error *err)
+{
+    char *text = NULL;
+    size_t length = 0;
+    gantry_status status = gantry_machine_json(found, &text, &length, err);
+    status = status ? status : gantry_machine_parse(machine, text, length, NULL, err);
+    gantry_free(text);
+    return status;
+}
+
 void known_free(known_computer *k)
 {
     gantry_machine_free(k->here);
@@ -116,13 +135,12 @@ static gantry_status base_machine(gantry_machine **machine, const options *o, co
         status = gantry_graph_machine(machine, graph, err);
     if (status || *machine)
         return status;
-    char *end = NULL;
-    long count = o->devices ? strtol(o->devices, &end, 10) : 0;
-    if (end && end != o->devices && *end == 0 && !counts_gpus(o)) {
+    if (counts_virtual(o)) {
+        long count = strtol(o->devices, NULL, 10);
         *is_virtual = true;
         return gantry_machine_virtual(machine, count > INT_MAX ? INT_MAX : count < 0 ? -1 : (int)count, err);
     }
-    return detect(machine, k, err);
+    return o->found ? take_found(machine, o->found, err) : detect(machine, k, err);
 }
 
 /* Deals the devices out, if the options say so. */

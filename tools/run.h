@@ -11,7 +11,8 @@ typedef struct ranks {
     gantry_network *network; /* NULL: there is one process */
     FILE *said;              /* of ranks above 0: what went to standard error, and where that goes when it is told */
     int errors;
-    string_list outputs; /* of ranks above 0: what rank 0 writes, as it was given */
+    gantry_machine *found; /* options.found */
+    string_list outputs;   /* of ranks above 0: what rank 0 writes, as it was given */
 } ranks;
 
 typedef struct trials trials;         /* train/trials.c */
@@ -77,6 +78,8 @@ int check_outputs_differ(const session *s, size_t i);
 /* ranks/ranks.c: options become those of this process; `code` of the session is told, and is that of all processes
  * where it is not 0. */
 int join_ranks(ranks *r, options *o);
+/* The machine of all processes, where the options name none: options.found. With `link`, the network is that. */
+int find_machine(ranks *r, options *o, const char *link);
 /* All have carried out their part: what is written or printed after that is not so again when another rank is lost. */
 int meet_ranks(const ranks *r);
 int leave_ranks(ranks *r, int code);

@@ -57,11 +57,11 @@ typedef struct gantry_join_options {
     {                                                                                                                  \
         sizeof(gantry_join_options), 0, 0, GANTRY_PORTS_HOST                                                           \
     }
-/** One machine of several: node i has rank i, and its ids begin with "r<i>.". Memories of two ranks reach each other
- *  over the network, by the ports that both have: the larger latency counts, and the lower rate. Measured times of
- *  collectives are left out unless there is one node; of kernels, those of the first node that has such. `nodes` are
- *  yours. E_INVALID: a node is of several ranks already, the nodes differ in `contention`, an option makes no sense, or
- *  of several nodes neither options nor files say what the network is. */
+/** One machine of several: the ranks of a node follow those of the node before it, and ids begin with "r<rank>.".
+ *  Memories of two nodes reach each other over the network, by the ports that both have: the larger latency counts, and
+ *  the lower rate. Measured times of collectives are left out unless there is one node; of kernels, those of the first
+ *  node that has such. `nodes` are yours. E_INVALID: a node was joined already, the nodes differ in `contention`, an
+ *  option makes no sense, or of several nodes neither options nor files say what the network is. */
 GANTRY_MUST_USE gantry_status gantry_machine_join(gantry_machine **machine, const gantry_machine *const *nodes,
                                                   size_t count, const gantry_join_options *options, gantry_error *err);
 /** The same machine with its devices dealt out to so many processes, in order: the schedule stays as it is, and says

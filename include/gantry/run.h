@@ -54,6 +54,18 @@ GANTRY_MUST_USE gantry_status gantry_network_open(gantry_network **network, gant
  * network. E_UNSUPPORTED: MPI was begun for less than MPI_THREAD_MULTIPLE, so that messages of both would meet, or is
  * neither MPICH nor Open MPI. E_DEVICE: there is no module for it. */
 GANTRY_MUST_USE gantry_status gantry_network_from_mpi(gantry_network **network, const void *comm, gantry_error *err);
+/** The machine that all processes have together. Each gives what it has itself, such as gantry_machine_detect says or
+ *  gantry_machine_recall knows, of one rank; all call it, before the first run, and get the same bytes. Processes of
+ * one computer that see the same devices share them out (gantry_machine_spread): where it has no GPU, and fewer devices
+ *  than processes, it is a virtual machine with one for each. Several computers are joined: by `link` (NULL: none),
+ *  where that has gbs, else by what `network` of all of their machines says, else by what messages take that are sent
+ *  now, by pairs and all together, rounded to one of twelve steps of a power of ten. E_INVALID: processes of a computer
+ *  do not follow each other, or are more than it has GPUs where there are several computers; runs were made.
+ *  E_DEVICE: another process has given up, or is lost. NULL:
+ *  there is one process, and the machine is what it gives. */
+GANTRY_MUST_USE gantry_status gantry_network_machine(gantry_network *network, gantry_machine **machine,
+                                                     const gantry_machine *here, const gantry_join_options *link,
+                                                     gantry_error *err);
 /** Of NULL: rank 0 of 1. */
 GANTRY_API int32_t gantry_network_rank(const gantry_network *network);
 GANTRY_API int32_t gantry_network_ranks(const gantry_network *network);

@@ -43,15 +43,25 @@ static gantry_status find_networks(const gantry_machine *const *node, uint32_t n
     return GANTRY_OK;
 }
 
+/* Its ports are among its resources, and to which of them another network goes nobody says. */
+static bool is_joined(const gantry_machine *m)
+{
+    bool found = false;
+    for (size_t i = 0; i < (size_t)m->memories * m->memories; i++)
+        found = found || m->route[i].network;
+    return found;
+}
+
 static gantry_status check_nodes(const gantry_machine *const *node, size_t nodes, gantry_error *err)
 {
     uint64_t memories = 0;
     for (size_t i = 0; i < nodes; i++) {
         if (!node[i])
             return gy_fail(err, GANTRY_E_INVALID, NULL, "node %zu of the machines to join is NULL", i);
-        if (gy_machine_ranks(node[i]) > 1)
+        if (is_joined(node[i]))
             return gy_fail(err, GANTRY_E_INVALID, NULL,
-                           "machine \"%s\", node %zu, has %u ranks already; join the machines that it was made of",
+                           "machine \"%s\", node %zu, is of several computers already, by its %u ranks; join the "
+                           "machines that it was made of",
                            node[i]->name, i, gy_machine_ranks(node[i]));
         if (node[i]->contention != node[0]->contention)
             return gy_fail(err, GANTRY_E_INVALID, NULL,
@@ -85,8 +95,8 @@ static bool add_memories(const gy_joining *j, uint32_t n)
     for (uint32_t i = 0; i < node->memories && ok; i++) {
         gy_memory *y = &j->m->memory[j->place[n].memory + i];
         *y = node->memory[i];
-        y->id = prefixed(j->m, n, node->memory[i].id);
-        y->rank = n;
+        y->rank = j->place[n].rank + node->memory[i].rank;
+        y->id = prefixed(j->m, y->rank, node->memory[i].id);
         y->host = y == j->m->memory; /* where inputs and outputs are, which is rank 0's */
         ok = y->id != NULL;
     }
@@ -100,7 +110,7 @@ static bool add_resources(const gy_joining *j, uint32_t n)
     bool ok = true;
     for (uint32_t i = 0; i < node->resources && ok; i++) {
         to[i] = node->resource[i];
-        ok = (to[i].id = prefixed(j->m, n, node->resource[i].id)) != NULL;
+        ok = (to[i].id = prefixed(j->m, j->place[n].rank, node->resource[i].id)) != NULL;
     }
     return ok;
 }
@@ -116,7 +126,7 @@ static const char *name_port(const gy_joining *j, uint32_t n, uint32_t port, con
     bool each = j->place[n].network.ports == GANTRY_PORTS_EACH;
     gy_text text = { 0 };
     gy_text_printf(&text, "%s%snetwork.%s", each ? j->node[n]->memory[port].id : "", each ? "." : "", way);
-    const char *made = text.failed ? NULL : prefixed(j->m, n, text.at);
+    const char *made = text.failed ? NULL : prefixed(j->m, j->place[n].rank, text.at);
     gy_text_free(&text);
     return made;
 }
@@ -146,9 +156,9 @@ static bool add_devices(const gy_joining *j)
                     continue;
                 gy_device *d = &j->m->device[at++];
                 *d = *from;
-                d->id = prefixed(j->m, n, from->id);
-                d->kind = gy_machine_text(j->m, from->kind);
                 d->memory = j->place[n].memory + from->memory;
+                d->id = prefixed(j->m, j->m->memory[d->memory].rank, from->id);
+                d->kind = gy_machine_text(j->m, from->kind);
                 d->ordinal = gy_device_ordinal(j->node[n], i);
                 ok = d->id && d->kind && gy_machine_copy_workers(j->m, &d->workers);
             }
@@ -199,7 +209,7 @@ static bool add_tables(const gy_joining *j)
 static bool add_note(const gy_joining *j, uint32_t n, const char *name, const char *note)
 {
     gy_text text = { 0 };
-    gy_text_printf(&text, "r%u is \"%s\"%s%s", n, name, note ? ": " : "", note ? note : "");
+    gy_text_printf(&text, "r%u is \"%s\"%s%s", j->place[n].rank, name, note ? ": " : "", note ? note : "");
     bool ok = !text.failed && gy_machine_note(j->m, gy_machine_text(j->m, text.at));
     gy_text_free(&text);
     return ok;
@@ -222,7 +232,10 @@ static bool add_texts(const gy_joining *j)
 static gy_machine_size find_places(const gantry_machine *const *node, uint32_t nodes, gy_join_place *place)
 {
     gy_machine_size size = { 0, 0, 0 };
+    uint32_t ranks = 0;
     for (uint32_t n = 0; n < nodes; n++) {
+        place[n].rank = ranks;
+        ranks += gy_machine_ranks(node[n]);
         place[n].memory = size.memories;
         place[n].resource = size.resources;
         place[n].port = size.resources + node[n]->resources;
@@ -254,6 +267,35 @@ static bool name_of(gy_text *to, const gantry_machine *const *node, size_t nodes
     return !to->failed;
 }
 
+/* `place` has the networks of the nodes. */
+static gantry_status join(gantry_machine **machine, gy_joining *j, gy_join_place *place, gantry_error *err)
+{
+    gy_text name = { 0 };
+    j->place = place;
+    if (name_of(&name, j->node, j->nodes))
+        j->m = gy_machine_new(name.at, find_places(j->node, j->nodes, place));
+    gy_text_free(&name);
+    if (!j->m || !add_all(j)) {
+        gantry_machine_free(j->m);
+        return gy_fail_nomem(err);
+    }
+    *machine = j->m;
+    return GANTRY_OK;
+}
+
+gantry_status gy_machine_join_measured(gantry_machine **machine, const gantry_machine *const *node, uint32_t nodes,
+                                       const gy_uplink *port, const gy_uplink *between, gantry_error *err)
+{
+    GY_TRY(check_nodes(node, nodes, err));
+    gy_join_place *place = gy_calloc(nodes, sizeof *place);
+    gy_joining j = { .node = node, .nodes = nodes, .between = between };
+    for (uint32_t n = 0; place && n < nodes && nodes > 1; n++)
+        place[n].network = port[n];
+    gantry_status status = place ? join(machine, &j, place, err) : gy_fail_nomem(err);
+    gy_free(place);
+    return status;
+}
+
 gantry_status gantry_machine_join(gantry_machine **machine, const gantry_machine *const *nodes, size_t count,
                                   const gantry_join_options *options, gantry_error *err)
 {
@@ -265,23 +307,12 @@ gantry_status gantry_machine_join(gantry_machine **machine, const gantry_machine
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no machines to join: count is 0");
     GY_TRY(check_options(&given, count, err));
     GY_TRY(check_nodes(nodes, count, err));
-    gy_text name = { 0 };
     gy_join_place *place = gy_calloc(count, sizeof *place);
-    gy_joining j = { .node = nodes, .place = place, .nodes = (uint32_t)count };
+    gy_joining j = { .node = nodes, .nodes = (uint32_t)count };
     gantry_status status = place ? find_networks(nodes, j.nodes, &given, place, err) : gy_fail_nomem(err);
-    if (!status && name_of(&name, nodes, count))
-        j.m = gy_machine_new(name.at, find_places(nodes, j.nodes, place));
-    bool ok = j.m && add_all(&j);
-    gy_text_free(&name);
+    status = status ? status : join(machine, &j, place, err);
     gy_free(place);
-    if (status)
-        return status;
-    if (!ok) {
-        gantry_machine_free(j.m);
-        return gy_fail_nomem(err);
-    }
-    *machine = j.m;
-    return GANTRY_OK;
+    return status;
 }
 
 /* ---- dealing out ---- */

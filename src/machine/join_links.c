@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/vec.h"
 #include "machine/join.h"
+#include <stddef.h>
 #include <stdlib.h>
 
 typedef GY_VEC(int64_t) sizes;
@@ -115,7 +116,8 @@ static const gy_route *leg_of(const end *e, bool out)
 static bool add_pair(const gy_joining *j, pair *p, const end *from, const end *to)
 {
     uint32_t a = from->place->memory + from->memory, b = to->place->memory + to->memory;
-    gy_uplink network = network_of(from, to);
+    gy_uplink network = j->between ? j->between[(from->place - j->place) * (ptrdiff_t)j->nodes + (to->place - j->place)]
+                                   : network_of(from, to);
     p->size.count = p->via.count = p->point.count = 0;
     p->of[0] = from;
     p->of[1] = to;

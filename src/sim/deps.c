@@ -6,13 +6,61 @@
 
 /* Calls `visit` for every edge: sync rows; each op of a lane to the next; the last of a lane to the first, one start
  * later. */
-typedef void (*visitor)(gy_sim *sim, uint32_t from, uint32_t to, uint32_t distance);
+typedef void (*visitor)(gy_sim *sim, uint32_t from, gy_sim_edge edge);
+
+const gy_route *gy_sim_route(const gy_sim *sim, const gy_op *op)
+{
+    const gy_use *use = gy_vec_from(&sim->s->use, op->use);
+    return gy_machine_route(sim->m, sim->s->instances.at[use[0].instance].memory,
+                            sim->s->instances.at[use[1].instance].memory);
+}
+
+bool gy_sim_is_message(const gy_sim *sim, const gy_op *op)
+{
+    if (!gy_op_is_copy(op) || op->joined || !sim->m->contention || op->lanes != 1)
+        return false;
+    const gy_lane *lane = &sim->s->lanes.at[sim->s->op_lane.at[op->lane]];
+    return lane->kind == GY_LANE_COPY && !sim->m->device[lane->device].gpu && gy_sim_route(sim, op)->network;
+}
+
+/* Does it, or one of its batch, touch what the other has brought? */
+static bool needs(const gy_sim *sim, const gy_op *op, const gy_op *other)
+{
+    uint32_t brought = sim->s->use.at[other->use + 1].instance;
+    bool found = false;
+    for (uint32_t i = 0; i < (op->batch ? op->batch : 1); i++)
+        for (uint32_t k = 0; k < op[i].uses; k++)
+            found = found || sim->s->use.at[op[i].use + k].instance == brought;
+    return found;
+}
+
+/* `before` is ahead of `id` in a lane: the message whose sending is enough, that of its batch; GY_NONE: there is none.
+ */
+static uint32_t find_message(const gy_sim *sim, uint32_t before, uint32_t id)
+{
+    const gy_op *op = &sim->s->ops.at[id];
+    bool goes = gy_sim_is_message(sim, op);
+    uint32_t head = before;
+    while (goes && head && sim->s->ops.at[head].joined)
+        head--;
+    goes = goes && gy_sim_is_message(sim, &sim->s->ops.at[head]) &&
+           gy_route_latency(gy_sim_route(sim, op)) >= gy_route_latency(gy_sim_route(sim, &sim->s->ops.at[head]));
+    for (uint32_t i = head; i <= before && goes; i++)
+        goes = !needs(sim, op, &sim->s->ops.at[i]);
+    return goes ? head : GY_NONE;
+}
+
+static void visit_lane(gy_sim *sim, uint32_t before, uint32_t op, visitor visit)
+{
+    uint32_t message = find_message(sim, before, op);
+    visit(sim, message != GY_NONE ? message : before, (gy_sim_edge){ op, 0, message != GY_NONE });
+}
 
 static void visit_edges(gy_sim *sim, uint32_t *first, uint32_t *last, visitor visit)
 {
     const gantry_schedule *s = sim->s;
     for (size_t i = 0; i < s->sync.count; i++)
-        visit(sim, s->sync.at[i].from, s->sync.at[i].to, s->sync.at[i].distance);
+        visit(sim, s->sync.at[i].from, (gy_sim_edge){ s->sync.at[i].to, s->sync.at[i].distance, false });
     for (size_t i = 0; i < s->lanes.count; i++)
         first[i] = last[i] = GY_NONE;
     for (uint32_t op = 0; op < sim->ops; op++)
@@ -21,25 +69,25 @@ static void visit_edges(gy_sim *sim, uint32_t *first, uint32_t *last, visitor vi
             if (first[lane] == GY_NONE)
                 first[lane] = op;
             else
-                visit(sim, last[lane], op, 0);
+                visit_lane(sim, last[lane], op, visit);
             last[lane] = op;
         }
     for (size_t i = 0; i < s->lanes.count; i++)
         if (first[i] != GY_NONE)
-            visit(sim, last[i], first[i], 1);
+            visit(sim, last[i], (gy_sim_edge){ first[i], 1, false });
 }
 
-static void count_edge(gy_sim *sim, uint32_t from, uint32_t to, uint32_t distance)
+static void count_edge(gy_sim *sim, uint32_t from, gy_sim_edge edge)
 {
     sim->edge_first[from + 1]++;
-    for (uint64_t start = distance; start < sim->starts; start++)
-        sim->waits[start * sim->ops + to]++;
+    for (uint64_t start = edge.distance; start < sim->starts; start++)
+        sim->waits[start * sim->ops + edge.to]++;
 }
 
 /* edge_first[from] is where the next edge of `from` goes: after all of them it is where the edges of from + 1 begin. */
-static void store_edge(gy_sim *sim, uint32_t from, uint32_t to, uint32_t distance)
+static void store_edge(gy_sim *sim, uint32_t from, gy_sim_edge edge)
 {
-    sim->edge[sim->edge_first[from]++] = (gy_sim_edge){ to, distance };
+    sim->edge[sim->edge_first[from]++] = edge;
 }
 
 static void wait_for_starts(gy_sim *sim)

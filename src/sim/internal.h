@@ -19,10 +19,12 @@ typedef struct gy_sim_job {
     uint8_t phase;          /* gy_sim_phase: what ends at `time` */
     bool unhindered;        /* flow: at its cap ever since it began, so it ends after `alone` */
     bool open;              /* flow, while rates are computed: not fixed yet */
+    bool sent;              /* a message that is on its way: its lane and its engine go on */
     uint32_t heap_index;    /* in gy_sim.queue */
     gy_ticks time;          /* of its next event */
     uint32_t taken, wanted; /* of its engine, in thousandths */
     /* Flows, and computing ops that have less of their device than they can use. */
+    gy_ticks late;     /* of a message: from when it is sent until it comes */
     gy_ticks alone;    /* how long it takes when nothing slows it down */
     gy_ticks since;    /* when `left` was true */
     gy_int128 left;    /* bytes x ticks per second still to move: falls by `rate` each tick; computing: by `taken` */
@@ -67,9 +69,10 @@ typedef struct gy_sim_engines {
     GY_VEC(gy_sim_wait) waiting;
 } gy_sim_engines;
 
-/* `to` of start i + distance waits for `from` of start i. */
+/* `to` of start i + distance waits for `from` of start i, until that has ended, or is sent (gy_sim_is_message). */
 typedef struct gy_sim_edge {
     uint32_t to, distance;
+    bool sent;
 } gy_sim_edge;
 
 typedef struct gy_sim {
@@ -105,6 +108,11 @@ typedef struct gy_sim {
     gy_ticks *begin, *end; /* per op of the first start */
     gy_sim_start *out;     /* per start */
 } gy_sim;
+
+/* A copy that hosts send over a network: it puts its bytes on the resources, and comes a latency after that. What is
+ * behind it in its lane begins when it is sent, if that is such a message, too, which comes no sooner. */
+bool gy_sim_is_message(const gy_sim *sim, const gy_op *op);
+const gy_route *gy_sim_route(const gy_sim *sim, const gy_op *op); /* of a copy */
 
 /* deps.c: lane order and sync table as one list of edges. */
 gantry_status gy_sim_order(gy_sim *sim, gantry_error *err);

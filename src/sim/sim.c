@@ -110,7 +110,7 @@ static gantry_status describe_copy(gy_sim *sim, gy_sim_job *j, gantry_error *err
     const gy_use *use = gy_vec_from(&sim->s->use, op->use);
     uint32_t from = sim->s->instances.at[use[0].instance].memory;
     uint32_t to = sim->s->instances.at[use[1].instance].memory;
-    const gy_route *route = gy_machine_route(sim->m, from, to);
+    const gy_route *route = gy_sim_route(sim, op);
     if (route->kind != GY_ROUTE_DIRECT)
         return no_route(sim, j->item % sim->ops, from, to, err);
     int64_t bytes = bytes_of(sim, op);
@@ -119,7 +119,8 @@ static gantry_status describe_copy(gy_sim *sim, gy_sim_job *j, gantry_error *err
     j->alone = whole > latency ? whole - latency : 0;
     bool shares = sim->m->contention && route->resources > 0 && bytes > 0 && whole > 0, flat = j->alone == 0;
     j->phase = shares ? GY_SIM_LATENCY : GY_SIM_WORK;
-    j->time = gy_ticks_both(begin, !shares ? whole : flat ? 0 : latency);
+    j->late = !flat && gy_sim_is_message(sim, op) ? latency : 0;
+    j->time = gy_ticks_both(begin, !shares ? whole - j->late : flat || j->late ? 0 : latency);
     j->alone = flat ? whole : j->alone;
     j->cap = flat ? even_rate(sim, route, bytes, whole) : gy_route_rate(route, bytes);
     j->left = flat ? (gy_int128)j->cap * whole : (gy_int128)bytes * GY_TICKS_PER_S;
@@ -254,22 +255,31 @@ static bool release_start(gy_sim *sim, uint64_t start)
     return true;
 }
 
-static bool end_item(gy_sim *sim, uint32_t item)
+/* Lets go on what waits for its end, and not, or only, for that it is sent. */
+static bool release_all(gy_sim *sim, uint32_t item, bool ended, bool sent)
+{
+    uint32_t op = item % sim->ops, start = item / sim->ops;
+    for (size_t e = sim->edge_first[op]; e < sim->edge_first[op + 1]; e++) {
+        uint64_t to = start + (uint64_t)sim->edge[e].distance;
+        uint32_t next = (uint32_t)(to * sim->ops + sim->edge[e].to);
+        if (to >= sim->starts || !(sim->edge[e].sent ? sent : ended))
+            continue;
+        note_signal(sim, op, sim->edge[e].to, next);
+        if (!release(sim, next))
+            return false;
+    }
+    return true;
+}
+
+static bool end_item(gy_sim *sim, uint32_t item, bool was_sent)
 {
     uint32_t op = item % sim->ops, start = item / sim->ops;
     if (start == 0)
         sim->end[op] = sim->now;
     sim->finished++;
     sim->out[start].end = sim->now;
-    for (size_t e = sim->edge_first[op]; e < sim->edge_first[op + 1]; e++) {
-        uint64_t to = start + (uint64_t)sim->edge[e].distance;
-        uint32_t next = (uint32_t)(to * sim->ops + sim->edge[e].to);
-        if (to >= sim->starts)
-            continue;
-        note_signal(sim, op, sim->edge[e].to, next);
-        if (!release(sim, next))
-            return false;
-    }
+    if (!release_all(sim, item, true, !was_sent))
+        return false;
     uint64_t later = start + (uint64_t)sim->s->in_flight;
     return --sim->todo[start] > 0 || later >= sim->starts || release_start(sim, later);
 }
@@ -301,6 +311,20 @@ static void release_engine(gy_sim *sim, uint32_t job)
     sim->engines_dirty = true;
 }
 
+/* It is on its way, and holds nothing any more. */
+static bool send_off(gy_sim *sim, uint32_t job)
+{
+    gy_sim_job *j = &sim->jobs.at[job];
+    uint32_t item = j->item;
+    release_engine(sim, job);
+    j->taken = 0;
+    j->phase = GY_SIM_WORK;
+    j->sent = true;
+    j->time = gy_ticks_both(sim->now, j->late);
+    gy_sim_queue_push(sim, job);
+    return release_all(sim, item, false, true);
+}
+
 static gantry_status handle_event(gy_sim *sim, gantry_error *err)
 {
     uint32_t job = gy_sim_queue_pop(sim);
@@ -309,13 +333,16 @@ static gantry_status handle_event(gy_sim *sim, gantry_error *err)
         return begin_flow(sim, job, err);
     if (j->phase == GY_SIM_FLOW)
         gy_sim_flow_end(sim, job);
+    if (j->late && !j->sent)
+        return send_off(sim, job) ? GANTRY_OK : gy_fail_nomem(err);
+    bool was_sent = j->sent;
     release_engine(sim, job);
     sim->spare.at[sim->spare.count++] = job;
     if (j->phase == GY_SIM_SIGNAL)
         return gy_vec_push(&sim->ready, j->item) ? GANTRY_OK : gy_fail_nomem(err);
     if (j->phase == GY_SIM_LAUNCH)
         return wait_engine(sim, engine_of(sim, op_of(sim, j->item)), j->item) ? GANTRY_OK : gy_fail_nomem(err);
-    return end_item(sim, j->item) ? GANTRY_OK : gy_fail_nomem(err);
+    return end_item(sim, j->item, was_sent) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
 /* Begins what is ready; what needs an engine queues for one, once it is launched. */

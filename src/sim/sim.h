@@ -11,6 +11,10 @@
  * gets it, then the one with the lower position. With `contention` off nothing is shared and every copy takes its solo
  * time.
  *
+ * A message, a copy by hosts over a network, is a flow first, and comes a latency after that. Its lane and its copy
+ * engine go on when it is sent: a message behind it in the lane does not wait for its latency, if it does not touch
+ * what the first has brought and comes no sooner.
+ *
  * Where devices have a `signal` (gy_device_signal), an op that waited for one on another device, or a copy for a kernel
  * or a kernel for a copy, begins that much later than what it waited for ended.
  *

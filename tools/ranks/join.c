@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry machine join: one machine file of several, each a rank of its own, with a network between them. */
-#include "command.h"
+#include "run.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,10 +58,6 @@ int join_machines(gantry_machine **machine, const options *o)
     gantry_error err;
     gantry_join_options with = GANTRY_JOIN_OPTIONS_INIT;
     size_t nodes = o->positional.count - 1;
-    if (!nodes) {
-        complain("gantry machine: no files to join; usage: gantry machine join FILE FILE ... --link LINK\n");
-        return EXIT_USAGE;
-    }
     int code = o->link ? read_link(&with, o->link, "machine") : EXIT_FINE;
     if (code)
         return code;

@@ -92,6 +92,23 @@ bool take_kept(gantry_schedule **schedule, const options *o, gantry_graph *graph
 
 /* ---- keeping ---- */
 
+/* A machine that processes found, of which some routes are of a network: what is left of it after a loss, others find.
+ */
+static bool is_of_several(const gantry_machine *found)
+{
+    char *text = NULL;
+    json_t *all = gantry_machine_json(found, &text, NULL, NULL) ? NULL : json_loads(text, 0, NULL), *route;
+    size_t i;
+    bool several = !all;
+    json_array_foreach(json_object_get(all, "routes"), i, route)
+    {
+        several = several || json_is_true(json_object_get(route, "network"));
+    }
+    json_decref(all);
+    gantry_free(text);
+    return several;
+}
+
 /* True if devices of one computer were dealt out; a machine of several ranks stays as it is. */
 static bool is_dealt(const options *o, const gantry_graph *graph)
 {
@@ -100,7 +117,7 @@ static bool is_dealt(const options *o, const gantry_graph *graph)
     gantry_machine *machine = NULL;
     alone.processes = 0;
     gantry_graph_machine_hint(graph, &json, &path);
-    if (o->spread)
+    if (o->spread || (o->found && is_of_several(o->found)))
         return false;
     if (!o->machine && !json && !path) /* this computer */
         return true;
@@ -126,7 +143,22 @@ void keep_schedule(const gantry_schedule *schedule, const options *o, const gant
     gantry_free(text);
 }
 
+void keep_loss(void)
+{
+    char path[ROOM];
+    FILE *file = path_of(path, KEPT_LOSS) ? fopen(path, "wb") : NULL;
+    if (file)
+        fclose(file);
+}
+
 /* ---- of the launcher ---- */
+
+bool kept_loss(const char *folder)
+{
+    char path[KEPT_ROOM + 32];
+    snprintf(path, sizeof path, "%s/%s", folder, KEPT_LOSS);
+    return *folder && unlink(path) == 0;
+}
 
 void kept_begin(char folder[KEPT_ROOM])
 {
@@ -138,7 +170,7 @@ void kept_begin(char folder[KEPT_ROOM])
 
 void kept_end(const char *folder)
 {
-    static const char *const names[] = { KEPT_SCHEDULE, KEPT_PART };
+    static const char *const names[] = { KEPT_SCHEDULE, KEPT_PART, KEPT_LOSS };
     char path[KEPT_ROOM + 32];
     for (size_t i = 0; *folder && i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);

@@ -233,6 +233,8 @@ int launch(const options *o)
     for (bool again = true; again;) {
         double begun = now_us();
         code = try_once(&a, from);
+        if (code && kept_loss(a.kept) && !interrupt_code())
+            code = EXIT_LOST;
         again = is_loss(code) && !interrupt_code() && how != hows[0] && strcmp(how, hows[0]) != 0;
         long long now = newest(folder);
         stuck = now == at ? stuck + 1 : 0;

@@ -12,6 +12,7 @@
 #define KEPT          "GANTRY_KEPT"
 #define KEPT_SCHEDULE "schedule.json"
 #define KEPT_PART     "schedule.part"
+#define KEPT_LOSS     "lost"
 enum { KEPT_ROOM = 1024 };
 
 /* launch.c: the options --processes, --on-loss and --mpirun; the exit code of the last attempt. */
@@ -26,6 +27,11 @@ void guard_note(uint64_t starts, const char *at);
 /* kept.c, of the launcher: makes the folder, or "" where none can be; removes it with all in it. */
 void kept_begin(char folder[KEPT_ROOM]);
 void kept_end(const char *folder);
+/* True if a guard has noted a loss there since the last call. */
+bool kept_loss(const char *folder);
+/* Of a guard: notes that its rank was killed. The exit code of mpirun may be that of another rank, which MPI ended
+ * since its peer was gone. */
+void keep_loss(void);
 /* Of a rank: the schedule of the first attempt with its graph, dealt out to the processes that there are; false: there
  * is none, or it is not to be had. Rank 0 keeps the first one. */
 bool take_kept(gantry_schedule **schedule, const options *o, gantry_graph *graph);

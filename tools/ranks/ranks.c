@@ -61,6 +61,37 @@ int join_ranks(ranks *r, options *o)
     return code;
 }
 
+/* This computer, as is known of it from before; of several computers nothing is learnt. */
+static int detect_own(gantry_machine **here)
+{
+    gantry_error err;
+    gantry_machine *detected = NULL;
+    char *text = NULL;
+    gantry_status status = gantry_machine_detect(&detected, NULL, &err);
+    if (!status)
+        status = gantry_machine_recall(here, detected, &text, &err);
+    if (*here != detected)
+        gantry_machine_free(detected);
+    gantry_free(text);
+    return status ? fail(&err) : EXIT_FINE;
+}
+
+int find_machine(ranks *r, options *o, const char *link)
+{
+    gantry_error err;
+    gantry_join_options with = GANTRY_JOIN_OPTIONS_INIT;
+    gantry_machine *here = NULL;
+    if (!r->network || o->machine || o->schedule || counts_virtual(o))
+        return EXIT_FINE;
+    int code = link ? read_link(&with, link, "machine") : EXIT_FINE;
+    code = code ? code : detect_own(&here);
+    if (!code && gantry_network_machine(r->network, &r->found, here, &with, &err))
+        code = fail(&err);
+    gantry_machine_free(here);
+    o->found = r->found;
+    return code;
+}
+
 /* Prints what was kept, with the rank before each line; standard error is what it was. */
 static void tell(ranks *r)
 {
@@ -90,6 +121,8 @@ static void end_all(ranks *r, int code)
 
 int leave_ranks(ranks *r, int code)
 {
+    gantry_machine_free(r->found);
+    r->found = NULL;
     if (!r->network)
         return code;
     if (code && gantry_network_has_begun(r->network))

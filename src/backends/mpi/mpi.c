@@ -34,6 +34,7 @@ static int begin(void)
 {
     int given = 0;
     MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* MPICH asks it about requests of any communicator */
     now.begun_here = true;
     return given;
 }
@@ -70,6 +71,7 @@ static gantry_status network_open(const void *from, uint32_t *rank, uint32_t *ra
     if (*wrong)
         return GANTRY_E_UNSUPPORTED;
     MPI_Comm_dup(from ? *(const MPI_Comm *)from : MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(comm, &mine);
     MPI_Comm_size(comm, &all);
     *rank = (uint32_t)mine;
@@ -82,7 +84,7 @@ static gantry_status network_open(const void *from, uint32_t *rank, uint32_t *ra
 static struct {
     char sent[GY_BEAT], got[GY_BEAT];
     MPI_Request to, from;
-    bool begun;
+    bool begun, failed; /* failed: a neighbour is gone, so nothing is sent or awaited any more */
 } ring;
 
 static void await_beat(int rank, int ranks)
@@ -112,26 +114,14 @@ static void end_beats(void)
     MPI_Wait(&ring.to, MPI_STATUS_IGNORE);
     MPI_Isend(ring.sent, 0, MPI_BYTE, (rank + 1) % ranks, BEATS, comm, &ring.to);
     while (count != 0) {
-        MPI_Wait(&ring.from, &status);
+        if (MPI_Wait(&ring.from, &status) != MPI_SUCCESS)
+            break; /* its neighbour is gone */
         MPI_Get_count(&status, MPI_BYTE, &count);
         if (count != 0)
             await_beat(rank, ranks);
     }
     MPI_Wait(&ring.to, MPI_STATUS_IGNORE);
     ring.begun = false;
-}
-
-static void network_close(void)
-{
-    int done = 0;
-    MPI_Finalized(&done);
-    if (done)
-        return;
-    end_beats();
-    MPI_Comm_free(&comm);
-    now.open = false;
-    if (now.begun_here)
-        MPI_Finalize();
 }
 
 /* Whoever makes a call may have to end first; but not if it never does. */
@@ -154,13 +144,16 @@ static void pause_between(unsigned polls)
         sched_yield();
 }
 
-static bool wait_for(MPI_Request *request, gy_stop stop, void *context)
+/* A message that fails has lost its peer, which the peer's guard, the launcher or heartbeats tell, and then end all: if
+ * this process ended by itself, as MPI has it otherwise, the launcher might take that for the reason. */
+static bool wait_for(MPI_Request *request, int code, gy_stop stop, void *context)
 {
     int done = 0;
     for (unsigned polls = 0; !done; polls++) {
         pthread_mutex_lock(&calls);
-        MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        code = code == MPI_SUCCESS ? MPI_Test(request, &done, MPI_STATUS_IGNORE) : code;
         pthread_mutex_unlock(&calls);
+        done = done && code == MPI_SUCCESS;
         if (!done && stop(context))
             return false;
         if (!done)
@@ -169,18 +162,74 @@ static bool wait_for(MPI_Request *request, gy_stop stop, void *context)
     return true;
 }
 
+/* Small messages are sent from here, so that who sends goes on: some implementations let a send wait until its receiver
+ * has come to it, Open MPI from 4 KiB on, and a rank that waits for one neighbour sends nothing to the others. */
+enum { KEPT = 32, KEPT_BYTES = 1 << 16 };
+static struct {
+    char bytes[KEPT][KEPT_BYTES];
+    MPI_Request request[KEPT];
+    bool used[KEPT];
+} kept;
+
+/* False: it is too large, all places are taken, or MPI says that the peer is gone; then it is sent as others are. */
+static bool send_kept(const void *from, uint64_t bytes, uint32_t peer)
+{
+    int place = KEPT;
+    bool sent = false;
+    pthread_mutex_lock(&calls);
+    for (int i = 0; i < KEPT && bytes <= KEPT_BYTES; i++) {
+        int done = !kept.used[i];
+        if (!done && MPI_Test(&kept.request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            done = 0;
+        kept.used[i] = !done;
+        place = done && place == KEPT ? i : place;
+    }
+    if (place < KEPT) {
+        memcpy(kept.bytes[place], from, bytes);
+        sent =
+            MPI_Isend(kept.bytes[place], (int)bytes, MPI_BYTE, (int)peer, 0, comm, &kept.request[place]) == MPI_SUCCESS;
+        kept.used[place] = sent;
+    }
+    pthread_mutex_unlock(&calls);
+    return sent;
+}
+
+static void end_kept(void)
+{
+    for (int i = 0; i < KEPT; i++)
+        if (kept.used[i])
+            MPI_Wait(&kept.request[i], MPI_STATUS_IGNORE);
+    memset(kept.used, 0, sizeof kept.used);
+}
+
 static bool network_send(const void *from, uint64_t bytes, uint32_t peer, gy_stop stop, void *context)
 {
     bool sent = true;
+    if (bytes && send_kept(from, bytes, peer))
+        return true;
     for (uint64_t at = 0; at < bytes && sent; at += PIECE) {
         MPI_Request request;
         int count = (int)(bytes - at < PIECE ? bytes - at : PIECE);
         pthread_mutex_lock(&calls);
-        MPI_Isend((const char *)from + at, count, MPI_BYTE, (int)peer, 0, comm, &request);
+        int code = MPI_Isend((const char *)from + at, count, MPI_BYTE, (int)peer, 0, comm, &request);
         pthread_mutex_unlock(&calls);
-        sent = wait_for(&request, stop, context);
+        sent = wait_for(&request, code, stop, context);
     }
     return sent;
+}
+
+static void network_close(void)
+{
+    int done = 0;
+    MPI_Finalized(&done);
+    if (done)
+        return;
+    end_kept();
+    end_beats();
+    MPI_Comm_free(&comm);
+    now.open = false;
+    if (now.begun_here)
+        MPI_Finalize();
 }
 
 static bool network_receive(void *to, uint64_t bytes, uint32_t peer, gy_stop stop, void *context)
@@ -190,9 +239,9 @@ static bool network_receive(void *to, uint64_t bytes, uint32_t peer, gy_stop sto
         MPI_Request request;
         int count = (int)(bytes - at < PIECE ? bytes - at : PIECE);
         pthread_mutex_lock(&calls);
-        MPI_Irecv((char *)to + at, count, MPI_BYTE, (int)peer, 0, comm, &request);
+        int code = MPI_Irecv((char *)to + at, count, MPI_BYTE, (int)peer, 0, comm, &request);
         pthread_mutex_unlock(&calls);
-        there = wait_for(&request, stop, context);
+        there = wait_for(&request, code, stop, context);
     }
     return there;
 }
@@ -203,9 +252,10 @@ static bool network_share(void *bytes, uint64_t count, gy_stop stop, void *conte
     for (uint64_t at = 0; at < count && there; at += PIECE) {
         MPI_Request request;
         pthread_mutex_lock(&calls);
-        MPI_Ibcast((char *)bytes + at, (int)(count - at < PIECE ? count - at : PIECE), MPI_BYTE, 0, comm, &request);
+        int some = (int)(count - at < PIECE ? count - at : PIECE);
+        int code = MPI_Ibcast((char *)bytes + at, some, MPI_BYTE, 0, comm, &request);
         pthread_mutex_unlock(&calls);
-        there = wait_for(&request, stop, context);
+        there = wait_for(&request, code, stop, context);
     }
     return there;
 }
@@ -214,9 +264,9 @@ static bool network_gather(const void *mine, void *all, uint64_t count, gy_stop 
 {
     MPI_Request request;
     pthread_mutex_lock(&calls);
-    MPI_Iallgather(mine, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, comm, &request);
+    int code = MPI_Iallgather(mine, (int)count, MPI_BYTE, all, (int)count, MPI_BYTE, comm, &request);
     pthread_mutex_unlock(&calls);
-    return wait_for(&request, stop, context);
+    return wait_for(&request, code, stop, context);
 }
 
 static bool network_beat(const void *mine, void *theirs)
@@ -224,18 +274,18 @@ static bool network_beat(const void *mine, void *theirs)
     int rank, ranks, gone = 0, come = 0;
     pthread_mutex_lock(&calls);
     begin_beats(&rank, &ranks);
-    MPI_Test(&ring.to, &gone, MPI_STATUS_IGNORE);
-    if (gone && mine) {
+    ring.failed = ring.failed || MPI_Test(&ring.to, &gone, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+    if (gone && mine && !ring.failed) {
         memcpy(ring.sent, mine, GY_BEAT);
         MPI_Isend(ring.sent, GY_BEAT, MPI_BYTE, (rank + 1) % ranks, BEATS, comm, &ring.to);
     }
-    MPI_Test(&ring.from, &come, MPI_STATUS_IGNORE);
-    if (come) {
+    ring.failed = ring.failed || MPI_Test(&ring.from, &come, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+    if (come && !ring.failed) {
         memcpy(theirs, ring.got, GY_BEAT);
         await_beat(rank, ranks);
     }
     pthread_mutex_unlock(&calls);
-    return come;
+    return come && !ring.failed;
 }
 
 GANTRY_API extern const char JOIN(GY_MPI, _build_id)[];

@@ -136,6 +136,24 @@ gantry_status gy_network_agree(gantry_network *n, uint64_t hash, gantry_error *e
                    other);
 }
 
+/* A process that has not come gives up in the same call, or begins with a schedule, whose hash is another number. */
+gantry_status gy_network_meet(gantry_network *n, uint64_t point, gantry_error *err)
+{
+    uint32_t other;
+    bool gave_up;
+    GY_TRY(compare(n, (word){ point, 0 }, &other, &gave_up, err));
+    n->quiet = gave_up || (other < n->ranks && n->rank > 0);
+    if (other < n->ranks && gave_up)
+        return gy_fail(err, GANTRY_E_DEVICE, NULL, "rank %u cannot begin", other);
+    if (other < n->ranks)
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "rank %u looks for no machine, or has another graph than rank 0: give all the same options and "
+                       "the same version of gantry",
+                       other);
+    n->agreed = false;
+    return GANTRY_OK;
+}
+
 void gy_network_stay_behind(gantry_network *n)
 {
     if (!n)

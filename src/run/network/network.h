@@ -78,6 +78,10 @@ void gy_network_ask_no_more(gantry_network *network, const void *context);
 /* "" if nobody knows. */
 void gy_network_at(gantry_network *network, char *text, size_t size);
 
+/* All have come to the same point before anything runs: E_DEVICE if one of them has given up, E_INVALID if one is
+ * elsewhere. */
+enum { GY_MEETS_MACHINE = 1, GY_MEETS_TEXTS, GY_MEETS_LINKS };
+gantry_status gy_network_meet(gantry_network *network, uint64_t point, gantry_error *err);
 /* All begin with the same: E_INVALID if their hashes differ, E_DEVICE if one of them has given up. */
 gantry_status gy_network_agree(gantry_network *network, uint64_t hash, gantry_error *err);
 /* All know that rank 0 cannot go on, which tells why: nothing has begun. NULL: there is one process. */

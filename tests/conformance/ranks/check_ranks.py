@@ -215,7 +215,7 @@ def check_failures(r, root):
     fails(2, "does not run over several processes", "run", saxpy, "--devices", 2, "--backend", "sim")
     fails(2, "rank 2 has another schedule than rank 0", "run", saxpy, "--devices", 2,
           others=[":", "-n", "1", r.gantry, "run", saxpy, "--devices", 2, "--param", "n=128"])
-    fails(2, "rank 2: ", "run", saxpy, "--devices", 2, others=[":", "-n", "1", r.gantry, "run", r.folder / "nosuch.json"])
+    fails(2, "rank 2: ", "run", saxpy, "--devices", 2, others=[":", "-n", "1", r.gantry, "run", r.folder / "nosuch.json", "--devices", 2])
     graph = {
         "gantry": 1,
         "buffers": {name: {"dtype": "f64", "shape": [4, 4], "init": value, "output": True} for name, value in (("a", {"spd": {"seed": 1}}), ("b", -1))},

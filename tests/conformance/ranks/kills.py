@@ -26,6 +26,7 @@ WHENS, HOWS = ("before", "20", "after"), ("restart", "replan")
 
 class Kills:
     def __init__(self, gantry, root, mpi, shim, folder):
+        self.launcher = LAUNCH[mpi]
         self.gantry, self.root, self.mpi, self.shim, self.folder = gantry, pathlib.Path(root), mpi, shim, pathlib.Path(folder)
         (self.folder / "scratch").mkdir()
         shutil.copytree(self.root / "graphs", self.folder / "graphs")
@@ -41,7 +42,7 @@ class Kills:
         shutil.rmtree(kept, ignore_errors=True)
         mark.unlink(missing_ok=True)
         env = {**os.environ, "LD_PRELOAD": self.shim, "KILLS_MARK": str(mark), "TMPDIR": str(self.folder / "scratch"), **{f"KILLS_{key.upper()}": str(value) for key, value in kills.items()}}
-        words = [*words, "--processes", ranks, "--on-loss", how, "--mpirun", LAUNCH[self.mpi], "--checkpoint", f"1:{kept}"]
+        words = [*words, "--processes", ranks, "--on-loss", how, "--mpirun", self.launcher, "--checkpoint", f"1:{kept}"]
         begun = time.time()
         done = subprocess.run([*map(str, words)], capture_output=True, text=True, env=env, timeout=300)
         took = time.time() - begun
@@ -87,21 +88,39 @@ def sample(k):
         assert lost or when not in ("before", "after")
 
 
+def other_code(k):
+    """The launcher ends with the code of a rank that MPI ended since its peer was gone: 1, as MPICH's does in one of some hundred losses."""
+    wrap, name = k.folder / "mpirun", "jacobi"
+    wrap.write_text(f"#!/bin/sh\n{k.launcher} \"$@\" || exit 1\n")
+    wrap.chmod(0o755)
+    ops, begins, whole = k.count(name, 2)
+    k.launcher = wrap
+    lost, _ = k.kill(name, k.expected(name), begins, whole, 2, "replan", 1, ops[1] // 2, "before")
+    assert lost
+
+
 def every(k, most, names):
     print("| graph | ranks | ops | kills | losses | results right | cost of a loss, in beginnings of a run: median, longest |\n|---|---|---|---|---|---|---|")
+    failed = 0
     for name in names or sorted({**SMALL, **EXTRA}):
         want = k.expected(name)
         for ranks in (2, 4):
             ops, begins, whole = k.count(name, ranks)
             points = [(rank, at) for rank in range(ranks) for at in range(1, ops[rank] + 1)]
             chosen = points if not most or most > len(points) else [points[i * len(points) // most] for i in range(most)]
-            costs, losses = [], 0
+            costs, losses, right = [], 0, 0
             for i, (rank, at) in enumerate(chosen):
-                lost, plans = k.kill(name, want, begins, whole, ranks, HOWS[i // 3 % 2], rank, at, WHENS[i % 3])
-                losses += lost
+                try:
+                    lost, plans = k.kill(name, want, begins, whole, ranks, HOWS[i // 3 % 2], rank, at, WHENS[i % 3])
+                except AssertionError as wrong:
+                    failed += 1
+                    print(wrong, file=sys.stderr, flush=True)
+                    continue
+                right, losses = right + 1, losses + lost
                 costs += [plans] if lost else []
             told = f"{statistics.median(costs):.1f}, {max(costs):.1f}" if costs else "-"
-            print(f"| {name} | {ranks} | {len(points)} | {len(chosen)} | {losses} | {len(chosen)} | {told} |", flush=True)
+            print(f"| {name} | {ranks} | {len(points)} | {len(chosen)} | {losses} | {right} | {told} |", flush=True)
+    return failed
 
 
 def main(gantry, root, mpi, built, shim, what, most="0", *names):
@@ -111,8 +130,7 @@ def main(gantry, root, mpi, built, shim, what, most="0", *names):
     os.environ["OMP_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory() as folder:
         k = Kills(gantry, root, mpi, shim, folder)
-        sample(k) if what == "sample" else every(k, int(most), names)
-    return 0
+        return sample(k) or other_code(k) if what == "sample" else min(every(k, int(most), names), 1)
 
 
 sys.exit(main(*sys.argv[1:]))

@@ -80,7 +80,7 @@ ROOMS = {
         "": ["list"],
     },
     "export": {"": [], "page": [""], "diff": ["page", ""]},
-    "run": {"checkpoint": [], "network": [], "usercode": [], "": ["checkpoint", "network", "usercode"], "feed": [""], "measure": [""], "ranks": [""]},
+    "run": {"checkpoint": [], "network": [], "usercode": [], "": ["checkpoint", "network", "usercode"], "feed": [""], "measure": [""], "ranks": ["", "network"]},
     "schedule": {"": [], "check": [""], "counters": [""], "exchange": ["", "traffic"], "json": [""], "ranks": [""], "stretches": [""], "traffic": [""]},
 }
 FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}, "fftw3.h": {"backends"}, "turbojpeg.h": {"backends"}, "mpi.h": {"backends"}, "png.h": {"backends", "tools"}}

@@ -269,6 +269,31 @@ static void refuse(gantry_status status, const gantry_error *err, const char *sa
     ck_assert_msg(strstr(err->text, says) != NULL, "\"%s\" does not say \"%s\"", err->text, says);
 }
 
+/* A computer with two processes beside one with one: ranks are counted on, and between the two of one computer bytes go
+ * as ever. */
+START_TEST(several_ranks_of_a_node)
+{
+    gantry_machine *a = virtual_of(2), *b = virtual_of(1), *two = NULL, *m;
+    gantry_error err = { 0 };
+    ck_assert_int_eq(gantry_machine_spread(&two, a, 2, &err), GANTRY_OK);
+    m = join_of(two, b, 2.5, 10);
+    check_ranks(m, "r0.host:0 r0.mem0:0 r1.mem1:1 r2.host:2 r2.mem0:2");
+    ck_assert_str_eq(m->device[1].id, "r1.dev1");
+    ck_assert_str_eq(m->device[2].id, "r2.dev0");
+    ck_assert_int_eq(copy_ticks(m, "r0.mem0", "r1.mem1", 1 << 20), copy_ticks(a, "mem0", "mem1", 1 << 20));
+    ck_assert_int_eq(copy_ticks(m, "r1.mem1", "r2.mem0", 1 << 20), 2500000 + (1 << 20) * 100);
+    ck_assert(!route_of(m, "r0.mem0", "r1.mem1")->network && route_of(m, "r0.mem0", "r2.mem0")->network);
+    ck_assert(uses(m, route_of(m, "r1.mem1", "r2.host"), "r0.network.out"));
+    gantry_machine_free(m);
+    m = join_of(b, two, 2.5, 10);
+    check_ranks(m, "r0.host:0 r0.mem0:0 r1.host:1 r1.mem0:1 r2.mem1:2");
+    gantry_machine_free(m);
+    gantry_machine_free(two);
+    gantry_machine_free(a);
+    gantry_machine_free(b);
+}
+END_TEST
+
 START_TEST(refused)
 {
     gantry_machine *a = virtual_of(2), *ab = join_of(a, a, 1, 1), *m = NULL;
@@ -287,7 +312,7 @@ START_TEST(refused)
     o.ports = GANTRY_PORTS_EACH;
     o.gbs = 1;
     refuse(gantry_machine_join(&m, same, 0, &o, &err), &err, "count is 0");
-    refuse(gantry_machine_join(&m, ranked, 2, &o, &err), &err, "has 2 ranks already");
+    refuse(gantry_machine_join(&m, ranked, 2, &o, &err), &err, "is of several computers already, by its 2 ranks");
     refuse(gantry_machine_join(&m, mixed, 2, &o, &err), &err, "contention off");
     refuse(gantry_machine_join(&m, none, 2, &o, &err), &err, "node 1");
     o.latency_us = -1;
@@ -350,6 +375,7 @@ int main(void)
     tcase_add_test(tc, ports_differ);
     tcase_add_test(tc, networks_are_kept);
     tcase_add_test(tc, fewer_devices);
+    tcase_add_test(tc, several_ranks_of_a_node);
     tcase_add_test(tc, refused);
     tcase_add_test(tc, bad_files);
     suite_add_tcase(suite, tc);

@@ -6,7 +6,7 @@
  * added to a given time and to the roofline; in what was measured it is contained. Formulas go through memory as a
  * kernel of the library does, whose measured time replaces the bandwidth, and blocks of a reduction on a GPU wait for
  * memory several times in turn. A copy node takes the local route of the device's memory. A fill of a GPU that the host
- * makes takes the route from there.
+ * makes takes the route from there. On a GPU a node with `when` takes longer by what asking its flag takes.
  */
 #include "scheduler/cost/cost.h"
 
@@ -16,7 +16,14 @@
 #include <string.h>
 
 #define BATCHED_RATE 0.5 /* of the roofline, that ops of a batch are assumed to reach */
+#define WHEN_US      5   /* a node that may be left out, as a conditional node of a graph; H100 and H200 */
 #define WAIT_US      0.6 /* a load that finds nothing near the processor; H100 and H200 */
+
+/* Where a GPU is given launches; its workers look at the flag as they go. */
+gy_ticks gy_when_time(const gantry_machine *m, uint32_t device)
+{
+    return m->device[device].gpu && !m->workers ? gy_ticks_from_us(WHEN_US) : 0;
+}
 
 static uint32_t given_share(const gy_node_extra *x)
 {
@@ -125,6 +132,8 @@ static void cost_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint32
         p->cost.time[at] = roofline(p->graph, n, d, gy_tables_like(tables, n, device)) + gy_plan_waits(p, node, device);
         p->cost.provenance[at] = GY_COST_ROOFLINE;
     }
+    if (n->has_when)
+        p->cost.time[at] = gy_ticks_both(p->cost.time[at], gy_when_time(p->machine, device));
     if (p->machine->pace && node < p->machine->paces && n->kind != GY_NODE_COLLECTIVE && n->kind != GY_NODE_COPY) {
         p->cost.time[at] = gy_ticks_from_us(gy_ticks_to_us(p->cost.time[at]) * p->machine->pace[at]);
         p->cost.provenance[at] = GY_COST_MEASURED;

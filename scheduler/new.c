@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry_schedule_new: the passes, one after the other. */
 #include "scheduler/by_device.h"
-#include "scheduler/cost/cost.h"
 #include "scheduler/devices/fewer.h"
 #include "scheduler/options.h"
 #include "scheduler/plan/plan.h"

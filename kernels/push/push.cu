@@ -17,7 +17,7 @@ struct batch { /* push_launch.c has the same */
     gy_push_part at[GY_PUSH_PARTS];
 };
 
-/* What a thread loads, sends and combines at once. */
+/* The elements that a thread loads, sends and combines at once. */
 template <typename T, typename Bits> union gy_line {
     enum { COUNT = sizeof(Bits) / sizeof(T) };
     Bits bits;

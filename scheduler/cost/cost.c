@@ -16,14 +16,7 @@
 #include <string.h>
 
 #define BATCHED_RATE 0.5 /* of the roofline, that ops of a batch are assumed to reach */
-#define WHEN_US      5   /* a node that may be left out, as a conditional node of a graph; H100 and H200 */
 #define WAIT_US      0.6 /* a load that finds nothing near the processor; H100 and H200 */
-
-/* Where a GPU is given launches; its workers look at the flag as they go. */
-gy_ticks gy_when_time(const gantry_machine *m, uint32_t device)
-{
-    return m->device[device].gpu && !m->workers ? gy_ticks_from_us(WHEN_US) : 0;
-}
 
 static uint32_t given_share(const gy_node_extra *x)
 {

@@ -36,8 +36,6 @@ double gy_plan_work(const gy_node *node, const gy_kernel_table *table);
 /* The table by bytes of the kernel that the node's goes through memory like, on a GPU: the roofline takes no less;
  * NULL: there is none. */
 const gy_kernel_table *gy_plan_like(const gy_plan *p, uint32_t node, uint32_t device);
-/* The time that a node with `when` takes beyond its work, also where it is left out. */
-gy_ticks gy_when_time(const gantry_machine *m, uint32_t device);
 /* The time that blocks of the node wait for memory in turn, on a GPU. */
 gy_ticks gy_plan_waits(const gy_plan *p, uint32_t node, uint32_t device);
 /* The time that one more op of the node adds to a batch of them on the device, less than it takes alone; GY_TICKS_MAX:

@@ -129,8 +129,7 @@ static gantry_status add_table(gy_measured *what, task *t, const char *kind, gan
 static gantry_status measure_ranks(gy_measured *what, const gantry_machine *machine, const char *kind, uint32_t ranks,
                                    int64_t until_ns, gantry_error *err)
 {
-    static const gy_algorithm ways[] = { GY_ALGORITHM_TWO_SHOT, GY_ALGORITHM_COPY, GY_ALGORITHM_COUNTERS,
-                                         GY_ALGORITHM_FLAGS };
+    static const gy_algorithm ways[] = { GY_ALGORITHM_TWO_SHOT, GY_ALGORITHM_COPY, GY_ALGORITHM_COUNTERS };
     gantry_status status = GANTRY_OK;
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         for (int k = GANTRY_ALL_REDUCE; k <= GANTRY_ALL_TO_ALL && !status; k++) {

@@ -29,7 +29,7 @@ static int meetings(void)
     return fakeCudaWaiting();
 }
 
-enum { FEW = 67 };
+enum { FEW = 11, FEW_RANKS = 3 };
 
 static gy_algorithm with; /* an argument of the program */
 
@@ -37,9 +37,11 @@ static chain_problem pose(const chain *c, const char *replay)
 {
     chain of = *c;
     of.with = c->with ? c->with : with;
-    if (with != GY_ALGORITHM_COUNTERS && of.rows > FEW) /* all threads poll: each of them is a fiber here */
-        of.rows = FEW;
-    fakeCudaDevices(c->ranks, "all", 0);
+    if (with != GY_ALGORITHM_COUNTERS) { /* all threads with data poll: each of them is a fiber here */
+        of.rows = of.rows < FEW ? of.rows : FEW;
+        of.ranks = of.ranks < FEW_RANKS ? of.ranks : FEW_RANKS;
+    }
+    fakeCudaDevices(of.ranks, "all", 0);
     return chain_pose(&of, replay);
 }
 

@@ -33,6 +33,45 @@ gantry_status gy_by_device_plan(gantry_schedule **schedule, gantry_graph *graph,
     return status;
 }
 
+/* ---- starts of a phase ---- */
+
+static bool varies(const gantry_schedule *s, const gy_op *op)
+{
+    const gy_node *n = op->node == GY_NONE ? NULL : &s->graph->nodes.at[op->node];
+    bool any = n && n->loop != GY_NONE && op->kind == GY_OP_LAUNCH && n->kernel == GY_NONE;
+    for (uint32_t i = 0; n && n->loop != GY_NONE && i < n->scalars; i++)
+        any = any || s->graph->scalar.at[n->scalar + i].expr;
+    return any;
+}
+
+/* Workers carry out all ops, and none depends on the iteration: starts of the phase are a series, which is one launch.
+ */
+static bool is_series(const gantry_schedule *s)
+{
+    bool all = s->graph != NULL;
+    for (uint32_t i = 0; i < s->ops.count && all; i++)
+        all = gy_stretch_may(s, i) && !varies(s, &s->ops.at[i]);
+    return all;
+}
+
+/* `beyond`: what a start by workers takes beyond its ops, which counts once in a series. */
+static gy_ticks time_of(const gy_schedule_phase *phase, gy_ticks one, gy_ticks beyond)
+{
+    gy_ticks next = one;
+    if (is_series(phase->schedule))
+        next = one > beyond ? one - beyond : 0;
+    return gy_ticks_both(gy_ticks_both(one, gy_ticks_repeated(next, phase->phase.starts - 1)), phase->hand_over);
+}
+
+/* Of a plan for workers. */
+static gy_ticks time_planned(const gantry_schedule *s)
+{
+    gy_ticks all = s->phases.count ? 0 : s->makespan;
+    for (size_t i = 0; i < s->phases.count; i++)
+        all = gy_ticks_both(all, time_of(&s->phases.at[i], s->phases.at[i].schedule->makespan, s->machine->start));
+    return all;
+}
+
 /* ---- a plan for launches, as the devices would carry it out ---- */
 
 /* An op waits one switch longer if what it is behind is carried out in the other way. */
@@ -119,7 +158,7 @@ static gantry_status predict(const gantry_schedule *s, gy_ticks *time, gantry_er
         gy_ticks one = 0;
         GY_TRY(predict_part(phase->schedule, &one, err));
         one = one < GY_TICKS_MAX ? one : phase->schedule->makespan;
-        all = gy_ticks_both(all, gy_ticks_both(gy_ticks_repeated(one, phase->phase.starts), phase->hand_over));
+        all = gy_ticks_both(all, time_of(phase, one, 0)); /* launches are a part of most */
     }
     *time = all;
     return GANTRY_OK;
@@ -176,7 +215,7 @@ static gantry_status try_planned(gantry_schedule **schedule, gantry_graph *graph
         return status;
     }
     if (!status) /* else it does not fit in memory so, say */
-        device = planned->makespan;
+        device = time_planned(planned);
     *is_faster = !status && FASTER(device, host) && uses_gpu(planned) && !is_by_nccl(planned);
     gantry_schedule *kept = *is_faster ? planned : *schedule;
     gantry_schedule_free(*is_faster ? *schedule : planned);

@@ -26,7 +26,7 @@ static gantry_status check_homes(const gantry_graph *g, const gantry_machine *m,
     return GANTRY_OK;
 }
 
-/* Simulates the schedule with the durations of nodes with `when` taken away. */
+/* Simulates the schedule with the durations of nodes with `when` taken away, but for what asking takes. */
 static gantry_status find_without(gantry_schedule *s, gantry_error *err)
 {
     gantry_schedule shorter = *s;
@@ -42,7 +42,7 @@ static gantry_status find_without(gantry_schedule *s, gantry_error *err)
     for (size_t i = 0; i < s->ops.count; i++) {
         shorter.ops.at[i] = s->ops.at[i];
         if (gy_op_is_conditional(s, &s->ops.at[i]))
-            shorter.ops.at[i].duration = 0;
+            shorter.ops.at[i].duration = gy_when_time(s->machine, gy_op_device(s, &s->ops.at[i], 0));
     }
     gantry_status status = gy_sim_run_starts(&shorter, 1, &start, err);
     gy_free(shorter.ops.at);

@@ -7,6 +7,7 @@
  * was measured it is contained. Formulas go through memory as a kernel of the library does, whose measured time
  * replaces the bandwidth, and blocks of a reduction on a GPU wait for memory several times in turn. A copy node takes
  * the local route of the device's memory. A fill of a GPU that the host makes takes the route from there.
+ * On a GPU a node with `when` takes longer by what asking its flag takes.
  */
 #include "scheduler/cost/cost.h"
 
@@ -144,6 +145,8 @@ static void cost_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint32
         p->cost.time[at] = roofline(p->graph, n, d, gy_tables_like(tables, n, device)) + gy_plan_waits(p, node, device);
         p->cost.provenance[at] = GY_COST_ROOFLINE;
     }
+    if (n->has_when)
+        p->cost.time[at] = gy_ticks_both(p->cost.time[at], gy_when_time(p->machine, device));
     if (p->machine->pace && node < p->machine->paces && n->kind != GY_NODE_COLLECTIVE && n->kind != GY_NODE_COPY) {
         p->cost.time[at] = gy_ticks_from_us(gy_ticks_to_us(p->cost.time[at]) * p->machine->pace[at]);
         p->cost.provenance[at] = GY_COST_MEASURED;

@@ -8,13 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STARTS = 9, STEPS = 100, WAYS = 3 };
+enum { STARTS = 9, SURE = 2, STEPS = 100, WAYS = 3, MOST_TRIED = 24 };
 #define WANTED    0.5
 #define FIRST_US  16.0
 #define LEAST_US  0.125
 #define MOST_US   2048.0
-#define ENOUGH_US 4e5  /* no other start is made for a length after so long */
+#define ENOUGH_US 2e5  /* no other start is made for a length after so long */
 #define CLOSE     1.03 /* so near are a task that is large enough and one that is not, when the search ends */
+#define BESIDE    1.01 /* so far beside the length that is guessed a length is tried */
 
 typedef struct metg {
     const char *backend;
@@ -30,14 +31,17 @@ typedef struct found {
     int tried;
 } found;
 
-/* The least of up to STARTS starts, as what else the computer does only adds to them. */
-static int least_us(gantry_run *run, int64_t series, double *least)
+/* The least of up to STARTS starts, as what else the computer does only adds to them. Once it is low enough, others can
+ * only say the same. */
+static int least_us(gantry_run *run, int64_t series, double enough, double *least)
 {
     double us = 0, begin = now_us();
     int code = bench_starts(run, series, &us); /* which does not count */
     for (int i = 0; (i == 0 || (i < STARTS && now_us() - begin < ENOUGH_US)) && !code; i++) {
         code = bench_starts(run, series, &us);
         *least = i == 0 || us < *least ? us : *least;
+        if (i + 1 >= SURE && *least <= enough)
+            break;
     }
     return code;
 }
@@ -53,7 +57,7 @@ static int measure(found *f, const options *o, const metg *m, double us, double 
     gantry_graph *graph = bench_busy(m->lists, m->steps, m->devices, us);
     int code = bench_open_on(&run, &schedule, o, m->backend, graph, m->machine);
     if (!code)
-        code = least_us(run, o->series, &least);
+        code = least_us(run, o->series, us * (double)m->steps / WANTED, &least);
     if (!code && gantry_run_get_info(run, &info, &err))
         code = fail(&err);
     if (!code) {
@@ -67,42 +71,69 @@ static int measure(found *f, const options *o, const metg *m, double us, double 
     return code;
 }
 
-/* Twice or half as long, until one of two such tasks is large enough and the other is not. */
-static int bracket(found *f, const options *o, const metg *m, double *small, double *large)
+/* The longest task that was not large enough, and the shortest that was, each with its efficiency; us 0: none so far.
+ */
+typedef struct bracket {
+    double small, small_part, large, large_part;
+} bracket;
+
+static double within(double us, double least, double most)
 {
-    double efficiency = 0, us = FIRST_US;
-    int code = EXIT_FINE;
-    *small = *large = 0; /* none so far */
-    while (!code && (*small <= 0 || *large <= 0) && us >= LEAST_US && us <= MOST_US) {
-        code = measure(f, o, m, us, &efficiency);
-        if (efficiency >= WANTED) {
-            *large = us;
-            f->efficiency = efficiency;
-        } else {
-            *small = us;
-        }
-        us = efficiency >= WANTED ? us / 2 : us * 2;
+    return us < least ? least : us > most ? most : us;
+}
+
+/* A start has a part that does not depend on the length of tasks, and one in proportion: a line through both ends tells
+ * where WANTED lies. */
+static double between(const bracket *b)
+{
+    double begin = b->small / b->small_part, end = b->large / b->large_part; /* time of a step */
+    double slope = (end - begin) / (b->large - b->small), guess = WANTED * (begin - slope * b->small);
+    guess = WANTED * slope < 1 ? guess / (1 - WANTED * slope) : (b->small + b->large) / 2;
+    double middle = (b->small + b->large) / 2;
+    guess = guess > middle ? guess / BESIDE : guess * BESIDE; /* so that the longer side is cut off */
+    return within(guess, b->small * 1.005, b->large / 1.005);
+}
+
+/* As long as WANTED says, if what a start takes beside the work is the same for all lengths. */
+static double alike(double us, double part)
+{
+    return us * (1 / part - 1) * WANTED / (1 - WANTED);
+}
+
+/* The next length to try; 0: none. */
+static double next_us(const bracket *b, int tried)
+{
+    if (b->small > 0 && b->large > 0) {
+        bool halve = tried % 3 == 2; /* whatever the line says */
+        return b->large <= CLOSE * b->small ? 0 : halve ? (b->small + b->large) / 2 : between(b);
     }
-    return code;
+    if (b->small >= MOST_US)
+        return 0;
+    if (b->small > 0)
+        return within(alike(b->small, b->small_part) * BESIDE, 1.05 * b->small, MOST_US);
+    double us = within(alike(b->large, b->large_part) / BESIDE, b->large / 16, b->large / CLOSE);
+    return b->large <= LEAST_US ? 0 : us > LEAST_US ? us : LEAST_US;
 }
 
 static int search(found *f, const options *o, const metg *m, const char *replay)
 {
     options with = *o;
-    double small, large, efficiency = 0;
+    bracket b = { 0 };
+    double part = 0, us = FIRST_US;
+    int code = EXIT_FINE;
     with.replay = replay;
-    int code = bracket(f, &with, m, &small, &large);
-    while (!code && small > 0 && large > CLOSE * small) {
-        double us = (small + large) / 2;
-        code = measure(f, &with, m, us, &efficiency);
-        if (efficiency >= WANTED) {
-            large = us;
-            f->efficiency = efficiency;
+    while (!code && us > 0 && f->tried < MOST_TRIED) {
+        code = measure(f, &with, m, us, &part);
+        if (part >= WANTED) {
+            b.large = us;
+            b.large_part = f->efficiency = part;
         } else {
-            small = us;
+            b.small = us;
+            b.small_part = part > 1e-6 ? part : 1e-6;
         }
+        us = next_us(&b, f->tried);
     }
-    f->us = large;
+    f->us = b.large;
     return code;
 }
 

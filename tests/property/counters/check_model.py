@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol of counters: docs/design/counters.md and its model say the same, and Spin finds no mistake in the model, but one
+"""The protocols of counters: pages of docs/design and their models say the same, and Spin finds no mistake in the models, but one
 where a part of the protocol is left out.
 
 check_model.py quote | spin SOURCE    77: there is no Spin
@@ -12,27 +12,30 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 import spin
 
 source = pathlib.Path(sys.argv[2]).resolve()
-model = source / "tests" / "property" / "counters" / "counters.pml"
-VARIANTS = {"": False, "NO_RELEASE": True, "NO_ACQUIRE": True, "NO_CREDIT": True, "NO_EPOCH": True, "NO_VERDICT": True,
-            "EARLY_VERDICT": True, "ANY_END": True}
+FOLDER = "tests/property/counters/"
+MODELS = {  # The page that a model quotes, and what is left out of it.
+    "counters.pml": ("counters.md", ["NO_RELEASE", "NO_ACQUIRE", "NO_CREDIT", "NO_EPOCH", "NO_VERDICT", "EARLY_VERDICT", "ANY_END"]),
+    "push.pml": ("collectives.md", ["NO_RELEASE", "NO_ACQUIRE", "ONE_SLOT", "NO_WAIT", "TORN", "SHARED"])}
 
 
 def quote():
-    page = (source / "docs" / "design" / "counters.md").read_text()
-    said = re.findall(r"^<!-- quoted by (\S+) -->\n```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    if [name for name, _ in said] != [str(model.relative_to(source))]:
-        return "docs/design/counters.md: no text that the model quotes, or more than one"
-    if f"/*\n{said[0][1]}*/\n" not in model.read_text():
-        return f"{model}: the protocol is not that of docs/design/counters.md; copy it again"
+    for model, (name, _) in MODELS.items():
+        page = (source / "docs" / "design" / name).read_text()
+        said = re.findall(r"^<!-- quoted by (\S+) -->\n```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        if [quoted for quoted, _ in said] != [FOLDER + model]:
+            return f"docs/design/{name}: no text that the model quotes, or more than one"
+        if f"/*\n{said[0][1]}*/\n" not in (source / FOLDER / model).read_text():
+            return f"{model}: the protocol is not that of docs/design/{name}; copy it again"
     return None
 
 
 def variants():
-    for variant, wrong in VARIANTS.items():
-        found, states = spin.verify(model, [variant] if variant else [])
-        print(f"{variant or 'the protocol'}: {states} states, {'a mistake' if found else 'no mistake'}")
-        if found != wrong:
-            return f"{variant or 'the protocol'}: {'no' if wrong else 'a'} mistake was found"
+    for model, (_, left_out) in MODELS.items():
+        for variant in ["", *left_out]:
+            found, states = spin.verify(source / FOLDER / model, [variant] if variant else [])
+            print(f"{model}, {variant or 'the protocol'}: {states} states, {'a mistake' if found else 'no mistake'}")
+            if found != bool(variant):
+                return f"{model}, {variant or 'the protocol'}: {'no' if variant else 'a'} mistake was found"
     return None
 
 

@@ -3,6 +3,7 @@
 #include "launch.h"
 
 #include "kernels/combine/meeting.h"
+#include "kernels/push/push.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -136,6 +137,8 @@ static void end(void *begun)
 /* Kernels of collectives do if they are given peers; so do gates of graphs. */
 static int waits(const char *name, void **params)
 {
+    if (strncmp(name, "push_", 5) == 0)
+        return ((const gy_push *)params[1])->peers > 0;
     return strcmp(name, "gate_wait") == 0 ||
            (strncmp(name, "combine_", 8) == 0 && ((const gy_combine_meeting *)params[1])->peers > 0);
 }
@@ -217,8 +220,13 @@ uint64_t emulator_relaxed_load(const uint64_t *at)
     return load(at);
 }
 
+/* "torn": the upper half first. */
 void emulator_relaxed_store(uint64_t *at, uint64_t value)
 {
+    if (mistakes("torn")) {
+        store(at, (value >> 32 << 32) | (load(at) & UINT32_MAX));
+        passed();
+    }
     store(at, value);
     passed();
 }

@@ -266,5 +266,5 @@ gantry_status gy_carry_submit(gy_submit *x)
     l.device_ordinal = h->device[device].ordinal;
     l.stream = x->first_lane.stream;
     l.handle = h->combine[device];
-    return gy_combine_launch(x, &l, "copy");
+    return gy_combine_launch(x, GY_CUDA_COMBINE, &l, "copy");
 }

@@ -99,9 +99,9 @@ static void add_share(batch *b, const gy_submit *x, const gy_share *s)
         b->parts++;
 }
 
-gantry_status gy_combine_launch(gy_submit *x, const gantry_launch *l, const char *what)
+gantry_status gy_combine_launch(gy_submit *x, const char *name, const gantry_launch *l, const char *what)
 {
-    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(name);
     if (kernel->launch(l) == GANTRY_OK)
         return GANTRY_OK;
     const char *why = kernel->why ? kernel->why(l->handle) : NULL;
@@ -124,7 +124,7 @@ static gantry_status launch_on(gy_submit *x, gy_queue queue, const batch *b, con
                         .arg_size = sizeof *b->arg,
                         .user = (void *)(uintptr_t)meeting,
                         .handle = h->combine[device] };
-    return gy_combine_launch(x, &l, "combine or move its share");
+    return gy_combine_launch(x, GY_CUDA_COMBINE, &l, "combine or move its share");
 }
 
 static gantry_status launch(gy_submit *x, uint32_t device, const batch *b)

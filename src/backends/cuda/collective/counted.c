@@ -33,13 +33,14 @@ static bool may_be(const gy_cuda *h, uint32_t id)
 {
     const gy_op *op = op_of(h, id);
     const gy_exchange *exchange = h->op[id].exchange ? gy_collective_exchange(h, id) : NULL;
-    return op->kind == GY_OP_COLLECTIVE && op->algorithm == GY_ALGORITHM_COUNTERS && exchange && !exchange->staged &&
-           exchange->rounds < 2 && exchange->bytes && lanes_can(h, op);
+    return op->kind == GY_OP_COLLECTIVE && gy_algorithm_meets((gy_algorithm)op->algorithm) && exchange &&
+           !exchange->staged && exchange->rounds < 2 && exchange->bytes && lanes_can(h, op);
 }
 
-static bool is_counted(const gy_cuda *h, uint32_t op)
+/* Those that are pushed are not: each meets by itself, and so does who comes before it when it ends. */
+static bool may_tie(const gy_cuda *h, uint32_t op)
 {
-    return h->op[op].counted;
+    return h->op[op].counted && !h->op[op].pushed;
 }
 
 /* All of a batch goes by its first. */
@@ -48,7 +49,10 @@ static gantry_status tie(gy_cuda *h, gantry_error *err)
     for (uint32_t op = 1; op < h->job->schedule->ops.count; op++)
         if (op_of(h, op)->kind == GY_OP_COLLECTIVE && h->op[op].called)
             h->op[op].counted = h->op[op - 1].counted;
-    return gy_order_tie(h, is_counted, err);
+    for (uint32_t op = 0; op < h->job->schedule->ops.count; op++)
+        if (h->op[op].pushed)
+            h->op[op].tied[0] = h->op[op].tied[1] = false;
+    return gy_order_tie(h, may_tie, err);
 }
 
 /* Not beside resident kernels, which leave no room and wait for each other in another order, and not where a kernel
@@ -159,6 +163,8 @@ gantry_status gy_counted_fit(gy_cuda *h, gantry_error *err)
     for (uint32_t op = 0; op < s->ops.count; op++)
         h->op[op].counted = h->op[op].counted && !h->op[op].called && fits(h, op, &h->counted->op[op]);
     GY_TRY(tie(h, err));
+    GY_TRY(gy_push_find(h, err));
+    GY_TRY(tie(h, err));
     for (uint32_t op = 0; op < s->ops.count; op++)
         GY_TRY(h->op[op].counted ? add_lanes(h, op, err) : GANTRY_OK);
     for (uint32_t op = 0; op < s->ops.count; op++)
@@ -191,7 +197,8 @@ const char *gy_counted_replay(gy_cuda *h, const char *replay)
     gy_counted *c = h->counted;
     if (!c || !c->count)
         return replay;
-    snprintf(c->text, sizeof c->text, "%s; %u collectives meet by counters", replay, c->count);
+    snprintf(c->text, sizeof c->text, "%s; %u collectives meet by counters, %u of them once, %u by flags", replay,
+             c->count, c->once, c->by_flags);
     return c->text;
 }
 
@@ -204,9 +211,26 @@ static uint64_t counter_bytes(const gy_cuda *h)
     return (uint64_t)h->devices * OF_A_PAIR;
 }
 
-static uint64_t all_bytes(const gy_cuda *h)
+static uint64_t slots_begin(const gy_cuda *h)
 {
     return counter_bytes(h) + (uint64_t)h->devices * GY_MEETING_BLOCKS * sizeof(uint64_t);
+}
+
+/* Two for each block. */
+static uint64_t slots_bytes(const gy_cuda *h, bool flags)
+{
+    return UINT64_C(2) * h->counted->slot_blocks[flags] * h->counted->slot_bytes[flags];
+}
+
+CUdeviceptr gy_counted_slots(const gy_cuda *h, uint32_t to, uint32_t from, bool flags)
+{
+    uint64_t before = flags ? h->devices * slots_bytes(h, false) : 0;
+    return h->counted->gpu[to].block + slots_begin(h) + before + from * slots_bytes(h, flags);
+}
+
+static uint64_t all_bytes(const gy_cuda *h)
+{
+    return slots_begin(h) + h->devices * (slots_bytes(h, false) + slots_bytes(h, true));
 }
 
 static bool waits_on(const gy_cuda *h, uint32_t device)
@@ -247,6 +271,7 @@ gantry_status gy_counted_make(gy_cuda *h, gantry_error *err)
 
 void gy_counted_free(gy_cuda *h)
 {
+    gy_push_free(h);
     for (uint32_t i = 0; h->counted && h->counted->gpu && i < h->devices; i++) {
         gy_counted_gpu *g = &h->counted->gpu[i];
         if ((!g->aside.stream && !g->block) || gy_cuda_use(h, i, NULL))
@@ -272,13 +297,13 @@ static bool comes(const gy_cuda *h, uint32_t op)
     return !h->op[op].tied[0] || h->op[op].waits || ahead[1] > ahead[0];
 }
 
-/* How often the two meet in it: when it begins, and when it ends if no op is tied to it. */
+/* How often the two meet in it: when it begins, and when it ends if no op is tied to it; once if it is pushed. */
 static uint32_t meet_in(const gy_cuda *h, uint32_t op, uint32_t a, uint32_t b)
 {
     const gy_cuda_op *o = &h->op[op];
     if (!gy_cuda_op_meets(o) || o->called || !has_lane(h, op, a) || !has_lane(h, op, b))
         return 0;
-    uint32_t first = o->counted || comes(h, op), last = !o->tied[1];
+    uint32_t first = o->counted || comes(h, op), last = !o->tied[1] && !o->pushed;
     return first + last;
 }
 
@@ -415,7 +440,8 @@ gantry_status gy_counted_submit(gy_submit *x)
     for (uint32_t r = 0; r < op_of(x->h, x->op)->lanes; r++) {
         GY_TRY(await_others(x, r));
         meeting_of(x, r, &m);
-        GY_TRY(gy_combine_lane(x, gy_submit_lane(x, r), &m));
+        gy_queue lane = gy_submit_lane(x, r);
+        GY_TRY(x->h->op[x->op].pushed ? gy_push_lane(x, lane, r, &m) : gy_combine_lane(x, lane, &m));
     }
     return GANTRY_OK;
 }

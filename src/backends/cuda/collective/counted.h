@@ -7,30 +7,37 @@
  *
  * counted.c   which ones, their counters, what happens when a start fails
  * combine.c   their launches
+ * push.c      those whose GPUs send what they give: they meet once, and are never tied
  */
 #ifndef GY_CUDA_COLLECTIVE_COUNTED_H
 #define GY_CUDA_COLLECTIVE_COUNTED_H
 
 #include "backends/cuda/collective/order.h"
 #include "backends/cuda/collective/share.h"
+#include "base/vec.h"
 
 /* How many blocks the kernels of an op have, on each GPU. */
 typedef struct gy_counted_op {
     uint32_t columns, parts;
+    bool flags, moves; /* of one that is pushed: flags travel with the data; nothing is combined */
 } gy_counted_op;
 
 typedef struct gy_counted_gpu {
-    CUdeviceptr block; /* counters that others write, by device and number of a block; then how often they have met */
+    CUdeviceptr block; /* counters that others write, by device and number of a block; then how often they have met;
+                          then slots that others write, by device (kernels/push) */
     uint64_t *seen;    /* page-locked: what the host fetches of counters, and of how often they have met */
     char *raised;      /* page-locked: what the host writes over counters to let go of who waits */
     gy_queue aside;    /* the host's copies while kernels run */
 } gy_counted_gpu;
 
 typedef struct gy_counted {
-    gy_counted_op *op;   /* per op */
-    gy_counted_gpu *gpu; /* per device */
-    uint32_t count;      /* of counted ops */
-    char text[1200];     /* what reports say */
+    gy_counted_op *op;       /* per op */
+    gy_counted_gpu *gpu;     /* per device */
+    uint32_t count;          /* of counted ops */
+    uint32_t once, by_flags; /* of those, how many meet once; of these, how many by flags */
+    uint32_t slot_bytes[2],
+        slot_blocks[2]; /* the most that one of these needs, without flags and with; 0: there is none */
+    char text[1200];    /* what reports say */
 } gy_counted;
 
 /* Ahead of x->op and behind it, if NCCL carries it out: a kernel of one block in each lane meets those of the others.
@@ -38,6 +45,26 @@ typedef struct gy_counted {
  * submitted between them. */
 gantry_status gy_counted_come(gy_submit *x);
 gantry_status gy_counted_leave(gy_submit *x);
+/* Where slots of GPU `to` that `from` writes begin. Those with flags hold nothing else: data may look like any flag. */
+CUdeviceptr gy_counted_slots(const gy_cuda *h, uint32_t to, uint32_t from, bool flags);
+
+/* ---- push.c ---- */
+
+typedef struct gy_far_bytes {
+    uint32_t memory;
+    uint8_t space;
+    uint64_t first, last;
+} gy_far_bytes;
+typedef GY_VEC(gy_far_bytes) gy_far_list;
+
+/* Finds which of the counted ops meet once, and opens their kernel. */
+gantry_status gy_push_find(gy_cuda *h, gantry_error *err);
+void gy_push_free(gy_cuda *h);
+/* The launch in lane `me` of the op, which is pushed. */
+gantry_status gy_push_lane(gy_submit *x, gy_queue lane, uint32_t me, const gy_cuda_meeting *meeting);
+
+/* ---- counted.c ---- */
+
 /* Submits x->op, which is counted. */
 gantry_status gy_counted_submit(gy_submit *x);
 

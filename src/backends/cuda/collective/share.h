@@ -63,7 +63,7 @@ gantry_status gy_combine_meet(gy_submit *x);
 gantry_status gy_combine_lane(gy_submit *x, gy_queue lane, const gy_cuda_meeting *meeting);
 /* One launch that meets those of the other lanes, and does nothing else. */
 gantry_status gy_combine_nothing(gy_submit *x, gy_queue lane, const gy_cuda_meeting *meeting);
-/* Launches it; `what` the driver refused to do, otherwise. */
-gantry_status gy_combine_launch(gy_submit *x, const gantry_launch *launch, const char *what);
+/* Launches the kernel of that name in the table; `what` the driver refused to do, otherwise. */
+gantry_status gy_combine_launch(gy_submit *x, const char *name, const gantry_launch *launch, const char *what);
 
 #endif

@@ -9,6 +9,7 @@
 #include "backends/cuda/nvidia/driver.h"
 #include "backends/cuda/nvidia/early.h"
 #include "kernels/combine/meeting.h"
+#include "kernels/push/push.h"
 #include <gantry/kernel.h>
 #include <stdint.h>
 
@@ -35,6 +36,16 @@ static inline gantry_arg gy_combine_arg(gantry_access access, gantry_dtype dtype
                          .row_bytes = (int64_t)size,
                          .data = (void *)(uintptr_t)at };
 }
+
+/* The kernel of collectives whose GPUs send what they give, and meet once (kernels/push), is in the table by such a
+ * name, too. Its one argument says by which reduction parts are combined, `write` if they are only moved, and their
+ * type, u8 if so; `user` of its launches is what GPUs that meet have of it, with the same `columns` and `parts`. */
+#define GY_CUDA_PUSH "(push)"
+typedef struct gy_cuda_push {
+    gy_push with;
+    uint32_t columns, parts; /* columns: blocks of each part; no more in all than `room` says */
+    gy_push_part part[GY_PUSH_PARTS];
+} gy_cuda_push;
 
 /* The kernel that sets the condition of a conditional node is in the table by such a name, too. Its arguments are the
  * flag, one element, and the handle of the condition, a number. */
@@ -124,8 +135,8 @@ typedef struct gy_cuda_kernel {
      * lies in memory of the GPU and is fetched at the end of each start. Others write theirs, which lies in host
      * memory, once they fail. NULL: no. */
     bool (*keeps_word)(const void *handle);
-    /* Of GY_CUDA_COMBINE: for how many blocks of such a launch the GPU has room at once, if it may meet others; 0: the
-     * driver does not tell. NULL: none may. */
+    /* Of GY_CUDA_COMBINE and GY_CUDA_PUSH: for how many blocks of such a launch the GPU has room at once, if it may
+     * meet others; 0: the driver does not tell. NULL: none may. */
     uint32_t (*room)(const gantry_launch *launch);
     /* One line on why the last launch with this handle failed, borrowed until the next; NULL: nothing more is known. */
     const char *(*why)(const void *handle);

@@ -105,6 +105,7 @@ typedef struct gy_cuda_op {
     uint32_t word;           /* its status word on its device */
     bool nccl;               /* NCCL carries it out */
     bool counted;            /* of a collective: it is combined by kernels that meet by counters (counted.c) */
+    bool pushed;             /* counted, and GPUs send what they give: they meet once (push.c) */
     bool met;                /* of a collective, if NCCL carries it out: kernels that meet by counters are around it */
     bool tied[2];            /* to the op before it, to the one behind it: gy_order_tied */
     bool by_kernel, carried; /* of a copy: a kernel makes it, or the kernel of an op before it does (carry.c) */
@@ -204,6 +205,7 @@ typedef struct gy_cuda {
     gy_queue *when_queue; /* per device, two: where graphs of ops with a flag are captured */
     void **fill;          /* per device: handle of the kernel of fills; NULL: there is none */
     void **combine; /* per device: handle of the kernel that combines for collectives there; NULL: there is none */
+    void **push;    /* the same of the kernel of those that send what they give */
     GY_VEC(gy_cuda_lock) locks;
     GY_VEC(gy_cuda_dynamic) dynamic;
 

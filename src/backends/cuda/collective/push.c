@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counted collectives whose GPUs send what they give, and meet once (kernels/push). Each lane reads and writes its own
+ * memory alone, beside slots, so it needs no word from others but that they have begun. Two things must not depend on
+ * more than that:
+ *
+ * - Ops of other GPUs that touch bytes of the collective in its lanes' memories: such an op may be ordered by a lane of
+ *   the collective on its own GPU, which says nothing of what another lane has still to do. So there are none (`far`).
+ * - Starts: the next one begins when this one has ended, so no order comes from an earlier start by way of other GPUs.
+ */
+#include "backends/cuda/collective/counted.h"
+
+#include "backends/cuda/stream/own_kernel.h"
+#include "base/error.h"
+
+/* MOST: bytes of an op. EXTRA: so many more of them than as two_shot cross the links of a GPU in the time that a
+ * meeting takes (2.6 us on four H200). */
+#define MOST  (UINT64_C(1) << 20)
+#define EXTRA (UINT64_C(512) << 10)
+
+static const gy_own_kernel own = { GY_CUDA_PUSH, "what sends contributions" };
+
+static const gy_op *op_of(const gy_cuda *h, uint32_t op)
+{
+    return &h->job->schedule->ops.at[op];
+}
+
+void gy_push_free(gy_cuda *h)
+{
+    gy_own_kernel_close(h, &own, h->push);
+}
+
+static gantry_status open_all(gy_cuda *h, gantry_error *err)
+{
+    h->push = gy_arena_calloc(&h->arena, h->devices, sizeof *h->push);
+    if (!h->push)
+        return gy_fail_nomem(err);
+    for (uint32_t op = 0; op < h->job->schedule->ops.count; op++)
+        for (uint32_t i = 0; h->op[op].counted && i < op_of(h, op)->lanes; i++)
+            GY_TRY(gy_own_kernel_open(h, &own, h->push, gy_op_device(h->job->schedule, op_of(h, op), i), err));
+    return GANTRY_OK;
+}
+
+/* ---- what is touched from another GPU ---- */
+
+/* The lane of the op on that GPU; GY_NONE: it has none there. */
+static uint32_t lane_on(const gy_cuda *h, const gy_op *op, uint32_t device)
+{
+    uint32_t i = 0;
+    while (i < op->lanes && (device == GY_NONE || !gy_cuda_same_gpu(h, gy_op_device(h->job->schedule, op, i), device)))
+        i++;
+    return i < op->lanes ? i : GY_NONE;
+}
+
+static gy_far_bytes bytes_of(const gy_cuda *h, const gy_use *u)
+{
+    const gantry_schedule *s = h->job->schedule;
+    const gy_instance *in = &s->instances.at[u->instance];
+    uint64_t first = in->offset + gy_instance_offset(s, in, u->first);
+    return (gy_far_bytes){ in->memory, in->space, first, first + gy_use_bytes(s, u) };
+}
+
+static bool find_far(const gy_cuda *h, gy_far_list *far)
+{
+    const gantry_schedule *s = h->job->schedule;
+    bool ok = true;
+    for (uint32_t id = 0; id < s->ops.count; id++) {
+        const gy_op *op = op_of(h, id);
+        for (uint32_t u = op->use; u < op->use + op->uses && ok; u++) {
+            uint32_t device = gy_cuda_location(h, &s->use.at[u], 0).device;
+            if (device != GY_NONE && lane_on(h, op, device) == GY_NONE)
+                ok = gy_vec_push(far, bytes_of(h, &s->use.at[u]));
+        }
+    }
+    return ok;
+}
+
+static bool is_far(const gy_cuda *h, uint32_t id, const gy_far_list *far)
+{
+    const gantry_schedule *s = h->job->schedule;
+    bool touched = false;
+    for (uint32_t op = id; op == id || (op < s->ops.count && h->op[op].called); op++)
+        for (uint32_t u = op_of(h, op)->use; u < op_of(h, op)->use + op_of(h, op)->uses; u++) {
+            gy_far_bytes b = bytes_of(h, &s->use.at[u]);
+            for (size_t i = 0; i < far->count && !touched; i++) {
+                const gy_far_bytes *f = &far->at[i];
+                touched = f->memory == b.memory && f->space == b.space && f->first < b.last && b.first < f->last;
+            }
+        }
+    return touched;
+}
+
+/* ---- which ones ---- */
+
+/* Every end is of a lane's GPU, and each of these gives once at most, and takes once at most. */
+static bool can_send(const gy_cuda *h, uint32_t id, const gy_exchange_piece *piece)
+{
+    uint32_t seen[2] = { 0, 0 };
+    bool can = piece->bytes <= MOST && piece->sources <= GY_MEETING_PEERS + 1;
+    for (uint32_t k = 0; k < piece->sources + piece->targets && can; k++) {
+        bool takes = k >= piece->sources;
+        uint32_t end = takes ? piece->target + k - piece->sources : piece->source + k;
+        uint32_t lane = lane_on(h, op_of(h, id), gy_collective_end(h, id, 0, end, 0).device);
+        can = lane != GY_NONE && !(seen[takes] >> lane & 1);
+        seen[takes] |= can ? UINT32_C(1) << lane : 0;
+    }
+    return can;
+}
+
+static bool is_live(const gy_exchange_piece *piece)
+{
+    return piece->bytes && piece->targets;
+}
+
+typedef struct size {
+    uint64_t bytes, extra, most; /* most: of a piece */
+    uint32_t parts;
+    bool moves;
+} size;
+
+static bool find_size(const gy_cuda *h, uint32_t id, size *z)
+{
+    const gy_exchange *exchange = gy_collective_exchange(h, id);
+    uint64_t ranks = op_of(h, id)->lanes;
+    bool can = true;
+    *z = (size){ .parts = 0 };
+    for (uint32_t i = 0; i < exchange->pieces && can; i++) {
+        const gy_exchange_piece *piece = &exchange->piece[i];
+        if (!is_live(piece))
+            continue;
+        bool moves = piece->sources == 1, to_all = !moves && piece->targets > 1;
+        can = (z->parts == 0 || moves == z->moves) && can_send(h, id, piece);
+        z->moves = moves;
+        z->parts++;
+        z->bytes += piece->bytes;
+        z->extra += to_all ? piece->bytes * (ranks - 1) * (ranks - 2) / ranks : 0;
+        z->most = piece->bytes > z->most ? piece->bytes : z->most;
+    }
+    return can && z->parts && z->parts <= GY_PUSH_PARTS && z->bytes <= MOST;
+}
+
+static gantry_arg arg_of(const gy_cuda *h, uint32_t id, bool moves)
+{
+    const gy_exchange *exchange = gy_collective_exchange(h, id);
+    return gy_combine_arg(moves ? GANTRY_WRITE : exchange->reduce, moves ? GANTRY_U8 : exchange->dtype, 0, 0);
+}
+
+/* For how many blocks all of its GPUs have room. */
+static uint32_t room_of(const gy_cuda *h, uint32_t id, bool moves)
+{
+    uint32_t least = UINT32_MAX;
+    for (uint32_t i = 0; i < op_of(h, id)->lanes; i++) {
+        uint32_t device = gy_op_device(h->job->schedule, op_of(h, id), i), room = 0;
+        gantry_arg arg = arg_of(h, id, moves);
+        gantry_launch l = { .struct_size = sizeof l, .args = 1, .arg = &arg, .arg_size = sizeof arg };
+        l.handle = h->push[device];
+        if (l.handle && gy_cuda_use((gy_cuda *)(uintptr_t)h, device, NULL) == GANTRY_OK)
+            room = gy_cuda_kernel_find(GY_CUDA_PUSH)->room(&l);
+        least = room < least ? room : least;
+    }
+    return least;
+}
+
+/* A line for each thread, if there is room. */
+static bool find_blocks(const gy_cuda *h, uint32_t id, const size *z, gy_counted_op *to)
+{
+    uint64_t data = to->flags ? GY_PUSH_WORD : GY_PUSH_LINE, lines = (z->most + data - 1) / data;
+    uint64_t wanted = (lines + 255) / 256, each = room_of(h, id, z->moves) / z->parts;
+    to->columns = (uint32_t)(wanted < each ? wanted : each);
+    to->parts = z->parts;
+    if (!to->columns)
+        return false;
+    uint64_t bytes = (lines + to->columns - 1) / to->columns * GY_PUSH_LINE;
+    uint32_t *most_bytes = &h->counted->slot_bytes[to->flags], *most_blocks = &h->counted->slot_blocks[to->flags];
+    *most_bytes = bytes > *most_bytes ? (uint32_t)bytes : *most_bytes;
+    *most_blocks = to->columns * to->parts > *most_blocks ? to->columns * to->parts : *most_blocks;
+    return true;
+}
+
+/* A flag is told from one that was there before since each slot was written in one of the last two starts: not so of an
+ * op that is left out at times. */
+static bool fits(const gy_cuda *h, uint32_t id, const gy_far_list *far, gy_counted_op *to)
+{
+    const gy_op *op = op_of(h, id);
+    size z;
+    if (gy_op_has_flag(op) || !find_size(h, id, &z) || is_far(h, id, far))
+        return false;
+    to->flags = op->algorithm == GY_ALGORITHM_FLAGS;
+    to->moves = z.moves;
+    return (to->flags || z.extra <= EXTRA) && find_blocks(h, id, &z, to);
+}
+
+gantry_status gy_push_find(gy_cuda *h, gantry_error *err)
+{
+    gy_far_list far = { 0 };
+    if (!gy_cuda_kernel_find(GY_CUDA_PUSH) || h->job->schedule->in_flight > 1 ||
+        gy_driver_switch("GANTRY_CUDA_MEETINGS", "two"))
+        return GANTRY_OK;
+    GY_TRY(open_all(h, err));
+    bool ok = find_far(h, &far);
+    for (uint32_t op = 0; op < h->job->schedule->ops.count && ok; op++) {
+        gy_counted_op to = h->counted->op[op];
+        bool first = h->op[op].counted && !h->op[op].called;
+        h->op[op].pushed = first ? fits(h, op, &far, &to) : h->op[op].counted && h->op[op - 1].pushed;
+        if (first && h->op[op].pushed)
+            h->counted->op[op] = to;
+        h->counted->once += first && h->op[op].pushed;
+        h->counted->by_flags += first && h->op[op].pushed && to.flags;
+    }
+    gy_vec_free(&far);
+    return ok ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+/* ---- one lane ---- */
+
+static uint32_t peer_of(uint32_t lane, uint32_t me)
+{
+    return lane < me ? lane : lane - 1;
+}
+
+static gy_push_part part_of(const gy_submit *x, const gy_exchange_piece *piece, uint32_t me)
+{
+    const gy_counted_op *c = &x->h->counted->op[x->op];
+    const gy_exchange *exchange = gy_collective_exchange(x->h, x->op);
+    size_t element = c->moves ? 1 : gantry_dtype_size(exchange->dtype);
+    gy_push_part p = { .n = (uint32_t)(piece->bytes / element), .sources = (uint16_t)piece->sources };
+    for (uint32_t k = 0; k < piece->sources; k++) {
+        gy_location at = gy_collective_end(x->h, x->op, x->turn, piece->source + k, 0);
+        uint32_t lane = lane_on(x->h, op_of(x->h, x->op), at.device);
+        p.order[k] = lane == me ? GY_PUSH_SELF : (uint8_t)peer_of(lane, me);
+        p.source = lane == me ? at.at : p.source;
+    }
+    for (uint32_t k = 0; k < piece->targets; k++) {
+        gy_location at = gy_collective_end(x->h, x->op, x->turn, piece->target + k, 0);
+        uint32_t lane = lane_on(x->h, op_of(x->h, x->op), at.device);
+        if (lane == me)
+            p.target = at.at;
+        else
+            p.takers |= (uint16_t)(1U << peer_of(lane, me));
+    }
+    return p;
+}
+
+static void add_parts(const gy_submit *x, uint32_t me, gy_cuda_push *to)
+{
+    const gy_exchange *exchange = gy_collective_exchange(x->h, x->op);
+    uint32_t parts = 0;
+    for (uint32_t i = 0; i < exchange->pieces; i++)
+        if (is_live(&exchange->piece[i]))
+            to->part[parts++] = part_of(x, &exchange->piece[i], me);
+}
+
+gantry_status gy_push_lane(gy_submit *x, gy_queue lane, uint32_t me, const gy_cuda_meeting *meeting)
+{
+    gy_cuda *h = x->h;
+    const gy_counted *c = h->counted;
+    uint32_t device = lane.device;
+    gy_cuda_push push = { .columns = meeting->columns, .parts = meeting->parts };
+    push.with.slot_bytes = c->slot_bytes[c->op[x->op].flags];
+    push.with.flags = c->op[x->op].flags;
+    push.with.peers = (uint16_t)meeting->with.peers;
+    for (uint32_t i = 0; i < op_of(h, x->op)->lanes; i++) {
+        uint32_t other = gy_op_device(h->job->schedule, op_of(h, x->op), i);
+        if (i == me)
+            continue;
+        push.with.peer[peer_of(i, me)] = (gy_push_peer){ .counters = meeting->with.peer[peer_of(i, me)],
+                                                         .to = gy_counted_slots(h, other, device, push.with.flags),
+                                                         .from = gy_counted_slots(h, device, other, push.with.flags) };
+    }
+    add_parts(x, me, &push);
+    GY_TRY(gy_cuda_use(h, device, x->err));
+    gantry_arg arg = arg_of(h, x->op, c->op[x->op].moves);
+    gantry_launch l = {
+        .struct_size = sizeof l, .device = (int32_t)device, .args = 1, .arg = &arg, .arg_size = sizeof arg
+    };
+    l.device_ordinal = h->device[device].ordinal;
+    l.stream = lane.stream;
+    l.user = &push;
+    l.handle = h->push[device];
+    return gy_combine_launch(x, GY_CUDA_PUSH, &l, "combine or move its share");
+}

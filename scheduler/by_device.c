@@ -8,7 +8,11 @@
 #include "sim/sim.h"
 #include <string.h>
 
-#define FASTER(device, host) ((device) <= (host) / GY_STRETCH_PAYS)
+static bool is_faster_by(gy_ticks device, gy_ticks host)
+{
+    gy_ticks least = gy_ticks_from_us(GY_STRETCH_PAYS_US);
+    return host > least && device <= (host - least) / (100 + GY_STRETCH_PAYS) * 100;
+}
 
 /* Workers of resident kernels carry out all of the graph's nodes that may be on GPUs. */
 static bool is_for_workers(const gantry_graph *g)
@@ -216,7 +220,7 @@ static gantry_status try_planned(gantry_schedule **schedule, gantry_graph *graph
     }
     if (!status) /* else it does not fit in memory so, say */
         device = time_planned(planned);
-    *is_faster = !status && FASTER(device, host) && uses_gpu(planned) && !is_by_nccl(planned);
+    *is_faster = !status && is_faster_by(device, host) && uses_gpu(planned) && !is_by_nccl(planned);
     gantry_schedule *kept = *is_faster ? planned : *schedule;
     gantry_schedule_free(*is_faster ? *schedule : planned);
     note(kept, host, device);
@@ -235,7 +239,7 @@ gantry_status gy_by_device_try(gantry_schedule **schedule, gantry_graph *graph, 
     if (is_for_workers(graph))
         return try_planned(schedule, graph, machine, o, is_faster, err);
     GY_TRY(predict(s, &device, err));
-    *is_faster = device < GY_TICKS_MAX && FASTER(device, s->makespan);
+    *is_faster = device < GY_TICKS_MAX && is_faster_by(device, s->makespan);
     note(s, s->makespan, device);
     return GANTRY_OK;
 }

@@ -24,7 +24,8 @@ static void add_ways(gy_text *to, const gantry_schedule *s)
     if (s->replay == GY_REPLAY_DEVICE)
         gy_text_add(to, ": by the devices\n");
     else
-        gy_text_printf(to, ": by launches, as devices have to be %d times as fast\n", GY_STRETCH_PAYS);
+        gy_text_printf(to, ": by launches, as these have to take %d us and %d %% longer\n", GY_STRETCH_PAYS_US,
+                       GY_STRETCH_PAYS);
 }
 
 static bool has_lane(const gantry_schedule *s, uint32_t op, uint32_t lane)

@@ -20,9 +20,12 @@
 enum {
     GY_STRETCH_HOST_BYTES =
         65536, /* more than that a copy engine brings to or from the host sooner, switches included */
-    /* A start has to be predicted to be so many times as fast by the devices before replay "auto" plans for them: no
-     * such prediction was held against a GPU yet, and trials (run/trial.c) find the rest. */
-    GY_STRETCH_PAYS = 2
+    /* A start has to be predicted to take so many per cent more by launches than by the devices before replay "auto"
+     * plans for these. On two H200s none of the 15 graphs of the gallery that could go both ways was predicted to gain
+     * and lost; what is predicted to be near is left to trials (run/trial.c). And so many us, as predictions of starts
+     * of some microseconds are no better. */
+    GY_STRETCH_PAYS = 10,
+    GY_STRETCH_PAYS_US = 5
 };
 
 typedef struct gy_stretch_costs {

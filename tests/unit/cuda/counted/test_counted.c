@@ -51,7 +51,7 @@ static void try_chain(const chain *c, const char *replay, int seeds, int starts)
 START_TEST(bits)
 {
     static const int64_t rows[] = { 3, 37, 701 };
-    for (int ranks = 2; ranks <= 8; ranks++) {
+    for (int ranks = 2; ranks <= 8; ranks += ranks < 4 ? 1 : 2) {
         for (int r = 0; r < 3; r++) {
             chain c = {
                 chain_types[(ranks + r + _i) % 5], ranks, 4, 1, rows[r], (ranks + r) % 2, (ranks / 2 + _i) % 2, false

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A collective in one meeting (push.h): several parts at once (blockIdx.y), which get what kernels/combine would give
  * them, by the same arithmetic in the same order. A thread has the same lines of its own source, of the slots and of the
- * target, so the target may be the source.
- *
- * Without flags a block stores its lines, meets, and combines. With flags it tells first that it has begun, and a line is
- * there when both its flags say so: eight bytes, four of data and four of the number, are stored as one, and seen as one.
- * It ends when all peers have begun, so that in both ways who has ended knows that of all. */
+ * target, so the target may be the source. A block stores its lines, meets, and combines. */
 #include "kernels/begin.cuh"
 #include "kernels/combine/combine.cuh"
 #include "kernels/element.cuh"
@@ -18,66 +14,39 @@ struct batch { /* push_launch.c has the same */
 };
 
 /* The elements that a thread loads, sends and combines at once. */
-template <typename T, typename Bits> union gy_line {
-    enum { COUNT = sizeof(Bits) / sizeof(T) };
-    Bits bits;
+template <typename T> union gy_line {
+    enum { COUNT = GY_PUSH_LINE / sizeof(T) };
+    uint4 bits;
     T at[COUNT];
 };
-template <typename T> using flagged = gy_line<T, uint2>;
-template <typename T> using whole = gy_line<T, uint4>;
 
 /* Line i of the source. Elements behind the last are zeros. */
-template <typename Line, typename T> static __device__ Line load_line(const T *from, int64_t n, int64_t i)
+template <typename T> static __device__ gy_line<T> load_line(const T *from, int64_t n, int64_t i)
 {
-    const T *at = from + i * Line::COUNT;
-    Line line = {};
-    if ((i + 1) * Line::COUNT <= n && (uintptr_t)at % sizeof line == 0) {
-        line.bits = ((const Line *)at)->bits;
+    const T *at = from + i * gy_line<T>::COUNT;
+    gy_line<T> line = {};
+    if ((i + 1) * line.COUNT <= n && (uintptr_t)at % sizeof line == 0) {
+        line.bits = ((const gy_line<T> *)at)->bits;
         return line;
     }
 #pragma unroll
-    for (int k = 0; k < Line::COUNT; k++)
-        if (i * Line::COUNT + k < n)
+    for (int k = 0; k < line.COUNT; k++)
+        if (i * line.COUNT + k < n)
             line.at[k] = at[k];
     return line;
 }
 
-template <typename Line, typename T> static __device__ void store_line(T *to, int64_t n, int64_t i, const Line &line)
+template <typename T> static __device__ void store_line(T *to, int64_t n, int64_t i, const gy_line<T> &line)
 {
-    T *at = to + i * Line::COUNT;
-    if ((i + 1) * Line::COUNT <= n && (uintptr_t)at % sizeof line == 0) {
-        ((Line *)at)->bits = line.bits;
+    T *at = to + i * line.COUNT;
+    if ((i + 1) * line.COUNT <= n && (uintptr_t)at % sizeof line == 0) {
+        ((gy_line<T> *)at)->bits = line.bits;
         return;
     }
 #pragma unroll
-    for (int k = 0; k < Line::COUNT; k++)
-        if (i * Line::COUNT + k < n)
+    for (int k = 0; k < line.COUNT; k++)
+        if (i * line.COUNT + k < n)
             at[k] = line.at[k];
-}
-
-/* ---- lines in slots ---- */
-
-template <typename T> static __device__ void send(char *to, const whole<T> &line, uint32_t)
-{
-    ((whole<T> *)to)->bits = line.bits;
-}
-template <typename T> static __device__ void send(char *to, const flagged<T> &line, uint32_t flag)
-{
-    const uint64_t high = (uint64_t)flag << 32;
-    store_pair((uint64_t *)to, high | line.bits.x, high | line.bits.y);
-}
-
-template <typename T> static __device__ bool receive(const char *from, whole<T> *line, uint32_t)
-{
-    line->bits = ((const whole<T> *)from)->bits;
-    return true;
-}
-template <typename T> static __device__ bool receive(const char *from, flagged<T> *line, uint32_t flag)
-{
-    uint64_t a, b;
-    load_pair((const uint64_t *)from, &a, &b);
-    line->bits = make_uint2((uint32_t)a, (uint32_t)b);
-    return (uint32_t)(a >> 32) == flag && (uint32_t)(b >> 32) == flag;
 }
 
 /* ---- a block ---- */
@@ -95,84 +64,67 @@ static __device__ uint64_t slot(const block &b, uint32_t peer)
     return (2 * b.index + b.number[peer] % 2) * b.with->slot_bytes;
 }
 
-template <typename Line, typename T> static __device__ void send_all(const block &b)
+template <typename T> static __device__ void send_all(const block &b)
 {
     const gy_push_part &p = *b.part;
     for (int64_t i = threadIdx.x; i < b.count && p.source && p.takers; i += blockDim.x) {
-        const Line line = load_line<Line>((const T *)p.source, p.n, b.first + i);
+        const gy_line<T> line = load_line((const T *)p.source, p.n, b.first + i);
         for (uint32_t k = 0; k < b.with->peers; k++)
             if (p.takers >> k & 1)
-                send((char *)(b.with->peer[k].to + slot(b, k)) + i * GY_PUSH_LINE, line, (uint32_t)b.number[k]);
+                ((gy_line<T> *)(b.with->peer[k].to + slot(b, k)))[i].bits = line.bits;
     }
 }
 
-/* A line of a source; false: it is not there yet. */
-template <typename Line, typename T> static __device__ bool look(const block &b, uint32_t k, int64_t i, Line *line)
+/* A line of source k. */
+template <typename T> static __device__ gy_line<T> take(const block &b, uint32_t k, int64_t i)
 {
     const uint32_t from = b.part->order[k];
-    if (from != GY_PUSH_SELF)
-        return receive((const char *)(b.with->peer[from].from + slot(b, from)) + i * GY_PUSH_LINE, line,
-                       (uint32_t)b.number[from]);
-    *line = load_line<Line>((const T *)b.part->source, b.part->n, b.first + i);
-    return true;
-}
-
-/* The same, once it is there. False: the start has failed. */
-template <typename Line, typename T> static __device__ bool take(const block &b, uint32_t k, int64_t i, Line *line)
-{
-    for (uint32_t polls = 1; !look<Line, T>(b, k, i, line); polls++) {
-        const uint64_t hear = b.with->peer[b.part->order[k]].counters.hear + b.index * GY_MEETING_STEP;
-        if (polls % 32 == 0 && acquire((const uint64_t *)hear) >= GY_COUNTER_STOP)
-            return false;
-        pause();
-    }
-    return true;
+    if (from == GY_PUSH_SELF)
+        return load_line((const T *)b.part->source, b.part->n, b.first + i);
+    gy_line<T> line;
+    line.bits = ((const gy_line<T> *)(b.with->peer[from].from + slot(b, from)))[i].bits;
+    return line;
 }
 
 /* Line i of the target. Loads of AT_ONCE sources are in flight. */
-template <typename Line, typename T, typename Own, typename F>
-static __device__ bool combine_line(const block &b, int64_t i, const F &f)
+template <typename T, typename Own, typename F> static __device__ void combine_line(const block &b, int64_t i, const F &f)
 {
     const gy_push_part &p = *b.part;
-    Own so_far[Line::COUNT] = {};
+    Own so_far[gy_line<T>::COUNT] = {};
 #pragma unroll 1
     for (int s = 0; s < p.sources; s += AT_ONCE) {
-        Line next[AT_ONCE];
-        bool there[AT_ONCE];
+        gy_line<T> next[AT_ONCE];
 #pragma unroll
         for (int j = 0; j < AT_ONCE; j++)
-            there[j] = s + j >= p.sources || look<Line, T>(b, s + j, i, &next[j]);
+            if (s + j < p.sources)
+                next[j] = take<T>(b, s + j, i);
 #pragma unroll
         for (int j = 0; j < AT_ONCE; j++) {
             if (s + j >= p.sources)
                 break;
-            if (!there[j] && !take<Line, T>(b, s + j, i, &next[j]))
-                return false;
 #pragma unroll
-            for (int k = 0; k < Line::COUNT; k++) {
+            for (int k = 0; k < gy_line<T>::COUNT; k++) {
                 const Own x = gy_element<Own>::load(next[j].at[k]);
                 so_far[k] = s + j ? f(so_far[k], x) : x;
             }
         }
     }
-    Line result;
+    gy_line<T> result;
 #pragma unroll
-    for (int k = 0; k < Line::COUNT; k++)
+    for (int k = 0; k < result.COUNT; k++)
         result.at[k] = gy_element<Own>::template store<T>(so_far[k]);
     store_line((T *)p.target, p.n, b.first + i, result);
-    return true;
 }
 
-template <typename Line, typename T, typename Own, typename F> static __device__ void combine_all(const block &b, const F &f)
+template <typename T, typename Own, typename F> static __device__ void combine_all(const block &b, const F &f)
 {
-    bool well = true;
-    for (int64_t i = threadIdx.x; i < b.count && b.part->target && well; i += blockDim.x)
-        well = combine_line<Line, T, Own>(b, i, f);
+    for (int64_t i = threadIdx.x; i < b.count && b.part->target; i += blockDim.x)
+        combine_line<T, Own>(b, i, f);
 }
 
-template <typename Line, typename T> static __device__ void find_lines(block *b)
+template <typename T> static __device__ void find_lines(block *b)
 {
-    const int64_t lines = ((int64_t)b->part->n + Line::COUNT - 1) / Line::COUNT;
+    const int64_t lines = ((int64_t)b->part->n + gy_line<T>::COUNT - 1) / gy_line<T>::COUNT;
     const int64_t each = (lines + gridDim.x - 1) / gridDim.x, left = lines - blockIdx.x * each;
     b->first = blockIdx.x * each;
     b->count = left < each ? left : each;
@@ -206,20 +158,12 @@ static __device__ void push(const batch &all, const gy_push &with, const F &f)
     __shared__ uint64_t number[GY_MEETING_PEERS];
     block b = { &with, &all.at[blockIdx.y], number, (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, 0, 0 };
     begin_meeting(b, number);
-    if (with.flags) {
-        find_lines<flagged<T>, T>(&b);
-        tell(b);
-        send_all<flagged<T>, T>(b);
-        combine_all<flagged<T>, T, Own>(b, f);
-        hear(b);
-        return;
-    }
-    find_lines<whole<T>, T>(&b);
-    send_all<whole<T>, T>(b);
+    find_lines<T>(&b);
+    send_all<T>(b);
     __syncthreads();
     tell(b);
     if (!__syncthreads_or(!hear(b)))
-        combine_all<whole<T>, T, Own>(b, f);
+        combine_all<T, Own>(b, f);
 }
 
 #define KERNEL(name, suffix, type, own, wide)                                                                          \

@@ -10,8 +10,7 @@
 #include "kernels/combine/meeting.h"
 
 enum {
-    GY_PUSH_LINE = 16,  /* bytes of a slot that are stored at once */
-    GY_PUSH_WORD = 8,   /* of these, data where flags travel with them */
+    GY_PUSH_LINE = 16,  /* bytes that are stored at once */
     GY_PUSH_PARTS = 64, /* of a launch */
     GY_PUSH_SELF = 0xFF /* in place of a peer */
 };
@@ -31,9 +30,7 @@ typedef struct gy_push_part {
 } gy_push_part;
 
 typedef struct gy_push {
-    uint32_t slot_bytes;
-    uint16_t flags; /* 1: half of each line is data, and each four bytes of it have the meeting's number beside them */
-    uint16_t peers;
+    uint32_t slot_bytes, peers;
     gy_push_peer peer[GY_MEETING_PEERS];
 } gy_push;
 

@@ -17,16 +17,6 @@ static inline void release(uint64_t *at, uint64_t value) { emulator_release(at, 
 static inline uint64_t acquire_near(const uint64_t *at) { return emulator_acquire(at); }
 static inline void release_near(uint64_t *at, uint64_t value) { emulator_release(at, value); }
 static inline void pause(void) { emulator_pause(); }
-static inline void store_pair(uint64_t *at, uint64_t a, uint64_t b)
-{
-    emulator_relaxed_store(at, a);
-    emulator_relaxed_store(at + 1, b);
-}
-static inline void load_pair(const uint64_t *at, uint64_t *a, uint64_t *b)
-{
-    *a = emulator_relaxed_load(at);
-    *b = emulator_relaxed_load(at + 1);
-}
 #else
 static __device__ inline uint64_t acquire(const uint64_t *at)
 {
@@ -50,15 +40,6 @@ static __device__ inline void release_near(uint64_t *at, uint64_t value)
     asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
 }
 static __device__ inline void pause(void) {}
-/* Two words by one access, each of which is there as a whole or not at all, in any order. At a multiple of 16. */
-static __device__ inline void store_pair(uint64_t *at, uint64_t a, uint64_t b)
-{
-    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(a), "l"(b) : "memory");
-}
-static __device__ inline void load_pair(const uint64_t *at, uint64_t *a, uint64_t *b)
-{
-    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];" : "=l"(*a), "=l"(*b) : "l"(at) : "memory");
-}
 #endif
 
 /* False: the start has failed. `near`: who writes it works on the same GPU. */

@@ -70,7 +70,6 @@ gy_ticks gy_time_recursive(gy_net *net, const gy_group *g);
 gy_ticks gy_time_one_shot(gy_net *net, const gy_group *g);
 gy_ticks gy_time_two_shot(gy_net *net, const gy_group *g);
 gy_ticks gy_time_counters(gy_net *net, const gy_group *g);
-gy_ticks gy_time_flags(gy_net *net, const gy_group *g);
 gy_ticks gy_time_islands(gy_net *net, const gy_group *g);
 
 /* ---- collective_cost.c ---- */

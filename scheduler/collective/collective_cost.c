@@ -56,7 +56,6 @@ static int64_t scratch_one_shot(const gy_group *g)
 /* ---- refusals of one ---- */
 
 enum { MOST_IN_RING = 256, MOST_THAT_MEET = 16 }; /* ranks: back ends make as many rounds, of as many pieces */
-enum { MOST_WITH_FLAGS = 1 << 20 };               /* bytes: twice as many cross */
 
 static const char *ring_refuses(const gy_group *g)
 {
@@ -79,13 +78,6 @@ static const char *counters_refuses(const gy_group *g)
     if (g->twice)
         return "a rank has two values of one row";
     return g->in_place && g->kind == GANTRY_ALL_TO_ALL ? "it swaps nothing in place" : NULL;
-}
-
-static const char *flags_refuses(const gy_group *g)
-{
-    if (g->bytes > MOST_WITH_FLAGS)
-        return "more than 1 MiB takes no flags along";
-    return counters_refuses(g);
 }
 
 static const char *nccl_refuses(const gy_group *g)
@@ -137,13 +129,6 @@ static const method METHODS[GY_ALGORITHM_COUNT] = {
                                 .align = 16,
                                 .refuses = counters_refuses,
                                 .cost = gy_time_counters },
-    [GY_ALGORITHM_FLAGS] = { .kinds = MOVES | REDUCES,
-                             .full = true,
-                             .direct = true,
-                             .unproven = true,
-                             .align = 16,
-                             .refuses = flags_refuses,
-                             .cost = gy_time_flags },
     [GY_ALGORITHM_NCCL] = { .kinds = MOVES | REDUCES,
                             .full = true,
                             .even = true,

@@ -66,12 +66,6 @@ gy_ticks gy_time_counters(gy_net *net, const gy_group *g)
     return g->kind == GANTRY_ALL_REDUCE ? gy_time_two_shot(net, g) : gy_time_one_shot(net, g);
 }
 
-/* Ranks need no other signal than what they send. */
-gy_ticks gy_time_flags(gy_net *net, const gy_group *g)
-{
-    return gy_ticks_sum(net->launch, time_steps(net, g, GY_ALGORITHM_FLAGS, 1, gy_net_flow));
-}
-
 /* ---- islands ---- */
 
 /* From so many bytes on, a part that is only moved is copied: the back end for CUDA leaves that to copy engines

@@ -111,7 +111,6 @@ typedef struct gy_route {
     X(TWO_SHOT, two_shot)                                                                                              \
     X(ISLANDS, islands)                                                                                                \
     X(COUNTERS, counters)                                                                                              \
-    X(FLAGS, flags)                                                                                                    \
     X(NCCL, nccl)
 
 typedef enum gy_algorithm {
@@ -121,12 +120,6 @@ typedef enum gy_algorithm {
 #undef GY_X
         GY_ALGORITHM_COUNT
 } gy_algorithm;
-
-/* Kernels of the ranks wait for each other themselves: "flags" does where it can, else it is as "counters". */
-static inline bool gy_algorithm_meets(gy_algorithm algorithm)
-{
-    return algorithm == GY_ALGORITHM_COUNTERS || algorithm == GY_ALGORITHM_FLAGS;
-}
 
 const char *gy_algorithm_name(gy_algorithm algorithm); /* "ring"; NULL if there is none */
 gy_algorithm gy_algorithm_find(const char *name);      /* NONE if there is none */

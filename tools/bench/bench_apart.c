@@ -9,7 +9,7 @@
 #define KIB INT64_C(1024)
 #define MIB (KIB * KIB)
 
-static const char *const algorithms[] = { "flags", "counters", "two_shot", "one_shot", "nccl" };
+static const char *const algorithms[] = { "counters", "two_shot", "one_shot", "nccl" };
 static const int64_t sizes[] = {
     8, 256, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB, 4 * MIB, 16 * MIB, 64 * MIB
 };
@@ -96,12 +96,11 @@ static int open_run(opened *it, const table *t, const char *algorithm, gantry_gr
     gantry_status status = gantry_schedule_new(&it->schedule, graph, t->machine, &so, &err);
     status = status ? status : gantry_run_new(&it->run, it->schedule, &ro, &err);
     status = status ? status : gantry_run_get_info(it->run, &info, &err);
-    bool flags = strcmp(algorithm, "flags") == 0, counters = flags || strcmp(algorithm, "counters") == 0;
+    bool counters = strcmp(algorithm, "counters") == 0;
     if (status)
         snprintf(to->why, sizeof to->why, "%.150s", err.text);
     else if (strncmp(info.replay, "graph", 5) != 0 || strstr(info.replay, "instead of NCCL") ||
-             counters != (strstr(info.replay, "meet by counters") != NULL) ||
-             (flags && strstr(info.replay, " 0 by flags")))
+             counters != (strstr(info.replay, "meet by counters") != NULL))
         snprintf(to->why, sizeof to->why, "%.150s", info.replay);
     return EXIT_FINE;
 }

@@ -28,7 +28,6 @@ static const collective list[] = {
     { "broadcast", "nccl", 16 * MIB, BY_NCCL },     { "all_to_all", "nccl", 16 * MIB, BY_NCCL },
     { "all_reduce", "two_shot", 8 * KIB, 1 },       { "all_reduce", "two_shot", 64 * KIB, 1 },
     { "all_reduce", "two_shot", MIB, 1 },           { "all_reduce", "two_shot", 4 * MIB, 1 },
-    { "all_reduce", "flags", 8 * KIB, 2 },          { "all_reduce", "flags", 64 * KIB, 2 },
     { "all_reduce", "counters", MIB, BY_COUNTERS }, { "all_reduce", "counters", 4 * MIB, BY_COUNTERS },
 };
 

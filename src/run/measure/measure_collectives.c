@@ -48,7 +48,7 @@ static gantry_status open_chain(gy_chain *c, task *t, uint64_t bytes, uint32_t c
     so.policy = "heft";
     so.spill = "off";
     ro.backend = "cuda";
-    ro.timeout_us = gy_algorithm_meets(t->algorithm) ? 3e6 : ro.timeout_us;
+    ro.timeout_us = t->algorithm == GY_ALGORITHM_COUNTERS ? 3e6 : ro.timeout_us;
     gantry_status status = gy_collective_graph(&c->graph, t->kind, t->algorithm, t->ranks, bytes, calls, steps, err);
     if (!status) {
         status = gantry_schedule_new(&c->schedule, c->graph, t->machine, &so, err);
@@ -65,12 +65,11 @@ static gantry_status open_chain(gy_chain *c, task *t, uint64_t bytes, uint32_t c
 static gantry_status check_way(const gy_chain *c, task *t, gantry_error *err)
 {
     gantry_run_info info = GANTRY_RUN_INFO_INIT;
-    if (!gy_algorithm_meets(t->algorithm))
+    if (t->algorithm != GY_ALGORITHM_COUNTERS)
         return GANTRY_OK;
     GY_TRY(gantry_run_get_info(c->run, &info, err));
-    bool flags = t->algorithm == GY_ALGORITHM_FLAGS;
-    t->never = !strstr(info.replay, "meet by counters") || (flags && strstr(info.replay, " 0 by flags"));
-    return t->never ? gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "GPUs do not meet so") : GANTRY_OK;
+    t->never = !strstr(info.replay, "meet by counters");
+    return t->never ? gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "GPUs do not meet by counters") : GANTRY_OK;
 }
 
 static gantry_status measure_size(task *t, uint64_t bytes, gy_figure *figure, gantry_error *err)

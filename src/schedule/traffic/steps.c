@@ -11,7 +11,6 @@
  *   one_shot     every rank loads what it needs from all that have it
  *   two_shot     every rank combines (or fetches) one part, then stores it to all that need it
  *   counters     the same as two_shot; ranks wait for each other by counters in memory, where they may
- *   flags        as one_shot, but ranks send: half of the bytes of each line are flags that tell that it is there
  *   islands      two_shot on each island, and between islands with the parts, level by level (islands.c)
  */
 #include "schedule/traffic/traffic.h"
@@ -230,16 +229,6 @@ static void walk_counters(const steps *s)
         walk_needs(s);
 }
 
-/* Each byte has one of a flag beside it. */
-static void walk_flags(const steps *s)
-{
-    for (uint32_t from = 0; from < s->g->ranks; from++)
-        for (uint32_t to = 0; to < s->g->ranks; to++)
-            if (from != to && gy_group_need(s->g, from, to))
-                send(s, from, to, 2 * gy_group_need(s->g, from, to));
-    end_step(s, 1);
-}
-
 void gy_algorithm_steps(const gy_group *g, gy_algorithm algorithm, const uint32_t *order, const gy_islands *islands,
                         int64_t pieces, const gy_step_walk *walk)
 {
@@ -248,8 +237,7 @@ void gy_algorithm_steps(const gy_group *g, gy_algorithm algorithm, const uint32_
         [GY_ALGORITHM_RING] = walk_ring,           [GY_ALGORITHM_TREE] = walk_tree,
         [GY_ALGORITHM_RECURSIVE] = walk_recursive, [GY_ALGORITHM_ONE_SHOT] = walk_needs,
         [GY_ALGORITHM_TWO_SHOT] = walk_two_shot,   [GY_ALGORITHM_ISLANDS] = walk_islands,
-        [GY_ALGORITHM_COUNTERS] = walk_counters,   [GY_ALGORITHM_FLAGS] = walk_flags,
-        [GY_ALGORITHM_NCCL] = walk_least,
+        [GY_ALGORITHM_COUNTERS] = walk_counters,   [GY_ALGORITHM_NCCL] = walk_least,
     };
     steps s = { g, order, islands, pieces, walk };
     walks[algorithm](&s);

@@ -189,7 +189,7 @@ def op_word(r, s):
     words = {"kind": ("launch", "host", "fill", "copy", "collective", "evict", "fetch"), "node": s["nodes"] + ["nobody"],
              "collective": ("all_reduce", "reduce", "broadcast", "scatter", "gather", "all_gather", "reduce_scatter", "all_to_all"),
              "reduce": ("sum", "min", "max", "prod"), "cost": ("given", "measured", "roofline"), "repeat": (True, False),
-             "algorithm": ("copy_engine", "ring", "tree", "recursive", "one_shot", "two_shot", "islands", "counters", "flags", "nccl"), "iteration": (0, 1, 2, 5), "spare": (0, 1, 500, 999, 1000, -1),
+             "algorithm": ("copy_engine", "ring", "tree", "recursive", "one_shot", "two_shot", "islands", "counters", "nccl"), "iteration": (0, 1, 2, 5), "spare": (0, 1, 500, 999, 1000, -1),
              "batch": (0, 1, 2, 3, 5)}
     if key in op and r.random() < 0.2:
         del op[key]
@@ -449,7 +449,7 @@ def collective(r, s):
         return False
     use, how = r.choice(op["uses"]), r.randrange(7)
     if how == 0:
-        op["algorithm"] = r.choice(("copy_engine", "ring", "tree", "recursive", "one_shot", "two_shot", "islands", "counters", "flags", "nccl"))
+        op["algorithm"] = r.choice(("copy_engine", "ring", "tree", "recursive", "one_shot", "two_shot", "islands", "counters", "nccl"))
     elif how == 1:
         op["collective"] = r.choice(("all_reduce", "reduce", "broadcast", "scatter", "gather", "all_gather", "reduce_scatter", "all_to_all"))
     elif how == 2:

@@ -220,13 +220,8 @@ uint64_t emulator_relaxed_load(const uint64_t *at)
     return load(at);
 }
 
-/* "torn": the upper half first. */
 void emulator_relaxed_store(uint64_t *at, uint64_t value)
 {
-    if (mistakes("torn")) {
-        store(at, (value >> 32 << 32) | (load(at) & UINT32_MAX));
-        passed();
-    }
     store(at, value);
     passed();
 }

@@ -244,11 +244,11 @@ START_TEST(the_cheapest_is_chosen_or_what_is_asked_for)
     ck_assert_double_eq_tol(us(way.time), 44, 1e-6);
     ck_assert_int_eq(gy_collective_obey(&net, &g, "copy_engine", "n", &way, &err), GANTRY_E_GRAPH);
     ck_assert_str_eq(err.text, "all_reduce \"n\" asks for algorithm \"copy_engine\": copy engines cannot combine; here "
-                               "there are auto, ring, tree, recursive, one_shot, two_shot, counters, flags");
+                               "there are auto, ring, tree, recursive, one_shot, two_shot, counters");
     ck_assert_int_eq(gy_collective_obey(&net, &g, "rign", "n", &way, &err), GANTRY_E_GRAPH);
     ck_assert_str_eq(err.text, "all_reduce \"n\" asks for algorithm \"rign\": nobody knows it (did you mean "
                                "\"ring\"?); here there are auto, ring, "
-                               "tree, recursive, one_shot, two_shot, counters, flags");
+                               "tree, recursive, one_shot, two_shot, counters");
     gy_net_free(&net);
     gy_group_free(&g);
     gantry_machine_free(m);

@@ -93,7 +93,6 @@ START_TEST(a_collective_node)
          "  => two_shot:     11.016 us  steps over the machine's routes\n"
          "     islands:                 the machine has no islands of these ranks\n"
          "     counters:     11.016 us  a model; chosen only where it was measured\n"
-         "     flags:        14.000 us  a model; chosen only where it was measured\n" /* 5 + 1 + 24,000 B at 3 GB/s */
          "     nccl:                    the machine has no measured times for these devices\n"
          "  none is faster than 2.000 us: 23.4 KiB must get to all ranks at 12 GB/s, 2.000 us; the farthest are 1 hop "
          "apart, 1.000 us\n");
@@ -126,7 +125,6 @@ START_TEST(a_node_that_reads_what_a_collective_brings)
          "  => two_shot:     11.016 us  steps over the machine's routes\n"
          "     islands:                 the machine has no islands of these ranks\n"
          "     counters:     12.000 us  a model; chosen only where it was measured\n"
-         "     flags:        14.000 us  a model; chosen only where it was measured\n"
          "     nccl:                    the machine has no measured times for these devices\n"
          "  none is faster than 1.333 us: 3.9 KiB must get into or out of m1 at 3 GB/s, 1.333 us; the farthest are 1 "
          "hop "

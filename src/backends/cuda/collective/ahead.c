@@ -26,7 +26,7 @@ typedef struct finder {
 
 static bool asks(const gy_op *op)
 {
-    bool may = gy_algorithm_meets((gy_algorithm)op->algorithm) || op->algorithm == GY_ALGORITHM_NCCL;
+    bool may = op->algorithm == GY_ALGORITHM_COUNTERS || op->algorithm == GY_ALGORITHM_NCCL;
     return op->kind == GY_OP_COLLECTIVE && may && op->lanes > 1;
 }
 

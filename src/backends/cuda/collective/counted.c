@@ -33,8 +33,8 @@ static bool may_be(const gy_cuda *h, uint32_t id)
 {
     const gy_op *op = op_of(h, id);
     const gy_exchange *exchange = h->op[id].exchange ? gy_collective_exchange(h, id) : NULL;
-    return op->kind == GY_OP_COLLECTIVE && gy_algorithm_meets((gy_algorithm)op->algorithm) && exchange &&
-           !exchange->staged && exchange->rounds < 2 && exchange->bytes && lanes_can(h, op);
+    return op->kind == GY_OP_COLLECTIVE && op->algorithm == GY_ALGORITHM_COUNTERS && exchange && !exchange->staged &&
+           exchange->rounds < 2 && exchange->bytes && lanes_can(h, op);
 }
 
 /* Those that are pushed are not: each meets by itself, and so does who comes before it when it ends. */
@@ -197,8 +197,8 @@ const char *gy_counted_replay(gy_cuda *h, const char *replay)
     gy_counted *c = h->counted;
     if (!c || !c->count)
         return replay;
-    snprintf(c->text, sizeof c->text, "%s; %u collectives meet by counters, %u of them once, %u by flags", replay,
-             c->count, c->once, c->by_flags);
+    snprintf(c->text, sizeof c->text, "%s; %u collectives meet by counters, %u of them once", replay, c->count,
+             c->once);
     return c->text;
 }
 
@@ -217,20 +217,19 @@ static uint64_t slots_begin(const gy_cuda *h)
 }
 
 /* Two for each block. */
-static uint64_t slots_bytes(const gy_cuda *h, bool flags)
+static uint64_t slots_bytes(const gy_cuda *h)
 {
-    return UINT64_C(2) * h->counted->slot_blocks[flags] * h->counted->slot_bytes[flags];
+    return UINT64_C(2) * h->counted->slot_blocks * h->counted->slot_bytes;
 }
 
-CUdeviceptr gy_counted_slots(const gy_cuda *h, uint32_t to, uint32_t from, bool flags)
+CUdeviceptr gy_counted_slots(const gy_cuda *h, uint32_t to, uint32_t from)
 {
-    uint64_t before = flags ? h->devices * slots_bytes(h, false) : 0;
-    return h->counted->gpu[to].block + slots_begin(h) + before + from * slots_bytes(h, flags);
+    return h->counted->gpu[to].block + slots_begin(h) + from * slots_bytes(h);
 }
 
 static uint64_t all_bytes(const gy_cuda *h)
 {
-    return slots_begin(h) + h->devices * (slots_bytes(h, false) + slots_bytes(h, true));
+    return slots_begin(h) + h->devices * slots_bytes(h);
 }
 
 static bool waits_on(const gy_cuda *h, uint32_t device)
@@ -367,6 +366,10 @@ static void raise_counters(gy_cuda *h)
     }
 }
 
+/* Streams of all GPUs are quiet before the first counter is cleared, so nothing of the start is still to be stored, and
+ * all count from 0 again. What it has left in slots cannot be taken for something of the next one: a block loads from
+ * slot m % 2 only when it has heard m, which its peer tells behind all that it stores there for meeting m, and it loads
+ * no more than that. */
 void gy_counted_release(gy_cuda *h)
 {
     gy_cuda_quieten_all(h, raise_counters);

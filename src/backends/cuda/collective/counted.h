@@ -19,7 +19,7 @@
 /* How many blocks the kernels of an op have, on each GPU. */
 typedef struct gy_counted_op {
     uint32_t columns, parts;
-    bool flags, moves; /* of one that is pushed: flags travel with the data; nothing is combined */
+    bool moves; /* of one that is pushed: nothing is combined */
 } gy_counted_op;
 
 typedef struct gy_counted_gpu {
@@ -31,13 +31,12 @@ typedef struct gy_counted_gpu {
 } gy_counted_gpu;
 
 typedef struct gy_counted {
-    gy_counted_op *op;       /* per op */
-    gy_counted_gpu *gpu;     /* per device */
-    uint32_t count;          /* of counted ops */
-    uint32_t once, by_flags; /* of those, how many meet once; of these, how many by flags */
-    uint32_t slot_bytes[2],
-        slot_blocks[2]; /* the most that one of these needs, without flags and with; 0: there is none */
-    char text[1200];    /* what reports say */
+    gy_counted_op *op;                /* per op */
+    gy_counted_gpu *gpu;              /* per device */
+    uint32_t count;                   /* of counted ops */
+    uint32_t once;                    /* of those, how many meet once */
+    uint32_t slot_bytes, slot_blocks; /* the most that one of these needs; 0: there is none */
+    char text[1200];                  /* what reports say */
 } gy_counted;
 
 /* Ahead of x->op and behind it, if NCCL carries it out: a kernel of one block in each lane meets those of the others.
@@ -45,8 +44,8 @@ typedef struct gy_counted {
  * submitted between them. */
 gantry_status gy_counted_come(gy_submit *x);
 gantry_status gy_counted_leave(gy_submit *x);
-/* Where slots of GPU `to` that `from` writes begin. Those with flags hold nothing else: data may look like any flag. */
-CUdeviceptr gy_counted_slots(const gy_cuda *h, uint32_t to, uint32_t from, bool flags);
+/* Where slots of GPU `to` that `from` writes begin. */
+CUdeviceptr gy_counted_slots(const gy_cuda *h, uint32_t to, uint32_t from);
 
 /* ---- push.c ---- */
 

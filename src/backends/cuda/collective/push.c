@@ -164,30 +164,26 @@ static uint32_t room_of(const gy_cuda *h, uint32_t id, bool moves)
 /* A line for each thread, if there is room. */
 static bool find_blocks(const gy_cuda *h, uint32_t id, const size *z, gy_counted_op *to)
 {
-    uint64_t data = to->flags ? GY_PUSH_WORD : GY_PUSH_LINE, lines = (z->most + data - 1) / data;
+    uint64_t lines = (z->most + GY_PUSH_LINE - 1) / GY_PUSH_LINE;
     uint64_t wanted = (lines + 255) / 256, each = room_of(h, id, z->moves) / z->parts;
     to->columns = (uint32_t)(wanted < each ? wanted : each);
     to->parts = z->parts;
     if (!to->columns)
         return false;
     uint64_t bytes = (lines + to->columns - 1) / to->columns * GY_PUSH_LINE;
-    uint32_t *most_bytes = &h->counted->slot_bytes[to->flags], *most_blocks = &h->counted->slot_blocks[to->flags];
-    *most_bytes = bytes > *most_bytes ? (uint32_t)bytes : *most_bytes;
-    *most_blocks = to->columns * to->parts > *most_blocks ? to->columns * to->parts : *most_blocks;
+    gy_counted *c = h->counted;
+    c->slot_bytes = bytes > c->slot_bytes ? (uint32_t)bytes : c->slot_bytes;
+    c->slot_blocks = to->columns * to->parts > c->slot_blocks ? to->columns * to->parts : c->slot_blocks;
     return true;
 }
 
-/* A flag is told from one that was there before since each slot was written in one of the last two starts: not so of an
- * op that is left out at times. */
 static bool fits(const gy_cuda *h, uint32_t id, const gy_far_list *far, gy_counted_op *to)
 {
-    const gy_op *op = op_of(h, id);
     size z;
-    if (gy_op_has_flag(op) || !find_size(h, id, &z) || is_far(h, id, far))
+    if (!find_size(h, id, &z) || is_far(h, id, far))
         return false;
-    to->flags = op->algorithm == GY_ALGORITHM_FLAGS;
     to->moves = z.moves;
-    return (to->flags || z.extra <= EXTRA) && find_blocks(h, id, &z, to);
+    return z.extra <= EXTRA && find_blocks(h, id, &z, to);
 }
 
 gantry_status gy_push_find(gy_cuda *h, gantry_error *err)
@@ -205,7 +201,6 @@ gantry_status gy_push_find(gy_cuda *h, gantry_error *err)
         if (first && h->op[op].pushed)
             h->counted->op[op] = to;
         h->counted->once += first && h->op[op].pushed;
-        h->counted->by_flags += first && h->op[op].pushed && to.flags;
     }
     gy_vec_free(&far);
     return ok ? GANTRY_OK : gy_fail_nomem(err);
@@ -256,16 +251,15 @@ gantry_status gy_push_lane(gy_submit *x, gy_queue lane, uint32_t me, const gy_cu
     const gy_counted *c = h->counted;
     uint32_t device = lane.device;
     gy_cuda_push push = { .columns = meeting->columns, .parts = meeting->parts };
-    push.with.slot_bytes = c->slot_bytes[c->op[x->op].flags];
-    push.with.flags = c->op[x->op].flags;
-    push.with.peers = (uint16_t)meeting->with.peers;
+    push.with.slot_bytes = c->slot_bytes;
+    push.with.peers = meeting->with.peers;
     for (uint32_t i = 0; i < op_of(h, x->op)->lanes; i++) {
         uint32_t other = gy_op_device(h->job->schedule, op_of(h, x->op), i);
         if (i == me)
             continue;
         push.with.peer[peer_of(i, me)] = (gy_push_peer){ .counters = meeting->with.peer[peer_of(i, me)],
-                                                         .to = gy_counted_slots(h, other, device, push.with.flags),
-                                                         .from = gy_counted_slots(h, device, other, push.with.flags) };
+                                                         .to = gy_counted_slots(h, other, device),
+                                                         .from = gy_counted_slots(h, device, other) };
     }
     add_parts(x, me, &push);
     GY_TRY(gy_cuda_use(h, device, x->err));

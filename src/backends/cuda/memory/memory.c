@@ -304,7 +304,7 @@ void gy_cuda_peers_enable(gy_cuda *h, uint32_t a, uint32_t b)
  * got, or tell others that it has come. */
 static bool meet_all(const gy_op *op)
 {
-    bool counters = gy_algorithm_meets((gy_algorithm)op->algorithm) || op->algorithm == GY_ALGORITHM_NCCL;
+    bool counters = op->algorithm == GY_ALGORITHM_COUNTERS || op->algorithm == GY_ALGORITHM_NCCL;
     return op->kind == GY_OP_COLLECTIVE && (op->reduce || op->collective == GANTRY_BROADCAST || counters);
 }
 

@@ -85,15 +85,11 @@ static gantry_graph *graph_of(const chain *c)
     return g;
 }
 
-static void force(gantry_schedule *s, const chain *c)
+static void force(gantry_schedule *s, bool by_nccl)
 {
-    gy_algorithm next = GY_ALGORITHM_COUNTERS;
-    for (size_t i = 0; i < s->ops.count; i++) {
-        if (s->ops.at[i].kind != GY_OP_COLLECTIVE)
-            continue;
-        s->ops.at[i].algorithm = (uint8_t)(c->with ? c->with : next);
-        next = next == GY_ALGORITHM_FLAGS ? GY_ALGORITHM_COUNTERS : GY_ALGORITHM_FLAGS;
-    }
+    for (size_t i = 0; i < s->ops.count; i++)
+        if (s->ops.at[i].kind == GY_OP_COLLECTIVE)
+            s->ops.at[i].algorithm = by_nccl ? GY_ALGORITHM_NCCL : GY_ALGORITHM_COUNTERS;
 }
 
 const char *chain_name(const chain *c, const char *replay)
@@ -109,7 +105,7 @@ chain_problem chain_pose(const chain *c, const char *replay)
 {
     chain_problem p = { .graph = graph_of(c), .machine = gpu_machine(c->ranks, false) };
     p.schedule = make_schedule(p.graph, p.machine, replay, "round-robin");
-    force(p.schedule, c);
+    force(p.schedule, c->by_nccl);
     gantry_run *host = open_run(p.schedule, "host");
     p.want = run_results(host, p.graph);
     gantry_run_free(host);

@@ -7,17 +7,16 @@
 #define TESTS_UNIT_CUDA_COUNTED_CHAIN_H
 
 #include "../suite.h"
-#include "machine/machine.h"
 
 typedef struct chain {
     gantry_dtype dtype;
     int ranks, ops, chains; /* ops: of each chain; chains have nothing to do with each other */
     int64_t rows;           /* of a rank */
     bool in_place, apart;   /* apart: GPUs copy what each has given, so none follows another right away */
-    gy_algorithm with;      /* NONE: "counters" and "flags" in turn */
+    bool by_nccl;
 } chain;
 
-/* A schedule with the algorithm "counters", "flags" or "nccl", and what the host makes of it. */
+/* A schedule with the algorithm "counters", or with NCCL, and what the host makes of it. */
 typedef struct chain_problem {
     gantry_graph *graph;
     gantry_machine *machine;

@@ -7,8 +7,7 @@
  *   test_cuda_counted mistake    kernels make one (FAKE_CUDA_MISTAKE): some seed has to show it
  *   test_cuda_counted nccl       kernels that meet are around ops of NCCL
  *
- * Behind each of them "flags" or "mixed": by that algorithm, or by it and "counters" in turn. GANTRY_CUDA_MEETINGS=two:
- * GPUs meet as ops begin and as they end.
+ * GANTRY_CUDA_MEETINGS=two: GPUs meet as ops begin and as they end.
  */
 #include "chain.h"
 #include "control.h"
@@ -29,20 +28,10 @@ static int meetings(void)
     return fakeCudaWaiting();
 }
 
-enum { FEW = 11, FEW_RANKS = 3 };
-
-static gy_algorithm with; /* an argument of the program */
-
 static chain_problem pose(const chain *c, const char *replay)
 {
-    chain of = *c;
-    of.with = c->with ? c->with : with;
-    if (with != GY_ALGORITHM_COUNTERS) { /* all threads with data poll: each of them is a fiber here */
-        of.rows = of.rows < FEW ? of.rows : FEW;
-        of.ranks = of.ranks < FEW_RANKS ? of.ranks : FEW_RANKS;
-    }
-    fakeCudaDevices(of.ranks, "all", 0);
-    return chain_pose(&of, replay);
+    fakeCudaDevices(c->ranks, "all", 0);
+    return chain_pose(c, replay);
 }
 
 static void try_chain(const chain *c, const char *replay, int seeds, int starts)
@@ -64,14 +53,9 @@ START_TEST(bits)
     static const int64_t rows[] = { 3, 37, 701 };
     for (int ranks = 2; ranks <= 8; ranks += ranks < 4 ? 1 : 2) {
         for (int r = 0; r < 3; r++) {
-            chain c = { chain_types[(ranks + r + _i) % 5],
-                        ranks,
-                        4,
-                        1,
-                        rows[r],
-                        (ranks + r) % 2,
-                        (ranks / 2 + _i) % 2,
-                        GY_ALGORITHM_NONE };
+            chain c = {
+                chain_types[(ranks + r + _i) % 5], ranks, 4, 1, rows[r], (ranks + r) % 2, (ranks / 2 + _i) % 2, false
+            };
             try_chain(&c, _i % 2 ? "graph" : "stream", 2, 3);
         }
     }
@@ -83,7 +67,7 @@ START_TEST(weak)
 {
     setenv("FAKE_CUDA_WEAK", "1", 1);
     for (int k = 0; k < 6; k++) {
-        chain c = { chain_types[(k + _i) % 5], 2 + k % 4, 3, 1, k % 3 ? 29 : 400, k % 2, k < 3, GY_ALGORITHM_NONE };
+        chain c = { chain_types[(k + _i) % 5], 2 + k % 4, 3, 1, k % 3 ? 29 : 400, k % 2, k < 3, false };
         try_chain(&c, k / 2 % 2 ? "graph" : "stream", 4, 3);
     }
     unsetenv("FAKE_CUDA_WEAK");
@@ -93,7 +77,7 @@ END_TEST
 START_TEST(many_starts)
 {
     for (int k = 0; k < 4; k++) {
-        chain c = { GANTRY_F32, 3, 3, 1, 11, false, k / 2, GY_ALGORITHM_NONE };
+        chain c = { GANTRY_F32, 3, 3, 1, 11, false, k / 2, false };
         try_chain(&c, k % 2 ? "graph" : "stream", 1, 60);
     }
 }
@@ -103,7 +87,7 @@ END_TEST
 START_TEST(at_once)
 {
     for (int k = 0; k < 8; k++) {
-        chain c = { chain_types[(k + _i) % 5], 2 + k % 3, 6, 3, _i % 2 ? 701 : 23, k % 2, k / 4, GY_ALGORITHM_NONE };
+        chain c = { chain_types[(k + _i) % 5], 2 + k % 3, 6, 3, _i % 2 ? 701 : 23, k % 2, k / 4, false };
         try_chain(&c, k / 2 % 2 ? "graph" : "stream", 2, 2);
     }
 }
@@ -114,7 +98,7 @@ START_TEST(little_room)
 {
     setenv("FAKE_CUDA_PLACES", "2", 1);
     for (int k = 0; k < 2; k++) {
-        chain c = { GANTRY_F64, 4, 3, 1, 5003, k, !k, GY_ALGORITHM_NONE };
+        chain c = { GANTRY_F64, 4, 3, 1, 5003, k, !k, false };
         try_chain(&c, k ? "graph" : "stream", 1, 2);
     }
     unsetenv("FAKE_CUDA_PLACES");
@@ -126,7 +110,7 @@ START_TEST(nobody_meets)
 {
     static const char *const set[2][2] = { { "CUDA_LAUNCH_BLOCKING", "1" },
                                            { "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50" } };
-    chain c = { GANTRY_F32, 3, 3, 1, 37, false, true, GY_ALGORITHM_NONE };
+    chain c = { GANTRY_F32, 3, 3, 1, 37, false, true, false };
     setenv(set[_i][0], set[_i][1], 1);
     chain_problem p = pose(&c, "stream");
     chain_try(&c, &p, "stream", 2, false);
@@ -140,7 +124,7 @@ END_TEST
 START_TEST(no_edges)
 {
     for (int ranks = 2; ranks <= 8; ranks += 2) {
-        chain c = { GANTRY_F32, ranks, 5, 1, 64, _i % 2, true, GY_ALGORITHM_NONE };
+        chain c = { GANTRY_F32, ranks, 5, 1, 64, _i % 2, true, false };
         chain_problem p = pose(&c, "graph");
         int before = fakeCudaCalls("wait between devices"), meet = meetings();
         chain_try(&c, &p, "graph", 2, true);
@@ -165,7 +149,7 @@ START_TEST(half_a_start)
 {
     int meeting = 0;
     for (int n = 1; n <= 18; n++) {
-        chain c = { GANTRY_F32, 3, 4, 1, 37, false, n % 4 == 1, GY_ALGORITHM_NONE };
+        chain c = { GANTRY_F32, 3, 4, 1, 37, false, n % 4 == 1, false };
         chain_problem p = pose(&c, "stream");
         fakeCudaSeed((uint64_t)n);
         gantry_run *run = open_run(p.schedule, "cuda");
@@ -196,7 +180,7 @@ START_TEST(failing_calls)
 {
     static const char *const calls[] = { "cuMemAlloc", "cuMemHostAlloc", "cuStreamCreate", "cuMemsetD8Async",
                                          "cuLaunchKernel" };
-    chain c = { GANTRY_F32, 2, 3, 1, 11, true, _i % 2, GY_ALGORITHM_NONE };
+    chain c = { GANTRY_F32, 2, 3, 1, 11, true, _i % 2, false };
     chain_problem p = pose(&c, "stream");
     int failed = 0;
     for (int n = 1; n <= 24; n++) {
@@ -226,7 +210,7 @@ END_TEST
 /* Nobody tells that it has come: the watchdog names the op and the GPUs, lets all go, and the run is over. */
 START_TEST(nobody_comes)
 {
-    chain c = { GANTRY_F32, 3, 4, 1, 37, false, false, GY_ALGORITHM_NONE };
+    chain c = { GANTRY_F32, 3, 4, 1, 37, false, false, false };
     chain_problem p = pose(&c, _i ? "graph" : "stream");
     gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
     gantry_error err = { 0 };
@@ -273,7 +257,7 @@ static bool shows(const chain *c, const char *replay, uint64_t seed)
 START_TEST(around_nccl)
 {
     for (int k = 0; k < 16; k++) {
-        chain c = { GANTRY_I32, 2 + k % 4, 4, 1 + k / 8 * 2, k % 3 ? 37 : 400, k % 2, k / 2 % 2, GY_ALGORITHM_NCCL };
+        chain c = { GANTRY_I32, 2 + k % 4, 4, 1 + k / 8 * 2, k % 3 ? 37 : 400, k % 2, k / 2 % 2, true };
         const char *replay = k / 4 % 2 ? "stream" : "graph";
         chain_problem p = pose(&c, replay);
         fakeCudaSeed((uint64_t)k);
@@ -296,9 +280,7 @@ START_TEST(mistake)
 {
     int shown = 0;
     for (int seed = 1; seed <= 60 && !shown; seed++) {
-        chain c = {
-            GANTRY_F32, 2 + seed % 3, 4, 1, seed % 2 ? 37 : 301, seed % 4 > 1, seed % 8 > 3, GY_ALGORITHM_NONE
-        };
+        chain c = { GANTRY_F32, 2 + seed % 3, 4, 1, seed % 2 ? 37 : 301, seed % 4 > 1, seed % 8 > 3, false };
         shown = shows(&c, seed % 2 ? "graph" : "stream", (uint64_t)seed) ? seed : 0;
     }
     ck_assert_msg(shown, "no seed shows it");
@@ -308,9 +290,6 @@ END_TEST
 
 int main(int count, char **word)
 {
-    bool flags = strcmp(word[count - 1], "flags") == 0, mixed = strcmp(word[count - 1], "mixed") == 0;
-    with = flags ? GY_ALGORITHM_FLAGS : mixed ? GY_ALGORITHM_NONE : GY_ALGORITHM_COUNTERS;
-    count -= flags || mixed;
     Suite *suite = suite_create("counted collectives");
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 240);

@@ -16,7 +16,7 @@ template <typename T> static __device__ void jacobi3d(const T *__restrict__ x, T
         return; /* with all of the warp */
     const bool left_end = g->first[2] + column == 0, right_end = g->first[2] + column >= g->whole[2] - 1;
     const bool top = g->first[1] + row == 0, bottom = g->first[1] + row == g->whole[1] - 1, mine = column < g->count[2];
-    /* What is right of the part is loaded for the lane before it. */
+    /* The element right of the part is loaded for the lane before it. */
     const bool loads = column <= g->count[2] && g->first[2] + column < g->whole[2];
     const bool end = mine && (lane == 0 ? !left_end : lane == LANES - 1 && !right_end);
     const T *u = x + g->skip + first * g->plane + row * g->row + column;

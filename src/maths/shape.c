@@ -108,6 +108,15 @@ static void add_axis(run_list *all, bool is_apart, uint32_t axis)
     all->at[all->count - 1].last = (uint8_t)(axis + 1);
 }
 
+/* Axes that the region does not have, and of which the model has one element each, are a run only if there is no other,
+ * unless its rows may be more later. */
+static void leave_out_ones(const fitting *f, run_list *all)
+{
+    int64_t elements = all->count > 1 && !f->grows ? product(&f->shape, all->at[0].first, all->at[0].last) : 0;
+    if (elements == 1)
+        memmove(all->at, all->at + 1, --all->count * sizeof *all->at);
+}
+
 /* Aligns the last axes of a region and of the model, as NumPy does: where the extents differ, that of the region is 1.
  * Axes of the model with one element keep no others apart. Where the model has none, nothing is read. */
 static bool align(const fitting *f, uint32_t arg, bool is_result, run_list *out)
@@ -132,6 +141,7 @@ static bool align(const fitting *f, uint32_t arg, bool is_result, run_list *out)
     gy_maths_axes *last = out->count ? &out->at[out->count - 1] : NULL;
     while (last && last->last < f->shape.rank && f->shape.extent[last->last] == 1)
         last->last++;
+    leave_out_ones(f, out);
     return true;
 }
 

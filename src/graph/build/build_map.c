@@ -416,7 +416,7 @@ gantry_status gy_build_kinds(const gantry_graph *g, const gy_node *n, const gy_m
 {
     bool is_given[GY_MATHS_ARGS] = { false }, varies[GY_MATHS_ARGS] = { false };
     gantry_arg region[GY_MATHS_ARGS];
-    char said[320];
+    char said[400];
     for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *a = &g->access.at[n->access + i];
         if (a->arg >= m->args)

@@ -455,7 +455,7 @@ START_TEST(nvrtc_compiles_it)
         printf("skipped: %s\n", err.text);
         return;
     }
-    make_graph(5);
+    make_graph(18);
     for (uint32_t i = 0; i < NODES; i += 4) {
         gy_text text = { 0 };
         gy_code code = { 0 };

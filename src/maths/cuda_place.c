@@ -4,35 +4,38 @@
  * reduced ones, these, and those behind, in which an element is (o, m, column). A thread finds once where its elements
  * of a region begin, and what m adds to that is m times a step, or nothing; then the element is loaded once. Only where
  * the region has one element along some of the reduced axes, and not along the others, is there a quotient for each m:
- * one of 32 bits, of how far m is from the first of its segment.
+ * one of 32 bits, of how far m is from the first of its segment. Where it has that along several runs of them, which
+ * others lie between, there are quotients of m itself.
  */
 #include "maths/cuda_text.h"
 
 typedef enum group { BEFORE, REDUCED, BEHIND } group;
 
-/* Of the axes of a group a region has all, none (one element stands for all of them), or some: it lacks those from
- * within the group on, or up to within it, or both. */
+/* Of the axes of a group a run of those that a region has one element along are none, all, or some: those from within
+ * the group on, or up to within it, or both. */
 typedef struct part {
-    bool is_all, is_none;
+    bool is_out, is_all;
     bool begins_within, ends_within;
 } part;
 
-static part part_of(const gy_maths_program *p, const gy_maths_kind *kind, group g)
+static part part_of(const gy_maths_program *p, const gy_maths_kind *kind, group g, uint32_t run)
 {
     uint32_t start = g == BEFORE ? 0 : g == REDUCED ? p->first : p->last;
     uint32_t end = g == BEFORE ? p->first : g == REDUCED ? p->last : p->rank;
-    uint32_t first = kind->first > start ? kind->first : start, last = kind->last < end ? kind->last : end;
-    if (!kind->is_spread || first >= last)
-        return (part){ .is_all = true };
+    uint32_t first = kind->run[run].first, last = kind->run[run].last;
+    first = first > start ? first : start;
+    last = last < end ? last : end;
+    if (first >= last)
+        return (part){ .is_out = true };
     part found = { .begins_within = first > start, .ends_within = last < end };
-    found.is_none = !found.begins_within && !found.ends_within;
+    found.is_all = !found.begins_within && !found.ends_within;
     return found;
 }
 
-static bool cuts_group(const gy_maths_program *p, const gy_maths_kind *kind, bool begins)
+static bool cuts_group(const gy_maths_program *p, uint32_t arg, uint32_t run, bool begins)
 {
     for (int g = p->maths->reduces ? BEFORE : BEHIND; g <= BEHIND; g++) {
-        part found = part_of(p, kind, (group)g);
+        part found = part_of(p, &p->kind[arg], (group)g, run);
         if (begins ? found.begins_within : found.ends_within)
             return true;
     }
@@ -40,51 +43,136 @@ static bool cuts_group(const gy_maths_program *p, const gy_maths_kind *kind, boo
 }
 
 /* A map has all axes behind 0. */
-bool gy_maths_has_period(const gy_maths_program *program, uint32_t arg)
+bool gy_maths_has_period(const gy_maths_program *program, uint32_t arg, uint32_t run)
 {
-    return cuts_group(program, &program->kind[arg], true);
+    return cuts_group(program, arg, run, true);
 }
 
-bool gy_maths_has_inner(const gy_maths_program *program, uint32_t arg)
+bool gy_maths_has_inner(const gy_maths_program *program, uint32_t arg, uint32_t run)
 {
-    return cuts_group(program, &program->kind[arg], false);
+    return cuts_group(program, arg, run, false);
+}
+
+/* The runs that have axes of a group. */
+typedef struct parts {
+    uint32_t count;
+    part part[GY_MATHS_RUNS];
+    uint32_t run[GY_MATHS_RUNS];
+    bool is_none; /* one element stands for all */
+} parts;
+
+static parts parts_of(const gy_maths_program *p, uint32_t arg, group g)
+{
+    parts found = { 0 };
+    for (uint32_t run = 0; run < p->kind[arg].runs; run++) {
+        part one = part_of(p, &p->kind[arg], g, run);
+        if (one.is_out)
+            continue;
+        found.run[found.count] = run;
+        found.part[found.count++] = one;
+        found.is_none = one.is_all;
+    }
+    return found;
 }
 
 bool gy_maths_is_kept(const gy_maths_program *p, uint32_t arg)
 {
-    return part_of(p, &p->kind[arg], REDUCED).is_none;
+    return parts_of(p, arg, REDUCED).is_none;
 }
 
 /* ---- numbers ---- */
 
+static const char *text_of(const gy_text *text)
+{
+    return text->at ? text->at : "";
+}
+
+/* `made` was made of the text that it replaces. */
+static void replace(gy_text *text, gy_text made)
+{
+    made.failed = made.failed || text->failed;
+    gy_text_free(text);
+    *text = made;
+}
+
+/* The number among the elements of a region that lacks a run of axes, of element number `x` of one that has them. */
+static void add_without(gy_text *to, part found, const char *x, uint32_t k, uint32_t run)
+{
+    char period[GY_MATHS_DIVISOR], inner[GY_MATHS_DIVISOR];
+    gy_maths_cuda_divisor(period, 'd', k, run);
+    gy_maths_cuda_divisor(inner, 'q', k, run);
+    if (found.begins_within)
+        gy_text_printf(to, "quotient(%s, %s, by_%s)", x, period, period);
+    if (found.begins_within && found.ends_within)
+        gy_text_printf(to, " * %s + ", inner);
+    if (found.ends_within)
+        gy_text_printf(to, "rest(%s, %s, by_%s)", x, inner, inner);
+}
+
+/* The same for all runs but the last, a call around another. */
+static void add_before_last(gy_text *to, const parts *all, const char *x, uint32_t k)
+{
+    gy_text_add(to, x);
+    for (uint32_t i = 0; i + 1 < all->count; i++) {
+        gy_text made = { 0 };
+        char period[GY_MATHS_DIVISOR], inner[GY_MATHS_DIVISOR];
+        gy_maths_cuda_divisor(period, 'd', k, all->run[i]);
+        gy_maths_cuda_divisor(inner, 'q', k, all->run[i]);
+        if (all->part[i].begins_within)
+            gy_text_printf(&made, "without(%s, %s, by_%s, %s, by_%s)", text_of(to), period, period, inner, inner);
+        else
+            gy_text_printf(&made, "rest(%s, %s, by_%s)", text_of(to), inner, inner);
+        replace(to, made);
+    }
+}
+
+static void add_chain(gy_text *to, const parts *all, const char *x, uint32_t k)
+{
+    gy_text before = { 0 };
+    add_before_last(&before, all, x, k);
+    to->failed = to->failed || before.failed;
+    add_without(to, all->part[all->count - 1], text_of(&before), k, all->run[all->count - 1]);
+    gy_text_free(&before);
+}
+
 /* The number among the region's own elements along the group, of element number `x` along all of it. */
 static void add_number(gy_text *to, const gy_maths_program *p, uint32_t arg, group g, const char *x)
 {
-    part found = part_of(p, &p->kind[arg], g);
-    uint32_t k = gy_maths_cuda_first_alike(p, arg);
-    if (found.is_all || found.is_none)
-        gy_text_add(to, found.is_all ? x : "0");
-    if (found.begins_within)
-        gy_text_printf(to, "quotient(%s, d%u, by_d%u)", x, k, k);
-    if (found.begins_within && found.ends_within)
-        gy_text_printf(to, " * q%u + ", k);
-    if (found.ends_within)
-        gy_text_printf(to, "rest(%s, q%u, by_q%u)", x, k, k);
+    parts all = parts_of(p, arg, g);
+    if (all.count == 0 || all.is_none)
+        gy_text_add(to, all.is_none ? "0" : x);
+    else
+        add_chain(to, &all, x, gy_maths_cuda_first_alike(p, arg));
 }
 
-/* How many elements the region has along the group, which has `all`. */
-static void add_count(gy_text *to, const gy_maths_program *p, uint32_t arg, group g, const char *all)
+void gy_maths_cuda_add_number(gy_text *to, const gy_maths_program *p, uint32_t arg)
 {
-    part found = part_of(p, &p->kind[arg], g);
+    add_number(to, p, arg, BEHIND, "i");
+}
+
+/* How many elements the region has along the group, which has `every`. */
+static void add_count(gy_text *to, const gy_maths_program *p, uint32_t arg, group g, const char *every)
+{
+    parts all = parts_of(p, arg, g);
     uint32_t k = gy_maths_cuda_first_alike(p, arg);
-    if (found.is_all || found.is_none)
-        gy_text_add(to, found.is_all ? all : "1");
-    if (found.begins_within)
-        gy_text_printf(to, "quotient(%s, d%u, by_d%u)", all, k, k);
-    if (found.begins_within && found.ends_within)
-        gy_text_add(to, " * ");
-    if (found.ends_within)
-        gy_text_printf(to, "q%u", k);
+    gy_text made = { 0 };
+    gy_text_add(&made, all.is_none ? "1" : every);
+    for (uint32_t i = 0; i < all.count && !all.is_none; i++) {
+        gy_text next = { 0 };
+        char period[GY_MATHS_DIVISOR], inner[GY_MATHS_DIVISOR];
+        gy_maths_cuda_divisor(period, 'd', k, all.run[i]);
+        gy_maths_cuda_divisor(inner, 'q', k, all.run[i]);
+        if (all.part[i].begins_within)
+            gy_text_printf(&next, "quotient(%s, %s, by_%s)", text_of(&made), period, period);
+        if (all.part[i].begins_within && all.part[i].ends_within)
+            gy_text_add(&next, " * ");
+        if (all.part[i].ends_within)
+            gy_text_add(&next, inner);
+        replace(&made, next);
+    }
+    to->failed = to->failed || made.failed;
+    gy_text_add(to, text_of(&made));
+    gy_text_free(&made);
 }
 
 /* How far apart the region's elements for neighbouring m are. */
@@ -120,15 +208,21 @@ static void add_begin(gy_text *to, const gy_maths_program *p, uint32_t arg)
     gy_text_add(to, ";");
 }
 
+/* A lone run's. */
 static void add_cuts(gy_text *to, const gy_maths_program *p, uint32_t arg)
 {
-    part found = part_of(p, &p->kind[arg], REDUCED);
-    if (gy_maths_cuda_first_alike(p, arg) != arg)
+    parts all = parts_of(p, arg, REDUCED);
+    char name[GY_MATHS_DIVISOR];
+    if (all.count != 1 || gy_maths_cuda_first_alike(p, arg) != arg)
         return;
-    if (found.begins_within)
-        gy_text_printf(to, " const cut c%u = cut_at(first, d%u, by_d%u);", arg, arg, arg);
-    if (found.ends_within)
-        gy_text_printf(to, " const cut g%u = cut_at(first, q%u, by_q%u);", arg, arg, arg);
+    if (all.part[0].begins_within) {
+        gy_maths_cuda_divisor(name, 'd', arg, all.run[0]);
+        gy_text_printf(to, " const cut c%u = cut_at(first, %s, by_%s);", arg, name, name);
+    }
+    if (all.part[0].ends_within) {
+        gy_maths_cuda_divisor(name, 'q', arg, all.run[0]);
+        gy_text_printf(to, " const cut g%u = cut_at(first, %s, by_%s);", arg, name, name);
+    }
 }
 
 void gy_maths_cuda_add_places(gy_text *to, const gy_maths_program *p)
@@ -149,22 +243,32 @@ void gy_maths_cuda_add_places(gy_text *to, const gy_maths_program *p)
 
 /* ---- elements ---- */
 
+static void add_pieces(gy_text *to, part found, uint32_t k, uint32_t run)
+{
+    char inner[GY_MATHS_DIVISOR];
+    gy_maths_cuda_divisor(inner, 'q', k, run);
+    if (found.begins_within)
+        gy_text_printf(to, "piece(c%u, (unsigned)((m) - first))", k);
+    if (found.begins_within && found.ends_within)
+        gy_text_printf(to, " * %s + ", inner);
+    if (found.ends_within)
+        gy_text_printf(to, "in_piece(g%u, (unsigned)((m) - first))", k);
+}
+
 void gy_maths_cuda_add_place(gy_text *to, const gy_maths_program *p, uint32_t arg)
 {
-    part found = part_of(p, &p->kind[arg], REDUCED);
+    parts all = parts_of(p, arg, REDUCED);
     uint32_t k = gy_maths_cuda_first_alike(p, arg);
-    if (gy_maths_is_kept(p, arg)) {
+    if (all.is_none) {
         gy_text_printf(to, "h%u", arg);
         return;
     }
     gy_text_printf(to, "p%u[b%u + (", arg, arg);
-    if (found.is_all)
+    if (all.count == 0)
         gy_text_add(to, "m");
-    if (found.begins_within)
-        gy_text_printf(to, "piece(c%u, (unsigned)((m) - first))", k);
-    if (found.begins_within && found.ends_within)
-        gy_text_printf(to, " * q%u + ", k);
-    if (found.ends_within)
-        gy_text_printf(to, "in_piece(g%u, (unsigned)((m) - first))", k);
+    else if (all.count == 1)
+        add_pieces(to, all.part[0], k, all.run[0]);
+    else
+        add_chain(to, &all, "(i64)(m)", k);
     gy_text_printf(to, ") * s%u]", arg);
 }

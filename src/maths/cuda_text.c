@@ -85,6 +85,10 @@ const char gy_maths_cuda_prelude[] =
     "template <class I> static __device__ __forceinline__ I rest(I i, i64 d, i64 by)\n"
     "{\n"
     "    return i - quotient(i, d, by) * (I)d;\n"
+    "}\n"
+    "template <class I> static __device__ __forceinline__ I without(I i, i64 d, i64 by_d, i64 q, i64 by_q)\n"
+    "{\n"
+    "    return quotient(i, d, by_d) * (I)q + rest(i, q, by_q);\n"
     "}\n";
 
 /* ---- names ---- */
@@ -307,13 +311,27 @@ void gy_maths_cuda_add_parameters(gy_text *to, const gy_maths_program *p)
     }
 }
 
+void gy_maths_cuda_divisor(char to[GY_MATHS_DIVISOR], char kind, uint32_t arg, uint32_t run)
+{
+    snprintf(to, GY_MATHS_DIVISOR, run ? "%c%u_%u" : "%c%u", kind, arg, run);
+}
+
+static void add_divisor(gy_text *to, const char *type, char kind, uint32_t arg, uint32_t run)
+{
+    char name[GY_MATHS_DIVISOR];
+    gy_maths_cuda_divisor(name, kind, arg, run);
+    gy_text_printf(to, ", %s%s, %sby_%s", type, name, type, name);
+}
+
 static void add_steps(gy_text *to, const gy_maths_program *p, const char *type)
 {
     for (uint32_t k = 0; k < p->maths->args; k++) {
-        if (gy_maths_has_period(p, k))
-            gy_text_printf(to, ", %sd%u, %sby_d%u", type, k, type, k);
-        if (gy_maths_has_inner(p, k))
-            gy_text_printf(to, ", %sq%u, %sby_q%u", type, k, type, k);
+        for (uint32_t run = 0; run < p->kind[k].runs; run++) {
+            if (gy_maths_has_period(p, k, run))
+                add_divisor(to, type, 'd', k, run);
+            if (gy_maths_has_inner(p, k, run))
+                add_divisor(to, type, 'q', k, run);
+        }
         if (!p->kind[k].is_spread && gy_maths_has_step(p, k))
             gy_text_printf(to, ", %sd%u", type, k);
     }
@@ -333,24 +351,18 @@ uint32_t gy_maths_cuda_first_alike(const gy_maths_program *p, uint32_t arg)
 {
     const gy_maths_kind *kind = &p->kind[arg];
     for (uint32_t k = 0; k < arg; k++)
-        if (p->kind[k].is_spread && p->kind[k].first == kind->first && p->kind[k].last == kind->last)
+        if (p->kind[k].runs && p->kind[k].runs == kind->runs &&
+            memcmp(p->kind[k].run, kind->run, kind->runs * sizeof *kind->run) == 0)
             return k;
     return arg;
 }
 
 void gy_maths_cuda_add_load(gy_text *to, const gy_maths_program *p, uint32_t arg, const char *before)
 {
-    const gy_maths_kind *kind = &p->kind[arg];
-    uint32_t alike = gy_maths_cuda_first_alike(p, arg);
-    bool has_period = gy_maths_has_period(p, arg), has_inner = gy_maths_has_inner(p, arg);
     gy_text_printf(to, "%sp%u[", before, arg);
-    if (has_period)
-        gy_text_printf(to, "quotient(i, d%u, by_d%u)", alike, alike);
-    if (has_period && has_inner)
-        gy_text_printf(to, " * q%u + ", alike);
-    if (has_inner)
-        gy_text_printf(to, "rest(i, q%u, by_q%u)", alike, alike);
-    if (!kind->is_spread)
+    if (p->kind[arg].is_spread)
+        gy_maths_cuda_add_number(to, p, arg);
+    else
         gy_text_printf(to, gy_maths_has_step(p, arg) ? "i * d%u" : "i", arg);
     gy_text_add(to, "]");
 }

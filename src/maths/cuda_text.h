@@ -22,9 +22,14 @@ bool gy_maths_cuda_loads(const gy_maths_program *program, uint32_t arg);
 /* "double a0, const float *__restrict__ p1": the arguments. */
 void gy_maths_cuda_add_parameters(gy_text *to, const gy_maths_program *program);
 /* ", i64 d1": behind them, for regions that are only read; ", i64 d1, i64 by_d1, i64 q1, i64 by_q1", period and inner,
- * or one of both, for spread ones. Then the same without types. */
+ * or one of both, for spread ones, and ", i64 d1_1" and so on for their further runs. Then the same without types. */
 void gy_maths_cuda_add_steps(gy_text *to, const gy_maths_program *program);
 void gy_maths_cuda_add_step_names(gy_text *to, const gy_maths_program *program);
+/* "d1", or "q1_2": the period, or the inner, of a run of axes. */
+enum { GY_MATHS_DIVISOR = 24 };
+void gy_maths_cuda_divisor(char to[GY_MATHS_DIVISOR], char kind, uint32_t arg, uint32_t run);
+/* cuda_place.c: the number of the element of a spread region for element `i` of the model of a map. */
+void gy_maths_cuda_add_number(gy_text *to, const gy_maths_program *program, uint32_t arg);
 /* "p1[i * d1]": the element of the region for element `i` of the model. */
 void gy_maths_cuda_add_load(gy_text *to, const gy_maths_program *program, uint32_t arg, const char *before);
 /* The first region that is spread alike: the compiler sees that quotients by the same parameters are the same. */

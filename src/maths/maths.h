@@ -140,21 +140,30 @@ typedef enum gy_maths_type {
     GY_MATHS_F64,
 } gy_maths_type;
 
+/* Axes [first, last) of the model, and how many such runs the regions of a node may have together: what a launch is
+ * given of each (see gy_maths_print_cuda) finds room among its arguments. */
+typedef struct gy_maths_axes {
+    uint8_t first, last;
+} gy_maths_axes;
+enum { GY_MATHS_AXES = 32, GY_MATHS_RUNS = GY_MATHS_AXES / 2, GY_MATHS_ALL_RUNS = 64 };
+
 /* A name stands for a number or a region. The *model* is the shape that says how many elements there are: that of the
  * first region that a map gives; of a reduction that of a region that is read, which all others fit, or else the one
  * that all of them have together. */
 typedef struct gy_maths_kind {
-    bool is_number;      /* the node gives it a number, which counts as real */
-    gantry_dtype dtype;  /* else a region with elements of this type */
-    bool is_model;       /* said of reductions only: it has the shape of the model */
-    uint32_t gives;      /* the model is the shape that all have together: by bit, axes whose extents are this one's */
-    uint8_t missing;     /* axes that the model has before the first of this region */
-    bool is_added;       /* the result of a reduction is added to what is there */
-    bool is_beside;      /* a result of a reduce node that is not reduced: it has the shape of the model */
-    bool is_spread;      /* a region that is read, one element of which is for several of the model */
-    uint8_t first, last; /* spread ones and results of reductions: along these axes of the model it has one element */
-    uint8_t rank;        /* of the model */
-    bool is_columns;     /* results of reductions: there are axes of more than one element behind these */
+    bool is_number;     /* the node gives it a number, which counts as real */
+    gantry_dtype dtype; /* else a region with elements of this type */
+    bool is_model;      /* said of reductions only: it has the shape of the model */
+    uint32_t gives;     /* the model is the shape that all have together: by bit, axes whose extents are this one's */
+    uint8_t missing;    /* axes that the model has before the first of this region */
+    bool is_added;      /* the result of a reduction is added to what is there */
+    bool is_beside;     /* a result of a reduce node that is not reduced: it has the shape of the model */
+    bool is_spread;     /* a region that is read, one element of which is for several of the model */
+    uint8_t runs;       /* of spread ones: runs of neighbouring axes along which it has one element, in order; */
+    gy_maths_axes run[GY_MATHS_RUNS]; /* each pair has an axis between it along which it has all, of more than one */
+    uint8_t first, last;              /* of results of reductions: the axes of the model that are reduced */
+    uint8_t rank;                     /* of the model */
+    bool is_columns;                  /* results of reductions: there are axes of more than one element behind these */
 } gy_maths_kind;
 
 /* One operation on all elements. Values are known by number: those of arguments first, then one a step. */
@@ -172,7 +181,6 @@ typedef struct gy_maths_step {
 } gy_maths_step;
 
 /* Where an extent of a model that is_joint comes from: an argument, and which of its axes. */
-enum { GY_MATHS_AXES = 32 };
 typedef struct gy_maths_axis {
     uint8_t arg, axis;
 } gy_maths_axis;
@@ -224,7 +232,10 @@ static inline bool gy_maths_is_reduced(const gy_maths *maths, uint32_t result)
 gantry_status gy_maths_fit(const gy_maths *maths, gy_maths_kind *kind, const gantry_arg *arg, const bool *varies,
                            char *text, size_t size);
 
-/* Element i of the model, for a region that has one along some axes: element i / period * inner + i % inner. */
+/* Element i of the model, for a region that has one along a run of axes: element i / period * inner + i % inner, where
+ * period is the product of the extents from the first of these axes on, and inner of those behind them. That is the
+ * element of a model without these axes; so with several runs the same is done for each, from the first on, whose
+ * periods and inners none of those before it has changed. */
 typedef struct gy_maths_spread {
     int64_t period, inner;
 } gy_maths_spread;
@@ -251,17 +262,17 @@ gantry_status gy_maths_check(const gantry_launch *launch, char *text, size_t siz
 
 /* cuda.c: CUDA C of the program of a map, which needs no headers: a kernel `name` whose parameters are the arguments
  * (regions as pointers, numbers as double), then the count of elements, then for each region that is only read its
- * step, 1, or 0 where its one element is for all; these as long long. A spread one has its period, if axes come before
- * those that it has one element along, and its inner, if axes come behind, each with ceil(2^62 / it) behind
+ * step, 1, or 0 where its one element is for all; these as long long. A spread one has, for each of its runs of axes,
+ * the period, if axes come before them, and the inner, if axes come behind, each with ceil(2^62 / it) behind
  * it: i / d is floor(i * that / 2^62) where i and d are below 2^30 (Granlund and Montgomery, Division by Invariant
  * Integers using Multiplication, 1994). A block of GY_MATHS_BLOCK threads does gy_maths_block_elements(), more where
  * all elements are of few bytes. */
 bool gy_maths_has_step(const gy_maths_program *program, uint32_t arg); /* also if spread */
-/* cuda_place.c: has a spread one a period, and an inner? Of a map, where axes come before or behind. Those of a
- * reduction are of the group of axes (before the reduced ones, these, behind) within which the axes that it has one
- * element along begin, and end; where they begin and end with groups there are none. */
-bool gy_maths_has_period(const gy_maths_program *program, uint32_t arg);
-bool gy_maths_has_inner(const gy_maths_program *program, uint32_t arg);
+/* cuda_place.c: has a run of axes of a spread one a period, and an inner? Of a map, where axes come before or behind.
+ * Those of a reduction are of the group of axes (before the reduced ones, these, behind) within which the run begins,
+ * and ends; where it begins and ends with groups there are none. */
+bool gy_maths_has_period(const gy_maths_program *program, uint32_t arg, uint32_t run);
+bool gy_maths_has_inner(const gy_maths_program *program, uint32_t arg, uint32_t run);
 enum { GY_MATHS_BLOCK = 256 };
 int64_t gy_maths_block_elements(const gy_maths_program *program);
 void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const char *name);

@@ -52,8 +52,10 @@ static void begin(gy_maths_runner *r)
             number[k] = arg->number;
         if (!p->kind[i].is_number && p->maths->is_read[i] && !is_many(p, r->launch, i))
             repeat(arg, number);
-        gy_maths_extents e = gy_maths_extents_of(&model, p->kind[i].first, p->kind[i].last);
-        r->spread[i] = (gy_maths_spread){ .period = e.mid * e.inner, .inner = e.inner };
+        for (uint32_t k = 0; k < p->kind[i].runs; k++) {
+            gy_maths_extents e = gy_maths_extents_of(&model, p->kind[i].run[k].first, p->kind[i].run[k].last);
+            r->spread[i][k] = (gy_maths_spread){ .period = e.mid * e.inner, .inner = e.inner };
+        }
     }
     for (uint32_t i = 0; i < p->steps; i++) {
         r->value[args + i] = slot_of(r, p->step[i].slot);
@@ -67,14 +69,19 @@ static const char *element_at(const gantry_arg *arg, int64_t first)
     return (const char *)arg->data + (size_t)first * gantry_dtype_size(arg->dtype);
 }
 
-/* The elements of a spread region for elements [first, first + n) of the model, run by run. */
-static void gather(const gantry_arg *arg, gy_maths_spread s, int64_t first, size_t n, char *to)
+/* The elements of a spread region for elements [first, first + n) of the model: neighbours of the region where it has
+ * the last axes, else one element for several. */
+static void gather(const gantry_arg *arg, const gy_maths_spread *spread, uint32_t runs, int64_t first, size_t n,
+                   char *to)
 {
     size_t size = gantry_dtype_size(arg->dtype);
+    gy_maths_spread s = spread[runs - 1];
     for (size_t done = 0; done < n;) {
-        int64_t i = first + (int64_t)done, place = i % s.inner;
-        const char *from = element_at(arg, i / s.period * s.inner + place);
-        int64_t run = s.inner > 1 ? s.inner - place : s.period - i % s.period;
+        int64_t i = first + (int64_t)done, place = i;
+        for (uint32_t k = 0; k < runs; k++)
+            place = place / spread[k].period * spread[k].inner + place % spread[k].inner;
+        const char *from = element_at(arg, place);
+        int64_t run = s.inner > 1 ? s.inner - i % s.inner : s.period - i % s.period;
         size_t count = run < (int64_t)(n - done) ? (size_t)run : n - done;
         if (s.inner > 1)
             memcpy(to + done * size, from, count * size);
@@ -88,7 +95,7 @@ static void load_spread(gy_maths_runner *r, uint32_t arg, int64_t first, size_t 
 {
     char elements[GY_MATHS_SLOT];
     const gantry_arg *a = gantry_launch_arg(r->launch, (int32_t)arg);
-    gather(a, r->spread[arg], first, n, elements);
+    gather(a, r->spread[arg], r->program->kind[arg].runs, first, n, elements);
     gy_maths_load(slot_of(r, arg), elements, a->dtype, n);
     r->value[arg] = slot_of(r, arg);
 }

@@ -8,11 +8,11 @@
 typedef struct gy_maths_runner {
     const gy_maths_program *program;
     const gantry_launch *launch;
-    gy_maths_steps_fn steps;               /* compiled; NULL: they are carried out one after the other */
-    char *slots;                           /* those of the program, then one for each result that is compiled */
-    gy_maths_spread spread[GY_MATHS_ARGS]; /* of spread regions */
-    const void *value[GY_MATHS_ARGS + GY_MATHS_STEPS]; /* of the chunk at hand */
-    void *result[GY_MATHS_RESULTS];                    /* where compiled steps leave the values of results */
+    gy_maths_steps_fn steps; /* compiled; NULL: they are carried out one after the other */
+    char *slots;             /* those of the program, then one for each result that is compiled */
+    gy_maths_spread spread[GY_MATHS_ARGS][GY_MATHS_RUNS]; /* of spread regions, for each of their runs of axes */
+    const void *value[GY_MATHS_ARGS + GY_MATHS_STEPS];    /* of the chunk at hand */
+    void *result[GY_MATHS_RESULTS];                       /* where compiled steps leave the values of results */
 } gy_maths_runner;
 
 /* The values of a result for the chunk at hand. */

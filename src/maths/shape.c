@@ -95,30 +95,54 @@ typedef struct axes {
     uint32_t first, last;
 } axes;
 
+/* Axes of the model along which a region has one element, as runs of neighbours. */
+typedef struct run_list {
+    uint32_t count;
+    gy_maths_axes at[GY_MATHS_RUNS];
+} run_list;
+
+static void add_axis(run_list *all, bool is_apart, uint32_t axis)
+{
+    if (is_apart)
+        all->at[all->count++].first = (uint8_t)axis;
+    all->at[all->count - 1].last = (uint8_t)(axis + 1);
+}
+
+/* Axes that the region does not have, and of which the model has one element each, are a run only if there is no other,
+ * unless its rows may be more later. */
+static void leave_out_ones(const fitting *f, run_list *all)
+{
+    int64_t elements = all->count > 1 && !f->grows ? product(&f->shape, all->at[0].first, all->at[0].last) : 0;
+    if (elements == 1)
+        memmove(all->at, all->at + 1, --all->count * sizeof *all->at);
+}
+
 /* Aligns the last axes of a region and of the model, as NumPy does: where the extents differ, that of the region is 1.
- * These axes are neighbours, but for axes of the model with one element. Where the model has none, nothing is read. */
-static bool align(const fitting *f, uint32_t arg, bool is_result, axes *out)
+ * Axes of the model with one element keep no others apart. Where the model has none, nothing is read. */
+static bool align(const fitting *f, uint32_t arg, bool is_result, run_list *out)
 {
     const gantry_arg *a = &f->arg[arg];
     int32_t rank = (int32_t)f->shape.rank, missing = rank - a->rank;
-    bool is_after = false;
-    *out = (axes){ 0, 0 };
+    bool is_apart = true;
+    *out = (run_list){ 0 };
+    if (missing < 0)
+        return false;
     for (int32_t i = 0; i < rank; i++) {
         int64_t wanted = f->shape.extent[i], given = i < missing ? 1 : extent_of(a, i - missing);
         bool grows = i == 0 && f->grows && !f->varies[arg]; /* one row now, maybe more later */
         bool any = !is_result && wanted == 0 && given == 1;
         bool is_one = i < missing || (given == 1 && ((wanted != 1 && !any) || grows));
-        if ((!is_one && !any && given != wanted) || (is_one && is_after))
+        if (!is_one && !any && given != wanted)
             return false;
-        is_after = is_after || (out->last > 0 && !is_one && !any && wanted != 1);
-        if (is_one) {
-            out->first = out->last ? out->first : (uint32_t)i;
-            out->last = (uint32_t)i + 1;
-        }
+        if (is_one)
+            add_axis(out, is_apart, (uint32_t)i);
+        is_apart = !is_one && (is_apart || (!any && wanted != 1));
     }
-    while (out->last && out->last < f->shape.rank && f->shape.extent[out->last] == 1)
-        out->last++;
-    return missing >= 0;
+    gy_maths_axes *last = out->count ? &out->at[out->count - 1] : NULL;
+    while (last && last->last < f->shape.rank && f->shape.extent[last->last] == 1)
+        last->last++;
+    leave_out_ones(f, out);
+    return true;
 }
 
 static void set_model(fitting *f, uint32_t arg)
@@ -180,13 +204,14 @@ static gantry_status fail(const fitting *f, uint32_t arg, const char *remedy)
 /* One element may be for all, which is found when the node is carried out. */
 static bool fit_read(fitting *f, uint32_t arg)
 {
-    axes along;
+    run_list along;
     gy_maths_kind *kind = &f->kind[arg];
     if (!align(f, arg, false, &along))
         return gy_maths_elements(&f->arg[arg]) == 1;
-    kind->is_spread = along.last > 0 && !(along.first == 0 && along.last == f->shape.rank);
-    kind->first = (uint8_t)along.first;
-    kind->last = (uint8_t)along.last;
+    bool is_one = along.count && along.at[0].first == 0 && along.at[0].last == f->shape.rank;
+    kind->is_spread = along.count > 0 && !is_one;
+    kind->runs = (uint8_t)(kind->is_spread ? along.count : 0);
+    memcpy(kind->run, along.at, sizeof kind->run);
     return true;
 }
 
@@ -204,8 +229,8 @@ static uint32_t fit_all_read(fitting *f)
 static gantry_status fit_map(fitting *f)
 {
     static const char remedy[] =
-        "all that a map gives has one shape; what it reads has that shape, one element, or one "
-        "along neighbouring axes, as NumPy broadcasts";
+        "all that a map gives has one shape; what it reads has that shape, one element, or an extent of 1 along some "
+        "of the axes, where the last axes are aligned, as NumPy broadcasts";
     set_model(f, f->maths->result[0].arg);
     for (uint32_t i = 0; i < f->maths->args; i++)
         if (f->maths->is_written[i] && is_region(f, i) && !has_shape(&f->arg[i], &f->shape))
@@ -232,7 +257,8 @@ static gantry_status fit_beside(fitting *f, uint32_t first)
     return wrong == GY_MATHS_ARGS ? GANTRY_OK
                                   : fail(f, wrong,
                                          "what is read has the shape of what is given without a reduction, one "
-                                         "element, or one along neighbouring axes, as NumPy broadcasts");
+                                         "element, or an extent of 1 along some of the axes, where the last axes are "
+                                         "aligned, as NumPy broadcasts");
 }
 
 /* Does the region say the extent of an axis of the model, where `now` did so far? One that is not 1 does, and else one
@@ -313,8 +339,8 @@ static gantry_status choose_model(fitting *f)
     set_model(f, first);
     wrong = fit_all_read(f);
     return fail(f, wrong < GY_MATHS_ARGS ? wrong : first,
-                "what a reduction reads has one shape, or is broadcast to one as by NumPy: one element, or one along "
-                "neighbouring axes");
+                "what a reduction reads has one shape, or is broadcast to one as by NumPy: where the last axes are "
+                "aligned, extents are equal or 1");
 }
 
 /* The shape of the model without an axis, or with 1 there. */
@@ -361,27 +387,46 @@ static bool has_short_axis(const gy_maths_shape *s)
     return false;
 }
 
+/* Axes that others lie between are reduced one run after the other. */
+static gantry_status fail_apart(const fitting *f, uint32_t arg, const run_list *along)
+{
+    char between[200], remedy[400];
+    gy_maths_shape first = f->shape;
+    for (uint32_t i = along->at[along->count - 1].first; i < along->at[along->count - 1].last; i++)
+        first.extent[i] = 1;
+    add_shape(between, sizeof between, &first);
+    snprintf(remedy, sizeof remedy,
+             "a reduce node reduces axes that are neighbours, and here others lie between: make %u nodes in turn, the "
+             "first of which reduces to %s, and the next reduces that",
+             along->count, between);
+    return fail(f, arg, remedy);
+}
+
 static gantry_status fit_result(fitting *f, const gy_maths_result *r, axes *out)
 {
+    run_list along;
     if (r->has_axis)
         return fit_axis(f, r, out);
-    if (align(f, r->arg, true, out)) {
-        return out->last || has_short_axis(&f->shape)
+    if (align(f, r->arg, true, &along)) {
+        *out = (axes){ along.at[0].first, along.at[0].last };
+        if (along.count > 1)
+            return fail_apart(f, r->arg, &along);
+        return along.count || has_short_axis(&f->shape)
                    ? GANTRY_OK
                    : fail(f, r->arg,
                           "a reduction of that shape reduces nothing: give it one element, or one along axes");
     }
     if (gy_maths_elements(&f->arg[r->arg]) != 1)
         return fail(f, r->arg,
-                    "without an axis, as in sum(x, 1), a reduction gives one element, or one along the axes where the "
-                    "shapes differ, which are neighbours");
+                    "without an axis, as in sum(x, 1), a reduction gives one element, or an extent of 1 along the axes "
+                    "that it reduces, which are neighbours, where the last axes of both are aligned");
     *out = (axes){ 0, f->shape.rank };
     return GANTRY_OK;
 }
 
 static gantry_status fit_reduction(fitting *f)
 {
-    axes all = { 0, 0 }, along;
+    axes all = { 0, 0 }, along = { 0, 0 };
     bool is_first = true;
     gantry_status status = choose_model(f);
     for (uint32_t i = 0; i < f->maths->results && !status && is_region(f, f->maths->result[i].arg); i++) {
@@ -399,6 +444,8 @@ static gantry_status fit_reduction(fitting *f)
         kind->is_columns = along.last < f->shape.rank;
         bool is_whole = along.first == 0 && !kind->is_columns;
         kind->is_spread = f->maths->is_read[r->arg] && !is_whole;
+        kind->runs = kind->is_spread;
+        kind->run[0] = (gy_maths_axes){ kind->first, kind->last };
         kind->is_added = f->arg[r->arg].access >= GANTRY_SUM;
     }
     if (f->model < GY_MATHS_ARGS)
@@ -406,11 +453,27 @@ static gantry_status fit_reduction(fitting *f)
     return status;
 }
 
+/* A launch has room for what they need. */
+static gantry_status check_runs(const fitting *f)
+{
+    uint32_t runs = 0;
+    for (uint32_t i = 0; i < f->maths->args; i++)
+        runs += f->kind[i].runs;
+    if (runs <= GY_MATHS_ALL_RUNS)
+        return GANTRY_OK;
+    snprintf(f->text, f->size,
+             "what its formulas read is broadcast along %u runs of neighbouring axes, and there may be %d: make two "
+             "nodes of it, or give regions the shape that is wanted before",
+             runs, GY_MATHS_ALL_RUNS);
+    return GANTRY_E_GRAPH;
+}
+
 gantry_status gy_maths_fit(const gy_maths *maths, gy_maths_kind *kind, const gantry_arg *arg, const bool *varies,
                            char *text, size_t size)
 {
     fitting f = { .maths = maths, .kind = kind, .arg = arg, .varies = varies, .text = text, .size = size };
     gantry_status status = maths->reduces ? fit_reduction(&f) : fit_map(&f);
+    status = status ? status : check_runs(&f);
     for (uint32_t i = 0; i < maths->args; i++)
         kind[i].rank = (uint8_t)f.shape.rank;
     return status;
@@ -418,12 +481,14 @@ gantry_status gy_maths_fit(const gy_maths *maths, gy_maths_kind *kind, const gan
 
 /* ---- launches ---- */
 
-/* Has the region the extents of the model but those in [first, last)? Extents of 1 change nothing. */
-static bool has_extents(const gantry_arg *a, const gy_maths_shape *model, uint32_t first, uint32_t last)
+/* Has the region the extents of the model but those of some runs of axes? Extents of 1 change nothing. */
+static bool has_extents(const gantry_arg *a, const gy_maths_shape *model, const gy_maths_axes *run, uint32_t runs)
 {
     int32_t at = 0;
-    for (uint32_t i = 0; i < model->rank; i++) {
-        bool is_left_out = i >= first && i < last;
+    for (uint32_t i = 0, k = 0; i < model->rank; i++) {
+        while (k < runs && i >= run[k].last)
+            k++;
+        bool is_left_out = k < runs && i >= run[k].first;
         if (is_left_out || model->extent[i] == 1)
             continue;
         while (at < a->rank && extent_of(a, at) == 1)
@@ -444,9 +509,9 @@ static bool fits(const gy_maths_program *p, const gantry_launch *launch, const g
     if (kind->is_number || (!p->maths->is_written[i] && gy_maths_shape_elements(model) == 0))
         return true;
     if (p->maths->reduces && p->maths->is_written[i] && !kind->is_beside)
-        return has_extents(a, model, p->first, p->last);
+        return has_extents(a, model, &(gy_maths_axes){ p->first, p->last }, 1);
     if (kind->is_spread)
-        return has_extents(a, model, kind->first, kind->last);
+        return has_extents(a, model, kind->run, kind->runs);
     return has_shape(a, model) || (!p->maths->is_written[i] && gy_maths_elements(a) == 1);
 }
 

@@ -294,6 +294,92 @@ static gantry_status go_back_map(const deriving *d, const gy_access *x, const ch
     return gy_adjoint_built(a);
 }
 
+/* ---- sums ---- */
+
+/* Where one element of an argument is for several of the model, and what is left to be summed. */
+typedef struct summing {
+    const gy_access *x;
+    const char *arg;
+    gy_maths_shape own;  /* of the argument */
+    gy_maths_shape left; /* of what is summed: the model, or what sums have made of it */
+    const char *text;    /* the formula of its elements */
+    const char *part;    /* the name that a sum has in formulas, and its rows */
+    gantry_region rows;
+    bool is_part; /* the formula is that name */
+} summing;
+
+/* One element of the argument is for all along this axis: rows that the scheduler cuts may be more than one later. */
+static bool lacks(const deriving *d, const summing *s, uint32_t axis)
+{
+    uint32_t missing = s->left.rank - s->own.rank;
+    bool is_one = axis < missing || s->own.extent[axis - missing] == 1;
+    bool grows =
+        axis == 0 && !s->is_part && is_split_by_the_scheduler(d) && !d->a->graph->buffers.at[s->x->buffer].split_auto;
+    return is_one && (s->left.extent[axis] != 1 || grows);
+}
+
+/* The shape without the first run of axes that one element is for. False: there is but one. */
+static bool find_sum(const deriving *d, const summing *s, gy_maths_shape *out)
+{
+    uint32_t axis = 0, rank = s->left.rank;
+    *out = s->left;
+    while (axis < rank && !lacks(d, s, axis))
+        axis++;
+    for (; axis < rank && (lacks(d, s, axis) || s->left.extent[axis] == 1); axis++)
+        out->extent[axis] = 1;
+    while (axis < rank && !lacks(d, s, axis))
+        axis++;
+    return axis < rank;
+}
+
+static gantry_status add_sum(const deriving *d, const summing *s, const char *id, gantry_region to,
+                             gantry_access access)
+{
+    gy_adjoint *a = d->a;
+    const gy_maths *m = NULL;
+    const char *out = new_name(d, "to", s->arg);
+    GY_TRY(read_formula(d, s->arg, out, s->text ? gy_arena_printf(&a->scratch, "sum(%s)", s->text) : NULL, true, &m));
+    gantry_node node = gy_graph_map_with(a->graph, gy_adjoint_id(a, d->p, id), m);
+    gantry_node_arg_as(a->graph, node, out, to, access);
+    if (s->is_part)
+        gantry_node_arg(a->graph, node, s->part, s->rows);
+    give_arguments(d, node, m);
+    return gy_adjoint_built(a);
+}
+
+static gantry_status fail_automatic(const deriving *d, const char *arg)
+{
+    return gy_node_fail(d->a->graph, d->a->err, d->p->node,
+                        "broadcasts \"%s\", an automatic part, along axes that others lie between, and its adjoint "
+                        "would be a sum along each in turn, of rows that are not known yet; split it into a number of "
+                        "parts, or broadcast it in two maps, one after the other",
+                        arg);
+}
+
+/* A node sums along axes that are neighbours: where others lie between, there is one for each run but the last, each of
+ * what the one before it gave. */
+static gantry_status sum_in_turn(const deriving *d, summing *s)
+{
+    gy_adjoint *a = d->a;
+    const gy_buffer *b = &a->graph->buffers.at[s->x->buffer];
+    gantry_dtype dtype = b->dtype == GANTRY_F64 ? GANTRY_F64 : GANTRY_F32; /* not of 16 bits */
+    bool is_automatic = b->split_auto && s->x->part >= 0;
+    const char *id = s->arg;
+    gy_maths_shape next;
+    while (find_sum(d, s, &next)) {
+        if (is_automatic)
+            return fail_automatic(d, s->arg);
+        id = gy_arena_printf(&a->scratch, "%s.sum", id ? id : "");
+        gantry_buffer made = gy_adjoint_uncut(a, s->x->buffer, "grad.sum", (int)next.rank, next.extent, dtype);
+        GY_TRY(add_sum(d, s, id ? id : "", gantry_all(made), GANTRY_WRITE));
+        s->part = s->text = new_name(d, "part", s->arg);
+        s->rows = gantry_all(made);
+        s->is_part = true;
+        s->left = next;
+    }
+    return GANTRY_OK;
+}
+
 static gantry_status go_back_sum(const deriving *d, const gy_access *x, const char *arg, const char *text)
 {
     gy_adjoint *a = d->a;
@@ -301,12 +387,9 @@ static gantry_status go_back_sum(const deriving *d, const gy_access *x, const ch
     gy_destination target = gy_adjoint_target(a, x);
     const char *out = new_name(d, "to", arg);
     GY_TRY(read_formula(d, arg, out, text, false, &m));
-    text = span(d, m, text);
-    GY_TRY(read_formula(d, arg, out, text ? gy_arena_printf(&a->scratch, "sum(%s)", text) : NULL, true, &m));
-    gantry_node node = gy_graph_map_with(a->graph, gy_adjoint_id(a, d->p, arg), m);
-    gantry_node_arg_as(a->graph, node, out, target.region, gy_destination_access(&target));
-    give_arguments(d, node, m);
-    return gy_adjoint_built(a);
+    summing s = { .x = x, .arg = arg, .own = gy_adjoint_shape(a, x), .left = d->model, .text = span(d, m, text) };
+    GY_TRY(sum_in_turn(d, &s));
+    return add_sum(d, &s, arg, target.region, gy_destination_access(&target));
 }
 
 static gantry_status go_back_to(const deriving *d, uint32_t arg)

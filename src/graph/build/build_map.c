@@ -103,13 +103,17 @@ static uint32_t end_of_group(const gy_maths_program *p, uint32_t axis)
     return axis < p->first ? p->first : axis < p->last ? p->last : p->rank;
 }
 
-/* A divisor, and the factor that stands for it in quotients; see maths.h. */
-static void add_divisor(coding *c, const char *kind, const char *name, const char *divisor)
+/* The product of the extents from an axis on to the end of its group, as a divisor, and the factor that stands for it
+ * in quotients; see maths.h. */
+static void add_divisor(coding *c, const char *kind, uint32_t arg, uint32_t run, uint32_t axis)
 {
     gy_arena *arena = &c->graph->arena;
-    const char *hidden = gy_arena_printf(arena, "_%s_%s", kind, name);
-    add_hidden(c, hidden, divisor);
-    add_hidden(c, gy_arena_printf(arena, "_by_%s_%s", kind, name),
+    const gy_maths_program *p = c->kernel->program;
+    const char *name = p->maths->arg[arg];
+    const char *key = run ? gy_arena_printf(arena, "%s%u", kind, run) : kind;
+    const char *hidden = key ? gy_arena_printf(arena, "_%s_%s", key, name) : NULL;
+    add_hidden(c, hidden, extents_of(c, axis, end_of_group(p, axis)));
+    add_hidden(c, hidden ? gy_arena_printf(arena, "_by%s", hidden) : NULL,
                hidden ? gy_arena_printf(arena, "ceil_div(4611686018427387904, max(1, %s))", hidden) : NULL);
 }
 
@@ -121,10 +125,12 @@ static void add_steps(coding *c)
     for (uint32_t i = 0; i < p->maths->args; i++) {
         const char *name = p->maths->arg[i];
         const gy_maths_kind *kind = &p->kind[i];
-        if (gy_maths_has_period(p, i))
-            add_divisor(c, "period", name, extents_of(c, kind->first, end_of_group(p, kind->first)));
-        if (gy_maths_has_inner(p, i))
-            add_divisor(c, "inner", name, extents_of(c, kind->last, end_of_group(p, kind->last)));
+        for (uint32_t run = 0; run < kind->runs; run++) {
+            if (gy_maths_has_period(p, i, run))
+                add_divisor(c, "period", i, run, kind->run[run].first);
+            if (gy_maths_has_inner(p, i, run))
+                add_divisor(c, "inner", i, run, kind->run[run].last);
+        }
         if (!kind->is_spread && gy_maths_has_step(p, i))
             add_hidden(c, gy_arena_printf(arena, "_step_%s", name),
                        gy_arena_printf(arena, "min(1, %s.size - 1)", name));
@@ -135,7 +141,8 @@ static uint32_t hidden_args(const gy_maths_program *p)
 {
     uint32_t count = p->maths->reduces ? 5 : 1;
     for (uint32_t i = 0; i < p->maths->args; i++) {
-        count += 2 * (uint32_t)gy_maths_has_period(p, i) + 2 * (uint32_t)gy_maths_has_inner(p, i);
+        for (uint32_t run = 0; run < p->kind[i].runs; run++)
+            count += 2 * (uint32_t)gy_maths_has_period(p, i, run) + 2 * (uint32_t)gy_maths_has_inner(p, i, run);
         count += !p->kind[i].is_spread && gy_maths_has_step(p, i);
     }
     return count;
@@ -409,7 +416,7 @@ gantry_status gy_build_kinds(const gantry_graph *g, const gy_node *n, const gy_m
 {
     bool is_given[GY_MATHS_ARGS] = { false }, varies[GY_MATHS_ARGS] = { false };
     gantry_arg region[GY_MATHS_ARGS];
-    char said[320];
+    char said[400];
     for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *a = &g->access.at[n->access + i];
         if (a->arg >= m->args)
@@ -449,16 +456,26 @@ static gantry_status check_reduces(const gantry_graph *g, const gy_node *n, cons
                             n->id, m->result[0].text);
 }
 
+/* " along 0:1,2:4 of 4" */
+static void add_runs(gy_text *key, const gy_maths_kind *kind)
+{
+    for (uint32_t i = 0; i < kind->runs; i++)
+        gy_text_printf(key, "%s%u:%u", i ? "," : " along ", kind->run[i].first, kind->run[i].last);
+    gy_text_printf(key, " of %d", kind->rank);
+}
+
 /* "y = sqrt(x) * s + b (y f32, x f32, s number, b f32 along 0:1 of 2)" */
 static bool make_key(gy_text *key, const gy_maths *m, const gy_maths_kind *kind)
 {
     gy_maths_print(key, m);
     for (uint32_t i = 0; i < m->args; i++) {
-        bool is_result = m->reduces && m->is_written[i] && !kind[i].is_beside;
+        bool is_reduced = m->reduces && m->is_written[i] && !kind[i].is_beside;
         gy_text_printf(key, "%s%s %s", i ? ", " : " (", m->arg[i],
                        kind[i].is_number ? "number" : gantry_dtype_name(kind[i].dtype));
-        if (kind[i].is_spread || is_result)
+        if (is_reduced)
             gy_text_printf(key, " along %u:%u of %d", kind[i].first, kind[i].last, kind[i].rank);
+        else if (kind[i].is_spread)
+            add_runs(key, &kind[i]);
         gy_text_add(key, kind[i].is_added ? " added" : kind[i].is_model ? " whole" : "");
         if (kind[i].gives)
             gy_text_printf(key, " gives %x behind %d", kind[i].gives, kind[i].missing);

@@ -3,6 +3,7 @@
 
 check_maps.py GANTRY [SEED]
 """
+import itertools
 import pathlib
 import random
 import sys
@@ -191,6 +192,83 @@ def check_broadcasting(command, seed):
             raise SystemExit(f"seed {seed}, x {shape}, b {low}, axis {written}: {name} is\n{got[name]}, by NumPy\n{expected}")
 
 
+def ways(shape):
+    """Every shape that NumPy broadcasts to this one, with axes of extent 1 or, before all others, none."""
+    for kept in itertools.product([False, True], repeat=len(shape)):
+        low = [n if keeps else 1 for n, keeps in zip(shape, kept)]
+        for first in range(len(shape) if not any(kept) else kept.index(True) + 1):
+            yield low[first:]
+
+
+def values_of(rng, dtype, shape):
+    """The file's array, and the values; small enough that all dtypes hold them."""
+    x = rng.integers(0 if dtype == "u8" else -90, 90, shape)
+    x = x if dtype in INTEGERS else x / 8
+    if dtype == "bf16":
+        return ("bf16", to_bf16(x.astype(np.float32))), round_bf16(x.astype(np.float32))
+    return (x.astype({**DTYPES, **INTEGERS}[dtype]),) * 2
+
+
+def check_patterns(command, seed):
+    """Two regions along any axes of up to four, in all pairs of some; of whole arrays and of parts, by maps and by what reductions read."""
+    draw, rng = random.Random(seed), np.random.default_rng(seed)
+    dtypes = ["f32", "f64", "bf16", "i32", "u8", "f16"]
+    shape = [[7], [4, 5], [4, 3, 5], [4, 3, 2, 5], [4, 1, 3, 2], [2, 3, 40, 30], [4, 257, 3, 2]][seed % 7]
+    parts = draw.choice([1, 2, 4] if shape[0] == 4 else [1, 2] if shape[0] == 2 else [1])
+    buffers = {"x": {"dtype": "f32", "shape": shape, "class": "input", "split": parts}}
+    files, nodes, want = {"x": rng.integers(-99, 99, shape).astype(np.float32)}, [], {}
+    x = files["x"].astype(float)
+    axis = draw.randrange(len(shape))
+    kept = shape[:axis] + [1] + shape[axis + 1:]
+    for k, low in enumerate(ways(shape)):
+        other, dtype = draw.choice(list(ways(shape))), draw.choice(dtypes)
+        for name, one in ((f"b{k}", low), (f"c{k}", other)):
+            file, values = values_of(rng, dtype, one)
+            files[name], buffers[name] = file, {"dtype": dtype, "shape": one, "class": "input"}
+            if len(one) == len(shape) and one[0] == shape[0]:
+                buffers[name]["split"] = parts
+            b, c = (values, None) if name[0] == "b" else (b, values)
+        b, c = b.astype(float), c.astype(float)
+        buffers[f"y{k}"] = {"dtype": "f64", "shape": shape, "output": True, "split": parts}
+        buffers[f"s{k}"] = {"dtype": "f64", "shape": kept, "output": True, **({"split": parts} if axis else {})}
+        want[f"y{k}"] = x * b + c
+        want[f"s{k}"] = (x * b - c).sum(axis, keepdims=True) if axis else 1 + (x * b - c).sum(0, keepdims=True)  # Of small numbers: exact.
+        buffers[f"s{k}"] |= {} if axis else {"init": 1}
+        rows = {name: f"{name}[i]" if "split" in buffers[name] else name for name in ("x", f"b{k}", f"c{k}", f"y{k}", f"s{k}")}
+        read = {"x": rows["x"], "b": rows[f"b{k}"], "c": rows[f"c{k}"]}
+        nodes.append({"id": f"map{k}[i]", "for": {"i": parts}, "map": {"y": "f64(x) * f64(b) + f64(c)"}, "args": {**read, "y": rows[f"y{k}"]}})
+        nodes.append({"id": f"sum{k}[i]", "for": {"i": parts}, "reduce": {"s": f"sum(f64(x) * f64(b) - f64(c), {axis})"},
+                      "args": {**read, "s": rows[f"s{k}"]}, **({} if axis else {"access": {"s": "sum"}})})
+    got, _ = run(command, {"gantry": 1, "name": "patterns", "buffers": buffers, "nodes": nodes}, files, dict.fromkeys(want), ["--devices", str(1 + seed % 2)])
+    for name, expected in want.items():
+        if differ(expected, got[name]):
+            raise SystemExit(f"seed {seed}, x {shape} in {parts}: {name} with b {buffers['b' + name[1:]]}, c {buffers['c' + name[1:]]} is\n{got[name]}, by NumPy\n{expected}")
+    return len(nodes)
+
+
+def check_apart(command):
+    """Axes that others lie between are reduced in turn, as the refusal says: the sums of a batch normalisation."""
+    x = np.random.default_rng(1).normal(0, 1, (4, 3, 6, 5)).astype(np.float32)
+    buffers = {"x": {"dtype": "f32", "shape": [4, 3, 6, 5], "class": "input"}, "m": {"dtype": "f64", "shape": [3, 1, 1], "output": True},
+               "part": {"dtype": "f64", "shape": [4, 3, 1, 1]}, "y": {"dtype": "f64", "shape": [4, 3, 6, 5], "output": True}}
+    graph = {"gantry": 1, "buffers": buffers, "nodes": [{"id": "once", "reduce": {"m": "mean(x)"}, "args": {"x": "x", "m": "m"}}]}
+    try:
+        run(command, graph, {"x": x}, {"m": None}, ["--devices", "1"])
+    except RuntimeError as error:
+        message = str(error)
+    else:
+        raise SystemExit("a reduction along axes that are no neighbours was not refused")
+    if "make 2 nodes in turn, the first of which reduces to 4 x 3 x 1 x 1" not in message:
+        raise SystemExit(f"the refusal of axes that are no neighbours has no remedy: {message}")
+    graph["nodes"] = [{"id": "first", "reduce": {"part": "mean(x)"}, "args": {"x": "x", "part": "part"}},
+                      {"id": "second", "reduce": {"m": "mean(part)"}, "args": {"m": "m", "part": "part"}},
+                      {"id": "centre", "map": {"y": "x - m"}, "args": {"x": "x", "m": "m", "y": "y"}}]
+    got, _ = run(command, graph, {"x": x}, {"m": None, "y": None}, ["--devices", "1"])
+    mean = x.astype(float).mean((0, 2, 3)).reshape(3, 1, 1)
+    if np.abs(got["m"] - mean).max() > 1e-15 or differ(x - got["m"], got["y"]):
+        raise SystemExit(f"means along axes 0, 2 and 3 are {got['m'].ravel()}, by NumPy {mean.ravel()}")
+
+
 def check_together(command, seed):
     """Reductions of regions that are broadcast to a shape that none of them has, by NumPy."""
     draw, rng = random.Random(seed), np.random.default_rng(seed)
@@ -317,6 +395,9 @@ def main(command, *seed):
     for one in map(int, seed) if seed else range(40):
         check_broadcasting(command, one)
         check_together(command, one)
+    for one in map(int, seed) if seed else range(14):
+        check_patterns(command, one)
+    check_apart(command)
     check_functions(command)
     check_forms(command)
     check_loop(command)

@@ -30,8 +30,8 @@ def shape_of(rng):
 
 
 def broadcast(rng, shape):
-    """A shape that is one element along neighbouring axes, or has no axes before some."""
-    kind = rng.integers(4)
+    """A shape that is one element along some axes, or has no axes before some."""
+    kind = rng.integers(6)
     first = int(rng.integers(len(shape)))
     last = int(rng.integers(first, len(shape))) + 1
     if kind == 0:
@@ -40,6 +40,11 @@ def broadcast(rng, shape):
         return [1]
     if kind == 2 and first > 0:
         return list(shape[first:])
+    if kind >= 4:
+        low = [1 if rng.random() < 0.5 else n for n in shape]
+        while kind == 5 and low[0] == 1 and len(low) > 1:
+            low = low[1:]
+        return low
     return [1 if first <= k < last else n for k, n in enumerate(shape)]
 
 
@@ -96,6 +101,25 @@ class Formulas(unittest.TestCase):
             at = {name: rng.uniform(0.3, 2, s) * rng.choice([-1, 1], s) for name, s in shapes.items()}
             with self.subTest(turn=turn):
                 compare(self, rng, model(buffers, nodes, names), at, fuse=bool(turn % 2))
+
+    def test_axes_apart(self):
+        """Sums along axes that others lie between; in parts, which add to one adjoint."""
+        rng = np.random.default_rng(8)
+        for low, parts in [([3, 1, 1], 1), ([4, 1, 2, 1], 2), ([1, 3, 1, 1], 2), ([1, 3, 1, 5], 1), ([4, 1, 1, 5], 1), ([3, 1, 5], 4), ([1, 3, 1, 5], 4)]:
+            shape, split = [4, 3, 2, 5], {"split": parts} if parts > 1 else {}
+            b = "b[i]" if len(low) == 4 and low[0] == 4 and parts > 1 else "b"
+            buffers = {"a": buffer(shape, **split, **{"class": "input"}), "y": buffer(shape, **split), "s": buffer([4, 3, 1, 1], **split),
+                       "b": buffer(low, **(split if b == "b[i]" else {}), **{"class": "input"})}
+            at, part = ("a[i]", "y[i]", "s[i]"), {"for": {"i": parts}}
+            nodes = [{"id": "map[i]", **part, "map": {"y": "sin(a * b) + b"}, "args": {"a": at[0], "b": b, "y": at[1]}},
+                     {"id": "sum[i]", **part, "reduce": {"s": "sum(cos(y + b))"}, "args": {"y": at[1], "b": b, "s": at[2]}}]
+            if parts == 1:
+                at = {"a[i]": "a", "y[i]": "y", "s[i]": "s", "b": "b"}
+                nodes = [{**{k: v for k, v in node.items() if k != "for"}, "id": node["id"][:3], "args": {k: at[v] for k, v in node["args"].items()}}
+                         for node in nodes]
+            weigh(rng, buffers, nodes, {"y": shape, "s": [4, 3, 1, 1]})
+            with self.subTest(low=low, parts=parts):
+                compare(self, rng, model(buffers, nodes, ["a", "b"]), {"a": rng.normal(size=shape), "b": rng.normal(size=low)}, devices=min(parts, 2))
 
     def test_no_region_spans(self):
         """A sum over a shape that only all regions have together: their adjoints name too few of them."""

@@ -78,7 +78,7 @@ static int report_json(const report *r)
         r->info.backend, "devices", device_ids(machine), "iterations", (json_int_t)s->starts, "counted",
         (json_int_t)s->counted, "predicted_us", r->info.predicted_us, "measured_us", s->measured_us, "replay",
         r->info.replay, "outputs", outputs_json(s), "placement", placement_json(s), "checked", (int)s->checked);
-    if (s->apart_us > 0)
+    if (s->apart_us > 0 && s->throughput_us <= 0)
         json_object_set_new(json, "apart_us", json_real(s->apart_us));
     if (s->throughput_us > 0)
         json_object_set_new(json, "throughput_us", json_real(s->throughput_us));

@@ -279,7 +279,7 @@ static const struct way {
     { 4, 1, 64, true, slow, NULL, true, false },
 };
 
-/* What a start by the devices may take if they are to have it. */
+/* The most that a start by the devices may take if they are to have it. */
 static gy_ticks least_by_device(const gantry_schedule *s)
 {
     return (s->by_host - gy_ticks_from_us(GY_STRETCH_PAYS_US)) / (100 + GY_STRETCH_PAYS) * 100;

@@ -12,7 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 BUILD = sys.argv[1]
 RUNS = {
     "strategies.py": (["--machines", "host-4", "--models", "mlp", "--only", "0", "--seconds", "20"], r"\| host-4 \| mlp [^|]*\| \S+ \| \d+ \| \S+ \| \d+ \| 1\.0\d\d \|"),
-    "feed.py": (["--rounds", "1", "--few", "2", "--many", "6", "--param", "batch=32", "--param", "inputs=16", "--param", "hidden=16"],
+    "feed.py": (["--rounds", "1", "--many", "6", "--param", "batch=32", "--param", "inputs=16", "--param", "hidden=16"],
                 r"\| fed, watch, period \| -?[\d.]+ \|"),
     "gallery.py": (["--predict", "h200-8", "--works", "mlp,saxpy,fft3d", "--devices", "1,2"], r"(?s)\| mlp .*\| saxpy .*\| fft3d [^|]*\| [\d.]+ \| [\d.]+ \| [\d.]+ \|"),
     "hand/decode.py": (["--backend", "host"], r"^40 tokens agree: host back end$"),

@@ -2,6 +2,7 @@
 #include "scheduler/plan/promises.h"
 
 #include "base/align.h"
+#include "base/memory.h"
 
 bool gy_promises_cost(const gy_plan *p)
 {
@@ -34,20 +35,19 @@ bool gy_promises_inputs(const gy_plan *p)
     return true;
 }
 
-/* The order of gy_placement.order, which is strict, so that no task stands there twice. */
-static bool goes_before(const gy_placement *x, uint32_t a, uint32_t b)
+/* Is each task once in the order, and behind its predecessors? By start alone it need not be: who overwrites rows may
+ * begin before who reads a copy of them elsewhere. `rank`: zeros, per task. */
+static bool is_in_order(const gy_plan *p, uint32_t *rank)
 {
-    if (x->start[a] != x->start[b])
-        return x->start[a] < x->start[b];
-    return x->finish[a] != x->finish[b] ? x->finish[a] < x->finish[b] : a < b;
-}
-
-static bool comes_after_predecessors(const gy_plan *p, uint32_t task)
-{
-    for (const gy_dep *d = gy_deps_begin(p->flow, task); d < gy_deps_end(p->flow, task); d++)
-        if (!goes_before(&p->placed, d->from, task))
-            return false;
-    return true;
+    bool right = true;
+    for (uint32_t i = 0; i < p->flow->tasks && right; i++) {
+        uint32_t task = p->placed.order[i];
+        for (const gy_dep *d = gy_deps_begin(p->flow, task); d < gy_deps_end(p->flow, task); d++)
+            right = right && rank[d->from] > 0;
+        right = right && rank[task] == 0;
+        rank[task] = i + 1;
+    }
+    return right;
 }
 
 static bool may_run_there(const gy_plan *p, uint32_t task)
@@ -60,13 +60,13 @@ static bool may_run_there(const gy_plan *p, uint32_t task)
 bool gy_promises_placement(const gy_plan *p)
 {
     const gy_placement *x = &p->placed;
-    for (uint32_t t = 0; t < p->flow->tasks; t++) {
-        if (x->start[t] < 0 || x->finish[t] < x->start[t] || !may_run_there(p, t) || !comes_after_predecessors(p, t))
+    for (uint32_t t = 0; t < p->flow->tasks; t++)
+        if (x->start[t] < 0 || x->finish[t] < x->start[t] || !may_run_there(p, t))
             return false;
-        if (t > 0 && !goes_before(x, x->order[t - 1], x->order[t]))
-            return false;
-    }
-    return true;
+    uint32_t *rank = gy_calloc((size_t)p->flow->tasks + 1, sizeof *rank);
+    bool right = !rank || is_in_order(p, rank); /* without memory nothing is found */
+    gy_free(rank);
+    return right;
 }
 
 static bool uses_are_in_range(const gy_op *op, size_t uses)

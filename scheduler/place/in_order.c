@@ -7,6 +7,7 @@
  */
 #include "scheduler/place/place.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/sort.h"
 #include "scheduler/place/heap.h"
@@ -151,8 +152,10 @@ bool gy_place_in_order(gy_plan *p)
     uint32_t *rank = gy_calloc((size_t)p->flow->tasks + 1, sizeof *rank);
     uint32_t *last = gy_calloc((size_t)p->flow->lists + 1, sizeof *last);
     bool done = rank && last && by_start(p);
-    if (done && !is_right(p, rank, last))
+    if (done && !is_right(p, rank, last)) {
         done = mend(p, rank);
+        GY_ASSERT(!done || is_right(p, rank, last));
+    }
     gy_free(rank);
     gy_free(last);
     return done;

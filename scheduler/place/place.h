@@ -12,7 +12,7 @@
 
 /* Gives each task its place through the functions below: what a policy does. */
 typedef gantry_status gy_place_all(gy_plan *p, gantry_error *err);
-/* The pass: has a policy place all tasks, and lists them in the order of their starts. */
+/* The pass: has a policy place all tasks, and lists them (gy_place_in_order). */
 gantry_status gy_plan_place(gy_plan *p, gy_place_all *place_all, gantry_error *err);
 
 /* Lists all tasks, which are placed, by their starts, each behind its predecessors (in_order.c). false: out of memory.

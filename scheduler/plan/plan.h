@@ -74,7 +74,7 @@ typedef struct gy_replica {
 typedef struct gy_placement {
     uint32_t *device; /* per task; collectives: that of rank 0; GY_NONE before it is placed */
     gy_ticks *start, *finish;
-    uint32_t *order;              /* tasks by start, then finish, then number: a topological order */
+    uint32_t *order;              /* tasks by start, then finish, as far as dependencies go: a topological order */
     struct gy_gaps *gap;          /* per device: when it is free */
     uint32_t *group_device;       /* per group: the device chosen, or GY_NONE */
     uint32_t *group_placed;       /* per group: tasks that have their place */

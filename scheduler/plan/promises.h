@@ -10,7 +10,7 @@
 
 bool gy_promises_cost(const gy_plan *p);      /* groups lead to their first node; times are not negative */
 bool gy_promises_inputs(const gy_plan *p);    /* `outside` is sorted by task; teams are those of collectives */
-bool gy_promises_placement(const gy_plan *p); /* every task has a device that can run it, and a topological order */
+bool gy_promises_placement(const gy_plan *p); /* every task has a device that can run it, and times */
 bool gy_promises_draft(const gy_plan *p);     /* indices are in range; edges go forward and are grouped by `to` */
 bool gy_promises_order(const gy_plan *p);     /* ops of the schedule use its instances; needs go forward */
 bool gy_promises_lanes(const gy_plan *p);     /* every op has lanes, and a lane belongs to a device */

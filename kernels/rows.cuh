@@ -43,26 +43,50 @@ template <bool PACKED, typename T> static __device__ inline void gy_store_pack(T
     }
 }
 
+/* The rows of all blocks do not stay in the caches between two readings where they are long. So a lane keeps the packs that
+ * it reads first, for itself, in shared memory: nobody waits for anybody. */
+enum { GY_KEPT_PACKS = 10, GY_KEPT_STEP = GY_LANES * GY_ROW_WARPS };
+struct gy_kept {
+    uint4 pack[GY_KEPT_PACKS * GY_KEPT_STEP];
+};
+enum gy_reading { GY_READS, GY_READS_AND_KEEPS, GY_READS_KEPT };
+
+/* Pack i of this lane, which begins at x. `kept`: those of this lane. */
+template <bool PACKED, gy_reading HOW, typename T>
+static __device__ inline gy_pack<T> gy_read_pack(const T *x, int count, int i, uint4 *kept)
+{
+    gy_pack<T> v;
+    if (HOW == GY_READS_KEPT && i < GY_KEPT_PACKS) {
+        v.bits = kept[i * GY_KEPT_STEP];
+        return v;
+    }
+    v = gy_load_pack<PACKED>(x, count);
+    if (HOW == GY_READS_AND_KEEPS && i < GY_KEPT_PACKS)
+        kept[i * GY_KEPT_STEP] = v.bits;
+    return v;
+}
+
 /* Calls f(c, pack, count) for the packs of this lane, in their order: columns c to c + count of x. Some are loaded ahead:
  * sums in a stated order wait for each other, and loads need not. */
-template <bool PACKED, typename T, typename F>
-static __device__ inline void gy_each_pack(const T *__restrict__ x, int64_t width, const F &f)
+template <bool PACKED, gy_reading HOW = GY_READS, typename T, typename F>
+static __device__ inline void gy_each_pack(const T *__restrict__ x, int64_t width, const F &f, uint4 *kept = nullptr)
 {
     const int most = gy_pack<T>::COUNT, ahead = 4;
     const int64_t step = (int64_t)most * blockDim.x;
     int64_t c = threadIdx.x * most;
-    for (; PACKED && c + (ahead - 1) * step < width; c += ahead * step) {
+    int i = 0;
+    for (; PACKED && c + (ahead - 1) * step < width; c += ahead * step, i += ahead) {
         gy_pack<T> v[ahead];
 #pragma unroll
         for (int k = 0; k < ahead; k++)
-            v[k] = gy_load_pack<PACKED>(x + c + k * step, most);
+            v[k] = gy_read_pack<PACKED, HOW>(x + c + k * step, most, i + k, kept);
 #pragma unroll
         for (int k = 0; k < ahead; k++)
             f(c + k * step, v[k], most);
     }
-    for (; c < width; c += step) {
+    for (; c < width; c += step, i++) {
         const int count = PACKED || c + most <= width ? most : (int)(width - c);
-        f(c, gy_load_pack<PACKED>(x + c, count), count);
+        f(c, gy_read_pack<PACKED, HOW>(x + c, count, i, kept), count);
     }
 }
 

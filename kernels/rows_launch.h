@@ -6,7 +6,7 @@
 #include "backends/cuda/kernels/image.h"
 #include "kernels/rows.h"
 
-enum { GY_ROW_LANES = 32, GY_ROW_WARPS = 8, GY_ROW_BLOCKS = 1 << 16 };
+enum { GY_ROW_LANES = 32, GY_ROW_WARPS = 8, GY_ROW_BLOCKS = 1 << 16, GY_ROW_KEPT_BYTES = 20 << 10 };
 
 /* A row has as many lanes as on the host, so that additions come in the same order. */
 static inline gy_grid gy_rows_grid(int64_t rows, int64_t width)
@@ -15,6 +15,13 @@ static inline gy_grid gy_rows_grid(int64_t rows, int64_t width)
     int64_t blocks = gy_tiles(rows, rows_at_once);
     unsigned most = (unsigned)(blocks < GY_ROW_BLOCKS ? blocks : GY_ROW_BLOCKS);
     return (gy_grid){ most, 1, 1, lanes, rows_at_once, 1 };
+}
+
+/* Is a row so long that blocks keep it in shared memory (rows.cuh)? Shorter ones of all blocks of a processor stay in
+ * its cache. */
+static inline bool gy_row_is_kept(const gantry_arg *a, int64_t width)
+{
+    return width * (int64_t)gantry_dtype_size(a->dtype) > GY_ROW_KEPT_BYTES;
 }
 
 /* Blocks of 32 columns and 32 lanes of rows. */

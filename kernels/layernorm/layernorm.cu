@@ -8,6 +8,18 @@
                            int64_t rows, int64_t width)                                                                \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        gy_norm_forward<true, wide>(eps, x, gain, bias, y, rows, width);                                               \
+        gy_norm_forward<true, false, wide>(eps, x, gain, bias, y, rows, width);                                        \
+    }
+GY_CUDA_FLOAT_TYPES(KERNEL)
+#undef KERNEL
+
+#define KERNEL(suffix, type, wide)                                                                                     \
+    extern "C" __global__ void __launch_bounds__(GY_LANES *GY_ROW_WARPS)                                               \
+        layernorm_long_##suffix(double eps, const type *x, const type *gain, const type *bias, type *y,                \
+                                int64_t rows, int64_t width)                                                           \
+    {                                                                                                                  \
+        __shared__ gy_kept kept;                                                                                       \
+        gy_begin();                                                                                                    \
+        gy_norm_forward<true, true, wide>(eps, x, gain, bias, y, rows, width, kept.pack + threadIdx.x);                \
     }
 GY_CUDA_FLOAT_TYPES(KERNEL)

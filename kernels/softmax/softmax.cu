@@ -22,11 +22,13 @@ static __device__ inline int seen(int64_t c, int count, int64_t stop)
     return stop - c < count ? (int)(stop - c) : count;
 }
 
-template <bool PACKED, typename Wide, typename T>
+/* LONG: what a lane keeps of a row is `kept`. */
+template <bool PACKED, bool LONG, typename Wide, typename T>
 static __device__ inline void soften(Wide scale, const mask &m, const T *__restrict__ x, T *__restrict__ y, int64_t rows,
-                                     int64_t width)
+                                     int64_t width, uint4 *kept)
 {
     typedef gy_element<Wide> e;
+    const gy_reading first = LONG ? GY_READS_AND_KEEPS : GY_READS, again = LONG ? GY_READS_KEPT : GY_READS;
     GY_FOR_EACH_ROW (r, rows) {
         const T *row = x + r * width;
         const int64_t stop = m.causal ? m.before + (m.first + r) % m.period + 1 : width;
@@ -35,39 +37,42 @@ static __device__ inline void soften(Wide scale, const mask &m, const T *__restr
         const int64_t read = packs < width ? packs : width;
         Wide largest = -(Wide)INFINITY;
         double sum = 0;
-        gy_each_pack<PACKED>(row, read, [&](int64_t c, const gy_pack<T> &v, int count) {
+        const auto compare = [&](int64_t c, const gy_pack<T> &v, int count) {
 #pragma unroll
             for (int j = 0; j < gy_pack<T>::COUNT; j++)
                 largest = j < seen(c, count, stop) ? fmax(largest, scale * (Wide)e::load(v.at[j])) : largest;
-        });
+        };
+        gy_each_pack<PACKED, first>(row, read, compare, kept);
         largest = gy_lanes_join(largest, [](Wide a, Wide b) { return fmax(a, b); });
-        gy_each_pack<PACKED>(row, read, [&](int64_t c, const gy_pack<T> &v, int count) {
+        const auto add = [&](int64_t c, const gy_pack<T> &v, int count) {
             Wide part = 0; /* of a pack: converting each would take longer than computing it */
 #pragma unroll
             for (int j = 0; j < gy_pack<T>::COUNT; j++)
                 part += j < seen(c, count, stop) ? power(scale, (Wide)e::load(v.at[j]), largest) : (Wide)0;
             sum += (double)part;
-        });
+        };
+        gy_each_pack<PACKED, again>(row, read, add, kept);
         const Wide inverse = (Wide)(1 / gy_lanes_sum(sum));
-        gy_each_pack<PACKED>(row, width, [&](int64_t c, const gy_pack<T> &v, int count) {
+        const auto write = [&](int64_t c, const gy_pack<T> &v, int count) {
             gy_pack<T> to;
 #pragma unroll
             for (int j = 0; j < gy_pack<T>::COUNT; j++)
                 to.at[j] = e::template store<T>(
                     j < seen(c, count, stop) ? power(scale, (Wide)e::load(v.at[j]), largest) * inverse : (Wide)0);
             gy_store_pack<PACKED>(y + r * width + c, to, count);
-        });
+        };
+        gy_each_pack<PACKED, again>(row, width, write, kept); /* packs behind `read`, which nobody kept, are not seen */
     }
 }
 
-template <typename Wide, typename T>
+template <bool LONG, typename Wide, typename T>
 static __device__ inline void soften_rows(double scale, const mask &m, const T *__restrict__ x, T *__restrict__ y,
-                                          int64_t rows, int64_t width)
+                                          int64_t rows, int64_t width, uint4 *kept = nullptr)
 {
     if (gy_row_is_packed(width, x) && gy_row_is_packed(width, y))
-        soften<true>((Wide)scale, m, x, y, rows, width);
+        soften<true, LONG>((Wide)scale, m, x, y, rows, width, kept);
     else
-        soften<false>((Wide)scale, m, x, y, rows, width);
+        soften<false, LONG>((Wide)scale, m, x, y, rows, width, kept);
 }
 
 #define KERNEL(suffix, type, wide)                                                                                     \
@@ -75,7 +80,19 @@ static __device__ inline void soften_rows(double scale, const mask &m, const T *
         softmax_##suffix(double scale, int64_t causal, int64_t first, const type *x, type *y, int64_t rows, int64_t width)\
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        soften_rows<wide>(scale, mask{ causal, first, width, 0 }, x, y, rows, width);                                  \
+        soften_rows<false, wide>(scale, mask{ causal, first, width, 0 }, x, y, rows, width);                           \
+    }
+GY_CUDA_FLOAT_TYPES(KERNEL)
+#undef KERNEL
+
+#define KERNEL(suffix, type, wide)                                                                                     \
+    extern "C" __global__ void __launch_bounds__(GY_LANES *GY_ROW_WARPS)                                               \
+        softmax_long_##suffix(double scale, int64_t causal, int64_t first, const type *x, type *y, int64_t rows,       \
+                              int64_t width)                                                                           \
+    {                                                                                                                  \
+        __shared__ gy_kept kept;                                                                                       \
+        gy_begin();                                                                                                    \
+        soften_rows<true, wide>(scale, mask{ causal, first, width, 0 }, x, y, rows, width, kept.pack + threadIdx.x);   \
     }
 GY_CUDA_FLOAT_TYPES(KERNEL)
 #undef KERNEL
@@ -88,6 +105,6 @@ GY_CUDA_FLOAT_TYPES(KERNEL)
                             int64_t rows, int64_t width)                                                               \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        soften_rows<wide>(scale, mask{ causal, 0, period, before }, x, y, rows, width);                                \
+        soften_rows<false, wide>(scale, mask{ causal, 0, period, before }, x, y, rows, width);                         \
     }
 GY_CUDA_FLOAT_TYPES(KERNEL)

@@ -8,8 +8,9 @@ static gantry_status launch_softmax(const gantry_launch *l)
     const void *x = l->arg[3].data;
     void *y = l->arg[4].data;
     int64_t width = gy_row_width(&l->arg[3]), rows = gy_row_count(&l->arg[3], width);
-    return gy_cuda_image_launch(l, 0, l->arg[3].dtype, gy_rows_grid(rows, width),
+    return gy_cuda_image_launch(l, gy_row_is_kept(&l->arg[3], width) ? 2 : 0, l->arg[3].dtype,
+                                gy_rows_grid(rows, width),
                                 (void *[]){ &scale, &causal, &first, &x, &y, &rows, &width });
 }
 
-GY_CUDA_KERNEL(softmax, launch_softmax, GY_FLOAT_DTYPES, "", "_of") /* _of: for attention */
+GY_CUDA_KERNEL(softmax, launch_softmax, GY_FLOAT_DTYPES, "", "_of", "_long") /* _of: for attention */

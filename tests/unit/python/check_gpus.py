@@ -3,6 +3,7 @@
 memory of GPUs, and streams. The fake ends the program when something is left behind, or a call is wrong.
 """
 import ctypes
+import sys
 
 import numpy as np
 
@@ -222,6 +223,34 @@ class Launchers(Case):
             f.run.close()
             for memory in (host, back):
                 call("cuMemFreeHost", memory)
+
+    def test_a_call_with_the_same_tensors_binds_nothing(self):
+        """What a call takes beside its start is what a graph of tiny kernels takes: functions of Python are counted, not timed."""
+        g = gantry.Graph("external")
+        g.node("scale", x=g.input("x", N).external("gpu0"), a=3.0, y=g.buffer("y", N, output=True).external("gpu0"))
+        with Stream() as stream:
+            stub_torch.mine[0] = stub_torch.Stream(stream, 0)
+            one, other, own = (torch.empty((N,), torch.float32, torch.device("cuda", 0)) for _ in range(3))
+            f, called = gantry.torch.function(g.schedule(1)), []
+
+            def call_of(**tensors):
+                called.clear()
+                sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+                try:
+                    return f(**tensors)["y"]
+                finally:
+                    sys.setprofile(None)
+            call_of(x=one)
+            for x, out, binds in ((one, None, 0), (other, None, 1), (other, None, 0), (other, {"y": own}, 1), (one, {"y": own}, 1), (one, None, 1)):
+                call("cuMemsetD32Async", ctypes.c_uint64(x.pointer), int(np.float32(2 + (x is one)).view(np.uint32)), ctypes.c_size_t(N), ctypes.c_void_p(stream))
+                y, got = call_of(x=x, out=out), np.empty(N, np.float32)
+                self.assertEqual(sum(name in ("_bind_input", "_bind_target") for name in called), binds)
+                if not binds:
+                    self.assertLess(len(called), 40, called)
+                f.wait()
+                call("cuMemcpyDtoH_v2", got.ctypes.data, y.pointer, 4 * N)
+                self.equal(got, np.full(N, 9 if x is one else 6, np.float32))
+            f.run.close()
 
     def test_dlpack(self):
         """An array of which nothing but DLPack is known, in the order of the stream that it is asked for."""

@@ -49,6 +49,9 @@ class Tensor:
     def nbytes(self):
         return int(np.prod(self.shape)) * self.dtype.numpy.itemsize
 
+    def get_device(self):
+        return self.device.index if self.is_cuda else -1
+
     def is_contiguous(self):
         return self.contiguous
 

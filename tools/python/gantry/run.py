@@ -157,7 +157,7 @@ class Run(Owned):
         self.schedule = schedule  # has the graph, which has the kernels of Python that C borrows
         self._number = kernels.new_run_number()
         self._lock = threading.Lock()
-        self._record, self._ticket, self._at, self._count = c.ErrorRecord(), c_uint64(), c_void_p(), c_uint64()
+        self._record, self._ticket, self._at, self._count, self._stream = c.ErrorRecord(), c_uint64(), c_void_p(), c_uint64(), c_void_p()
         self._record_ref = byref(self._record)
         self._infos = schedule.graph.seal()
         self._bound: dict[str, Any] = {}  # what C reads at the next start
@@ -179,6 +179,7 @@ class Run(Owned):
             kernels.opening.run = 0
         ticket, at, count = byref(self._ticket), byref(self._at), byref(self._count)
         self._start_next = prepared("gantry_run_start", self._handle, ticket, self._record_ref)
+        self._start_on = prepared("gantry_run_start_on", self._handle, self._stream, ticket, self._record_ref)
         self._wait_for = prepared("gantry_run_wait", self._handle, self._ticket, self._record_ref)
         executes = self.info.backend != "sim"
         self._fetched = [(info, info.name, info.nbytes, prepared("gantry_run_output", self._handle, info.buffer, at, count, self._record_ref))
@@ -284,6 +285,10 @@ class Run(Owned):
         self._retire(self._targets.get(name))
         self._targets, self._target_places[name] = {**self._targets, name: value}, address
 
+    def bound_at(self, name: str, role: str = "input") -> int | None:
+        """The address of what is bound to an input, or, with "output", of where a result goes; None: nothing is."""
+        return (self._places if role == "input" else self._target_places).get(name)
+
     def bind(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> Run:
         """Inputs, states and constants begin with these arrays: contiguous arrays of the right element type where they are, which must not
         change until the start has ended; others as one copy. They stay bound until they are given anew."""
@@ -310,13 +315,16 @@ class Run(Owned):
     def start(self, inputs: Mapping[str, Any] | None = None, /, *, stream: int | None = None, **named: Any) -> Start:
         """Starts with these inputs and returns at once, unless as many starts as may overlap are under way (`Summary.in_flight`): then the
         oldest is waited for. `stream`: a CUDA stream, in whose order the start goes."""
-        with self._alone():
+        self._enter()
+        try:
             stream = self._bind_inputs(named if inputs is None else self._named(inputs, named), stream)
             while len(self._pending) >= self._in_flight:
                 self._finish_oldest()
             start = Start(self, self._begin(stream), self._targets)
             self._pending.append(start)
             return start
+        finally:
+            self._lock.release()
 
     def _named(self, inputs: Any, named: Mapping[str, Any]) -> Mapping[str, Any]:
         if not isinstance(inputs, Mapping):
@@ -330,7 +338,8 @@ class Run(Owned):
         if stream is None:
             status = self._start_next()
         else:
-            status = lib.gantry_run_start_on(self.handle, stream, byref(self._ticket), self._record_ref)
+            self._stream.value = stream
+            status = self._start_on()
         if status:
             self._must(status)
         self._started = self._ticket.value

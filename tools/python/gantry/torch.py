@@ -30,13 +30,14 @@ class Function:
     def __init__(self, run: Run) -> None:
         self.run, self._torch = run, need_torch()
         self._graph = run.schedule.graph
-        self._outputs = [info for info in self._graph.seal().values() if info.output]
+        infos = self._graph.seal()
+        self._outputs = [info for info in infos.values() if info.output]
+        self._dtypes = {info.name: getattr(self._torch, _NAMES[info.dtype], None) for info in infos.values()}
+        self._external = {info.name for info in infos.values() if self._graph.is_external(info.name)}
+        self._results = [info for info in self._outputs if info.name in self._external]
         self._made: dict[str, Any] = {}
         self._held: Mapping[str, Any] = {}
         self._start: Start | None = None
-
-    def _dtype(self, info: Info) -> Any:
-        return getattr(self._torch, _NAMES[info.dtype], None)
 
     def _refuse(self, role: str, info: Info, seen: str, remedy: str) -> InvalidError:
         return InvalidError(f'{role} "{info.name}" was given {seen}, but takes {_NAMES[info.dtype]} of shape {list(info.shape)}; {remedy}')
@@ -44,21 +45,31 @@ class Function:
     def _check(self, role: str, info: Info, tensor: Any) -> None:
         if not isinstance(tensor, self._torch.Tensor):
             raise self._refuse(role, info, f"a {type(tensor).__name__}", "give a tensor")
-        if tensor.dtype != self._dtype(info) or tuple(tensor.shape) != info.shape:
+        if tensor.dtype is not self._dtypes[info.name] or tensor.shape != info.shape:
             raise self._refuse(role, info, f"a tensor of {tensor.dtype} and shape {list(tensor.shape)}", "convert or reshape it")
         if not tensor.is_contiguous():
             raise self._refuse(role, info, "a tensor that is not contiguous", "use .contiguous()")
-        if tensor.is_cuda != self._graph.is_external(info.name):
+        if tensor.is_cuda != (info.name in self._external):
             there = "in memory of the host" if tensor.is_cuda else "external, in memory of a GPU"
             raise self._refuse(role, info, f"a tensor on {tensor.device}", f'the buffer is {there}: use .to(...), or .external("gpu0") of it')
 
-    def _given(self, role: str, info: Info, tensor: Any) -> Any:
-        """The tensor as `Run` takes it: by its pointer, or as an array of the host."""
-        self._check(role, info, tensor)
-        if tensor.is_cuda:
-            return DeviceArray(int(tensor.data_ptr()), info.shape, info.dtype)
-        torch = self._torch
-        plain = tensor.detach()
+    def _bindings(self, role: str, tensors: Mapping[str, Any], gpus: set[int]) -> dict[str, Any]:
+        """What `Run` has to be given of the tensors: by pointers, unless those are bound, or as arrays of the host. Their GPUs are noted."""
+        given = {}
+        for name, tensor in tensors.items():
+            info = self._graph.info(name, role)
+            self._check(role, info, tensor)
+            if not tensor.is_cuda:
+                given[name] = self._array_of(info, tensor)
+                continue
+            gpus.add(tensor.get_device())
+            pointer = int(tensor.data_ptr())
+            if self.run.bound_at(name, role) != pointer:
+                given[name] = DeviceArray(pointer, info.shape, info.dtype)
+        return given
+
+    def _array_of(self, info: Info, tensor: Any) -> Any:
+        torch, plain = self._torch, tensor.detach()
         if info.dtype not in AS_INTEGERS:
             return plain.numpy()
         return plain.view(getattr(torch, f"int{8 * plain.element_size()}")).numpy().view(NUMPY[info.dtype])
@@ -75,12 +86,10 @@ class Function:
     def _targets(self, out: Mapping[str, Any]) -> dict[str, Any]:
         """Where external results go."""
         found = {}
-        for info in self._outputs:
-            if not self._graph.is_external(info.name):
-                continue
+        for info in self._results:
             tensor = out.get(info.name, self._made.get(info.name))
             if tensor is None:
-                tensor = self._torch.empty(info.shape, dtype=self._dtype(info), device=self._home(info))
+                tensor = self._torch.empty(info.shape, dtype=self._dtypes[info.name], device=self._home(info))
                 self._made[info.name] = tensor
             found[info.name] = tensor
         for name in out:
@@ -90,16 +99,15 @@ class Function:
 
     def __call__(self, inputs: Mapping[str, Any] | None = None, /, *, out: Mapping[str, Any] | None = None, **named: Any) -> dict[str, Any]:
         """Starts in the order of the current streams of all GPUs that tensors are on; what is queued on these next finds the results."""
-        tensors = {**(inputs or {}), **named}
-        given = {name: self._given("input", self._graph.info(name, "input"), tensor) for name, tensor in tensors.items()}
+        tensors, gpus = {**inputs, **named} if inputs else named, set[int]()
+        given = self._bindings("input", tensors, gpus)
         targets = self._targets(out or {})
-        into = {name: self._given("output", self._graph.info(name, "output"), tensor) for name, tensor in targets.items()}
-        gpus = {tensor.device.index for tensor in [*tensors.values(), *targets.values()] if tensor.is_cuda}
+        into = self._bindings("output", targets, gpus)
         if into:
             self.run.bind_output(into)
         start = self._start_on([self._torch.cuda.current_stream(gpu) for gpu in sorted(gpus)], given)
         self._held, self._start = {**tensors, **targets}, start
-        if all(info.name in targets for info in self._outputs):
+        if len(targets) == len(self._outputs):
             return targets
         results = start.result()
         return {info.name: targets[info.name] if info.name in targets else self._on_host(info, results[info.name])

@@ -265,7 +265,7 @@ static void add_value_macros(gy_text *to, const gy_maths_program *p)
 
 /* ---- results ---- */
 
-/* What a contribution is added in: reals where what is there is real, though what is added be whole. */
+/* The type that a contribution is added in: reals where what is there is real, though what is added be whole. */
 static gy_maths_type added_in(const gy_maths_program *p, uint32_t result)
 {
     return gy_dtype_is_float(p->kind[p->maths->result[result].arg].dtype) ? GY_MATHS_F64 : p->value_type[result];

@@ -301,6 +301,7 @@ class Mistakes(Case):
             r"an extent is 18446744073709551620; it must be from": lambda: g.buffer("z", 2**64 + 4),
             r"parts is 18446744073709551618; it must be from": lambda: x.split(2**64 + 2),
             r"the last row is 18446744073709551619; it must be from": lambda: g.copy(x.rows(0, 2**64 + 3), y),
+            r"the halo is 18446744073709551617; it must be from": lambda: x.halo(2**64 + 1),
             r"the first row is 0.5; it must be a whole number": lambda: x.rows(0.5, 2),
             r"the count of a repeat is 18446744073709551617; it must be from": lambda: g.repeat(2**64 + 1).__enter__(),
             r"the count of a repeat is 'n'; it must be a whole number": lambda: g.repeat("n").__enter__(),

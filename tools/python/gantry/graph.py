@@ -119,7 +119,7 @@ class Region(_NoElements):
         copy = c.Region.from_buffer_copy(self.region)
         if copy.kind == RegionKind.TILES_BY_AXIS:
             before, after = _packed_halo(before), _packed_halo(after)
-        copy.before, copy.after = before, after
+        copy.before, copy.after = whole("the halo", before), whole("the halo", after)
         return Region(self.buffer, copy, self.access)
 
     def as_access(self, access: str | Access) -> Region:

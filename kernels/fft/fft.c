@@ -97,8 +97,9 @@ static const gantry_kernel_arg args[] = {
     GY_SCALE_OR("scale", 1, "a further factor of the result"),
     GY_NUMBER_OR("axis", -2, "the axis that is transformed, or the first; from the end if negative"),
     GY_NUMBER_OR("axes", 1, "how many axes from there on: 1 to 3"),
-    GY_REGION("x", GANTRY_READ, GY_WIDE_DTYPES, 'T',
-              "complex numbers: the last axis has 2 elements, real and imaginary"),
+    GY_REGION(
+        "x", GANTRY_READ, GY_WIDE_DTYPES, 'T',
+        "complex numbers: at least 3 axes, the last of 2 elements, real and imaginary; one transform is [1, n, 2]"),
     GY_REGION("y", GANTRY_WRITE, GY_WIDE_DTYPES, 'T', "as many elements as x"),
 };
 

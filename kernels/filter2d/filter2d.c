@@ -102,7 +102,8 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 static const gantry_kernel_arg args[] = {
     GY_REGION("weights", GANTRY_READ, GANTRY_DTYPE_BIT(GANTRY_F32), 0, "[kh, kw], both odd; not turned around"),
     GY_REGION("image", GANTRY_READ, GY_IMAGE_DTYPES, 'T', "[h, w], [frames, h, w] or [frames, h, w, channels]"),
-    GY_REGION("out", GANTRY_WRITE, GY_IMAGE_DTYPES, 'T', "the same shape; u8 is rounded and stops at 0 and 255"),
+    GY_REGION("out", GANTRY_WRITE, GY_IMAGE_DTYPES, 'T',
+              "the same shape; u8 is rounded, halves up, and stops at 0 and 255"),
 };
 
 const gantry_kernel gy_kernel_filter2d = { .struct_size = sizeof(gantry_kernel),

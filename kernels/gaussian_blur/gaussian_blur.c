@@ -139,7 +139,7 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 static const gantry_kernel_arg args[] = {
     GY_NUMBER("sigma", "standard deviation in pixels; the filter reaches 3 sigma, rounded up"),
     GY_REGION("image", GANTRY_READ, GY_IMAGE_DTYPES, 'T', "[h, w], [frames, h, w] or [frames, h, w, channels]"),
-    GY_REGION("out", GANTRY_WRITE, GY_IMAGE_DTYPES, 'T', "the same shape"),
+    GY_REGION("out", GANTRY_WRITE, GY_IMAGE_DTYPES, 'T', "the same shape; u8 is rounded, halves up"),
 };
 
 const gantry_kernel gy_kernel_gaussian_blur = { .struct_size = sizeof(gantry_kernel),

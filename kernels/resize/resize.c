@@ -90,7 +90,8 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 
 static const gantry_kernel_arg args[] = {
     GY_REGION("image", GANTRY_READ, GY_IMAGE_DTYPES, 'T', "[frames, h, w] or [frames, h, w, channels]"),
-    GY_REGION("out", GANTRY_WRITE, GY_IMAGE_DTYPES, 'T', "as many frames and channels, of any height and width"),
+    GY_REGION("out", GANTRY_WRITE, GY_IMAGE_DTYPES, 'T',
+              "as many frames and channels, of any height and width; u8 is rounded, halves up"),
 };
 
 const gantry_kernel gy_kernel_resize = {

@@ -90,6 +90,12 @@ static gantry_status refuse_period(const gantry_graph *graph, const gy_phases *l
     while (list->at[i].loop == GY_NONE)
         i++;
     const gy_node *n = &graph->nodes.at[list->at[i].first_node];
+    if (graph->loops.at[list->at[i].loop].until != GY_NONE)
+        return gy_graph_fail(graph, n->origin, err, GANTRY_E_UNSUPPORTED,
+                             "objective \"period\": the repeat of node \"%s\" ends by `until`, which is looked at "
+                             "between iterations, so starts cannot overlap; use objective \"makespan\", or a repeat "
+                             "without `until`",
+                             n->id);
     return gy_graph_fail(graph, n->origin, err, GANTRY_E_UNSUPPORTED,
                          "objective \"period\": the repeat of node \"%s\" is not unrolled wholly, so starts cannot "
                          "overlap; use objective \"makespan\", or repeat less often within one start",

@@ -91,7 +91,13 @@ static void tell_syntax(const json_error_t *error, bool ours, const char *mark, 
         const char *key = near && strlen(near) > 8 ? near + 7 : "";
         gy_fail(err, GANTRY_E_SYNTAX, NULL, "duplicate key%s%.*s: remove or rename one of them", key[0] ? " " : "",
                 key[0] ? (int)strlen(key) - 1 : 0, key);
+    } else if (code == json_error_null_character || code == json_error_null_byte_in_key) {
+        gy_fail(err, GANTRY_E_SYNTAX, NULL,
+                "a text has the character \\u0000, and texts are one line of plain "
+                "characters: take it out");
     } else {
+        if (code == json_error_numeric_overflow && strstr(error->text, "integer"))
+            remedy = "; whole numbers are from -9223372036854775808 to 9223372036854775807";
         gy_fail(err, GANTRY_E_SYNTAX, NULL, "not well-formed JSON: %s%s", error->text, remedy);
     }
 }

@@ -100,10 +100,9 @@ static const char *join_of(gy_maths_reduction reduction, gy_maths_type type)
     }
 }
 
-static void add_form(gy_text *to, const char *form, uint32_t result)
+static void add_form(gy_text *to, const char *form, const char *const names[4], uint32_t result)
 {
     static const char letters[] = "ABPQ";
-    static const char *const names[] = { "a.r", "b.r", "a.at", "b.at" };
     for (; *form; form++) {
         const char *letter = strchr(letters, *form);
         if (letter)
@@ -118,9 +117,10 @@ static void add_join(gy_text *to, const gy_maths_program *p)
     gy_text_add(to,
                 "static __device__ __forceinline__ totals join(const totals a, const totals b)\n{\n    totals t;\n");
     for (uint32_t k = next_reduced(p->maths, 0); k < p->maths->results; k = next_reduced(p->maths, k + 1)) {
+        static const char *const names[] = { "a.r", "b.r", "a.at", "b.at" };
         const char *form = join_of(p->maths->result[k].reduction, p->value_type[k]);
         gy_text_printf(to, finds(p, k) ? "    const bool is_first%u = " : "    t.r%u = ", k);
-        add_form(to, form, k);
+        add_form(to, form, names, k);
         gy_text_add(to, ";\n");
         if (finds(p, k))
             gy_text_printf(to, "    t.r%u = is_first%u ? a.r%u : b.r%u;\n    t.at%u = is_first%u ? a.at%u : b.at%u;\n",
@@ -265,45 +265,60 @@ static void add_value_macros(gy_text *to, const gy_maths_program *p)
 
 /* ---- results ---- */
 
-/* A contribution is added to what is there. */
-static void add_before(gy_text *to, const gy_maths_program *p, uint32_t result, gy_maths_type type)
+/* The type that a contribution is added in: reals where what is there is real, though what is added be whole. */
+static gy_maths_type added_in(const gy_maths_program *p, uint32_t result)
 {
+    return gy_dtype_is_float(p->kind[p->maths->result[result].arg].dtype) ? GY_MATHS_F64 : p->value_type[result];
+}
+
+/* A contribution is added to what is there. */
+static void add_sum(gy_text *to, const gy_maths_program *p, uint32_t result)
+{
+    static const char *const names[] = { "before", "found", "", "" };
     gantry_dtype dtype = p->kind[p->maths->result[result].arg].dtype;
     gy_maths_type from = dtype == GANTRY_F64 ? GY_MATHS_F64 : gy_dtype_is_float(dtype) ? GY_MATHS_F32 : GY_MATHS_I64;
-    char element[32];
-    snprintf(element, sizeof element, "p%u[e]", p->maths->result[result].arg);
+    gy_maths_type type = added_in(p, result);
+    gantry_dtype wide = type == GY_MATHS_I64 ? GANTRY_I64 : GANTRY_F64;
+    char name[32];
+    snprintf(name, sizeof name, "p%u[e]", p->maths->result[result].arg);
     gy_text_printf(to, "    const %s x%u = ", gy_maths_cuda_type(from), result);
-    gy_maths_cuda_add_loaded(to, element, dtype);
-    snprintf(element, sizeof element, "x%u", result);
-    gy_text_printf(to, ";\n    before.r%u = ", result);
-    gy_maths_cuda_add_cast(to, element, from, type == GY_MATHS_I64 ? GANTRY_I64 : GANTRY_F64);
+    gy_maths_cuda_add_loaded(to, name, dtype);
+    snprintf(name, sizeof name, "x%u", result);
+    gy_text_printf(to, ";\n    const %s before%u = ", gy_maths_cuda_type(type), result);
+    gy_maths_cuda_add_cast(to, name, from, wide);
+    snprintf(name, sizeof name, "t.r%u", result);
+    gy_text_printf(to, ", found%u = ", result);
+    gy_maths_cuda_add_cast(to, name, p->value_type[result], wide);
+    gy_text_printf(to, ";\n    const %s sum%u = ", gy_maths_cuda_type(type), result);
+    add_form(to, join_of(gy_maths_added_by(p->maths->result[result].reduction), type), names, result);
     gy_text_add(to, ";\n");
 }
 
 static void add_store(gy_text *to, const gy_maths_program *p)
 {
     const gy_maths *m = p->maths;
-    bool is_added = false;
     gy_text_add(to, "static __device__ __forceinline__ void store(i64 e, totals t, i64 mid");
     for (uint32_t k = next_reduced(m, 0); k < m->results; k = next_reduced(m, k + 1))
         gy_text_printf(to, ", %s *__restrict__ p%u", gy_maths_cuda_element(p->kind[m->result[k].arg].dtype),
                        m->result[k].arg);
-    gy_text_add(to, ")\n{\n    totals before = none();\n");
+    gy_text_add(to, ")\n{\n");
     for (uint32_t k = next_reduced(m, 0); k < m->results; k = next_reduced(m, k + 1)) {
         if (m->result[k].reduction == GY_MATHS_MEAN)
             gy_text_printf(to, "    t.r%u = __ddiv_rn(t.r%u, (double)mid);\n", k, k);
         if (p->kind[m->result[k].arg].is_added)
-            add_before(to, p, k, p->value_type[k]);
-        is_added = is_added || p->kind[m->result[k].arg].is_added;
+            add_sum(to, p, k);
     }
-    gy_text_add(to, is_added ? "    const totals sum = join(before, t);\n" : "    (void)before;\n");
     for (uint32_t k = next_reduced(m, 0); k < m->results; k = next_reduced(m, k + 1)) {
         char name[16];
         gantry_dtype dtype = p->kind[m->result[k].arg].dtype;
         bool sums = p->kind[m->result[k].arg].is_added;
-        snprintf(name, sizeof name, finds(p, k) ? "t.at%u" : sums ? "sum.r%u" : "t.r%u", k);
+        snprintf(name, sizeof name, finds(p, k) ? "t.at%u" : sums ? "sum%u" : "t.r%u", k);
         gy_text_printf(to, "    p%u[e] = ", m->result[k].arg);
-        gy_maths_cuda_add_stored(to, name, finds(p, k) ? GY_MATHS_I64 : p->value_type[k], dtype);
+        gy_maths_cuda_add_stored(to, name,
+                                 finds(p, k) ? GY_MATHS_I64
+                                 : sums      ? added_in(p, k)
+                                             : p->value_type[k],
+                                 dtype);
         gy_text_add(to, ";\n");
     }
     gy_text_add(to, "    (void)mid;\n}\n");

@@ -85,6 +85,12 @@ static inline bool gy_maths_finds(gy_maths_reduction reduction)
     return reduction == GY_MATHS_WHERE_LEAST || reduction == GY_MATHS_WHERE_MOST;
 }
 
+/* How contributions of it meet: any is the largest of them, all the least. */
+static inline gy_maths_reduction gy_maths_added_by(gy_maths_reduction reduction)
+{
+    return reduction == GY_MATHS_ANY ? GY_MATHS_MOST : reduction == GY_MATHS_ALL ? GY_MATHS_LEAST : reduction;
+}
+
 /* One formula and the argument that it gives its elements to. */
 typedef struct gy_maths_result {
     gy_maths_reduction reduction; /* 0: a map */

@@ -266,7 +266,7 @@ static const total *collect(reducer *r, uint32_t k, int64_t count, total *now)
 
 /* ---- results ---- */
 
-/* A contribution is added to what is there. */
+/* A contribution is added to what is there: in reals where that is real, though what is added be whole. */
 static total add_before(total found, const gantry_arg *arg, const char *at, gy_maths_reduction reduction,
                         gy_maths_type type)
 {
@@ -293,8 +293,12 @@ static void store(const reducer *r, uint32_t k, int64_t element, total found)
         found.whole = found.at;
         type = GY_MATHS_I64;
     }
+    if (arg->access >= GANTRY_SUM && type == GY_MATHS_I64 && gy_dtype_is_float(arg->dtype)) {
+        found.real = (double)found.whole;
+        type = GY_MATHS_F64;
+    }
     if (arg->access >= GANTRY_SUM)
-        found = add_before(found, arg, at, s->reduction, type);
+        found = add_before(found, arg, at, gy_maths_added_by(s->reduction), type);
     gy_maths_store(at, &found, arg->dtype, type, 1);
 }
 

@@ -397,14 +397,14 @@ static void add_move(maker *m, uint32_t name, uint32_t from, bool made)
         m->x->move[m->x->moves++] = (gy_move){ name, from, made };
 }
 
-/* Any name that meant the value before. */
+/* Any name that meant the value before, or, where a pair was made to mean one, the name that it comes in by. */
 static uint32_t old_name(const maker *m, uint32_t b)
 {
     uint32_t value = m->r->after[b];
     for (uint32_t c = 0; c < m->g->buffers.count && m->r->before[b] != value; c++)
         if (m->r->before[c] == value)
-            return c;
-    return b;
+            return m->x->source[c];
+    return m->x->source[b];
 }
 
 static gantry_status set_outputs(maker *m)

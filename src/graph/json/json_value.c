@@ -70,7 +70,10 @@ gantry_status gy_read_name(gy_reader *r, const gy_json_at *at, const char *what,
     }
     for (size_t i = 0; i < COUNT(reserved); i++)
         if (strcmp(name, reserved[i]) == 0)
-            return gy_read_fail(r, at, "\"%s\" cannot be the name of %s: it has a meaning in expressions", name, what);
+            return gy_read_fail(
+                r, at,
+                "\"%s\" cannot be the name of %s: it has a meaning in expressions; take another, such as \"%s_\"", name,
+                what, name);
     return GANTRY_OK;
 }
 

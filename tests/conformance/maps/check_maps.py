@@ -306,6 +306,25 @@ def check_together(command, seed):
             raise SystemExit(f"seed {seed}, x {low[0]}, b {low[1]}, axis {axis}: {name} is\n{got[name]}, by NumPy\n{expected}")
 
 
+def check_whole_into_real(command):
+    """What a contribution finds keeps its fraction and its range, though what is added be whole."""
+    held = {"most": 0.5, "least": -5.5, "total": 0.5, "wide": 1e300, "any": 0.25, "all": 1.75, "half": 0.5}
+    texts = {"most": "max(k)", "least": "min(k)", "total": "sum(k)", "wide": "sum(k)", "any": "any(k)", "all": "all(k)", "half": "sum(k > -9)"}
+    accesses = {"most": "max", "least": "min", "any": "max", "all": "min"}
+    k = np.array([-3, -3, -4, -3, -3], np.int32)
+    want = {"most": 0.5, "least": -5.5, "total": -15.5, "wide": 1e300, "any": 1, "all": 1, "half": 5.5}
+    buffers = {name: {"dtype": "f16" if name == "half" else "f64" if name == "wide" else "f32", "shape": [1], "init": value, "output": True}
+               for name, value in held.items()}
+    buffers["k"] = {"dtype": "i32", "shape": [5], "class": "input", "split": 2}
+    nodes = [{"id": f"{name}[i]", "for": {"i": 2}, "reduce": {"y": text}, "args": {"k": "k[i]", "y": name}, "access": {"y": accesses.get(name, "sum")}}
+             for name, text in texts.items()]
+    for options in (["--devices", "1"], ["--devices", "2", "--policy", "round-robin", "--check"]):
+        got, _ = run(command, {"gantry": 1, "buffers": buffers, "nodes": nodes}, {"k": k}, dict.fromkeys(want), options)
+        for name, expected in want.items():
+            if got[name][0] != expected:
+                raise SystemExit(f"{name} holds {held[name]}, {texts[name]} of {k} added to it gives {got[name][0]!r}, by hand {expected}")
+
+
 def check_reductions(command, seed):
     rng = np.random.default_rng(seed)
     for n in (1, 255, 1000, 65536, 200003):
@@ -398,6 +417,7 @@ def main(command, *seed):
     for one in map(int, seed) if seed else range(14):
         check_patterns(command, one)
     check_apart(command)
+    check_whole_into_real(command)
     check_functions(command)
     check_forms(command)
     check_loop(command)

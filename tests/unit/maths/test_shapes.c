@@ -109,7 +109,9 @@ static shape lack(shape s, uint32_t axes)
 
 static gantry_access access_of(const char *formula)
 {
-    return strstr(formula, "= sum") ? GANTRY_SUM : strstr(formula, "= min") ? GANTRY_MIN : GANTRY_MAX;
+    if (strstr(formula, "= sum"))
+        return GANTRY_SUM;
+    return strstr(formula, "= min") || strstr(formula, "= all") ? GANTRY_MIN : GANTRY_MAX;
 }
 
 /* A reduce node also gives a region of its own, or x in place, or nothing beside. */
@@ -146,13 +148,14 @@ static void add_node(uint32_t i)
 {
     static const char *const reductions[] = { "y = sum(x * b)",     "y = mean(x + b)",   "y = min(x - b)",
                                               "y = max(x * b * s)", "y = argmax(x * b)", "y = argmin(b - x)",
-                                              "y = any(x > b)",     "y = all(x < b)" };
+                                              "y = any(x > b)",     "y = all(x < b)",    "y = sum(i64(9 * x * b))",
+                                              "y = max(i32(b - x))" };
     static const char *const maps[] = { "y = x * b + s", "y = f32(select(x > b, x, b))", "y = x - b" };
     int first, last;
     shape s = draw_shape(i, &first, &last);
     bool is_map = i % 3 == 0;
     shape few = reduce(s, first, last, true);
-    const char *formula = is_map ? maps[draw(3)] : reductions[draw(8)];
+    const char *formula = is_map ? maps[draw(3)] : reductions[draw(sizeof reductions / sizeof *reductions)];
     const gantry_dtype dtype = DTYPES[draw(6)];
     char all[128];
     gantry_buffer z = { GANTRY_NONE, 0 };
@@ -175,8 +178,7 @@ static void add_node(uint32_t i)
     char id[32];
     snprintf(id, sizeof id, "n%u", i);
     gantry_node node = is_map ? gantry_graph_map(graph, id, formula) : gantry_graph_reduce(graph, id, formula);
-    bool is_added =
-        !is_map && draw(3) == 0 && (strstr(formula, "= sum") || strstr(formula, "= min") || strstr(formula, "= max"));
+    bool is_added = !is_map && draw(3) == 0 && !strstr(formula, "= mean") && !strstr(formula, "= arg");
     gantry_node_arg(graph, node, "x", gantry_all(x));
     gantry_node_arg(graph, node, "b", gantry_all(b));
     gantry_node_arg_as(graph, node, "y", gantry_all(y), is_added ? access_of(formula) : GANTRY_WRITE);

@@ -276,6 +276,35 @@ END_TEST
 
 /* {rows [from, 2) of v = 2 u; v[0] += 1}, 10 times, where v holds 5 at first: 2 u + 1 where row 0 is written first,
  * else 5 + 1 once and then 1. */
+/* The loop inside gives the name of its result back to what came in: nothing is left of what it computes. */
+START_TEST(a_pair_may_end_as_what_came_in)
+{
+    for (int64_t unroll = 0; unroll < 4; unroll++) { /* 0: wholly */
+        gantry_graph *g = gantry_graph_new("back");
+        gantry_buffer u = vector(g, "u", 2), v = vector(g, "v", 2);
+        gantry_buffer_init_value(g, u, 7);
+        gantry_buffer_init_value(g, v, 3);
+        gantry_buffer_output(g, v);
+        gantry_graph_repeat(g, 4);
+        gantry_graph_carry(g, u, v);
+        gantry_graph_repeat(g, 1);
+        gantry_graph_carry(g, v, u);
+        scale(g, "double", gantry_all(u), gantry_all(v), &two);
+        gantry_graph_repeat_end(g);
+        gantry_graph_repeat_end(g);
+        gantry_schedule *s = plan(g, 1, unroll);
+        gantry_run *run = open_run(s, "host", false);
+        for (int again = 0; again < 2; again++) {
+            start(run);
+            ck_assert_double_eq(result(run, v)[1], 7);
+        }
+        gantry_run_free(run);
+        gantry_schedule_free(s);
+        gantry_graph_free(g);
+    }
+}
+END_TEST
+
 START_TEST(what_next_was_is_added_to_once)
 {
     for (int i = 0; i < 4; i++) {
@@ -555,6 +584,7 @@ int main(void)
     tcase_add_test(c, scalars_change_between_starts_and_iterations);
     tcase_add_test(c, what_holds_nothing_is_left_so);
     tcase_add_test(c, what_next_was_is_added_to_once);
+    tcase_add_test(c, a_pair_may_end_as_what_came_in);
     tcase_add_test(c, a_loop_may_end_early);
     tcase_add_test(c, a_part_has_the_same_rows_in_all_phases);
     tcase_add_test(c, integers_keep_every_digit);

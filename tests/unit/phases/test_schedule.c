@@ -329,6 +329,18 @@ START_TEST(unroll_is_checked)
     o.objective = "period";
     ck_assert_int_eq(gantry_schedule_new(&s, g, m, &o, &err), GANTRY_E_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(err.text, "the repeat of node \"left\" is not unrolled wholly"));
+    gantry_graph *ends = gantry_graph_new("ends");
+    gantry_buffer flag = vector(ends, "flag", 1);
+    static int64_t at = 3;
+    gantry_graph_repeat(ends, 9);
+    gantry_graph_until(ends, flag, 1);
+    flag_at(ends, "test", gantry_all(flag), &at);
+    gantry_graph_repeat_end(ends);
+    ck_assert_int_eq(gantry_schedule_new(&s, ends, m, &o, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_str_eq(err.text, "objective \"period\": the repeat of node \"test\" ends by `until`, which is looked at "
+                               "between iterations, so starts cannot overlap; use objective \"makespan\", or a repeat "
+                               "without `until`");
+    gantry_graph_free(ends);
     gantry_machine_free(m);
     gantry_graph_free(g);
 }

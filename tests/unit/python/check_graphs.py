@@ -280,6 +280,38 @@ class Mistakes(Case):
         with self.refused(KeyError, r'"y" is no output of the graph; it has none: give a buffer output=True'):
             g.schedule(1).run()({"x": a})["y"]
 
+    def test_what_is_of_the_wrong_kind(self):
+        """Whatever is given where a node, a buffer or a number is wanted, the error is the library's; no number is cut to its low bits."""
+        g = gantry.Graph("kinds")
+        x, y = g.input("x", 4), g.buffer("y", 4)
+        node = g.map("y = 2 * x", x=x, y=y)
+        calls = {
+            r"what a node is after is 'map'; g.find\('map'\) is the node of that id": lambda: node.after("map"),
+            r"what a node is with is 3; it must be a node": lambda: node.with_(3),
+            r"what a node is apart from is <gantry.Buffer 'x' of 'kinds'>; it must be a node": lambda: node.apart(x),
+            r"the priority is 'high'; it must be a whole number": lambda: node.priority("high"),
+            r"the priority is 4294967297; it must be from -2147483648 to 2147483647": lambda: node.priority(2**32 + 1),
+            r"the time is None; it must be a number": lambda: node.time(None),
+            r"the share is 'half'; it must be a number": lambda: node.share("half"),
+            r"nbytes is array.*; it must be a number": lambda: node.cost(1, np.ones(2)),
+            r"the value is None; it must be a number": lambda: g.fill(y, None),
+            r"rtol is 'x'; it must be a number": lambda: y.tolerance("x"),
+            r"the seed is -1; it must be from 0 to 18446744073709551615": lambda: x.init_normal(-1),
+            r"the limit is 1.5; it must be a whole number": lambda: g.limit(1.5),
+            r"an extent is 18446744073709551620; it must be from": lambda: g.buffer("z", 2**64 + 4),
+            r"parts is 18446744073709551618; it must be from": lambda: x.split(2**64 + 2),
+            r"the last row is 18446744073709551619; it must be from": lambda: g.copy(x.rows(0, 2**64 + 3), y),
+            r"the halo is 18446744073709551617; it must be from": lambda: x.halo(2**64 + 1),
+            r"the first row is 0.5; it must be a whole number": lambda: x.rows(0.5, 2),
+            r"the count of a repeat is 18446744073709551617; it must be from": lambda: g.repeat(2**64 + 1).__enter__(),
+            r"the count of a repeat is 'n'; it must be a whole number": lambda: g.repeat("n").__enter__(),
+        }
+        for words, call in calls.items():
+            with self.refused(gantry.InvalidError, words):
+                call()
+        with self.refused(gantry.InvalidError, "what is carried is 'y'; give a buffer of the graph, as a whole"), g.repeat(2, carry={x: "y"}):
+            pass
+
     def test_names_of_other_libraries(self):
         for name, remedy in {"Read": "; it is gantry.In here", "Grahp": ' \\(did you mean "Graph"\\?\\)', "zebra": ""}.items():
             with self.refused(AttributeError, f"^gantry has no {name}{remedy}$"):

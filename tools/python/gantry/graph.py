@@ -39,12 +39,30 @@ def _word(kind: type[Any], what: str, word: str | int) -> int:
     return int(kind[word.upper()])
 
 
-def whole(what: str, value: Any) -> int:
-    """A whole number, also one of NumPy."""
+def whole(what: str, value: Any, least: int = -2**63, most: int = 2**63 - 1) -> int:
+    """A whole number, also one of NumPy, that the library's type has: ctypes would keep its low bits."""
     try:
-        return int(value.__index__())
+        number = int(value.__index__())
     except AttributeError:
         raise InvalidError(f"{what} is {value!r}; it must be a whole number") from None
+    if not least <= number <= most:
+        raise InvalidError(f"{what} is {number}; it must be from {least} to {most}")
+    return number
+
+
+def _seed(value: Any) -> int:
+    return whole("the seed", value, 0, 2**64 - 1)
+
+
+def _int(what: str, value: Any) -> int:
+    return whole(what, value, -2**31, 2**31 - 1)
+
+
+def _real(what: str, value: Any) -> float:
+    """A number that is no argument of a kernel."""
+    if getattr(value, "ndim", 0) or not hasattr(value, "__float__"):
+        raise InvalidError(f"{what} is {reprlib.repr(value)}; it must be a number")
+    return float(value)
 
 
 def _id(id: str | None) -> bytes | None:
@@ -101,7 +119,7 @@ class Region(_NoElements):
         copy = c.Region.from_buffer_copy(self.region)
         if copy.kind == RegionKind.TILES_BY_AXIS:
             before, after = _packed_halo(before), _packed_halo(after)
-        copy.before, copy.after = before, after
+        copy.before, copy.after = whole("the halo", before), whole("the halo", after)
         return Region(self.buffer, copy, self.access)
 
     def as_access(self, access: str | Access) -> Region:
@@ -162,7 +180,7 @@ class Buffer(_NoElements):
         return self._set(lib.gantry_buffer_external, encoded(memory))
 
     def tolerance(self, rtol: float, atol: float = 0.0) -> Buffer:
-        return self._set(lib.gantry_buffer_tolerance, rtol, atol)
+        return self._set(lib.gantry_buffer_tolerance, _real("rtol", rtol), _real("atol", atol))
 
     def equal_nan(self) -> Buffer:
         return self._set(lib.gantry_buffer_equal_nan)
@@ -176,24 +194,24 @@ class Buffer(_NoElements):
 
     def init_uniform(self, seed: int, low: float = 0.0, high: float = 1.0) -> Buffer:
         """Random numbers, Philox4x32-10 by element index: the same on every back end."""
-        return self._set(lib.gantry_buffer_init_uniform, seed, low, high)
+        return self._set(lib.gantry_buffer_init_uniform, _seed(seed), _real("low", low), _real("high", high))
 
     def init_normal(self, seed: int, mean: float = 0.0, deviation: float = 1.0) -> Buffer:
-        return self._set(lib.gantry_buffer_init_normal, seed, mean, deviation)
+        return self._set(lib.gantry_buffer_init_normal, _seed(seed), _real("mean", mean), _real("deviation", deviation))
 
     def init_iota(self) -> Buffer:
         return self._set(lib.gantry_buffer_init_iota)
 
     def init_spd(self, seed: int) -> Buffer:
         """A symmetric positive definite matrix."""
-        return self._set(lib.gantry_buffer_init_spd, seed)
+        return self._set(lib.gantry_buffer_init_spd, _seed(seed))
 
     def init_npy(self, path: FilePath) -> Buffer:
         return self._set(lib.gantry_buffer_init_npy, encoded(path))
 
     def rows(self, first: int, last: int) -> Region:
         """Rows [first, last) of axis 0."""
-        return self._region(RegionKind.ROWS, first, last)
+        return self._region(RegionKind.ROWS, whole("the first row", first), whole("the last row", last))
 
     def all(self) -> Region:
         return self._region(RegionKind.ALL, 0, 0)
@@ -251,6 +269,19 @@ def _region_of(what: Any) -> Region:
     raise InvalidError(f"{what!r} is no region; give a buffer of the graph, or a part of one (b[i], b.rows(first, last))")
 
 
+def _buffer_of(what: str, value: Any) -> c.Buffer:
+    if not isinstance(value, Buffer):
+        raise InvalidError(f"{what} is {reprlib.repr(value)}; give a buffer of the graph, as a whole")
+    return value.buffer
+
+
+def _node_of(what: str, value: Any) -> c.Node:
+    if not isinstance(value, Node):
+        found = f"g.find({value!r}) is the node of that id" if isinstance(value, str) else "it must be a node, such as g.map() returns"
+        raise InvalidError(f"{what} is {reprlib.repr(value)}; {found}")
+    return value.node
+
+
 class Node:
     """A node of a graph. All of what may be said of it returns the node again."""
 
@@ -291,7 +322,7 @@ class Node:
     def after(self, *others: Node) -> Node:
         """Runs after these as well."""
         for other in others:
-            self._set(lib.gantry_node_after, other.node)
+            self._set(lib.gantry_node_after, _node_of("what a node is after", other))
         return self
 
     def on(self, where: str | int) -> Node:
@@ -299,27 +330,27 @@ class Node:
         return self._set(lib.gantry_node_on, encoded(str(where)))
 
     def with_(self, other: Node) -> Node:
-        return self._set(lib.gantry_node_with, other.node)
+        return self._set(lib.gantry_node_with, _node_of("what a node is with", other))
 
     def apart(self, other: Node) -> Node:
-        return self._set(lib.gantry_node_apart, other.node)
+        return self._set(lib.gantry_node_apart, _node_of("what a node is apart from", other))
 
     def when(self, flag: Where) -> Node:
         """Runs only where the one element is not 0."""
         return self._set(lib.gantry_node_when, _region_of(flag).region)
 
     def priority(self, priority: int) -> Node:
-        return self._set(lib.gantry_node_priority, priority)
+        return self._set(lib.gantry_node_priority, _int("the priority", priority))
 
     def cost(self, flops: float, nbytes: float) -> Node:
-        return self._set(lib.gantry_node_cost, flops, nbytes)
+        return self._set(lib.gantry_node_cost, _real("flops", flops), _real("nbytes", nbytes))
 
     def time(self, us: float, device: str | None = None) -> Node:
         """The time in us on every device, or on those of an id or kind."""
-        return self._set(lib.gantry_node_time, encoded(device), us)
+        return self._set(lib.gantry_node_time, encoded(device), _real("the time", us))
 
     def share(self, share: float) -> Node:
-        return self._set(lib.gantry_node_share, share)
+        return self._set(lib.gantry_node_share, _real("the share", share))
 
     def __repr__(self) -> str:
         return f"<gantry.Node {self.id!r}>"
@@ -332,7 +363,7 @@ class Repeat:
         self.graph, self.count, self.carried = graph, count, carried
 
     def __enter__(self) -> Repeat:
-        lib.gantry_graph_repeat(self.graph._building(), self.count)
+        lib.gantry_graph_repeat(self.graph._building(), whole("the count of a repeat", self.count))
         for prev, next in self.carried.items():
             self.carry(prev, next)
         return self
@@ -342,11 +373,11 @@ class Repeat:
 
     def carry(self, prev: Buffer, next: Buffer) -> None:
         """Before each later iteration `prev` takes the value of `next`, without a copy."""
-        lib.gantry_graph_carry(self.graph._building(), prev.buffer, next.buffer)
+        lib.gantry_graph_carry(self.graph._building(), _buffer_of("what is carried to", prev), _buffer_of("what is carried", next))
 
     def until(self, flag: Buffer, every: int = 1) -> None:
         """Ends after the first iteration that is a multiple of `every` where the one element is not 0."""
-        lib.gantry_graph_until(self.graph._building(), flag.buffer, every)
+        lib.gantry_graph_until(self.graph._building(), _buffer_of("the flag", flag), whole("every", every))
 
 
 class Graph(Owned):
@@ -452,7 +483,7 @@ class Graph(Owned):
         return Node(self, lib.gantry_graph_copy(self._building(), encoded(id), _region_of(source).region, _region_of(target).region))
 
     def fill(self, target: Where, value: float, id: str | None = None) -> Node:
-        return Node(self, lib.gantry_graph_fill(self._building(), encoded(id), _region_of(target).region, value))
+        return Node(self, lib.gantry_graph_fill(self._building(), encoded(id), _region_of(target).region, _real("the value", value)))
 
     def collective(self, kind: str, ins: Iterable[Where], outs: Iterable[Where], op: str | None = None, root: int = 0,
                    id: str | None = None) -> Node:
@@ -461,7 +492,7 @@ class Graph(Owned):
         got = [_region_of(r).region for r in outs]
         node = lib.gantry_graph_collective(
             self._building(), encoded(id), _word(Collective, "collective", kind), 0 if op is None else _word(Access, "access", op),
-            len(given), (c.Region * max(len(given), 1))(*given), len(got), (c.Region * max(len(got), 1))(*got), root)
+            len(given), (c.Region * max(len(given), 1))(*given), len(got), (c.Region * max(len(got), 1))(*got), _int("the root", root))
         return Node(self, node)
 
     def work(self, id: str | None = None) -> Node:
@@ -478,7 +509,7 @@ class Graph(Owned):
 
     def limit(self, most: int) -> None:
         """The most nodes, parts and tasks that the graph may expand to."""
-        lib.gantry_graph_limit(self._building(), most)
+        lib.gantry_graph_limit(self._building(), whole("the limit", most))
 
     # ---- looking ----
 

@@ -21,8 +21,8 @@
 #define START_US        11.0 /* ... and what the host takes for a start, an op in a stream, and a wait between GPUs */
 #define SUBMIT_US       4.0
 #define ISSUE_US        1.7
-#define EDGE_US         5.0  /* ... until another GPU goes on in a captured start, by an edge of one graph, */
-#define GATE_US         2.2  /* ... and by a gate */
+#define EDGE_US         4.4  /* ... until another GPU goes on in a captured start, by an edge of one graph, */
+#define GATE_US         2.3  /* ... and by a gate */
 #define DEFAULT_GBS     12.0 /* assumed for a PCI link that is not reported */
 #define KERNEL_BYTES                                                                                                   \
     (INT64_C(1) << 20) /* up to which a kernel copies sooner than the driver, within a GPU and over NVLink */

@@ -10,9 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SWITCH "GANTRY_CUDA_GRAPHS"
-
-#define BYTES  ((uint64_t)GY_GATES_MOST * GY_GATE_STEP) /* of the words of a GPU */
+#define BYTES ((uint64_t)GY_GATES_MOST * GY_GATE_STEP) /* of the words of a GPU */
 
 static const gy_own_kernel own = { GY_CUDA_GATE, "what lets graphs wait for each other" };
 
@@ -125,6 +123,9 @@ static gantry_status choose(gy_cuda *h, gy_gates *to, bool *each, gantry_error *
     const gantry_schedule *s = h->job->schedule;
     if (!to->forced)
         GY_TRY(gy_gates_predict(s, &to->times, err));
+    *each = false;
+    if (!to->forced && !to->times.rows)
+        return GANTRY_OK; /* nothing to choose */
     const char *why = obstacle(h);
     why = why || to->forced ? why : gy_gates_obstacle(s);
     snprintf(to->why, sizeof to->why, "%s", why ? why : "");
@@ -136,8 +137,8 @@ static gantry_status choose(gy_cuda *h, gy_gates *to, bool *each, gantry_error *
 static bool is_asked(const gy_cuda *h, bool *forced)
 {
     gy_replay replay = h->job->schedule->replay;
-    *forced = gy_driver_switch(SWITCH, "gpu");
-    if (replay == GY_REPLAY_DEVICE || gy_driver_switch(SWITCH, "one"))
+    *forced = gy_driver_switch("GANTRY_CUDA_GRAPHS", "gpu");
+    if (replay == GY_REPLAY_DEVICE || gy_driver_switch("GANTRY_CUDA_GRAPHS", "one"))
         return false;
     return *forced || (replay != GY_REPLAY_STREAM && gy_gates_known(h->job->schedule->machine));
 }

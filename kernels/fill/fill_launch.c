@@ -41,6 +41,11 @@ static gantry_status launch_fill(const gantry_launch *l)
                      (void *[]){ &what.seed, &what.a.real, &what.b.real }, 3);
     case GY_INIT_IOTA:
         return queue(l, IOTA, n, (void *[]){ &what.a.real, &what.b.real, &whole_a, &whole_b }, 4);
+    case GY_INIT_VALUE: { /* numbers that count by nothing: -0, as what is added to it stays what it is */
+        double nothing = -0.0;
+        uint64_t none = 0;
+        return queue(l, IOTA, n, (void *[]){ &what.a.real, &nothing, &whole_a, &none }, 4);
+    }
     case GY_INIT_SPD:
         return queue(l, SPD, n, (void *[]){ &what.seed, &order }, 2);
     default:

@@ -139,6 +139,7 @@ gantry_status gantry_schedule_explain(const gantry_schedule *s, gantry_node node
         gy_explain_waits(&x.text, s, x.op);
         gy_explain_counters(&x.text, s, x.op);
         status = status ? status : gy_explain_stretch(&x.text, s, x.op, err);
+        status = status ? status : gy_explain_graphs(&x.text, s, err);
     }
     char *made = status ? NULL : gy_text_take(&x.text, length);
     gy_text_free(&x.text);

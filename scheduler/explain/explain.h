@@ -57,5 +57,7 @@ void gy_explain_counters(gy_text *to, const gantry_schedule *s, uint32_t op);
 /* Writes why workers of a resident kernel carry the op out, or why it is launched, where what workers take was
  * measured. */
 gantry_status gy_explain_stretch(gy_text *to, const gantry_schedule *s, uint32_t op, gantry_error *err);
+/* Writes by how many CUDA graphs a start is carried out where it is captured, and why, where that is to be decided. */
+gantry_status gy_explain_graphs(gy_text *to, const gantry_schedule *s, gantry_error *err);
 
 #endif

@@ -23,6 +23,10 @@ static void set_host(gantry_machine *m, const gy_measured *what)
         m->start = gy_ticks_from_us(start_us);
     if (what->issue.samples > 0)
         m->issue = gy_ticks_from_us(what->issue.us);
+    if (what->edge.samples > 0 && what->gate.samples > 0) {
+        m->edge = gy_ticks_from_us(what->edge.us);
+        m->gate = gy_ticks_from_us(what->gate.us);
+    }
 }
 
 /* The time of the shortest kernel among many in a graph: no kernel of the library is as short as one that does nothing.

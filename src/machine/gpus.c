@@ -21,6 +21,8 @@
 #define START_US        11.0 /* ... and what the host takes for a start, an op in a stream, and a wait between GPUs */
 #define SUBMIT_US       4.0
 #define ISSUE_US        1.7
+#define EDGE_US         4.4  /* ... until another GPU goes on in a captured start, by an edge of one graph, */
+#define GATE_US         2.3  /* ... and by a gate */
 #define DEFAULT_GBS     12.0 /* assumed for a PCI link that is not reported */
 #define KERNEL_BYTES                                                                                                   \
     (INT64_C(1) << 20) /* up to which a kernel copies sooner than the driver, within a GPU and over NVLink */
@@ -342,6 +344,10 @@ gantry_machine *gy_gpu_machine(const gy_host_info *host, const gy_gpus *gpus)
     m->start = gy_ticks_from_us(START_US);
     m->submit = gy_ticks_from_us(SUBMIT_US);
     m->issue = gy_ticks_from_us(ISSUE_US);
+    if (gpus->count > 1) {
+        m->edge = gy_ticks_from_us(EDGE_US);
+        m->gate = gy_ticks_from_us(GATE_US);
+    }
     add_host(m, host);
     bool ok = true;
     for (uint32_t i = 0; i < gpus->count && ok; i++)

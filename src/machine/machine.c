@@ -82,6 +82,8 @@ bool gy_machine_copy_parts(gantry_machine *m, const gantry_machine *from, const 
     m->issue = from->issue;
     m->submit = from->submit;
     m->start = from->start;
+    m->edge = from->edge;
+    m->gate = from->gate;
     m->network = from->network;
     return ok;
 }

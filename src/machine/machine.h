@@ -218,6 +218,8 @@ struct gantry_machine {
     gy_ticks issue;  /* time of the host to give out each wait of work that goes over several GPUs; sim.h */
     gy_ticks submit; /* time of the host to give out each op that is replayed in streams; sim.h */
     gy_ticks start;  /* time of a start beyond its ops: until the first begins, and until the last's end is seen */
+    gy_ticks edge; /* from the end of an op to the beginning of one of another GPU behind it, in one graph over both */
+    gy_ticks gate; /* the same by a gate, where each GPU has a graph of its own; 0: neither is known */
     /* Nodes of one graph x devices: so many times what the model says they take, as was measured (scheduler/guided.h);
      * NULL: nothing was. In no file. */
     const double *pace;

@@ -116,8 +116,9 @@ typedef struct gy_measured {
     GY_VEC(gy_measured_device) devices;
     GY_VEC(gy_measured_workers) workers;
     gy_text fingerprint;
-    gy_text notes;   /* a line each: "not measured: WHAT: WHY" */
-    gy_figure issue; /* of one wait in a graph over several devices, by the host (gantry_machine.issue) */
+    gy_text notes;        /* a line each: "not measured: WHAT: WHY" */
+    gy_figure issue;      /* of one wait in a graph over several devices, by the host (gantry_machine.issue) */
+    gy_figure edge, gate; /* from a kernel of a GPU to one of the next: in one graph, and by a gate (gantry_machine) */
 } gy_measured;
 
 void gy_measured_free(gy_measured *m);

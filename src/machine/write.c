@@ -359,11 +359,15 @@ void gy_machine_print(gy_text *to, const gantry_machine *m, int indent)
     const struct {
         const char *key;
         gy_ticks value;
-    } host[] = { { "issue_us", m->issue }, { "submit_us", m->submit }, { "start_us", m->start } };
-    for (size_t i = 0; i < sizeof host / sizeof *host; i++)
-        if (host[i].value) {
-            gy_text_printf(to, ", \"%s\": ", host[i].key);
-            put_us(to, host[i].value);
+    } times[] = { { "issue_us", m->issue },
+                  { "submit_us", m->submit },
+                  { "start_us", m->start },
+                  { "edge_us", m->edge },
+                  { "gate_us", m->gate } };
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (times[i].value) {
+            gy_text_printf(to, ", \"%s\": ", times[i].key);
+            put_us(to, times[i].value);
         }
     gy_text_printf(to, " }\n%*s}", indent, "");
 }

@@ -72,6 +72,14 @@ static void run_once(gantry_run *run)
     MUST(gantry_run_wait(run, ticket, MUST_ERR));
 }
 
+/* How many graphs a captured start is, and what collectives do, follows the word. */
+static bool is_replay(gantry_run *run, const char *replay)
+{
+    size_t length = strlen(replay);
+    const char *is = replay_of(run);
+    return strncmp(is, replay, length) == 0 && strchr(",;", is[length]) != NULL; /* or its end */
+}
+
 /* Libraries promise nothing about being captured, and GPUs carry out by themselves what they have code for. */
 static void check_replay(gantry_run *run, const char *replay, bool libraries, const char *what)
 {
@@ -79,7 +87,7 @@ static void check_replay(gantry_run *run, const char *replay, bool libraries, co
     if (!promised && strcmp(replay_of(run), replay) != 0)
         printf("to look at: %s, replay %s: %s\n", what, replay, replay_of(run));
     else
-        ck_assert_str_eq(replay_of(run), replay);
+        ck_assert_msg(is_replay(run, replay), "%s is replayed as %s, not %s", what, replay_of(run), replay);
 }
 
 /* False: something has no CUDA version yet, which is said. */
@@ -493,7 +501,7 @@ START_TEST(bound_memory_and_own_functions)
         own o = make_own(copy_on_stream, replay_at(k % 2), sizes[k / 2]);
         gantry_run *run = open_run(o.s, "cuda");
         check_copies(&o, run, sizes[k / 2]);
-        ck_assert_str_eq(replay_of(run), replay_at(k % 2));
+        ck_assert_msg(is_replay(run, replay_at(k % 2)), "%s", replay_of(run));
         gantry_run_free(run);
         free_own(&o);
     }

@@ -64,11 +64,9 @@ static const content contents[] = {
 enum { CONTENTS = sizeof contents / sizeof *contents };
 
 /* Parts that begin anywhere in a block of random numbers, and anywhere in a word of 16 bytes. */
-START_TEST(fills)
+static void try_fills(const char *dtype, const char *what)
 {
     static const int sizes[] = { 1, 2, 7, 64, 1001, 9000 };
-    const char *dtype = dtypes[_i / CONTENTS];
-    const content *c = &contents[_i % CONTENTS];
     for (int k = 0; k < 6; k++) {
         char text[TEXT];
         int parts = sizes[k] < 3 ? sizes[k] : 3;
@@ -77,12 +75,27 @@ START_TEST(fills)
                  "\"%s\",\"shape\":[%d],\"split\":%d,\"output\":true}},\"nodes\":[{\"id\":\"f[i]\",\"for\":{\"i\":%d},"
                  "\"fill\":{\"to\":\"a[i]\",%s},\"on\":\"gpu1\"},{\"id\":\"c[i]\",\"for\":{\"i\":%d},\"kernel\":"
                  "\"copy\",\"args\":{\"x\":\"a[i]\",\"y\":\"b[i]\"},\"on\":\"gpu1\"}]}",
-                 dtype, sizes[k], parts, dtype, sizes[k], parts, parts, is_float(dtype) ? c->of_floats : c->of_whole,
-                 parts);
+                 dtype, sizes[k], parts, dtype, sizes[k], parts, parts, what, parts);
         traffic t = on_both(text, k % 2 ? "graph" : "stream");
         ck_assert_msg(t.kernels >= 2 * parts, "%d kernels: %s", t.kernels, text);
         ck_assert_msg(t.uploads == 0, "%d uploads: %s", t.uploads, text);
     }
+}
+
+START_TEST(fills)
+{
+    const content *c = &contents[_i % CONTENTS];
+    const char *dtype = dtypes[_i / CONTENTS];
+    try_fills(dtype, is_float(dtype) ? c->of_floats : c->of_whole);
+}
+END_TEST
+
+/* One value again and again, of few bytes: a kernel takes less than one memset, or two. */
+START_TEST(values)
+{
+    const char *dtype = dtypes[_i];
+    try_fills(dtype, is_float(dtype) ? "\"value\":-1e-5" : "\"value\":113");
+    try_fills(dtype, "\"value\":-0.0");
 }
 END_TEST
 
@@ -178,6 +191,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, fills, 0, DTYPES * CONTENTS);
+    tcase_add_loop_test(tests, values, 0, DTYPES);
     tcase_add_loop_test(tests, regions, 0, DTYPES);
     tcase_add_loop_test(tests, tiles, 0, DTYPES * 5);
     tcase_add_loop_test(tests, first_contents, 0, (int)(sizeof firsts / sizeof *firsts));

@@ -81,7 +81,7 @@ ROOMS = {
     },
     "export": {"": [], "page": [""], "diff": ["page", ""]},
     "run": {"checkpoint": [], "network": [], "usercode": [], "": ["checkpoint", "network", "usercode"], "feed": [""], "measure": [""], "ranks": ["", "network"]},
-    "schedule": {"": [], "check": [""], "counters": [""], "exchange": ["", "traffic"], "json": [""], "ranks": [""], "stretches": [""], "traffic": [""]},
+    "schedule": {"": [], "check": [""], "counters": [""], "exchange": ["", "traffic"], "gates": [""], "json": [""], "ranks": [""], "stretches": [""], "traffic": [""]},
 }
 FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}, "fftw3.h": {"backends"}, "turbojpeg.h": {"backends"}, "mpi.h": {"backends"}, "png.h": {"backends", "tools"}}
 

@@ -503,19 +503,24 @@ START_TEST(what_the_host_takes)
                   { { .graph_node = { 0.75, 0, 3 }, .graph_launch = { 8.75, 0, 3 } }, 3, 8, 0.75 },
                   { { .signal = { 2, 0, 3 } }, 3, 11, 3 } };
     char text[sizeof TWO + 100];
-    snprintf(text, sizeof text, "%.*s,'model':{'issue_us':2,'submit_us':3,'start_us':11}}", (int)strlen(TWO) - 1, TWO);
+    snprintf(text, sizeof text, "%.*s,'model':{'issue_us':2,'submit_us':3,'start_us':11,'edge_us':6,'gate_us':2.5}}",
+             (int)strlen(TWO) - 1, TWO);
     gantry_machine *m = machine_of(text), *plain = machine_of(TWO), *eight = load_machine("hgx-h200-8"), *two = NULL;
     char *json = json_of(m), *without = json_of(plain);
     eight->issue = m->issue;
     eight->submit = m->submit;
     eight->start = m->start;
+    eight->edge = m->edge;
+    eight->gate = m->gate;
     ck_assert(!gantry_machine_select(&two, eight, "2", NULL));
     gantry_machine *list[] = { m, two, machine_of(json) };
     for (size_t i = 0; i < 3; i++)
         ck_assert(list[i]->issue == gy_ticks_from_us(given[0]) && list[i]->submit == gy_ticks_from_us(given[1]) &&
-                  list[i]->start == gy_ticks_from_us(given[2]));
+                  list[i]->start == gy_ticks_from_us(given[2]) && list[i]->edge == gy_ticks_from_us(6) &&
+                  list[i]->gate == gy_ticks_from_us(2.5));
     ck_assert(machine_hash(m) == machine_hash(list[2]) && machine_hash(m) != machine_hash(plain));
     ck_assert(!strstr(without, "issue_us") && !strstr(without, "submit_us") && !strstr(without, "start_us"));
+    ck_assert(!strstr(without, "edge_us") && !strstr(without, "gate_us"));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gy_measured w = { 0 };
         gy_measured_kernel k = { .name = "copy", .kind = "k", .dtype = GANTRY_F32, .partial = true };
@@ -693,6 +698,8 @@ START_TEST(launches_collectives_facts)
     c.points = points_of(3, size, us);
     ck_assert(gy_vec_push(&w.devices, d) && gy_vec_push(&w.collectives, c));
     w.issue = figure(1.25);
+    w.edge = figure(5.5);
+    w.gate = figure(2.25);
     gy_text_add(&w.fingerprint, "driver: 580.65\nCUDA: 13.0\n");
     gantry_machine *made = calibrated(m, &w);
     ck_assert_int_eq(made->device[2].launch, gy_ticks_from_us(0.75));
@@ -700,6 +707,8 @@ START_TEST(launches_collectives_facts)
     ck_assert_int_eq(made->start, gy_ticks_from_us(10.75));
     ck_assert_int_eq(made->device[1].launch, m->device[1].launch);
     ck_assert_int_eq(made->issue, gy_ticks_from_us(1.25));
+    ck_assert_int_eq(made->edge, gy_ticks_from_us(5.5));
+    ck_assert_int_eq(made->gate, gy_ticks_from_us(2.25));
     ck_assert_int_eq(made->device[2].signal, gy_ticks_from_us(2.5));
     ck_assert_int_eq(made->device[1].signal, m->device[1].signal);
     ck_assert_uint_eq(made->tables, m->tables); /* one of them replaced */

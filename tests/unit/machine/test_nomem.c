@@ -67,7 +67,9 @@ static gantry_status by_calibration(gantry_machine **out)
                          { &workers, 1, 1 },
                          { facts, sizeof facts - 1, 0, false },
                          { notes, sizeof notes - 1, 0, false },
-                         { 1, 0, 3 } };
+                         { 1, 0, 3 },
+                         { 5, 0, 3 },
+                         { 2, 0, 3 } };
     gantry_machine *once = NULL;
     gantry_status status = gy_machine_calibrated(&once, whole, &what, NULL);
     kernel.partial = true;

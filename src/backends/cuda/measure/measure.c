@@ -17,8 +17,9 @@ int64_t gy_measure_next(gy_measure *m)
     return gy_budget_next(&m->budget);
 }
 
-static const gy_figures *const families[] = { &gy_figures_issue,   &gy_figures_copies,  &gy_figures_carried,
-                                              &gy_figures_traffic, &gy_figures_kernels, &gy_figures_collectives };
+static const gy_figures *const families[] = { &gy_figures_issue,      &gy_figures_gates,   &gy_figures_copies,
+                                              &gy_figures_carried,    &gy_figures_traffic, &gy_figures_kernels,
+                                              &gy_figures_collectives };
 enum { FAMILIES = sizeof families / sizeof *families };
 
 /* Shares are of what is left: a family that ends early leaves the rest to those after it. */

@@ -34,6 +34,7 @@ typedef struct gy_figures {
 } gy_figures;
 
 extern const gy_figures gy_figures_issue;       /* measure_issue.c: launches, events, graphs */
+extern const gy_figures gy_figures_gates;       /* measure_gates.c: rows between GPUs in graphs; behind `issue` */
 extern const gy_figures gy_figures_copies;      /* measure_copy.c: each pair of memories */
 extern const gy_figures gy_figures_carried;     /* measure_carried.c: small copies by kernels */
 extern const gy_figures gy_figures_traffic;     /* measure_traffic.c: several copies at once */

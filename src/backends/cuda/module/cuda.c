@@ -326,10 +326,9 @@ static const gy_op_time *cuda_times(void *state)
 
 static const char *cuda_replay(void *state)
 {
-    const gy_cuda *h = state;
-    if (h->graphs && gy_gates_on(h) && !gy_resident_on(h))
-        return h->automatic.on ? "graph (auto), one for each GPU" : "graph, one for each GPU";
-    return gy_resident_replay(state, gy_counted_replay(state, gy_nccl_replay(state)));
+    gy_cuda *h = state;
+    const char *replay = gy_counted_replay(h, gy_nccl_replay(h));
+    return gy_resident_replay(h, gy_resident_on(h) ? replay : gy_gates_replay(h, replay));
 }
 
 const gy_backend gy_backend_cuda = {

@@ -6,6 +6,8 @@
 #include "base/vec.h"
 #include "kernels/gate/gate.h"
 #include "kernels/resident/counters.h"
+#include "schedule/gates/gates.h"
+#include <stdio.h>
 #include <string.h>
 
 #define BYTES ((uint64_t)GY_GATES_MOST * GY_GATE_STEP) /* of the words of a GPU */
@@ -14,22 +16,26 @@ static const gy_own_kernel own = { GY_CUDA_GATE, "what lets graphs wait for each
 
 typedef struct gates_gpu {
     bool used;
+    bool told;                    /* `tell` is part of the capture */
     gy_queue origin, tell, aside; /* tell: finds what nodes come behind, for captures alone; aside: the host's, in a
                                      failure */
     CUdeviceptr block;            /* its words */
     uint32_t words;               /* so many has the capture */
     GY_VEC(CUgraphNode) before;   /* what the next gate comes behind: the last one, and what has set words since */
     uint32_t wants;               /* of the gate that is open: the last so many words */
-    uint32_t opened;              /* how many gates were opened, this one counted */
+    GY_VEC(uint32_t) ops;         /* that the open one waits for */
     CUevent ended;                /* the last launch of its graph */
 } gates_gpu;
 
 struct gy_gates {
-    bool on;
+    bool on, forced;
     void **handle;     /* per device: of the kernel */
     gates_gpu *gpu;    /* per device: set for the lowest of those that are one GPU */
     CUgraphNode *node; /* per op and device: the gate that has waited for the op; NULL: none */
-    uint32_t *open;    /* likewise: the number of the gate, among those of the GPU, from 1; 0: none */
+    uint8_t *asked;    /* likewise: a gate has, or the one that is open does */
+    gy_gate_times times;
+    char why[512];   /* it is one graph for this reason; empty: it is not, or for what is predicted */
+    char text[1024]; /* of the last report */
 };
 
 static bool is_on(const gy_cuda *h)
@@ -61,27 +67,98 @@ bool gy_gates_on(const gy_cuda *h)
     return is_on(h);
 }
 
-void gy_gates_leave(gy_cuda *h)
+void gy_gates_leave(gy_cuda *h, const gantry_error *why)
 {
-    if (h->gates)
-        h->gates->on = false;
+    h->gates->on = false;
+    snprintf(h->gates->why, sizeof h->gates->why, "%s", why->text);
 }
 
 /* ---- whether ---- */
 
-/* Ops that are carried out as several GPUs together do it, or as conditional nodes, are left to one graph. */
-static bool ops_can(const gy_cuda *h)
+static bool has_when(const gy_cuda *h)
 {
-    bool can = !h->nccl && !h->counted && !h->step && !h->job->record && !h->job->apart;
-    for (uint32_t i = 0; i < h->job->schedule->ops.count && can; i++)
-        can = !h->op[i].when;
-    return can && h->job->schedule->replay != GY_REPLAY_DEVICE;
+    bool any = false;
+    for (uint32_t i = 0; i < h->job->schedule->ops.count && !any; i++)
+        any = h->op[i].when != NULL;
+    return any;
 }
 
-/* Not where a kernel ends, or is stopped, before the one that it waits for is launched. */
-static bool may_wait(const gy_cuda *h)
+/* Of rows of the sync table: a GPU cannot set words of one that it does not reach. */
+static bool reaches_all(const gy_cuda *h)
 {
-    return h->d.conditions && gy_cuda_kernel_find(GY_CUDA_GATE) && !gy_driver_blocks() && !gy_driver_debugged(&h->d);
+    bool all = true;
+    for (uint32_t op = 0; op < h->job->schedule->ops.count && all; op++)
+        for (uint32_t i = h->op[op].wait; i < h->op[op].wait + h->op[op].waits && all; i++)
+            all = h->wait[i].distance > 0 || gy_cuda_reaches(h, gy_cuda_lane_of(h, h->wait[i].from, 0)->queue.device,
+                                                             gy_cuda_lane_of(h, op, 0)->queue.device);
+    return all;
+}
+
+/* Ops that are carried out as several GPUs together do it, or as conditional nodes, are left to one graph; and so is
+ * all where a kernel would end, or be stopped, before the one that it waits for is launched. */
+static const char *obstacle(const gy_cuda *h)
+{
+    if (h->nccl || h->counted)
+        return "GPUs carry out collectives together";
+    if (h->step)
+        return "several processes carry it out";
+    if (h->job->record || h->job->apart)
+        return h->job->record ? "times of ops are recorded" : "ops are carried out one at a time";
+    if (has_when(h))
+        return "a node has a `when`";
+    if (!h->d.conditions)
+        return "the driver is older than CUDA 12.3";
+    if (!gy_cuda_kernel_find(GY_CUDA_GATE))
+        return "Gantry was built without nvcc";
+    if (!reaches_all(h))
+        return "a GPU waits for one that does not reach it";
+    return gy_driver_blocks()          ? "CUDA_LAUNCH_BLOCKING is set"
+           : gy_driver_debugged(&h->d) ? "a debugger stops kernels"
+                                       : NULL;
+}
+
+/* The schedule decides unless the user does. */
+static gantry_status choose(gy_cuda *h, gy_gates *to, bool *each, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    if (!to->forced)
+        GY_TRY(gy_gates_predict(s, &to->times, err));
+    *each = false;
+    if (!to->forced && !to->times.rows)
+        return GANTRY_OK; /* nothing to choose */
+    const char *why = obstacle(h);
+    why = why || to->forced ? why : gy_gates_obstacle(s);
+    snprintf(to->why, sizeof to->why, "%s", why ? why : "");
+    *each = !why && (to->forced || gy_gates_pay(&to->times));
+    return GANTRY_OK;
+}
+
+/* By GANTRY_CUDA_GRAPHS, and otherwise where what it costs is known. */
+static bool is_asked(const gy_cuda *h, bool *forced)
+{
+    gy_replay replay = h->job->schedule->replay;
+    *forced = gy_driver_switch("GANTRY_CUDA_GRAPHS", "gpu");
+    if (replay == GY_REPLAY_DEVICE || gy_driver_switch("GANTRY_CUDA_GRAPHS", "one"))
+        return false;
+    return *forced || (replay != GY_REPLAY_STREAM && gy_gates_known(h->job->schedule->machine));
+}
+
+const char *gy_gates_replay(gy_cuda *h, const char *replay)
+{
+    gy_gates *g = h->gates;
+    if (!g || !h->graphs || (!g->on && !g->why[0] && !g->times.rows))
+        return replay;
+    double share = g->times.one ? (double)g->times.each / (double)g->times.one : 1;
+    if (g->on && g->forced)
+        snprintf(g->text, sizeof g->text, "%s, one for each GPU", replay);
+    else if (g->on)
+        snprintf(g->text, sizeof g->text, "%s, one for each GPU, predicted at %.3f of one for all", replay, share);
+    else if (g->why[0])
+        snprintf(g->text, sizeof g->text, "%s; one for all GPUs: %s", replay, g->why);
+    else
+        snprintf(g->text, sizeof g->text, "%s; one for all GPUs, as one for each is predicted at %.3f of it", replay,
+                 share);
+    return g->text;
 }
 
 /* Finds the GPUs with streams. */
@@ -118,41 +195,52 @@ static gantry_status make_gpu(gy_cuda *h, uint32_t device, gantry_error *err)
     return clear(h, device, err);
 }
 
-gantry_status gy_gates_make(gy_cuda *h, gantry_error *err)
+static gantry_status make(gy_cuda *h, gantry_error *err)
 {
-    gy_gates *made;
+    gy_gates *to = h->gates;
     size_t pairs = (size_t)h->job->schedule->ops.count * h->devices;
-    if (!gy_driver_switch("GANTRY_CUDA_GRAPHS", "gpu") || !ops_can(h) || !may_wait(h))
-        return GANTRY_OK;
-    if (!(made = gy_arena_calloc(&h->arena, 1, sizeof *made)))
-        return gy_fail_nomem(err);
-    made->handle = gy_arena_calloc(&h->arena, h->devices, sizeof *made->handle);
-    made->gpu = gy_arena_calloc(&h->arena, h->devices, sizeof *made->gpu);
-    made->node = gy_arena_calloc(&h->arena, pairs + 1, sizeof *made->node);
-    made->open = gy_arena_calloc(&h->arena, pairs + 1, sizeof *made->open);
+    to->handle = gy_arena_calloc(&h->arena, h->devices, sizeof *to->handle);
+    to->node = gy_arena_calloc(&h->arena, pairs + 1, sizeof *to->node);
+    to->asked = gy_arena_calloc(&h->arena, pairs + 1, 1);
     for (uint32_t t = 0; t < h->turns; t++)
         if (!(h->turn[t].beside = gy_arena_calloc(&h->arena, h->devices, sizeof *h->turn[t].beside)))
             return gy_fail_nomem(err);
-    if (!made->handle || !made->gpu || !made->node || !made->open)
+    if (!to->handle || !to->node || !to->asked)
+        return gy_fail_nomem(err);
+    to->on = true;
+    for (uint32_t i = 0; i < h->devices; i++) {
+        if (!to->gpu[i].used)
+            continue;
+        GY_TRY(gy_own_kernel_open(h, &own, to->handle, i, err));
+        GY_TRY(make_gpu(h, i, err));
+        to->on = to->on && to->handle[i];
+    }
+    if (!to->on)
+        snprintf(to->why, sizeof to->why, "gates were compiled for no GPU like one of these");
+    return GANTRY_OK;
+}
+
+gantry_status gy_gates_make(gy_cuda *h, gantry_error *err)
+{
+    bool forced, each;
+    if (!is_asked(h, &forced))
+        return GANTRY_OK;
+    gy_gates *made = gy_arena_calloc(&h->arena, 1, sizeof *made);
+    if (!made || !(made->gpu = gy_arena_calloc(&h->arena, h->devices, sizeof *made->gpu)))
         return gy_fail_nomem(err);
     if (!find_gpus(h, made))
         return GANTRY_OK;
+    made->forced = forced;
+    GY_TRY(choose(h, made, &each, err));
     h->gates = made;
-    made->on = true;
-    for (uint32_t i = 0; i < h->devices; i++) {
-        if (!made->gpu[i].used)
-            continue;
-        GY_TRY(gy_own_kernel_open(h, &own, made->handle, i, err));
-        GY_TRY(make_gpu(h, i, err));
-        made->on = made->on && made->handle[i]; /* else it was compiled for no GPU like this one */
-    }
-    return GANTRY_OK;
+    return each ? make(h, err) : GANTRY_OK;
 }
 
 static void free_gpu(gy_cuda *h, uint32_t device)
 {
     gates_gpu *g = &h->gates->gpu[device];
     gy_vec_free(&g->before);
+    gy_vec_free(&g->ops);
     if (!g->used || gy_cuda_use(h, device, NULL))
         return;
     if (g->block)
@@ -220,6 +308,16 @@ static gantry_status keep_node(gy_submit *x, gates_gpu *g)
 
 #endif
 
+/* The stream that finds what nodes come behind takes part in a capture once it has something to do there: one that has
+ * nothing cannot be joined. */
+static gantry_status enter(gy_submit *x, gates_gpu *g)
+{
+    if (g->told)
+        return GANTRY_OK;
+    g->told = true;
+    return gy_submit_order(x, g->origin, g->tell);
+}
+
 /* Adds a node behind what that stream has: of `count` words from number `first` of the GPU `of` on. */
 static gantry_status add_node(gy_submit *x, gates_gpu *g, const gates_gpu *of, uint32_t first, uint32_t count,
                               gantry_access access)
@@ -248,17 +346,19 @@ static gantry_status tell(gy_submit *x, CUevent event, gates_gpu *from, gates_gp
     if (to->words == GY_GATES_MOST)
         return gy_fail(x->err, GANTRY_E_UNSUPPORTED, NULL, "one graph a GPU: a GPU waits for more than %d events",
                        GY_GATES_MOST);
+    GY_TRY(enter(x, from));
     GY_TRY(put_behind(x, from, NULL, 0));
     GY_TRY(gy_submit_await_here(x, from->tell, event));
     GY_TRY(add_node(x, from, to, to->words, 1, GANTRY_WRITE));
     to->words++;
-    to->opened += to->wants++ == 0;
+    to->wants++;
     return GANTRY_OK;
 }
 
 static gantry_status close_gate(gy_submit *x, gates_gpu *g)
 {
     uint32_t count = g->wants;
+    GY_TRY(enter(x, g));
     GY_TRY(put_behind(x, g, g->before.at, g->before.count));
     g->before.count = 0;
     g->wants = 0;
@@ -290,7 +390,7 @@ static size_t pair_of(const gy_cuda *h, uint32_t op, uint32_t gpu)
 
 bool gy_gates_passed(const gy_cuda *h, uint32_t op, uint32_t to)
 {
-    return h->gates->open[pair_of(h, op, gpu_of(h, to))] != 0;
+    return h->gates->asked[pair_of(h, op, gpu_of(h, to))];
 }
 
 bool gy_gates_full(const gy_cuda *h, uint32_t to)
@@ -303,8 +403,8 @@ gantry_status gy_gates_want(gy_submit *x, uint32_t op, CUevent event, uint32_t f
     uint32_t gpu = gpu_of(x->h, to);
     gates_gpu *g = &x->h->gates->gpu[gpu];
     GY_TRY(tell(x, event, &x->h->gates->gpu[gpu_of(x->h, from)], g));
-    x->h->gates->open[pair_of(x->h, op, gpu)] = g->opened;
-    return GANTRY_OK;
+    x->h->gates->asked[pair_of(x->h, op, gpu)] = 1;
+    return gy_vec_push(&g->ops, op) ? GANTRY_OK : gy_fail_nomem(x->err);
 }
 
 gantry_status gy_gates_close(gy_submit *x, uint32_t to)
@@ -313,9 +413,9 @@ gantry_status gy_gates_close(gy_submit *x, uint32_t to)
     uint32_t gpu = gpu_of(x->h, to);
     gates_gpu *g = &all->gpu[gpu];
     GY_TRY(close_gate(x, g));
-    for (uint32_t op = 0; op < x->op; op++)
-        if (all->open[pair_of(x->h, op, gpu)] == g->opened)
-            all->node[pair_of(x->h, op, gpu)] = g->before.at[0];
+    for (size_t i = 0; i < g->ops.count; i++)
+        all->node[pair_of(x->h, g->ops.at[i], gpu)] = g->before.at[0];
+    g->ops.count = 0;
     return GANTRY_OK;
 }
 
@@ -334,12 +434,12 @@ gantry_status gy_gates_fork(gy_submit *x)
     if (!x->capture || !is_on(h))
         return GANTRY_OK;
     memset(h->gates->node, 0, pairs * sizeof *h->gates->node);
-    memset(h->gates->open, 0, pairs * sizeof *h->gates->open);
+    memset(h->gates->asked, 0, pairs);
     for (uint32_t i = 0; i < h->devices; i++) {
         gates_gpu *g = &h->gates->gpu[i];
-        g->before.count = 0;
-        g->words = g->wants = g->opened = 0;
-        GY_TRY(g->used ? gy_submit_order(x, g->origin, g->tell) : GANTRY_OK);
+        g->before.count = g->ops.count = 0;
+        g->words = g->wants = 0;
+        g->told = false;
     }
     return GANTRY_OK;
 }
@@ -348,7 +448,7 @@ gantry_status gy_gates_join(gy_submit *x)
 {
     for (uint32_t i = 0; x->capture && is_on(x->h) && i < x->h->devices; i++) {
         gates_gpu *g = &x->h->gates->gpu[i];
-        if (!g->used)
+        if (!g->told)
             continue;
         GY_TRY(put_behind(x, g, g->before.at, g->before.count));
         GY_TRY(gy_submit_order(x, g->tell, g->origin));

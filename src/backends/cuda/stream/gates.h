@@ -19,13 +19,16 @@ typedef struct gy_gates gy_gates;
 
 /* ---- at open ---- */
 
-/* Makes h->gates if starts are to be captured so, and can be. It stays NULL otherwise. Once it is known how ops are
- * carried out, and memory can be allocated. */
+/* Decides whether starts are captured so: where the environment says it (GANTRY_CUDA_GRAPHS), or what gates cost is
+ * known and less than edges do (schedule/gates), if they can be. Once it is known how ops are carried out, and memory
+ * can be allocated. h->gates stays NULL where there is nothing to decide. */
 gantry_status gy_gates_make(gy_cuda *h, gantry_error *err);
 void gy_gates_free(gy_cuda *h);
 bool gy_gates_on(const gy_cuda *h); /* starts that are captured are */
 /* The driver has refused such graphs: captures make one for all GPUs from now on. */
-void gy_gates_leave(gy_cuda *h);
+void gy_gates_leave(gy_cuda *h, const gantry_error *why);
+/* That word for a report, and what was decided, and why. */
+const char *gy_gates_replay(gy_cuda *h, const char *replay);
 
 /* ---- a capture ---- */
 

@@ -95,7 +95,7 @@ gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err)
     if (status && status != GANTRY_E_NOMEM && gy_gates_on(h) && !h->broken.status) {
         for (uint32_t i = 0; i < h->turns; i++)
             gy_graph_free(h, i);
-        gy_gates_leave(h);
+        gy_gates_leave(h, &why);
         status = make(h, turn, &why);
     }
     if (status == GANTRY_OK)

@@ -5,10 +5,12 @@
  * predicted to have ended by the time that this one begins: that holds it up by nothing, and is there already when they
  * come.
  */
+#include "kernels/gate/gate.h"
 #include "backends/cuda/stream/gates.h"
 #include "backends/cuda/submit/submit.h"
+#include "schedule/gates/gates.h"
 
-enum { AHEAD = 512 }; /* so many ops behind this one are looked at */
+_Static_assert((int)GY_GATE_MOST == (int)GY_GATE_WORDS, "what is predicted of a gate is what it is");
 
 static uint32_t device_of(const gy_cuda *h, uint32_t op)
 {
@@ -41,7 +43,7 @@ static gantry_status want_rows(gy_submit *x, uint32_t op, uint32_t device, gy_ti
     gantry_status status = GANTRY_OK;
     for (uint32_t i = h->op[op].wait; i < h->op[op].wait + h->op[op].waits && status == GANTRY_OK; i++) {
         gy_cuda_wait row = h->wait[i];
-        bool now = row.distance == 0 && row.from < x->op && h->job->schedule->ops.at[row.from].end <= end;
+        bool now = row.distance == 0 && gy_gate_takes(h->job->schedule, row.from, x->op, end);
         if (now && gy_gates_between(x, device_of(h, row.from), device))
             status = want(x, row.from, device);
     }
@@ -56,7 +58,7 @@ gantry_status gy_submit_gate(gy_submit *x, gy_queue queue, uint32_t from)
         return gy_gates_pass(x, queue, from);
     gy_ticks end = awaited_end(x, x->op), own = h->job->schedule->ops.at[from].end;
     GY_TRY(want(x, from, device));
-    for (uint32_t op = x->op; op < ops && op < x->op + AHEAD; op++)
+    for (uint32_t op = x->op; op < ops && op < x->op + GY_GATE_AHEAD; op++)
         if (gy_cuda_same_gpu(h, device_of(h, op), device))
             GY_TRY(want_rows(x, op, device, end > own ? end : own));
     GY_TRY(gy_gates_close(x, device));

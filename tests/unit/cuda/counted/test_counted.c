@@ -11,11 +11,10 @@
  */
 #include "chain.h"
 #include "control.h"
+#include "mistakes.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static void check_alive(const char *what)
 {
@@ -231,27 +230,7 @@ START_TEST(nobody_comes)
 }
 END_TEST
 
-/* ---- mistakes ---- */
-
-/* In a child, as a mistake may end the program. */
-static bool shows(const chain *c, const char *replay, uint64_t seed)
-{
-    int status = 0;
-    pid_t child = fork();
-    if (child == 0) {
-        chain_problem p = pose(c, replay);
-        bool well = true;
-        fakeCudaSeed(seed);
-        gantry_run *run = open_run(p.schedule, "cuda");
-        for (int i = 0; i < 3; i++) {
-            results got = run_results(run, p.graph);
-            well = well && same(&got, &p.want);
-        }
-        _exit(well ? 0 : 1);
-    }
-    ck_assert(child > 0 && waitpid(child, &status, 0) == child);
-    return !WIFEXITED(status) || WEXITSTATUS(status);
-}
+/* ---- beside NCCL, and mistakes ---- */
 
 /* Sums of integers, as NCCL adds in an order of its own. Two kernels meet for an op on a GPU where it is alone. */
 START_TEST(around_nccl)
@@ -276,39 +255,53 @@ START_TEST(around_nccl)
 }
 END_TEST
 
+static bool well_with(uint64_t seed)
+{
+    int k = (int)seed;
+    chain c = { GANTRY_F32, 2 + k % 3, 4, 1, k % 2 ? 37 : 301, k % 4 > 1, k % 8 > 3, false };
+    chain_problem p = pose(&c, k % 2 ? "graph" : "stream");
+    bool well = true;
+    fakeCudaSeed(seed);
+    gantry_run *run = open_run(p.schedule, "cuda");
+    for (int i = 0; i < 3; i++) {
+        results got = run_results(run, p.graph);
+        well = well && same(&got, &p.want);
+    }
+    return well;
+}
+
 START_TEST(mistake)
 {
-    int shown = 0;
-    for (int seed = 1; seed <= 60 && !shown; seed++) {
-        chain c = { GANTRY_F32, 2 + seed % 3, 4, 1, seed % 2 ? 37 : 301, seed % 4 > 1, seed % 8 > 3, false };
-        shown = shows(&c, seed % 2 ? "graph" : "stream", (uint64_t)seed) ? seed : 0;
-    }
-    ck_assert_msg(shown, "no seed shows it");
-    printf("seed %d shows it\n", shown);
+    some_seed_shows(well_with, 60);
 }
 END_TEST
 
+static void add_mistake(TCase *tests)
+{
+    tcase_add_test(tests, mistake);
+}
+
+static void add_nccl(TCase *tests)
+{
+    tcase_add_test(tests, around_nccl);
+}
+
+static void add_all(TCase *tests)
+{
+    tcase_add_loop_test(tests, bits, 0, 5);
+    tcase_add_loop_test(tests, weak, 0, 2);
+    tcase_add_test(tests, many_starts);
+    tcase_add_loop_test(tests, at_once, 0, 5);
+    tcase_add_test(tests, little_room);
+    tcase_add_loop_test(tests, nobody_meets, 0, 2);
+    tcase_add_loop_test(tests, no_edges, 0, 2);
+    tcase_add_test(tests, half_a_start);
+    tcase_add_loop_test(tests, failing_calls, 0, 5);
+    tcase_add_loop_test(tests, nobody_comes, 0, 2);
+}
+
 int main(int count, char **word)
 {
-    Suite *suite = suite_create("counted collectives");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 240);
-    if (count > 1 && strcmp(word[1], "mistake") == 0) {
-        tcase_add_test(tests, mistake);
-    } else if (count > 1 && strcmp(word[1], "nccl") == 0) {
-        tcase_add_test(tests, around_nccl);
-    } else {
-        tcase_add_loop_test(tests, bits, 0, 5);
-        tcase_add_loop_test(tests, weak, 0, 2);
-        tcase_add_test(tests, many_starts);
-        tcase_add_loop_test(tests, at_once, 0, 5);
-        tcase_add_test(tests, little_room);
-        tcase_add_loop_test(tests, nobody_meets, 0, 2);
-        tcase_add_loop_test(tests, no_edges, 0, 2);
-        tcase_add_test(tests, half_a_start);
-        tcase_add_loop_test(tests, failing_calls, 0, 5);
-        tcase_add_loop_test(tests, nobody_comes, 0, 2);
-    }
-    suite_add_tcase(suite, tests);
-    return run_suite(suite);
+    static const program_part parts[] = { { "mistake", add_mistake }, { "nccl", add_nccl }, { NULL, add_all } };
+    return run_part("counted collectives", parts, count, word);
 }

@@ -8,11 +8,10 @@
  */
 #include "../suite.h"
 #include "control.h"
+#include "mistakes.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { STARTS = 3 };
 
@@ -227,53 +226,202 @@ START_TEST(no_gates)
 }
 END_TEST
 
-/* In a child, as a mistake may end the program. */
-static bool shows(const graph_case *c, int gpus, uint64_t seed)
+/* GPUs that have nothing to tell each other: each has a graph, and no capture is thrown away. */
+START_TEST(nothing_to_tell)
 {
-    int status = 0;
-    pid_t child = fork();
-    if (child == 0) {
-        const char *mistake = getenv("FAKE_CUDA_MISTAKE");
-        char kept[16] = "";
-        if (mistake)
-            snprintf(kept, sizeof kept, "%s", mistake);
-        unsetenv("FAKE_CUDA_MISTAKE");
-        problem p = pose(c, gpus);
-        setenv("FAKE_CUDA_MISTAKE", kept, 1);
-        fakeCudaSeed(seed);
+    static const char text[] =
+        "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"f32\",\"shape\":[2,64],\"split\":2,\"init\":3},"
+        "\"b\":{\"dtype\":\"f32\",\"shape\":[2,64],\"split\":2,\"class\":\"state\",\"init\":0}},\"nodes\":[{\"id\":\"n["
+        "i]\","
+        "\"for\":{\"i\":2},\"kernel\":\"scale\",\"args\":{\"a\":2,\"x\":\"a[i]\",\"y\":\"b[i]\"},\"on\":\"i\"}]}";
+    gantry_graph *g = NULL;
+    gantry_error err = { 0 };
+    fakeCudaDevices(2, "all", 0);
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    gantry_machine *m = gpu_machine(2, false);
+    gantry_schedule *s = make_schedule(g, m, "graph", "round-robin");
+    setenv("GANTRY_CUDA_GRAPHS", "gpu", 1);
+    gantry_run *run = open_run(s, "cuda");
+    for (int i = 0; i < STARTS; i++)
+        ck_assert_msg(start(run, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_msg(has_gates(run), "%s", replay_of(run));
+    ck_assert_int_eq(fakeCudaCalls("cuStreamEndCapture"), 2);
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* ---- what is chosen ---- */
+
+/* As if a row between GPUs had been measured so. */
+static gantry_machine *measured_machine(int gpus, double edge_us, double gate_us)
+{
+    gantry_machine *m = gpu_machine(gpus, false), *with = NULL;
+    char *text = NULL, costs[100], *made;
+    size_t length;
+    MUST(gantry_machine_json(m, &text, &length, MUST_ERR));
+    char *at = strstr(text, "\"contention\"");
+    ck_assert_ptr_nonnull(at);
+    snprintf(costs, sizeof costs, "\"edge_us\": %g, \"gate_us\": %g, ", edge_us, gate_us);
+    made = malloc(length + sizeof costs);
+    int size = snprintf(made, length + sizeof costs, "%.*s%s%s", (int)(at - text), text, costs, at);
+    MUST(gantry_machine_parse(&with, made, (size_t)size, "measured", MUST_ERR));
+    free(made);
+    gantry_free(text);
+    gantry_machine_free(m);
+    return with;
+}
+
+/* The same problem on a machine of which that is known. */
+static void measure(problem *p, int gpus, double edge_us, double gate_us)
+{
+    gantry_schedule_free(p->schedule);
+    gantry_machine_free(p->machine);
+    p->machine = measured_machine(gpus, edge_us, gate_us);
+    p->schedule = make_schedule(p->graph, p->machine, "graph", "round-robin");
+}
+
+static const struct choice {
+    const char *word; /* of the environment; NULL: it says nothing */
+    double edge_us, gate_us;
+    const char *report; /* it begins so */
+    bool figures;       /* and goes on with what is predicted */
+} choices[] = {
+    { NULL, 500, 2, "graph, one for each GPU, predicted at 0.", true },
+    { "auto", 500, 2, "graph, one for each GPU, predicted at 0.", true },
+    { "gpu", 500, 2, "graph, one for each GPU", false },
+    { "one", 500, 2, "graph", false },
+    { NULL, 5, 5, "graph; one for all GPUs, as one for each is predicted at ", true },
+    { "gpu", 5, 5, "graph, one for each GPU", false },
+    { NULL, 0.1, 500, "graph; one for all GPUs, as one for each is predicted at ", true },
+    { NULL, 500, 0, "graph", false },
+};
+
+START_TEST(automatic)
+{
+    static const graph_case stages = { "pipeline3", { "batches=5", "batch=64", "stage_us=1" }, 0 };
+    problem p = pose(&stages, 3);
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        const struct choice *c = &choices[i];
+        measure(&p, 3, c->edge_us, c->gate_us);
+        if (c->word)
+            setenv("GANTRY_CUDA_GRAPHS", c->word, 1);
+        else
+            unsetenv("GANTRY_CUDA_GRAPHS");
         gantry_run *run = open_run(p.schedule, "cuda");
-        _exit(as_wanted(&p, run) ? 0 : 1);
+        int gates = fakeCudaWaiting();
+        ck_assert(as_wanted(&p, run));
+        ck_assert_msg((fakeCudaWaiting() > gates) == (strncmp(c->report, "graph, one", 10) == 0), "%zu: %s", i,
+                      replay_of(run));
+        ck_assert_msg(strncmp(replay_of(run), c->report, strlen(c->report)) == 0, "%s", replay_of(run));
+        ck_assert(c->figures || strcmp(replay_of(run), c->report) == 0);
+        gantry_run_free(run);
     }
-    ck_assert(child > 0 && waitpid(child, &status, 0) == child);
-    return !WIFEXITED(status) || WEXITSTATUS(status);
+    put_away(&p);
+}
+END_TEST
+
+/* ---- what is left to one graph, and the reason ---- */
+
+/* Rows that go to and fro between two GPUs, and one thing more. */
+#define TO_AND_FRO                                                                                                     \
+    "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"f32\",\"shape\":[2,64],\"split\":2,\"class\":\"state\",\"init\":3}" \
+    ","                                                                                                                \
+    "\"b\":{\"dtype\":\"f32\",\"shape\":[2,64],\"split\":2,\"class\":\"state\",\"init\":1,\"output\":true},"           \
+    "\"s\":{\"dtype\":\"f32\",\"shape\":[1],\"init\":0},\"flag\":{\"dtype\":\"u8\",\"shape\":[1],\"init\":1}},"        \
+    "\"nodes\":["                                                                                                      \
+    "{\"id\":\"there\",\"kernel\":\"copy\",\"args\":{\"x\":\"a[0]\",\"y\":\"b[1]\"},\"on\":\"gpu1\"},"                 \
+    "{\"id\":\"back\",\"kernel\":\"copy\",\"args\":{\"x\":\"b[1]\",\"y\":\"b[0]\"},\"on\":\"gpu0\"}"
+
+enum { LEFT = 4 };
+static const struct left {
+    const char *node, *set, *value, *why;
+} lefts[LEFT] = {
+    { ",{\"id\":\"f\",\"when\":{\"buffer\":\"flag\"},\"fill\":{\"to\":\"a[0]\",\"value\":1},\"on\":\"gpu0\"}", NULL,
+      NULL, "a node has a `when`" },
+    { ",{\"id\":\"spread\",\"collective\":\"all_reduce\",\"op\":\"sum\",\"in\":[\"b[0]\",\"b[1]\"],\"out\":[\"a[0]\","
+      "\"a[1]\"],\"on\":[0,1]}",
+      NULL, NULL, "GPUs carry out collectives together" },
+    { "", "CUDA_LAUNCH_BLOCKING", "1", "CUDA_LAUNCH_BLOCKING is set" },
+    { "", "GANTRY_CUDA_PEERS", "off", "a GPU waits for one that does not reach it" },
+};
+
+static gantry_graph *left_graph(const struct left *l)
+{
+    char text[2000];
+    gantry_graph *g = NULL;
+    snprintf(text, sizeof text, TO_AND_FRO "%s]}", l->node);
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    return g;
+}
+
+START_TEST(left_to_one)
+{
+    const struct left *l = &lefts[_i];
+    gantry_graph *g = left_graph(l);
+    fakeCudaDevices(2, "all", 0);
+    unsetenv("GANTRY_CUDA_GRAPHS");
+    if (l->set)
+        setenv(l->set, l->value, 1);
+    gantry_machine *m = measured_machine(2, 500, 2);
+    gantry_schedule *s = make_schedule(g, m, "graph", "round-robin");
+    gantry_run *run = open_run(s, "cuda");
+    for (int i = 0; i < STARTS; i++)
+        run_results(run, g);
+    const char *at = strstr(replay_of(run), "; one for all GPUs: ");
+    ck_assert_msg(at && strstr(at, l->why), "%s", replay_of(run));
+    ck_assert_int_eq(fakeCudaCalls("cuStreamEndCapture"), 1 + (_i == 0)); /* that of a body; none is thrown away */
+    gantry_run_free(run);
+    if (l->set)
+        unsetenv(l->set);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
+static bool well_with(uint64_t seed)
+{
+    const char *mistake = getenv("FAKE_CUDA_MISTAKE");
+    char kept[16] = "";
+    if (mistake)
+        snprintf(kept, sizeof kept, "%s", mistake);
+    unsetenv("FAKE_CUDA_MISTAKE");
+    problem p = pose(&blocks, 2 + (int)(seed % 3));
+    setenv("FAKE_CUDA_MISTAKE", kept, 1);
+    fakeCudaSeed(seed);
+    return as_wanted(&p, open_run(p.schedule, "cuda"));
 }
 
 START_TEST(mistake)
 {
-    int shown = 0;
-    for (int seed = 1; seed <= 30 && !shown; seed++)
-        shown = shows(&blocks, 2 + seed % 3, (uint64_t)seed) ? seed : 0;
-    ck_assert_msg(shown, "no seed shows it");
-    printf("seed %d shows it\n", shown);
+    some_seed_shows(well_with, 30);
 }
 END_TEST
 
+static void add_mistake(TCase *tests)
+{
+    tcase_add_test(tests, mistake);
+}
+
+static void add_all(TCase *tests)
+{
+    tcase_add_test(tests, gallery);
+    tcase_add_test(tests, neighbours);
+    tcase_add_loop_test(tests, nothing_beside_gates, 0, 2);
+    tcase_add_test(tests, half_a_start);
+    tcase_add_loop_test(tests, failing_calls, 0, 9);
+    tcase_add_test(tests, nobody_comes);
+    tcase_add_test(tests, no_gates);
+    tcase_add_test(tests, nothing_to_tell);
+    tcase_add_test(tests, automatic);
+    tcase_add_loop_test(tests, left_to_one, 0, LEFT);
+}
+
 int main(int count, char **word)
 {
-    Suite *suite = suite_create("gates");
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 240);
-    if (count > 1 && strcmp(word[1], "mistake") == 0) {
-        tcase_add_test(tests, mistake);
-    } else {
-        tcase_add_test(tests, gallery);
-        tcase_add_test(tests, neighbours);
-        tcase_add_loop_test(tests, nothing_beside_gates, 0, 2);
-        tcase_add_test(tests, half_a_start);
-        tcase_add_loop_test(tests, failing_calls, 0, 9);
-        tcase_add_test(tests, nobody_comes);
-        tcase_add_test(tests, no_gates);
-    }
-    suite_add_tcase(suite, tests);
-    return run_suite(suite);
+    static const program_part parts[] = { { "mistake", add_mistake }, { NULL, add_all } };
+    return run_part("gates", parts, count, word);
 }

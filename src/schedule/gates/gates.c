@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schedule/gates/gates.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "kernel/registry.h"
+#include "machine/gpus.h"
+
+typedef struct row {
+    uint32_t from, next; /* next: of the same op; GY_NONE */
+} row;
+
+typedef struct walk {
+    const gantry_schedule *s;
+    uint32_t gpus;
+    uint32_t *gpu;   /* per device: the GPU whose graph has its lanes, by the lowest device that is it */
+    uint32_t *first; /* per op: its first row; GY_NONE */
+    row *row;
+    gy_ticks *end;    /* per op */
+    gy_ticks *lane;   /* per lane: the end of its last op so far */
+    gy_ticks *passed; /* per op and GPU: when a gate there has let it through; 0: none has it yet */
+    gy_ticks *gate;   /* per GPU: the end of its last gate */
+    gy_ticks *told;   /* per GPU: the end of the last op of it that another waits for */
+} walk;
+
+static gy_ticks later(gy_ticks a, gy_ticks b)
+{
+    return a > b ? a : b;
+}
+
+bool gy_gates_known(const gantry_machine *m)
+{
+    return m->edge > 0 && m->gate > 0;
+}
+
+/* ---- the GPU of each op ---- */
+
+static bool is_same(const gantry_machine *m, uint32_t a, uint32_t b)
+{
+    return m->device[a].gpu && m->device[b].gpu && gy_device_ordinal(m, a) == gy_device_ordinal(m, b);
+}
+
+/* Lanes of CPUs are captured with those of the first GPU. */
+static void find_gpus(walk *w)
+{
+    const gantry_machine *m = w->s->machine;
+    uint32_t first = GY_NONE;
+    for (uint32_t i = 0; i < m->devices; i++) {
+        w->gpu[i] = i;
+        for (uint32_t k = 0; k < i && w->gpu[i] == i; k++)
+            w->gpu[i] = is_same(m, k, i) ? k : i;
+        first = first == GY_NONE && m->device[i].gpu ? i : first;
+    }
+    for (uint32_t i = 0; i < m->devices; i++)
+        w->gpu[i] = m->device[i].gpu || first == GY_NONE ? w->gpu[i] : first;
+}
+
+static uint32_t gpu_of(const walk *w, uint32_t op)
+{
+    return w->gpu[gy_op_device(w->s, &w->s->ops.at[op], 0)];
+}
+
+static bool crosses(const walk *w, uint32_t from, uint32_t to)
+{
+    return gpu_of(w, from) != gpu_of(w, to);
+}
+
+static uint32_t count_gpus(const walk *w)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < w->s->machine->devices; i++) {
+        bool used = false;
+        for (size_t k = 0; k < w->s->lanes.count && !used; k++)
+            used = w->gpu[w->s->lanes.at[k].device] == i;
+        count += used;
+    }
+    return count;
+}
+
+/* ---- making ---- */
+
+static void close_walk(walk *w)
+{
+    void *all[] = { w->gpu, w->first, w->row, w->end, w->lane, w->passed, w->gate, w->told };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        gy_free(all[i]);
+}
+
+static bool open_walk(walk *w)
+{
+    const gantry_schedule *s = w->s;
+    size_t ops = s->ops.count + 1, devices = s->machine->devices;
+    w->gpu = gy_calloc(devices, sizeof *w->gpu);
+    w->first = gy_calloc(ops, sizeof *w->first);
+    w->row = gy_calloc(s->sync.count + 1, sizeof *w->row);
+    w->end = gy_calloc(ops, sizeof *w->end);
+    w->lane = gy_calloc(s->lanes.count + 1, sizeof *w->lane);
+    w->passed = gy_calloc(ops * devices, sizeof *w->passed);
+    w->gate = gy_calloc(devices, sizeof *w->gate);
+    w->told = gy_calloc(devices, sizeof *w->told);
+    return w->gpu && w->first && w->row && w->end && w->lane && w->passed && w->gate && w->told;
+}
+
+/* Rows of an op in the order of the table. */
+static uint32_t find_rows(walk *w)
+{
+    uint32_t between = 0;
+    for (size_t i = 0; i < w->s->ops.count; i++)
+        w->first[i] = GY_NONE;
+    for (size_t i = w->s->sync.count; i-- > 0;) {
+        const gy_sync *y = &w->s->sync.at[i];
+        if (y->distance > 0 || y->carrier == GY_CARRIER_LANE)
+            continue;
+        w->row[i] = (row){ y->from, w->first[y->to] };
+        w->first[y->to] = (uint32_t)i;
+        between += crosses(w, y->from, y->to);
+    }
+    return between;
+}
+
+/* ---- the longest way ---- */
+
+static const gy_lane *lane_of(const gantry_schedule *s, uint32_t op)
+{
+    return &s->lanes.at[s->op_lane.at[s->ops.at[op].lane]];
+}
+
+/* A copy that kernels make is one of them. */
+static bool is_by_engine(const gantry_schedule *s, uint32_t op)
+{
+    const gy_op *o = &s->ops.at[op];
+    if (lane_of(s, op)->kind != GY_LANE_COPY || o->uses < 2)
+        return false;
+    const gy_use *from = &s->use.at[o->use], *to = &s->use.at[o->use + 1];
+    const gy_route *r =
+        gy_machine_route(s->machine, s->instances.at[from->instance].memory, s->instances.at[to->instance].memory);
+    return gy_use_bytes(s, from) > (uint64_t)r->kernel_bytes;
+}
+
+/* Of a row within a GPU. */
+static gy_ticks signal_of(const walk *w, uint32_t from, uint32_t to)
+{
+    const gantry_machine *m = w->s->machine;
+    const gy_device *a = &m->device[lane_of(w->s, from)->device], *b = &m->device[lane_of(w->s, to)->device];
+    return gy_device_signal(a, b, is_by_engine(w->s, from) != is_by_engine(w->s, to));
+}
+
+static gy_ticks *passed_of(walk *w, uint32_t op, uint32_t gpu)
+{
+    return &w->passed[(size_t)op * w->s->machine->devices + gpu];
+}
+
+/* The predicted end of what the op waits for of other GPUs. */
+static gy_ticks awaited_end(const walk *w, uint32_t op)
+{
+    gy_ticks last = 0;
+    for (uint32_t r = w->first[op]; r != GY_NONE; r = w->row[r].next)
+        last = crosses(w, w->row[r].from, op) ? later(last, w->s->ops.at[w->row[r].from].end) : last;
+    return last;
+}
+
+typedef struct open_gate {
+    uint32_t gpu, count;
+    gy_ticks ready; /* the end of all that it waits for */
+    uint32_t from[GY_GATE_MOST];
+} open_gate;
+
+static void take(walk *w, open_gate *g, uint32_t from)
+{
+    gy_ticks *passed = passed_of(w, from, g->gpu);
+    if (*passed || g->count == GY_GATE_MOST)
+        return;
+    *passed = GY_TICKS_MAX; /* it is in the gate that is open */
+    g->from[g->count++] = from;
+    g->ready = later(g->ready, w->end[from]);
+    w->told[gpu_of(w, from)] = later(w->told[gpu_of(w, from)], w->end[from]);
+}
+
+/* As gates are captured: this row, then those of ops behind that hold nothing up. */
+static void make_gate(walk *w, uint32_t op, uint32_t from)
+{
+    const gantry_schedule *s = w->s;
+    open_gate g;
+    g.gpu = gpu_of(w, op);
+    g.count = 0;
+    g.ready = 0;
+    gy_ticks launch = s->machine->device[g.gpu].launch, end = later(awaited_end(w, op), s->ops.at[from].end);
+    uint32_t last = s->ops.count - op > GY_GATE_AHEAD ? op + GY_GATE_AHEAD : (uint32_t)s->ops.count;
+    take(w, &g, from);
+    for (uint32_t i = op; i < last; i++)
+        for (uint32_t r = w->first[i]; r != GY_NONE && gpu_of(w, i) == g.gpu; r = w->row[r].next)
+            if (crosses(w, w->row[r].from, i) && gy_gate_takes(s, w->row[r].from, op, end))
+                take(w, &g, w->row[r].from);
+    gy_ticks behind = gy_ticks_both(later(w->gate[g.gpu], w->told[g.gpu]), launch);
+    gy_ticks at = later(gy_ticks_both(g.ready, s->machine->gate), behind);
+    w->gate[g.gpu] = at;
+    for (uint32_t i = 0; i < g.count; i++)
+        *passed_of(w, g.from[i], g.gpu) = at;
+}
+
+/* When the op may begin, as far as that row says. */
+static gy_ticks awaited(walk *w, uint32_t from, uint32_t op, bool gates)
+{
+    if (!crosses(w, from, op))
+        return gy_ticks_both(w->end[from], signal_of(w, from, op));
+    if (!gates)
+        return gy_ticks_both(w->end[from], w->s->machine->edge);
+    if (!*passed_of(w, from, gpu_of(w, op)))
+        make_gate(w, op, from);
+    return *passed_of(w, from, gpu_of(w, op));
+}
+
+static gy_ticks longest_way(walk *w, bool gates)
+{
+    const gantry_schedule *s = w->s;
+    gy_ticks all = 0;
+    for (size_t i = 0; i < s->lanes.count; i++)
+        w->lane[i] = 0;
+    for (uint32_t op = 0; op < s->ops.count; op++) {
+        const gy_op *o = &s->ops.at[op];
+        gy_ticks begin = 0;
+        for (uint32_t k = 0; k < o->lanes; k++)
+            begin = later(begin, w->lane[s->op_lane.at[o->lane + k]]);
+        for (uint32_t r = w->first[op]; r != GY_NONE; r = w->row[r].next)
+            begin = later(begin, awaited(w, w->row[r].from, op, gates));
+        w->end[op] = gy_ticks_both(begin, o->end - o->start);
+        for (uint32_t k = 0; k < o->lanes; k++)
+            w->lane[s->op_lane.at[o->lane + k]] = w->end[op];
+        all = later(all, w->end[op]);
+    }
+    return all;
+}
+
+gantry_status gy_gates_predict(const gantry_schedule *s, gy_gate_times *times, gantry_error *err)
+{
+    walk w = { .s = s };
+    bool room = open_walk(&w);
+    *times = (gy_gate_times){ 0 };
+    if (room) {
+        find_gpus(&w);
+        times->gpus = count_gpus(&w);
+        times->rows = find_rows(&w);
+        gy_ticks more = times->gpus > 1 ? gy_ticks_repeated(s->machine->submit, times->gpus - 1) : 0;
+        times->one = longest_way(&w, false);
+        times->each = times->rows ? gy_ticks_both(longest_way(&w, true), more) : times->one;
+    }
+    close_walk(&w);
+    return room ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+bool gy_gates_pay(const gy_gate_times *times)
+{
+    return times->rows > 0 && times->each <= times->one / (100 + GY_GATES_PAY) * 100;
+}
+
+/* ---- what is left to one graph ---- */
+
+/* Functions of the program, and code that launches by itself, may wait for peers in ways of their own. */
+static bool is_of_program(const gantry_schedule *s, const gy_op *op)
+{
+    if (op->kind != GY_OP_LAUNCH || !s->graph || !s->machine->device[gy_op_device(s, op, 0)].gpu)
+        return false;
+    uint32_t kernel = s->graph->nodes.at[op->node].kernel;
+    return kernel == GY_NONE ? s->graph->nodes.at[op->node].kind == GY_NODE_LAUNCH
+                             : gy_kernel_code_launches(s->graph->kernels.at[kernel].code);
+}
+
+static const char *obstacle_of(const gantry_schedule *s, const gy_op *op)
+{
+    if (op->kind == GY_OP_COLLECTIVE)
+        return "GPUs carry out collectives together";
+    if (op->kind == GY_OP_EVICT || op->kind == GY_OP_FETCH)
+        return "rows are moved out of memory and back";
+    if (op->node != GY_NONE && s->graph && s->graph->nodes.at[op->node].has_when)
+        return "a node has a `when`";
+    return is_of_program(s, op) ? "a function of the program launches work, which may wait for other GPUs" : NULL;
+}
+
+const char *gy_gates_obstacle(const gantry_schedule *s)
+{
+    const char *why = gy_machine_ranks(s->machine) > 1 ? "several processes carry it out" : NULL;
+    for (size_t i = 0; i < s->ops.count && !why; i++)
+        why = obstacle_of(s, &s->ops.at[i]);
+    return why;
+}
+
+void gy_gates_tell(gy_text *to, const gy_gate_times *times)
+{
+    gy_text_printf(to, "%.3f us on the longest way by gates, %.3f us by edges of one graph, %u row%s from GPU to GPU",
+                   gy_ticks_to_us(times->each), gy_ticks_to_us(times->one), times->rows, times->rows == 1 ? "" : "s");
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * A start that is captured is one CUDA graph over all GPUs, or one for each (docs/design/gpu-graphs.md): which of the
+ * two a schedule is better off with, by what a row of the sync table from GPU to GPU costs in each, as was measured
+ * (`edge` and `gate` of the machine).
+ *
+ * Both are the longest way through the schedule: ops in the order of their positions, each as long as it is predicted
+ * to take, behind the one ahead of it in its lanes and behind what it waits for. In one graph a row between GPUs costs
+ * an edge. By gates it costs a gate; besides, gates of a GPU come one behind the other, and behind what tells others of
+ * its ops, as they are captured (stream/gates.h), which may hold lanes back that have nothing to do with each other;
+ * and the host has to give out one graph more for each GPU beyond the first.
+ */
+#ifndef GY_SCHEDULE_GATES_GATES_H
+#define GY_SCHEDULE_GATES_GATES_H
+
+#include "schedule/schedule.h"
+
+enum {
+    GY_GATE_AHEAD = 512, /* so many ops behind one that needs a gate are looked at for what goes into it, too */
+    GY_GATE_MOST = 256,  /* what one gate waits for, at most */
+    /* One graph has to be predicted to take so many per cent longer. On two H200s graphs with nothing to gain took 0.98
+     * to 1.09 of one graph's time, which is how much two measurements of the same differ. */
+    GY_GATES_PAY = 10
+};
+
+/* Goes what `op` waits for of another GPU by a row from `from` into a gate that holds up the op at `now`, one of the
+ * GPU of `op`? `end`: the end of the last op that this one waits for. It has to be submitted ahead, and is predicted to
+ * hold up nothing. */
+static inline bool gy_gate_takes(const gantry_schedule *s, uint32_t from, uint32_t now, gy_ticks end)
+{
+    return from < now && s->ops.at[from].end <= end;
+}
+
+typedef struct gy_gate_times {
+    gy_ticks one, each; /* the longest way as one graph, and as one for each GPU */
+    uint32_t rows;      /* of the sync table that lead from GPU to GPU; 0: nothing to choose */
+    uint32_t gpus;      /* that take part */
+} gy_gate_times;
+
+/* True if both costs are known. */
+bool gy_gates_known(const gantry_machine *m);
+gantry_status gy_gates_predict(const gantry_schedule *s, gy_gate_times *times, gantry_error *err);
+bool gy_gates_pay(const gy_gate_times *times);
+
+/* Why starts of the schedule are left to one graph, as far as it tells; NULL: nothing is against graphs of GPUs.
+ * Static.
+ */
+const char *gy_gates_obstacle(const gantry_schedule *s);
+
+/* Adds "4.100 us on the longest way by gates, 6.300 us by edges of one graph, 12 rows from GPU to GPU". */
+void gy_gates_tell(gy_text *to, const gy_gate_times *times);
+
+#endif

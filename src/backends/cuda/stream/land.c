@@ -74,11 +74,10 @@ gantry_status gy_land(gy_cuda *h, uint32_t instance, const void *rows, gantry_er
     return status;
 }
 
-static gantry_status bring(gy_cuda *h, gy_cuda_landing *l, gantry_error *err)
+static gantry_status bring(gy_cuda *h, const gy_cuda_landing *l, gantry_error *err)
 {
     gy_use whole = whole_of(h, l->instance);
     gy_location to = gy_cuda_location(h, &whole, 0);
-    l->waits = false;
     if (!l->at) {
         if (l->bytes)
             memcpy(to.host, l->rows, l->bytes);
@@ -113,6 +112,8 @@ gantry_status gy_land_bring(gy_cuda *h, bool *some, gantry_error *err)
         *some |= h->device[i].lands;
         status = h->device[i].lands ? order(h, i, err) : GANTRY_OK;
     }
+    for (size_t i = 0; i < h->landings.count; i++) /* after a failure all are brought again */
+        h->landings.at[i].waits = h->landings.at[i].waits && status;
     return status;
 }
 

@@ -44,6 +44,25 @@ int fail_reading(const gantry_error *err)
     return err->status == GANTRY_E_IO ? EXIT_USAGE : code;
 }
 
+/* True if a count of devices means GPUs of this computer. */
+static bool counts_gpus(const options *o)
+{
+    if (o->backend && strcmp(o->backend, "auto") != 0 && strcmp(o->backend, "cuda") != 0)
+        return false;
+    for (size_t i = 0; gantry_backend_name(i); i++)
+        if (strcmp(gantry_backend_name(i), "cuda") == 0)
+            return gantry_backend_usable(i);
+    return false;
+}
+
+/* True if arrays of inputs are to come to GPUs beside starts. Starts that overlap bring their own, and a schedule of a
+ * file is for the graph as it was. */
+static bool lands(const options *o)
+{
+    bool overlaps = o->objective && strcmp(o->objective, "period") == 0;
+    return o->inputs.count && o->iterations > 1 && !overlaps && !o->schedule && !o->processes && counts_gpus(o);
+}
+
 gantry_load_options load_options(const options *o)
 {
     gantry_load_options load = GANTRY_LOAD_OPTIONS_INIT;
@@ -56,6 +75,7 @@ gantry_load_options load_options(const options *o)
     load.fuse = !o->no_fuse;
     load.train = o->train;
     load.strategy = o->strategy;
+    load.land = lands(o);
     load.evaluate = o->as_used || (o->strategy && !o->train);
     return load;
 }
@@ -68,17 +88,6 @@ void print_warnings(const gantry_graph *graph)
         gantry_error_format(&warning, line, sizeof line);
         fprintf(stderr, "warning: %s\n", line);
     }
-}
-
-/* True if a count of devices means GPUs of this computer. */
-static bool counts_gpus(const options *o)
-{
-    if (o->backend && strcmp(o->backend, "auto") != 0 && strcmp(o->backend, "cuda") != 0)
-        return false;
-    for (size_t i = 0; gantry_backend_name(i); i++)
-        if (strcmp(gantry_backend_name(i), "cuda") == 0)
-            return gantry_backend_usable(i);
-    return false;
 }
 
 bool counts_virtual(const options *o)

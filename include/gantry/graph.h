@@ -64,7 +64,8 @@ typedef struct gantry_load_options {
     int32_t evaluate; /* 1: the model as it is used, to find its loss on other data between steps of a training: what
                          `train` would have, without backward pass and optimiser. The loss is an output, and nodes of
                          the kernel `dropout` drop nothing: their p is 0. Not with `train` (E_INVALID) */
-    int32_t reserved; /* 0 */
+    int32_t land;     /* 1: inputs that `inputs` gives several .npy arrays, and that nothing writes, are constants, so
+                         that devices have them when a start begins (gantry_run_feed); 0: a start uploads them */
 } gantry_load_options;
 #define GANTRY_LOAD_OPTIONS_INIT                                                                                       \
     {                                                                                                                  \

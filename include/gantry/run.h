@@ -188,12 +188,16 @@ GANTRY_MUST_USE gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffe
  *  after the other, ahead of the start that reads the array. A status that is not GANTRY_OK, which may say more in
  *  *err, is returned by that start, and by those behind it; nothing is filled any more. */
 typedef gantry_status (*gantry_feed_fn)(void *user, uint64_t number, void *to, uint64_t bytes, gantry_error *err);
-/** Each start to come reads the next array of an input. `fill` is called from now on, until so many arrays wait for
- *  their starts as the run has room for: two, beside those that starts in flight read; that is all the memory there is
- *  for them. A start for which its array is not ready waits for it; one that cannot be made takes none. Each buffer
- *  that is fed has a thread of its own. Binding the buffer to something else, or gantry_run_free, ends it, when the
- *  call at work has returned. gantry_run_take_over hands it over: numbers go on. While idle. Inputs in host memory
- *  only. Back end "sim" calls nothing. */
+/** Each start to come reads the next array of an input or a constant. `fill` is called from now on, until so many
+ * arrays wait for their starts as the run has room for: two, beside those that starts in flight read; that is all the
+ * memory there is for them. A start for which its array is not ready waits for it; one that cannot be made takes none.
+ * Each buffer that is fed has a thread of its own. Binding the buffer to something else, or gantry_run_free, ends it,
+ * when the call at work has returned. gantry_run_take_over hands it over: numbers go on. While idle. Inputs in host
+ * memory only. Back end "sim" calls nothing. An input is uploaded by the start that reads it. A constant lies where
+ * devices read it when its start begins: on GPUs its next array comes to memory of its own there beside the start
+ * before
+ *  (`landing_bytes` of gantry_run_info), where that has room and starts do not overlap; else it is put when the start
+ *  before has ended. A constant takes one process. */
 GANTRY_MUST_USE gantry_status gantry_run_feed(gantry_run *run, gantry_buffer buffer, gantry_feed_fn fill, void *user,
                                               gantry_error *err);
 /** Where the next start finds its array when files have no more. */
@@ -310,10 +314,13 @@ typedef struct gantry_run_info {
                           (gantry_run_repeat), or why there was none; NULL: there is nothing to try. The run's */
     double trial_host_us, trial_device_us; /* of a start, as it found them: led by the host, by the devices; 0: not
                                               known */
+    uint64_t landing_bytes;  /* in memories of devices, beside the schedule's: there arrays of constants that are fed
+                                come while the start before theirs goes on */
+    const char *landing_why; /* why a constant that is fed is put between starts instead; NULL: none is. The run's */
 } gantry_run_info;
 #define GANTRY_RUN_INFO_INIT                                                                                           \
     {                                                                                                                  \
-        sizeof(gantry_run_info), NULL, NULL, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, 0, 0                                     \
+        sizeof(gantry_run_info), NULL, NULL, 0, 0, 0, 0, 0, NULL, 0, 0, NULL, 0, 0, 0, NULL                            \
     }
 GANTRY_MUST_USE gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err);
 /** The last start as a Chrome trace, next to the prediction. `*text` is yours. Needs record_trace. */

@@ -72,6 +72,7 @@ typedef struct gy_buffer {
     const char *external; /* the memory or device that the caller keeps it in; NULL: host memory */
     uint32_t origin;
     bool class_given, used_; /* set_class was called; a region of it was resolved (its cut is final) */
+    bool fed;                /* the file was read to be fed with several arrays of it */
 } gy_buffer;
 
 /*

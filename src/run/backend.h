@@ -171,6 +171,13 @@ typedef struct gy_backend {
     /* The same contents, as the init of the buffer says, made where they lie, with the bits of gy_fill_rows. *made
      * false: it cannot, and they are put. NULL: it never can. */
     gantry_status (*make)(void *state, uint32_t instance, bool *made, gantry_error *err);
+    /* Begins to bring such contents beside the start in flight, of one turn: the start that is begun next has them.
+     * `rows` are in memory of `pinned`, and stay as they are until that start has ended, or contents were put. NULL: it
+     * cannot. */
+    gantry_status (*land)(void *state, uint32_t instance, const void *rows, gantry_error *err);
+    /* With `land`: memory that it reads while starts go on, and giving it back. */
+    gantry_status (*pinned)(void *state, void **to, uint64_t bytes, gantry_error *err);
+    void (*unpin)(void *state, void *at);
     /* The opposite: the rows of a PERSIST instance, packed. With `advance`, NULL: cannot carry out phases. */
     gantry_status (*get)(void *state, uint32_t instance, void *rows, gantry_error *err);
     /* Iteration 0 of a task means this one from now on: also in scalars that depend on it. While no start is in flight.

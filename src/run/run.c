@@ -261,9 +261,13 @@ void gantry_run_free(gantry_run *run)
     run->progress = NULL; /* who frees a run wants to hear of it no more */
     gy_run_drain(run, NULL);
     gy_run_feeds_stop(run);
-    if (run->backend->close(run->state))
-        free_front(run);
-    /* Else a kernel hangs in our memory: losing that memory is all that can be done. */
+    bool idle = run->backend->idle(run->state);
+    if (idle)
+        gy_run_feeds_free(run); /* places may be memory of the back end */
+    if (!run->backend->close(run->state))
+        return; /* a kernel hangs in our memory: losing that memory is all that can be done */
+    run->feeds.count = idle || !run->backend->unpin ? run->feeds.count : 0; /* their memory went with the back end's */
+    free_front(run);
 }
 
 static gantry_status get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err)
@@ -279,6 +283,7 @@ static gantry_status get_info(const gantry_run *run, gantry_run_info *info, gant
                              .formulas_why = run->formulas.why,
                              .completed = run->completed,
                              .fed_wait_us = (double)run->fed_wait_ns / 1e3 };
+    full.landing_bytes = gy_run_feeds_landings(run, &full.landing_why);
     if (run->schedule->phases.count)
         gy_phases_trial(run->state, &full);
     else

@@ -125,6 +125,18 @@ gantry_status gy_run_bind_file(gantry_run *run, gantry_buffer buffer, const char
 void gy_run_feeds_wait(gantry_run *run);
 /* The start to come, of that turn, reads the next arrays. Why there is none is returned. */
 gantry_status gy_run_feeds_bring(gantry_run *run, uint32_t turn, gantry_error *err);
+/*
+ * Constants that are fed: their arrays are put anew for each start while none is in flight, or land, that is, come to
+ * memory of devices beside the start before theirs (`land` of the back end), where there is memory for two.
+ */
+/* Brings next arrays that are made and that have not landed; beside a start, too. */
+void gy_run_feeds_land(gantry_run *run);
+/* Are there such constants? Then a start is made when none is in flight. */
+bool gy_run_feeds_put(const gantry_run *run);
+/* The start to come has the next arrays: they have landed, or are bound, and to be put. */
+gantry_status gy_run_feeds_place(gantry_run *run, gantry_error *err);
+/* Bytes of landings in memories of devices. *why: some constant is put, for that reason, which is the run's; NULL. */
+uint64_t gy_run_feeds_landings(const gantry_run *run, const char **why);
 /* That start was made: it has its arrays. */
 void gy_run_feeds_take(gantry_run *run);
 /* Starts have ended, and nothing of them is at work: their arrays may be made anew. */

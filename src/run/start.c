@@ -77,6 +77,7 @@ static bool finish_next(gantry_run *run)
 {
     gantry_error error = { 0 };
     int64_t elapsed = 0;
+    gy_run_feeds_land(run);
     gantry_status status = run->backend->finish(run->state, run->finished + 1, &elapsed, &error);
     if (status == GANTRY_E_CANCELED) {
         (void)fail_canceled(run, run->finished + 1, error.text, &error);
@@ -176,12 +177,13 @@ static gantry_status make_ready(gantry_run *run, gantry_error *err)
         return tell(run, err); /* it timed out, and what hung hangs still */
     GY_TRY(gy_keeper_look(run, err));
     uint64_t limit = run->job.turns, finished = run->started < limit ? 0 : run->started - limit + 1;
-    if (!finish_until(run, run->unplaced ? run->started : finished))
+    if (!finish_until(run, run->unplaced || gy_run_feeds_put(run) ? run->started : finished))
         return tell(run, err);
     if (run->feeds.count) {
         gy_run_feeds_return(run); /* also of starts that failed */
         gy_run_feeds_wait(run);
         GY_TRY(check_canceled(run, err));
+        GY_TRY(gy_run_feeds_place(run, err));
     }
     return prepare(run, err);
 }
@@ -201,6 +203,7 @@ static gantry_status count_start(gantry_run *run, gantry_status begun, uint64_t 
         return begun;
     run->started++;
     gy_run_feeds_take(run);
+    gy_run_feeds_land(run);
     if (ticket)
         *ticket = run->started;
     return GANTRY_OK;

@@ -64,7 +64,7 @@ static bool is_fed(const session *s)
 
 void print_fed(FILE *to, const session *s, const gantry_run_info *info)
 {
-    char waited[UNIT_TEXT], unread[80];
+    char waited[UNIT_TEXT], size[UNIT_TEXT], unread[80];
     snprintf(unread, sizeof unread, "; the others are not read: %s says how many starts there are",
              s->o->train ? "--steps" : "--iterations");
     for (size_t i = 0; i < s->o->inputs.count; i++)
@@ -76,6 +76,11 @@ void print_fed(FILE *to, const session *s, const gantry_run_info *info)
                                             : "");
     if (is_fed(s))
         fprintf(to, "  starts waited %s for arrays to be read, all together\n", time_text(waited, info->fed_wait_us));
+    if (info->landing_bytes)
+        fprintf(to, "  the next arrays come beside starts, into %s more of the devices' memory\n",
+                bytes_text(size, (double)info->landing_bytes));
+    if (info->landing_why)
+        fprintf(to, "  the next array is uploaded between starts: %s\n", info->landing_why);
 }
 
 void add_fed_json(json_t *report, const session *s, const gantry_run_info *info)
@@ -89,4 +94,5 @@ void add_fed_json(json_t *report, const session *s, const gantry_run_info *info)
                 fed, json_pack("{s:s, s:I}", "input", s->o->inputs.at[i], "arrays", (json_int_t)s->fed[i]));
     json_object_set_new(report, "fed", fed);
     json_object_set_new(report, "fed_wait_us", json_real(info->fed_wait_us));
+    json_object_set_new(report, "landing_bytes", json_integer((json_int_t)info->landing_bytes));
 }

@@ -240,14 +240,14 @@ static bool is_worth_trying(const candidates *all, int32_t devices, int32_t coun
     return devices % count == 0 || devices <= FEW || all->work_us <= 0;
 }
 
-/* Those on so many devices, in the order of the list, with fewer micro-batches first. */
-static int predict_on(candidates *all, int32_t count)
+/* Those on so many devices, in the order of the list, with fewer micro-batches first; with so many of them, 0: any. */
+static int predict_on(candidates *all, int32_t count, int32_t micro)
 {
     gantry_strategy s = GANTRY_STRATEGY_INIT;
     int code = EXIT_FINE;
     for (size_t i = 0; !code && gantry_strategy_candidate(i, count, &s); i++) {
         bool is_done = count == 1 && s.micro == 1;
-        if (devices_of(&s) != count || is_done)
+        if (devices_of(&s) != count || is_done || (micro && s.micro != micro))
             continue;
         if (is_slower(all, &s))
             all->slower++;
@@ -257,16 +257,30 @@ static int predict_on(candidates *all, int32_t count)
     return code;
 }
 
+/* Numbers of devices that do not divide all: heads, columns or a batch may be divisible so, and fewer devices meet
+ * sooner. With as many micro-batches as the best so far, and more than half of the devices, as the half was tried. */
+static int predict_between(candidates *all, int32_t devices)
+{
+    enum { MANY = 16 };
+    int32_t micro = all->count && all->at[0].us > 0 ? all->at[0].strategy.micro : 1;
+    int code = EXIT_FINE;
+    for (int32_t count = devices - 1; 2 * count > devices && devices <= MANY && !code; count--)
+        code = is_worth_trying(all, devices, count) ? code : predict_on(all, count, micro);
+    if (!code)
+        sort(all);
+    return code;
+}
+
 /* Those on all devices first: the best of them rules out most of the others. */
 static int predict_all(candidates *all)
 {
     int32_t devices = (int32_t)gantry_machine_worker_count(all->machine);
     int code = find_work(all);
     for (int32_t count = devices; count > 0 && !code; count--)
-        code = is_worth_trying(all, devices, count) ? predict_on(all, count) : code;
+        code = is_worth_trying(all, devices, count) ? predict_on(all, count, 0) : code;
     if (!code)
         sort(all);
-    return code;
+    return code ? code : predict_between(all, devices);
 }
 
 static int predict_again(candidates *all)

@@ -306,8 +306,11 @@ static gantry_status read_class(gy_reader *r, const gy_json_at *at, gantry_buffe
     static const char *const words[] = { "input", "state", "const", "temp" };
     size_t i = 0;
     GY_TRY(gy_read_word(r, at, "class", words, COUNT(words), &i));
-    if (GANTRY_INPUT + i == GANTRY_CONST && gy_read_is_fed(r, at->up))
+    bool fed = (GANTRY_INPUT + i == GANTRY_CONST || GANTRY_INPUT + i == GANTRY_INPUT) && gy_read_is_fed(r, at->up);
+    if (fed)
         i = 0; /* a model's data are constants until somebody has several batches of them */
+    if (fed && b.id < r->graph->buffers.count)
+        r->graph->buffers.at[b.id].fed = true;
     gantry_buffer_set_class(r->graph, b, (gantry_buffer_class)(GANTRY_INPUT + i));
     return gy_read_built(r, at);
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/versioned.h"
 #include "graph/json/json_write.h"
 #include <inttypes.h>
@@ -108,6 +109,34 @@ static gantry_status spread(gy_reader *r)
     return gantry_graph_parallelize(r->graph, &strategy, NULL, &r->error);
 }
 
+/* Marks what the loop carries from one iteration to the next. */
+static void mark_carried(const gy_loop *loop, bool *changes)
+{
+    for (size_t i = 0; i < loop->carry.count; i++)
+        changes[loop->carry.at[i].prev] = changes[loop->carry.at[i].next] = true;
+}
+
+/* An input that is fed, and that nothing of the graph changes, is a constant between two starts. */
+static gantry_status let_land(gantry_graph *g, gantry_error *err)
+{
+    bool *changes = gy_calloc(g->buffers.count + 1, sizeof *changes);
+    if (!changes)
+        return gy_fail_nomem(err);
+    for (size_t i = 0; i < g->access.count; i++)
+        changes[g->access.at[i].buffer] |= g->access.at[i].mode != GANTRY_READ;
+    for (size_t i = 0; i < g->loops.count; i++)
+        mark_carried(&g->loops.at[i], changes);
+    for (size_t i = 0; i < g->inner.count; i++)
+        mark_carried(&g->inner.at[i], changes);
+    for (uint32_t i = 0; i < g->buffers.count; i++) {
+        gy_buffer *b = &g->buffers.at[i];
+        if (b->fed && b->cls == GANTRY_INPUT && !b->output && !b->external && !changes[i])
+            b->cls = GANTRY_CONST;
+    }
+    gy_free(changes);
+    return GANTRY_OK;
+}
+
 /* Mistakes that only the whole shows have the pointer of the node or buffer they belong to. */
 static gantry_status check(gy_reader *r)
 {
@@ -117,6 +146,8 @@ static gantry_status check(gy_reader *r)
         status = gantry_graph_differentiate(r->graph, NULL, &r->error);
     if (!status && r->options->evaluate)
         status = gy_read_evaluated(r);
+    if (!status && r->options->land)
+        status = let_land(r->graph, &r->error);
     status = status ? status : gantry_graph_check(r->graph, &r->error);
     return status ? gy_read_placed(r) : GANTRY_OK;
 }
@@ -216,7 +247,6 @@ static gantry_status take_options(gantry_load_options *all, const gantry_load_op
     GY_TRY(gy_struct_read(all, sizeof *all, given, "gantry_load_options", err));
     GY_TRY(check_list(all->params, all->param_count, "param", err));
     GY_TRY(check_list(all->inputs, all->input_count, "input", err));
-    GY_TRY(gy_struct_reserved(all->reserved, "gantry_load_options", err));
     if (all->train && all->evaluate)
         return gy_fail(
             err, GANTRY_E_INVALID, NULL,

@@ -9,6 +9,7 @@
 #include <time.h>
 
 struct gy_ahead {
+    gy_ahead_memory memory;
     uint32_t places;
     void **place; /* array n is at n % places */
     gy_make make;
@@ -53,13 +54,26 @@ static void *make_all(void *data)
     return NULL;
 }
 
-static bool make_places(gy_ahead *a, uint64_t bytes)
+static gantry_status make_pages(void *of, void **to, uint64_t bytes, gantry_error *err)
+{
+    (void)of;
+    *to = gy_alloc_array(bytes);
+    return *to ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+static void free_pages(void *of, void *at)
+{
+    (void)of;
+    gy_free(at);
+}
+
+static gantry_status make_places(gy_ahead *a, uint64_t bytes, gantry_error *err)
 {
     a->place = gy_calloc(a->places, sizeof *a->place);
-    for (uint32_t i = 0; a->place && i < a->places; i++)
-        if (!(a->place[i] = gy_alloc_array(bytes)))
-            return false;
-    return a->place != NULL;
+    gantry_status status = a->place ? GANTRY_OK : gy_fail_nomem(err);
+    for (uint32_t i = 0; i < a->places && !status; i++)
+        status = a->memory.make(a->memory.of, &a->place[i], bytes, err);
+    return status;
 }
 
 /* Waits are by the clock that nobody sets. */
@@ -73,21 +87,23 @@ static void make_signals(gy_ahead *a)
     pthread_mutex_init(&a->guard, NULL);
 }
 
-gantry_status gy_ahead_start(gy_ahead **ahead, uint32_t places, uint64_t bytes, uint64_t first, gy_make make,
-                             void *user, gantry_error *err)
+gantry_status gy_ahead_start(gy_ahead **ahead, const gy_ahead_memory *memory, uint32_t places, uint64_t bytes,
+                             uint64_t first, gy_make make, void *user, gantry_error *err)
 {
+    static const gy_ahead_memory pages = { .make = make_pages, .free = free_pages };
     gy_ahead *a = gy_calloc(1, sizeof *a);
     if (!a)
         return gy_fail_nomem(err);
     *a = (gy_ahead){ .places = places, .make = make, .user = user, .made = first, .taken = first, .kept = first };
+    a->memory = memory ? *memory : pages;
     make_signals(a);
-    bool room = make_places(a, bytes);
-    int failed = room ? gy_thread_create(&a->thread, make_all, a) : ENOMEM;
-    a->running = failed == 0;
-    if (failed) {
+    gantry_status status = make_places(a, bytes, err);
+    int failed = status ? 0 : gy_thread_create(&a->thread, make_all, a);
+    a->running = !status && failed == 0;
+    if (!a->running) {
         gy_ahead_free(a);
         errno = failed;
-        return room ? gy_fail_errno(err, "start", "a thread that reads ahead") : gy_fail_nomem(err);
+        return status ? status : gy_fail_errno(err, "start", "a thread that reads ahead");
     }
     *ahead = a;
     return GANTRY_OK;
@@ -106,6 +122,14 @@ bool gy_ahead_wait(gy_ahead *a, int64_t ns)
     bool known = a->made != a->taken || a->status;
     pthread_mutex_unlock(&a->guard);
     return known;
+}
+
+bool gy_ahead_ready(gy_ahead *a)
+{
+    pthread_mutex_lock(&a->guard);
+    bool ready = a->made != a->taken;
+    pthread_mutex_unlock(&a->guard);
+    return ready;
 }
 
 gantry_status gy_ahead_next(gy_ahead *a, const void **array, gantry_error *err)
@@ -156,7 +180,8 @@ void gy_ahead_free(gy_ahead *a)
     if (!a)
         return;
     for (uint32_t i = 0; a->place && i < a->places; i++)
-        gy_free(a->place[i]);
+        if (a->place[i])
+            a->memory.free(a->memory.of, a->place[i]);
     gy_free(a->place);
     pthread_cond_destroy(&a->changed);
     pthread_mutex_destroy(&a->guard);

@@ -13,11 +13,20 @@
 typedef struct gy_ahead gy_ahead;
 typedef gantry_status (*gy_make)(void *user, uint64_t number, void *to, gantry_error *err);
 
-/* Begins with array `first`. `make` is called by the thread until gy_ahead_stop has returned. */
-gantry_status gy_ahead_start(gy_ahead **ahead, uint32_t places, uint64_t bytes, uint64_t first, gy_make make,
-                             void *user, gantry_error *err);
+/* Memory for the places: `make` and `free` of some owner. */
+typedef struct gy_ahead_memory {
+    gantry_status (*make)(void *of, void **to, uint64_t bytes, gantry_error *err);
+    void (*free)(void *of, void *at);
+    void *of;
+} gy_ahead_memory;
+
+/* Begins with array `first`. `make` is called by the thread until gy_ahead_stop has returned. `memory` NULL: places are
+ * pages of the process. */
+gantry_status gy_ahead_start(gy_ahead **ahead, const gy_ahead_memory *memory, uint32_t places, uint64_t bytes,
+                             uint64_t first, gy_make make, void *user, gantry_error *err);
 /* Waits for the next array, so many nanoseconds at most. True: gy_ahead_next will say what became of it. */
 bool gy_ahead_wait(gy_ahead *ahead, int64_t ns);
+bool gy_ahead_ready(gy_ahead *ahead); /* the next array is made */
 /* The array that is taken next, after gy_ahead_wait was true; or why it could not be made, as often as it is asked. */
 gantry_status gy_ahead_next(gy_ahead *ahead, const void **array, gantry_error *err);
 /* The user has the next array; those with numbers below `kept` come back to the ring. */

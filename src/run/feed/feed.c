@@ -8,6 +8,7 @@
 #include "run/feed/ahead.h"
 #include "run/feed/files.h"
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LOOK_NS INT64_C(50000000)
@@ -21,6 +22,9 @@ struct gy_feed {
     gy_ahead *ahead;      /* NULL: the back end executes nothing */
     uint64_t since;       /* starts that there were before it */
     uint64_t first;       /* number of the array that the start behind those has */
+    bool lands;           /* arrays of a constant come beside the start before theirs */
+    uint64_t landed;      /* those with lower numbers have come, or are under way */
+    char why[200];        /* they do not land */
 };
 
 /* A program may say nothing but a status. */
@@ -37,20 +41,153 @@ static gantry_status make(void *of, uint64_t number, void *to, gantry_error *err
                    f->buffer->name, *said.text ? said.text : gantry_status_text(status));
 }
 
+/* ---- landing ---- */
+
+static bool persists(const gy_feed *f)
+{
+    return f->buffer->cls == GANTRY_CONST;
+}
+
+/* Bytes that landings of the feed need in a memory of devices, one for each instance there. */
+static uint64_t bytes_in(const gantry_run *run, const gy_feed *f, uint32_t memory)
+{
+    const gantry_schedule *s = run->schedule;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < s->instances.count; i++) {
+        const gy_instance *in = &s->instances.at[i];
+        bool mine = in->role == GY_ROLE_PERSIST && in->value == f->id && in->memory == memory && memory != 0;
+        bytes += mine ? (uint64_t)gy_buffer_span(f->buffer, in->first, in->last) : 0;
+    }
+    return bytes;
+}
+
+static uint64_t landings_in(const gantry_run *run, uint32_t memory)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < run->feeds.count; i++)
+        bytes += run->feeds.at[i]->lands ? bytes_in(run, run->feeds.at[i], memory) : 0;
+    return bytes;
+}
+
+/* Has each memory room for two of what the feed brings? */
+static bool has_room(const gantry_run *run, gy_feed *f)
+{
+    const gantry_machine *m = run->schedule->machine;
+    for (uint32_t i = 1; i < m->memories && i < run->schedule->slab.count; i++) {
+        uint64_t more = bytes_in(run, f, i), used = run->schedule->slab.at[i] + landings_in(run, i);
+        uint64_t room = m->memory[i].capacity - m->memory[i].reserved;
+        char wants[32], has[32];
+        if (!more || (used <= room && more <= room - used))
+            continue;
+        snprintf(f->why, sizeof f->why, "a second array of %s takes %s in memory \"%.60s\", where %s are left",
+                 f->buffer->name, gy_bytes_text(wants, sizeof wants, more), m->memory[i].id,
+                 gy_bytes_text(has, sizeof has, used < room ? room - used : 0));
+        return false;
+    }
+    return true;
+}
+
+static bool can_land(const gantry_run *run, gy_feed *f)
+{
+    const char *why = run->schedule->phases.count ? "the graph runs in phases"
+                      : !run->backend->land       ? "the back end computes where arrays are put"
+                      : run->job.turns > 1        ? "starts overlap"
+                      : f->buffer->tile_offset    ? "the buffer is kept as tiles"
+                                                  : NULL;
+    if (why)
+        snprintf(f->why, sizeof f->why, "%s", why);
+    return !why && has_room(run, f);
+}
+
+/* The next array comes to all instances of the feed. What cannot be brought this way is put from now on. */
+static void land(gantry_run *run, gy_feed *f, const char *array)
+{
+    const gantry_schedule *s = run->schedule;
+    gantry_status status = GANTRY_OK;
+    gantry_error why = { 0 };
+    for (uint32_t i = 0; i < s->instances.count && !status; i++) {
+        const gy_instance *in = &s->instances.at[i];
+        if (in->role == GY_ROLE_PERSIST && in->value == f->id)
+            status = run->backend->land(run->state, i, array + gy_buffer_offset(f->buffer, in->first), &why);
+    }
+    f->landed += !status;
+    f->lands = !status;
+    if (status)
+        snprintf(f->why, sizeof f->why, "%.190s", why.text);
+}
+
+void gy_run_feeds_land(gantry_run *run)
+{
+    for (size_t i = 0; i < run->feeds.count; i++) {
+        gy_feed *f = run->feeds.at[i];
+        const void *array;
+        if (f->lands && f->landed == gy_ahead_taken(f->ahead) && gy_ahead_ready(f->ahead) &&
+            !gy_ahead_next(f->ahead, &array, NULL))
+            land(run, f, array);
+    }
+}
+
+bool gy_run_feeds_put(const gantry_run *run)
+{
+    bool some = false;
+    for (size_t i = 0; i < run->feeds.count; i++)
+        some |= persists(run->feeds.at[i]) && run->backend->executes;
+    return some;
+}
+
+gantry_status gy_run_feeds_place(gantry_run *run, gantry_error *err)
+{
+    for (size_t i = 0; i < run->feeds.count; i++) {
+        gy_feed *f = run->feeds.at[i];
+        gy_binding *binding = &run->binding[f->id];
+        const void *array;
+        if (!persists(f))
+            continue;
+        GY_TRY(gy_ahead_next(f->ahead, &array, err));
+        if (f->lands && f->landed == gy_ahead_taken(f->ahead))
+            land(run, f, array);
+        binding->placed = f->landed > gy_ahead_taken(f->ahead);
+        binding->array = binding->placed ? NULL : array;
+        run->unplaced |= !binding->placed;
+    }
+    return GANTRY_OK;
+}
+
+uint64_t gy_run_feeds_landings(const gantry_run *run, const char **why)
+{
+    uint64_t bytes = 0;
+    *why = NULL;
+    for (size_t i = 0; i < run->feeds.count; i++)
+        if (persists(run->feeds.at[i]) && run->feeds.at[i]->ahead && !run->feeds.at[i]->lands)
+            *why = run->feeds.at[i]->why;
+    for (uint32_t i = 1; i < run->schedule->machine->memories; i++)
+        bytes += landings_in(run, i);
+    return bytes;
+}
+
 /* True: starts read places of the ring. False: copies, so that a place is free again once the start is made. */
 static bool reads_places(const gantry_run *run, const gy_feed *f)
 {
-    return !run->backend->steady && !f->buffer->tile_offset;
+    return persists(f) || (!run->backend->steady && !f->buffer->tile_offset);
 }
 
 static gantry_status begin(gantry_run *run, gy_feed *f, gantry_error *err)
 {
     enum { MORE = 2 }; /* one that is ready, and one that is being made */
     uint32_t held = reads_places(run, f) ? run->job.turns : 0;
+    const gy_ahead_memory pinned = { run->backend->pinned, run->backend->unpin, run->state };
+    gantry_error no_room = { 0 };
     f->since = run->started;
+    f->landed = f->first;
     if (!run->backend->executes)
         return GANTRY_OK;
-    return gy_ahead_start(&f->ahead, held + MORE, f->buffer->bytes, f->first, make, f, err);
+    f->lands = persists(f) && can_land(run, f);
+    if (f->lands && !gy_ahead_start(&f->ahead, &pinned, held + MORE, f->buffer->bytes, f->first, make, f, &no_room))
+        return GANTRY_OK;
+    if (f->lands)
+        snprintf(f->why, sizeof f->why, "%.190s", no_room.text);
+    f->lands = false;
+    return gy_ahead_start(&f->ahead, NULL, held + MORE, f->buffer->bytes, f->first, make, f, err);
 }
 
 static void end(gy_feed *f)
@@ -97,7 +234,7 @@ gantry_status gy_run_feeds_bring(gantry_run *run, uint32_t turn, gantry_error *e
         const void *array, **input = &run->input[gy_job_index(&run->job, turn, f->id)];
         void **memory = &gy_run_turn(run, turn, f->id)->packed;
         GY_TRY(gy_ahead_next(f->ahead, &array, err));
-        if (!run->binding[f->id].used)
+        if (!run->binding[f->id].used || persists(f))
             continue;
         if (!reads_places(run, f)) {
             GY_TRY(copy_into_turn(memory, array, f->buffer, err));
@@ -172,14 +309,17 @@ void gy_run_feeds_free(gantry_run *run)
 static gantry_status check_feed(gantry_run *run, const gy_buffer *b, const char *call, gantry_error *err)
 {
     GY_TRY(gy_run_need_idle(run, call, err));
-    if (b->cls != GANTRY_INPUT) {
+    if (b->cls == GANTRY_CONST && run->job.network) {
+        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                       "buffer \"%s\" is a constant, and each start is to read another array: that goes with one "
+                       "process; make it an input",
+                       b->name);
+    }
+    if (b->cls != GANTRY_INPUT && b->cls != GANTRY_CONST) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "buffer \"%s\" is %s, and each start is to read another array: only what is of class \"input\" "
-                       "changes between starts; change its class",
-                       b->name,
-                       b->cls == GANTRY_STATE   ? "a state"
-                       : b->cls == GANTRY_CONST ? "a constant"
-                                                : "temporary");
+                       "buffer \"%s\" is %s, and each start is to read another array: only inputs and constants take "
+                       "what a start does not make; change its class",
+                       b->name, b->cls == GANTRY_STATE ? "a state" : "temporary");
     }
     if (b->external) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,

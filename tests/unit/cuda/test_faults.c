@@ -290,6 +290,104 @@ START_TEST(nothing_moves_for_too_long)
 }
 END_TEST
 
+/* ---- arrays that land ---- */
+
+enum { ROWS = 64, FED = 4 };
+
+/* Array n has 100 n + i at i. */
+static gantry_status fill(void *user, uint64_t number, void *to, uint64_t bytes, gantry_error *err)
+{
+    (void)user, (void)err;
+    for (uint64_t i = 0; i < bytes / sizeof(float); i++)
+        ((float *)to)[i] = (float)(100 * number + i);
+    return GANTRY_OK;
+}
+
+/* A constant x in two parts, each of which a GPU copies to y. */
+static world make_fed(const char *replay, gantry_buffer *x, gantry_buffer *y)
+{
+    world w = { .g = gantry_graph_new("fed"), .m = gpu_machine(2, false) };
+    *x = gantry_graph_buffer(w.g, "x", GANTRY_F32, 1, (int64_t[]){ ROWS });
+    *y = gantry_graph_buffer(w.g, "y", GANTRY_F32, 1, (int64_t[]){ ROWS });
+    gantry_buffer_set_class(w.g, *x, GANTRY_CONST);
+    gantry_buffer_output(w.g, *y);
+    gantry_buffer_split(w.g, *x, 2);
+    gantry_buffer_split(w.g, *y, 2);
+    for (int i = 0; i < 2; i++)
+        gantry_graph_copy(w.g, i ? "copy1" : "copy0", gantry_part(*x, i), gantry_part(*y, i));
+    MUST(gantry_graph_check(w.g, MUST_ERR));
+    w.s = make_schedule(w.g, w.m, replay, "round-robin");
+    return w;
+}
+
+/* Starts, of which each has the next array: all that were made have had theirs, also those that failed. Returns how
+ * many failed; *landed: bytes of landings in the end. */
+static int start_fed(world *w, gantry_run *run, gantry_buffer y, const char *what, uint64_t *landed)
+{
+    int failed = 0;
+    uint64_t next = 0, ticket;
+    for (int start = 0; start < FED; start++) {
+        gantry_error err = { 0 };
+        const void *host = NULL;
+        gantry_status status = gantry_run_start(run, &ticket, &err);
+        bool begun = !status;
+        status = status ? status : gantry_run_wait(run, ticket, &err);
+        ck_assert_msg(!status || strlen(err.text) > 10, "%s: \"%s\"", what, err.text);
+        failed += status != GANTRY_OK;
+        next += begun;
+        if (status)
+            continue;
+        MUST(gantry_run_output(run, y, &host, NULL, MUST_ERR));
+        for (int i = 0; i < ROWS; i++)
+            ck_assert_msg(((const float *)host)[i] == (float)(100 * (next - 1) + (uint64_t)i),
+                          "%s: start %d has %g at %d", what, start, (double)((const float *)host)[i], i);
+    }
+    gantry_run_info info = GANTRY_RUN_INFO_INIT;
+    MUST(gantry_run_get_info(run, &info, MUST_ERR));
+    ck_assert_msg(info.landing_bytes ? !info.landing_why : info.landing_why && *info.landing_why, "%s", what);
+    *landed = info.landing_bytes;
+    (void)w;
+    return failed;
+}
+
+/* One call of the driver fails: starts have their arrays all the same, which are put where they cannot land, or say
+ * what failed. */
+START_TEST(landing_fails)
+{
+    static const char *const calls[] = { "cuMemAlloc",        "cuMemHostAlloc",    "cuStreamCreate",
+                                         "cuEventCreate",     "cuMemcpyHtoDAsync", "cuMemcpyDtoDAsync",
+                                         "cuStreamWaitEvent", "cuEventRecord",     "cuCtxSetCurrent" };
+    gantry_buffer x, y;
+    int put = 0, failed = 0;
+    fakeCudaDevices(2, "all", 0);
+    world w = make_fed(_i ? "graph" : "stream", &x, &y);
+    for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+        bool reached = true;
+        for (int n = 1; reached; n++) {
+            char spec[80];
+            uint64_t landed;
+            gantry_run *run = open_run(w.s, "cuda");
+            int before = fakeCudaCalls(calls[c]);
+            snprintf(spec, sizeof spec, "%s:%d:%d", calls[c], n, CUDA_ERROR_INVALID_VALUE);
+            fakeCudaFail(spec);
+            gantry_status status = gantry_run_feed(run, x, fill, NULL, NULL);
+            if (!status) {
+                failed += start_fed(&w, run, y, spec, &landed);
+                put += landed == 0;
+                reached = fakeCudaCalls(calls[c]) - before >= n;
+            }
+            ck_assert_msg(reached || landed == ROWS * sizeof(float), "%s", spec);
+            fakeCudaFail(NULL);
+            gantry_run_free(run);
+            check_alive(spec);
+        }
+    }
+    ck_assert_int_gt(put, 5);
+    ck_assert_int_gt(failed, 5);
+    free_world(&w);
+}
+END_TEST
+
 static void *go_on(void *data)
 {
     (void)data;
@@ -371,6 +469,7 @@ int main(void)
     tcase_add_loop_test(tests, nothing_moves, 0, 2);
     tcase_add_test(tests, nothing_moves_for_too_long);
     tcase_add_loop_test(tests, clocks_leap, 0, 2);
+    tcase_add_loop_test(tests, landing_fails, 0, 2);
     tcase_add_loop_test(tests, application_uses_cuda, 0, 2);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

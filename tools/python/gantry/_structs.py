@@ -140,7 +140,7 @@ class LoadOptions(Sized):
     _fields_ = [
         ("params", POINTER(c_char_p)), ("param_count", c_size_t), ("inputs", POINTER(c_char_p)), ("input_count", c_size_t),
         ("allow_code", c_int32), ("devices", c_int32), ("max_nodes", c_int64), ("fuse", c_int32), ("train", c_int32),
-        ("strategy", c_char_p), ("evaluate", c_int32), ("reserved", c_int32),
+        ("strategy", c_char_p), ("evaluate", c_int32), ("land", c_int32),
     ]
 
 
@@ -219,7 +219,7 @@ class RunInfo(Sized):
         ("backend", c_char_p), ("replay", c_char_p), ("predicted_us", c_double), ("last_us", c_double), ("starts", c_uint64),
         ("iterations", c_uint64), ("formulas_compiled", c_int64), ("formulas_why", c_char_p), ("completed", c_uint64),
         ("fed_wait_us", c_double),
-        ("trial", c_char_p), ("trial_host_us", c_double), ("trial_device_us", c_double),
+        ("trial", c_char_p), ("trial_host_us", c_double), ("trial_device_us", c_double), ("landing_bytes", c_uint64), ("landing_why", c_char_p),
     ]
 
 

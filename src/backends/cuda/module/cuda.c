@@ -151,6 +151,7 @@ static void free_all(gy_cuda *h)
         gy_cuda_batches_free(h);
         gy_cuda_ops_free(h);
         gy_cuda_mirrors_free(h);
+        gy_land_free(h);
         gy_cuda_memory_free(h);
         gy_cuda_devices_free(h);
         gy_cuda_leave(h);
@@ -223,6 +224,31 @@ static gantry_status cuda_make(void *state, uint32_t instance, bool *made, gantr
 static gantry_status cuda_get(void *state, uint32_t instance, void *rows, gantry_error *err)
 {
     return gy_cross_contents(state, instance, rows, false, err);
+}
+
+static gantry_status cuda_land(void *state, uint32_t instance, const void *rows, gantry_error *err)
+{
+    return gy_land(state, instance, rows, err);
+}
+
+static gantry_status cuda_pinned(void *state, void **to, uint64_t bytes, gantry_error *err)
+{
+    gy_cuda *h = state;
+    gy_cuda_enter(h);
+    gantry_status status = gy_cuda_pinned(h, to, bytes, err);
+    gy_cuda_leave(h);
+    return status;
+}
+
+/* Something may be on its way from there. */
+static void cuda_unpin(void *state, void *at)
+{
+    gy_cuda *h = state;
+    gy_cuda_enter(h);
+    gy_land_settle(h);
+    if (gy_cuda_use(h, h->first_gpu, NULL) == GANTRY_OK)
+        h->d.cuMemFreeHost(at);
+    gy_cuda_leave(h);
 }
 
 static gantry_status cuda_share(void *state, void *bytes, uint64_t count, gantry_error *err)
@@ -346,6 +372,9 @@ const gy_backend gy_backend_cuda = {
     .put = cuda_put,
     .make = cuda_make,
     .get = cuda_get,
+    .land = cuda_land,
+    .pinned = cuda_pinned,
+    .unpin = cuda_unpin,
     .advance = cuda_advance,
     .share = cuda_share,
     .locate = cuda_locate,

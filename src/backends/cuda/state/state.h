@@ -48,7 +48,19 @@ typedef struct gy_cuda_device {
     size_t address_count;        /* of a turn */
     CUevent base;                /* recorded while nothing runs: times of the GPU's events count from it */
     int64_t base_ns;
+    gy_queue landing; /* uploads beside starts (stream/land.c); no stream until there is one */
+    CUevent landed;   /* recorded there ahead of a start, behind the copies that it waits for */
+    bool lands;       /* there are such copies */
 } gy_cuda_device;
+
+/* Memory that contents of an instance are uploaded to beside a start, and copied from ahead of the next one. */
+typedef struct gy_cuda_landing {
+    uint32_t instance, device; /* device: GY_NONE: the instance is in host memory and takes `rows` themselves */
+    CUdeviceptr at;
+    uint64_t bytes;
+    const void *rows; /* of the caller */
+    bool waits;       /* the next start has them */
+} gy_cuda_landing;
 
 typedef struct gy_cuda_memory {
     uint32_t device;  /* the GPU whose memory it is; GY_NONE: host memory */
@@ -207,6 +219,7 @@ typedef struct gy_cuda {
     void **combine; /* per device: handle of the kernel that combines for collectives there; NULL: there is none */
     void **push;    /* the same of the kernel of those that send what they give */
     GY_VEC(gy_cuda_lock) locks;
+    GY_VEC(gy_cuda_landing) landings;
     GY_VEC(gy_cuda_dynamic) dynamic;
 
     gy_part part;   /* with a network: what this rank does, with a queue for each lane */

@@ -64,6 +64,8 @@ gantry_status gy_cuda_contents_move(gy_cuda *h, uint32_t instance, char *rows, b
         return gy_fail(err, h->broken.status, NULL, "%s", h->broken.text);
     if (bytes == 0)
         return GANTRY_OK;
+    if (in)
+        gy_land_forget(h, instance);
     if (place.device == GY_NONE) {
         memcpy(in ? place.host : rows, in ? rows : place.host, bytes);
         return GANTRY_OK;
@@ -106,6 +108,7 @@ gantry_status gy_cuda_contents_make(gy_cuda *h, uint32_t instance, bool *made, g
     *made = !h->job->network && !h->broken.status && (by_memset || gy_fill_by_kernel(h, &target));
     if (!*made || gy_use_bytes(s, &whole) == 0)
         return GANTRY_OK;
+    gy_land_forget(h, instance);
     gy_cuda_enter(h);
     gantry_status status = make_rows(h, &target, err);
     gy_cuda_leave(h);

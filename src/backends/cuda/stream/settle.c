@@ -90,6 +90,6 @@ void gy_cuda_settle_all(gy_cuda *h)
     for (uint32_t i = 0; i < h->lanes; i++)
         quiet = is_quiet(h, &h->lane[i].queue) && quiet;
     for (uint32_t i = 0; i < h->devices; i++)
-        quiet = is_quiet(h, &h->device[i].auxiliary) && quiet;
+        quiet = is_quiet(h, &h->device[i].auxiliary) && is_quiet(h, &h->device[i].landing) && quiet;
     h->stuck = h->stuck || !quiet;
 }

@@ -106,6 +106,19 @@ gantry_status gy_cuda_contents_move(gy_cuda *h, uint32_t instance, char *rows, b
 /* Has the GPU make what the init of its buffer says, if it can: *made. */
 gantry_status gy_cuda_contents_make(gy_cuda *h, uint32_t instance, bool *made, gantry_error *err);
 
+/* ---- land.c: contents that come beside a start ---- */
+
+/* Begins to bring the rows of an instance, packed, in page-locked memory: the start that is begun next has them. They
+ * stay as they are until it has ended, or gy_land_forget or gy_land_settle was called. E_CAPACITY: no memory. */
+gantry_status gy_land(gy_cuda *h, uint32_t instance, const void *rows, gantry_error *err);
+/* While no start is in flight: copies into the instances, and has the end stream wait for these copies. *some: there
+ * are some. */
+gantry_status gy_land_bring(gy_cuda *h, bool *some, gantry_error *err);
+/* The instance gets other contents. */
+void gy_land_forget(gy_cuda *h, uint32_t instance);
+void gy_land_settle(gy_cuda *h); /* waits until nothing is under way */
+void gy_land_free(gy_cuda *h);
+
 /* ---- graph.c ---- */
 
 /* Frees the executable graphs of a turn: that of a start, if there is one, and those of ops by themselves. */

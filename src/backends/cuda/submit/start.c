@@ -115,8 +115,8 @@ static gantry_status mirror_by_stream(gy_cuda *h, uint32_t turn, gy_callback_kin
                : GANTRY_OK;
 }
 
-/* Comes after `stream` and before what comes on it next, unless it is NULL. */
-static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
+/* Comes after `stream` and before what comes on it next, unless it is NULL. `behind`: it waits for the end stream. */
+static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, bool behind, gantry_error *err)
 {
     uint32_t turn = gy_job_turn(h->job, start);
     gy_cuda_turn *t = &h->turn[turn];
@@ -128,11 +128,10 @@ static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, 
         gy_cuda_mirrors_in(h, turn);
     status = status ? status : mirror_by_stream(h, turn, GY_CALLBACK_MIRROR_IN, err);
     if (status == GANTRY_OK)
-        status =
-            as_graph(h) ? replay_graph(h, start, stream != NULL, err) : replay_stream(h, start, stream != NULL, err);
+        status = as_graph(h) ? replay_graph(h, start, behind, err) : replay_stream(h, start, behind, err);
     status = status ? status : mirror_by_stream(h, turn, GY_CALLBACK_MIRROR_OUT, err);
     status = status ? status : gy_cuda_use(h, h->end_stream.device, err);
-    t->apart = gy_submit_ends_apart(h, stream != NULL);
+    t->apart = gy_submit_ends_apart(h, behind);
     CUstream last = t->apart ? h->resident->gpu[h->end_stream.device].queue.stream : h->end_stream.stream;
     CUresult code = status ? CUDA_SUCCESS : h->d.cuEventRecord(t->end, last);
     if (code != CUDA_SUCCESS)
@@ -157,7 +156,7 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
 {
     uint32_t turn = gy_job_turn(h->job, start);
     gy_cuda_turn *t = &h->turn[turn];
-    bool changed = false;
+    bool changed = false, lands = false;
     gantry_status status = gy_cuda_bind(h, turn, &changed, err);
     if (changed) {
         gy_cuda_ops_point(h, turn);
@@ -169,10 +168,11 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
     gy_resident_series_choose(h, gy_cuda_ops_vary(h));
     status = status || !as_graph(h) || t->exec ? status : gy_graph_make(h, turn, err);
     status = status ? status : begin_turn(h, t, stream != NULL, err);
+    status = status ? status : gy_land_bring(h, &lands, err);
     if (status)
         return status;
     gy_cupti_begin(h);
-    status = replay(h, start, stream, err);
+    status = replay(h, start, stream, stream || lands, err);
     if (status) {
         gy_nccl_end_ranks(h, err);
         gy_resident_end(h, true);

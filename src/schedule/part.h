@@ -13,10 +13,10 @@
  * of the earlier one carries the messages of both. Of a collective, uses that follow each other.
  *
  * A part is carried out by queues, each of which does its steps one after the other: one for each device, or for each
- * lane, with its ops that do not cross, and those of the network with ops that cross. Lanes have one of the network. With
- * devices, copies to each other rank are a queue, and those from it: a rank that waits for one neighbour goes on with
- * the others. What has messages both ways, collectives and copies with a flag, is a queue of its own. So messages of a
- * queue are sent and received in the one total order of ops; those of two queues must not be taken for each other.
+ * lane, with its ops that do not cross, and those of the network with ops that cross. Lanes have one of the network.
+ * With devices, copies to each other rank are a queue, and those from it: a rank that waits for one neighbour goes on
+ * with the others. What has messages both ways, collectives and copies with a flag, is a queue of its own. So messages
+ * of a queue are sent and received in the one total order of ops; those of two queues must not be taken for each other.
  *
  * Arrays of inputs and outputs are those of rank 0, but where each rank has its own: an op reads and writes those of
  * the rank that runs it, so that nothing of them goes over the network. Contents of own inputs are the same everywhere;
@@ -98,8 +98,8 @@ static inline uint64_t gy_pack_bytes(const gy_part *part, const gy_part_step *st
         bytes += part->message.at[step->message + i].bytes;
     return bytes;
 }
-/* Queues of the network: the first is of what has messages both ways, or goes by lanes; then, for each rank, of copies to
- * it, and of those from it. */
+/* Queues of the network: the first is of what has messages both ways, or goes by lanes; then, for each rank, of copies
+ * to it, and of those from it. */
 static inline uint32_t gy_part_network_queues(gy_part_queues by, uint32_t ranks)
 {
     return by == GY_PART_BY_LANE ? 1 : 1 + 2 * ranks;

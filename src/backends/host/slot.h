@@ -42,8 +42,8 @@ static inline bool gy_slot_wait(gy_slot *slot, gy_want want, const gy_failed_fro
     return gy_slot_is_set(slot, want.number) || gy_slot_wait_slowly(slot, want, failed);
 }
 
-/* A slot that counts how often it was rung. Waits until it is rung for more than `seen` times, or the time is over, or for
- * no reason. */
+/* A slot that counts how often it was rung. Waits until it is rung for more than `seen` times, or the time is over, or
+ * for no reason. */
 void gy_slot_ring(gy_slot *slot);
 void gy_slot_sleep(gy_slot *slot, uint32_t seen, int64_t nanoseconds);
 

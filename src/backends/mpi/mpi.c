@@ -327,8 +327,9 @@ GANTRY_API const void *JOIN(GY_MPI, _module)(void);
 
 const void *JOIN(GY_MPI, _module)(void)
 {
-    static const gy_network_calls table = { "MPI",           network_open,   network_close,
-                                            network_end_all, network_send,   network_receive,
-                                            network_pass,    network_share,  network_gather,  network_beat };
+    static const gy_network_calls table = {
+        "MPI",           network_open, network_close, network_end_all, network_send,
+        network_receive, network_pass, network_share, network_gather,  network_beat
+    };
     return &table;
 }

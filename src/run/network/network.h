@@ -41,11 +41,12 @@ typedef struct gy_network_calls {
     gantry_status (*open)(const void *comm, uint32_t *rank, uint32_t *ranks, const char **wrong);
     void (*close)(void);       /* all processes call it */
     void (*end_all)(int code); /* does not return */
-    /* One message to or from `peer`, as many bytes on both sides, of GY_CHANNEL_ORDER. Returns when the bytes may be changed, or are there. False: `stop` said so. */
+    /* One message to or from `peer`, as many bytes on both sides, of GY_CHANNEL_ORDER. Returns when the bytes may be
+     * changed, or are there. False: `stop` said so. */
     bool (*send)(const void *from, uint64_t bytes, uint32_t peer, gy_stop stop, void *context);
     bool (*receive)(void *to, uint64_t bytes, uint32_t peer, gy_stop stop, void *context);
-    /* Begins the message, or goes on with it, and waits for nothing. True: it has ended, so the bytes may be changed, or
-     * are there. It stays where it is from the first call to the last. */
+    /* Begins the message, or goes on with it, and waits for nothing. True: it has ended, so the bytes may be changed,
+     * or are there. It stays where it is from the first call to the last. */
     bool (*pass)(gy_transfer *transfer);
     /* All processes call these two: what rank 0 has gets to all; of each rank so many bytes get to all, in their order.
      */

@@ -5,8 +5,8 @@
  * No deadlock. Steps of a queue are in the order of ops, and wait for earlier ones only. Take the first op in the total
  * order of which some rank's step has not ended: all that its steps wait for has, and all its ranks have come to it. So
  * they end if the messages of that one op do, with each send waiting for its receive; that is tried here, op by op. A
- * send that need not wait only lets more happen. Each message is of queues that meet, which its op alone says; with those
- * between two ranks in the order of ops on both sides, each receive gets what was sent for it.
+ * send that need not wait only lets more happen. Each message is of queues that meet, which its op alone says; with
+ * those between two ranks in the order of ops on both sides, each receive gets what was sent for it.
  *
  * Packs. A copy may give its messages to a step of an earlier copy, with which they are one message. Both ranks have
  * the same ones there, in the same order. On each of them all that has to end before the later copy begins has ended
@@ -79,8 +79,8 @@ static bool crosses(const fitting *f, const gy_op *op)
     return false;
 }
 
-/* Of an op that crosses, on one of its ranks: rows of a copy without a flag are in the queue of their way, so each other
- * rank has the same messages in the queue that meets this one. */
+/* Of an op that crosses, on one of its ranks: rows of a copy without a flag are in the queue of their way, so each
+ * other rank has the same messages in the queue that meets this one. */
 static uint32_t network_queue(const fitting *f, const gy_op *op, uint32_t rank)
 {
     const gy_part *p = &f->part[rank];

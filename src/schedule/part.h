@@ -69,13 +69,20 @@ static inline uint32_t gy_op_rank(const gantry_schedule *s, const gy_op *op)
     return gy_device_rank(s->machine, gy_op_device(s, op, 0));
 }
 
+/* An array of the program in host memory: that of rank 0, or of each rank. In these spaces a value is a buffer. */
+static inline bool gy_part_is_array(const gantry_schedule *s, const gy_instance *i)
+{
+    bool bound = i->space == GY_SPACE_INPUT || i->space == GY_SPACE_OUTPUT;
+    return bound && (i->memory == 0 || (s->graph && !s->graph->buffers.at[i->value].external));
+}
+
 /* The rank that has what use number k of the op touches. */
 static inline uint32_t gy_part_rank(const gy_part *part, const gantry_schedule *s, const gy_op *op, uint32_t k)
 {
     const gy_instance *i = &s->instances.at[s->use.at[op->use + k].instance];
     uint8_t bit = i->space == GY_SPACE_INPUT ? GY_OWN_INPUT : i->space == GY_SPACE_OUTPUT ? GY_OWN_OUTPUT : 0;
-    bool own = part->own && bit && i->memory == 0 && (part->own[i->value] & bit); /* there a value is a buffer */
-    return own ? gy_op_rank(s, op) : gy_use_rank(s, op->use + k);
+    bool array = gy_part_is_array(s, i), own = array && part->own && (part->own[i->value] & bit);
+    return own ? gy_op_rank(s, op) : array ? 0 : gy_use_rank(s, op->use + k);
 }
 
 /* The queue of an op that does not cross. */

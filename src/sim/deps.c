@@ -56,8 +56,8 @@ static bool follows(const gy_sim *sim, const gy_op *op, const gy_op *message)
            gy_route_latency(gy_sim_route(sim, op)) >= gy_route_latency(gy_sim_route(sim, message));
 }
 
-/* What waits for a message waits until it is sent, if all it touches is where that comes from, or else until it comes:
- * each rank has its own side of it. Those of a batch are one, the first. */
+/* An op that waits for a message waits until it is sent, if all it touches is where that comes from, else until it
+ * comes: each rank has its own side of it. Those of a batch are one, the first. */
 static void visit_wait(gy_sim *sim, uint32_t from, gy_sim_edge edge, visitor visit)
 {
     const gy_op *ops = sim->s->ops.at, *op = &ops[edge.to];

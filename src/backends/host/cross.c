@@ -67,15 +67,15 @@ void gy_host_cross_free(gy_host_run *h)
     gy_free(h->queue);
 }
 
-static const gy_part_step *step_of(const gy_host_run *h, const gy_crossing *c)
+static const gy_part_step *step_of(const gy_host_run *h, const gy_host_queue *c)
 {
     return &h->part.step.at[h->crossing[c->worker->steps->at[c->at].op] - 1];
 }
 
 bool gy_host_cross_add(gy_host_run *h, gy_worker *worker)
 {
-    gy_crossing *c = &h->queue[h->queues++];
-    *c = (gy_crossing){ .worker = worker };
+    gy_host_queue *c = &h->queue[h->queues++];
+    *c = (gy_host_queue){ .worker = worker };
     for (; c->at < worker->steps->count; c->at++) {
         const gy_part_step *step = step_of(h, c);
         for (uint32_t i = 0, end; i < step->messages; i = end) {
@@ -97,14 +97,14 @@ static char *place_of(const gy_host_run *h, const gy_message *m)
 }
 
 /* Of messages that are one, the rows of all behind each other. */
-static void gather(gy_host_run *h, gy_crossing *c, const gy_message *m, bool back)
+static void gather(gy_host_run *h, gy_host_queue *c, const gy_message *m, bool back)
 {
     char *at = c->pack;
     for (uint32_t i = c->message; i < c->end; i++, at += m->bytes, m++)
         memcpy(back ? place_of(h, m) : at, back ? at : place_of(h, m), m->bytes);
 }
 
-static void begin_message(gy_host_run *h, gy_crossing *c, const gy_part_step *step)
+static void begin_message(gy_host_run *h, gy_host_queue *c, const gy_part_step *step)
 {
     const gy_message *m = &h->part.message.at[step->message + c->message];
     c->end = gy_pack_end(&h->part, step, c->message);
@@ -121,7 +121,7 @@ static void begin_message(gy_host_run *h, gy_crossing *c, const gy_part_step *st
 }
 
 /* False: it is still under way. */
-static bool end_message(gy_host_run *h, gy_crossing *c, const gy_part_step *step)
+static bool end_message(gy_host_run *h, gy_host_queue *c, const gy_part_step *step)
 {
     const gy_message *m = &h->part.message.at[step->message + c->message];
     if (!h->job->network->calls->pass(&c->transfer))
@@ -134,7 +134,7 @@ static bool end_message(gy_host_run *h, gy_crossing *c, const gy_part_step *step
 }
 
 /* A collective, which cannot fail. */
-static void reduce(gy_host_run *h, gy_crossing *c, const gy_part_step *step)
+static void reduce(gy_host_run *h, gy_host_queue *c, const gy_part_step *step)
 {
     gy_op_failure why;
     if (!c->reduced && step->runs)
@@ -142,14 +142,14 @@ static void reduce(gy_host_run *h, gy_crossing *c, const gy_part_step *step)
     c->reduced = true;
 }
 
-void gy_host_cross_begin(gy_crossing *c, const gy_op *op)
+void gy_host_cross_begin(gy_host_queue *c, const gy_op *op)
 {
     c->message = 0;
     c->under_way = false;
     c->reduced = gy_op_is_copy(op);
 }
 
-bool gy_host_cross_pass(gy_host_run *h, gy_crossing *c)
+bool gy_host_cross_pass(gy_host_run *h, gy_host_queue *c)
 {
     const gy_part_step *step = step_of(h, c);
     bool copy = gy_op_is_copy(&h->job->schedule->ops.at[step->op]);

@@ -61,7 +61,7 @@ typedef struct gy_worker {
 } gy_worker;
 
 /* A queue of the network, and how far it is. */
-typedef struct gy_crossing {
+typedef struct gy_host_queue {
     gy_worker *worker;
     uint64_t pack_bytes; /* of what is one message, at most */
     char *pack;          /* so many, for those that are under way */
@@ -71,7 +71,7 @@ typedef struct gy_crossing {
     bool under_way;
     uint32_t message, end; /* those that are the next one, or under way */
     gy_transfer transfer;
-} gy_crossing;
+} gy_host_queue;
 
 typedef struct gy_host_failure {
     uint64_t start;
@@ -98,7 +98,7 @@ typedef struct gy_host_run {
     char *boxes;        /* room for the uses of one op that are on other ranks */
     char *boxes_block_;
     atomic_bool in_message; /* waits for another rank, which has a watchdog of its own */
-    gy_crossing *queue;     /* of the network, those that have steps */
+    gy_host_queue *queue;   /* of the network, those that have steps */
     uint32_t queues;
     gy_slot bell; /* counts steps of devices, for the thread of the network */
 
@@ -120,9 +120,9 @@ void gy_host_cross_free(gy_host_run *h);
 void gy_host_cross_point(gy_host_run *h);
 /* A queue of the network, whose steps the worker has. False: no memory. */
 bool gy_host_cross_add(gy_host_run *h, gy_worker *worker);
-void gy_host_cross_begin(gy_crossing *c, const gy_op *op);
+void gy_host_cross_begin(gy_host_queue *c, const gy_op *op);
 /* Goes on with this rank's side of an op that crosses, and waits for nothing. True: it has ended. */
-bool gy_host_cross_pass(gy_host_run *h, gy_crossing *c);
+bool gy_host_cross_pass(gy_host_run *h, gy_host_queue *c);
 /* network.c */
 void *gy_host_network_main(void *run);
 /* worker.c */

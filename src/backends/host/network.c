@@ -22,7 +22,7 @@ static bool is_ready(gy_host_run *h, const gy_step *step, uint64_t start)
     return ready || atomic_load(&h->failed) <= start;
 }
 
-static void begin_step(gy_host_run *h, gy_crossing *c, uint32_t op, uint64_t start)
+static void begin_step(gy_host_run *h, gy_host_queue *c, uint32_t op, uint64_t start)
 {
     gy_worker_report(c->worker, start, c->at, true);
     c->begun = true;
@@ -32,7 +32,7 @@ static void begin_step(gy_host_run *h, gy_crossing *c, uint32_t op, uint64_t sta
         h->time[op].start = gy_now_ns() - h->begin_ns[start % h->ring];
 }
 
-static void end_step(gy_host_run *h, gy_crossing *c, const gy_step *step, uint64_t start)
+static void end_step(gy_host_run *h, gy_host_queue *c, const gy_step *step, uint64_t start)
 {
     if (h->time && c->runs)
         h->time[step->op].end = gy_now_ns() - h->begin_ns[start % h->ring];
@@ -45,7 +45,7 @@ static void end_step(gy_host_run *h, gy_crossing *c, const gy_step *step, uint64
 
 /* The message is given up where it is to stop; after a failure that is of no account, and watch.c tells of a lost rank.
  * False: the step is as it was. */
-static bool go_on(gy_host_run *h, gy_crossing *c, uint64_t start)
+static bool go_on(gy_host_run *h, gy_host_queue *c, uint64_t start)
 {
     const gy_step *step = &c->worker->steps->at[c->at];
     if (!c->begun && !is_ready(h, step, start))
@@ -84,7 +84,7 @@ static void run_start(gy_host_run *h, uint64_t start)
         bool moved = false, under_way = false;
         left = 0;
         for (uint32_t i = 0; i < h->queues; i++) {
-            gy_crossing *c = &h->queue[i];
+            gy_host_queue *c = &h->queue[i];
             while (c->at < c->worker->steps->count && go_on(h, c, start))
                 moved = true;
             left += c->at < c->worker->steps->count;

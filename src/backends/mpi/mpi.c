@@ -145,8 +145,8 @@ static void pause_between(unsigned polls)
         sched_yield();
 }
 
-/* What fails has lost its peer, which the peer's guard, the launcher or heartbeats tell, and then end all: if this
- * process ended by itself, as MPI has it otherwise, the launcher might take that for the reason. */
+/* A call that fails has lost its peer, which the peer's guard, the launcher or heartbeats tell, and then end all: if
+ * this process ended by itself, as MPI has it otherwise, the launcher might take that for the reason. */
 static bool wait_for(MPI_Request *request, int code, gy_stop stop, void *context)
 {
     int done = 0;

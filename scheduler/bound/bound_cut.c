@@ -59,17 +59,41 @@ static void drop_covered(cut *c, uint32_t resource)
             add_route(c, c->route[i]);
 }
 
+/* Are arrays of the program there, for devices of the same computer? Inputs leave any of these, and outputs go there.
+ */
+static bool has_arrays(const gantry_machine *m, uint32_t memory)
+{
+    bool found = memory == 0;
+    for (uint32_t i = 0; i < m->memories && !found; i++)
+        found = m->memory[i].arrays == memory;
+    return found;
+}
+
+/* Routes to or from the memory, of memory 0 those of all that have arrays. */
+static bool add_routes(cut *c, uint32_t memory, gy_direction which)
+{
+    uint32_t *side = gy_calloc((size_t)c->m->memories + 1, sizeof *side), count = 0;
+    for (uint32_t i = 0; i < c->m->memories && side; i++)
+        if (i == memory || (memory == 0 && has_arrays(c->m, i)))
+            side[count++] = i;
+    c->route = gy_calloc(2 * (size_t)count * c->m->memories + 1, sizeof *c->route);
+    for (uint32_t i = 0; i < count && c->route; i++)
+        for (uint32_t other = 0; other < c->m->memories; other++) {
+            const gy_route *both[] = { gy_machine_route(c->m, side[i], other), gy_machine_route(c->m, other, side[i]) };
+            for (int k = 0; k < 2; k++)
+                if (crosses(both[k], side[i], which))
+                    add_route(c, both[k]);
+        }
+    gy_free(side);
+    return c->route && side;
+}
+
 gantry_status gy_cut_rate(int64_t *rate, const gantry_machine *m, uint32_t memory, gy_direction which,
                           gantry_error *err)
 {
-    cut c = { .m = m, .route = gy_calloc(2 * (size_t)m->memories + 1, sizeof *c.route) };
+    cut c = { .m = m };
     c.count = gy_calloc((size_t)m->resources + 1, sizeof *c.count);
-    for (uint32_t other = 0; other < m->memories && c.route && c.count; other++) {
-        const gy_route *both[] = { gy_machine_route(m, memory, other), gy_machine_route(m, other, memory) };
-        for (int i = 0; i < 2; i++)
-            if (crosses(both[i], memory, which))
-                add_route(&c, both[i]);
-    }
+    bool done = c.count && add_routes(&c, memory, which);
     int64_t sum = 0;
     while (c.routes && m->contention && sum < GY_RATE_MAX) {
         uint32_t r = cheapest(&c);
@@ -79,7 +103,6 @@ gantry_status gy_cut_rate(int64_t *rate, const gantry_machine *m, uint32_t memor
         drop_covered(&c, r);
     }
     *rate = c.routes ? 0 : sum;
-    bool done = c.route && c.count;
     gy_free(c.route);
     gy_free(c.count);
     return done ? GANTRY_OK : gy_fail_nomem(err);

@@ -24,7 +24,8 @@ bool gy_inputs_find(gy_inputs *in, const gy_plan *p, uint32_t task, uint32_t mem
     in->count = 0;
     if (p->inputs.upload[task]) {
         gy_input up = { .bytes = p->inputs.upload[task],
-                        .takes = gy_transfer_time(p, 0, memory, p->inputs.upload[task]) };
+                        .takes =
+                            gy_transfer_time(p, p->machine->memory[memory].arrays, memory, p->inputs.upload[task]) };
         up.arrives = up.takes;
         if (!gy_vec_push(in, up))
             return false;

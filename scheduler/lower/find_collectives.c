@@ -193,7 +193,9 @@ static bool is_within_memory(const gy_plan *p, uint32_t draft)
 /* Own rows that are gathered with those of others are part of the collective, else it would leave a gap. */
 static bool is_candidate(const gy_plan *p, uint32_t draft)
 {
-    return p->draft.op.at[draft].batch && span_of(p, draft, 0).memory != 0 && span_of(p, draft, 1).memory != 0 &&
+    uint32_t from = span_of(p, draft, 0).memory, to = span_of(p, draft, 1).memory;
+    bool devices = gy_plan_device_of(p, from) != GY_NONE && gy_plan_device_of(p, to) != GY_NONE;
+    return p->draft.op.at[draft].batch && from != 0 && to != 0 && devices &&
            (p->attempt->spill.gather_again || !is_within_memory(p, draft));
 }
 

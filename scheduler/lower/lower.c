@@ -295,6 +295,7 @@ static void end(gy_lower *l)
     gy_free(l->known);
     gy_free(l->version);
     gy_free(l->draft_of);
+    gy_map_free(&l->arrays);
     gy_free(l->input);
     gy_free(l->output);
     gy_free(l->stamp);

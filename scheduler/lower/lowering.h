@@ -111,6 +111,7 @@ typedef struct gy_lower {
     uint32_t *epoch_of; /* per access of the flow: its epoch; NULL without reductions */
     GY_VEC(gy_epoch) epoch;
     gy_imap **open;  /* per reduced value: payload epoch + 1, of the last contributions; second walk: what is pending */
+    gy_map arrays;   /* per instance of an array and memory: the instance of that array there */
     gy_imap **home;  /* per persistent value: where rows were last written, or first read */
     gy_imap **final; /* per value that is fetched: payload task + 1 of its last writer */
     GY_VEC(gy_final) finals; /* by task */

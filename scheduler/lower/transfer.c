@@ -154,10 +154,18 @@ static bool is_better(const source *a, const source *b)
     return a->memory != b->memory ? a->memory < b->memory : a->instance < b->instance;
 }
 
+/* The array of an input that copies to the memory read: that of their own computer, where each process has it. */
+static uint32_t array_for(const gy_lower *l, const gy_instance *in, uint32_t to)
+{
+    const gantry_machine *m = l->p->machine;
+    bool bound = in->space == GY_SPACE_INPUT && in->memory == 0 && !gy_lower_buffer(l, in->value)->external;
+    return bound ? m->memory[to].arrays : in->memory;
+}
+
 static source look_at(const gy_lower *l, const gy_holder *h, uint32_t to, int64_t bytes)
 {
     const gy_plan *p = l->p;
-    source s = { .memory = p->draft.instance.at[h->instance].memory, .instance = h->instance };
+    source s = { .memory = array_for(l, &p->draft.instance.at[h->instance], to), .instance = h->instance };
     const gy_route *r = gy_machine_route(p->machine, s.memory, to);
     s.ready = h->draft == GY_NONE ? 0 : p->draft.op.at[h->draft].end;
     s.key = gy_route_time(p->machine, r, bytes);
@@ -301,11 +309,43 @@ static uint32_t middle_of(const gy_lower *l, uint32_t from, uint32_t to, int64_t
     return detours ? r->via : GY_NONE;
 }
 
+/* The same array in another memory: one instance of it for each. */
+static gantry_status find_twin(gy_lower *l, uint32_t *instance, uint32_t memory, gantry_error *err)
+{
+    gy_instance in = l->p->draft.instance.at[*instance];
+    uint64_t known, key = (uint64_t)*instance * l->p->machine->memories + memory;
+    if (memory == in.memory)
+        return GANTRY_OK;
+    if (gy_map_get(&l->arrays, key, &known)) {
+        *instance = (uint32_t)known;
+        return GANTRY_OK;
+    }
+    in.memory = memory;
+    GY_TRY(gy_lower_instance(l, &in, instance, err));
+    return gy_map_put(&l->arrays, key, *instance) ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+/* Copies to another computer read the array that its own process has; outputs that are no less than what goes to rank 0
+ * after each start stay there. */
+static gantry_status go_to_arrays(gy_lower *l, piece *c, gantry_error *err)
+{
+    const gy_instance *from = &l->p->draft.instance.at[c->from], *to = &l->p->draft.instance.at[c->to];
+    const gy_buffer *b = gy_lower_buffer(l, c->value);
+    uint32_t array = l->p->machine->memory[from->memory].arrays;
+    bool stays = to->space == GY_SPACE_OUTPUT && to->memory == 0 && !b->external && !l->p->graph->phase &&
+                 b->bytes >= GY_OUTPUT_APART;
+    uint32_t near = array_for(l, from, to->memory);
+    if (stays && array)
+        return find_twin(l, &c->to, array, err);
+    return find_twin(l, &c->from, near, err);
+}
+
 /* One piece from one instance to another, in one or two copies. `keep`: the destination becomes a source too. */
 static gantry_status move_piece(gy_lower *l, piece c, bool keep, gantry_error *err)
 {
     gy_plan *p = l->p;
     int64_t bytes = gy_buffer_span(gy_lower_buffer(l, c.value), c.first, c.last);
+    GY_TRY(go_to_arrays(l, &c, err));
     uint32_t to = p->draft.instance.at[c.to].memory;
     uint32_t via = middle_of(l, p->draft.instance.at[c.from].memory, to, bytes);
     gantry_status status = GANTRY_OK;

@@ -201,7 +201,7 @@ size_t gy_outside_first(const gy_plan *p, uint32_t task)
 
 gy_ticks gy_upload_time(const gy_plan *p, uint32_t task, uint32_t memory)
 {
-    gy_ticks most = gy_transfer_time(p, 0, memory, p->inputs.upload[task]);
+    gy_ticks most = gy_transfer_time(p, p->machine->memory[memory].arrays, memory, p->inputs.upload[task]);
     for (size_t i = gy_outside_first(p, task); i < p->inputs.outside.count && p->inputs.outside.at[i].task == task;
          i++) {
         gy_ticks time = gy_transfer_time(p, p->inputs.outside.at[i].memory, memory, p->inputs.outside.at[i].bytes);

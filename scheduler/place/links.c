@@ -200,17 +200,16 @@ static bool is_made(const gy_links *l, uint32_t value, const gy_access *r)
     return false;
 }
 
-static void need_inputs(gy_links *l, const gy_plan *p, uint32_t task)
+static void need_inputs(gy_links *l, const gy_plan *p, uint32_t task, uint32_t memory)
 {
     for (uint32_t k = 0; k < gy_plan_node(p, task)->accesses; k++) {
         size_t x = p->flow->task[task].access + k;
         uint32_t value = p->flow->access[x].value;
         const gy_access *r = gy_flow_access_of(p->graph, p->flow, x);
-        bool input =
-            gy_value_buffer(p->graph, p->flow, value)->cls == GANTRY_INPUT && p->flow->value[value].generation == 0;
-        if (input && reads(r) && !is_made(l, value, r))
-            need(l, p, value, r->first, r->last, gy_buffer_home(p->machine, gy_value_buffer(p->graph, p->flow, value)),
-                 GY_NONE, 0);
+        const gy_buffer *b = gy_value_buffer(p->graph, p->flow, value);
+        uint32_t from = b->external ? gy_buffer_home(p->machine, b) : p->machine->memory[memory].arrays;
+        if (b->cls == GANTRY_INPUT && p->flow->value[value].generation == 0 && reads(r) && !is_made(l, value, r))
+            need(l, p, value, r->first, r->last, from, GY_NONE, 0);
     }
 }
 
@@ -277,7 +276,7 @@ static gy_ticks bring(gy_links *l, const gy_plan *p, uint32_t task, uint32_t mem
             need_from(l, p, task, d->from, memory, d->bytes);
     }
     if (p->inputs.upload[task] || p->inputs.outside.count)
-        need_inputs(l, p, task);
+        need_inputs(l, p, task, memory);
     join(l);
     for (size_t i = 0; i < l->piece.count; i++) {
         const piece *c = &l->piece.at[i];

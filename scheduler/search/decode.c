@@ -199,9 +199,10 @@ static void send_uploads(gy_decode *d, const uint32_t *order)
     gy_traffic_begin(&d->traffic, d->m);
     d->traffic.stamp++;
     for (uint32_t k = 0; k < d->m->tasks && r->inputs; k++)
-        for (size_t i = r->upload_first[order[k]]; i < r->upload_first[order[k] + 1]; i++)
-            d->traffic.uploaded[i] =
-                send(d, r->upload[i] - first, r->size[r->upload[i]], 0, r->memory[d->device[order[k]]], 0);
+        for (size_t i = r->upload_first[order[k]]; i < r->upload_first[order[k] + 1]; i++) {
+            uint32_t to = r->memory[d->device[order[k]]], from = d->m->plan->machine->memory[to].arrays;
+            d->traffic.uploaded[i] = send(d, r->upload[i] - first, r->size[r->upload[i]], from, to, 0);
+        }
 }
 
 /* Every rank of a collective has the result. */

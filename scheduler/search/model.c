@@ -43,7 +43,8 @@ static gantry_status find_kinds(gy_model *m, gantry_error *err)
         return gy_fail_nomem(err);
     m->kinds = 1;
     for (uint32_t a = 0; a < m->devices; a++) {
-        m->from_host[a] = gy_model_kind(m, 0, machine->device[a].memory);
+        m->from_host[a] =
+            gy_model_kind(m, machine->memory[machine->device[a].memory].arrays, machine->device[a].memory);
         m->to_host[a] = gy_model_kind(m, machine->device[a].memory, 0);
         for (uint32_t b = 0; b < m->devices; b++)
             m->kind[(size_t)a * m->devices + b] =

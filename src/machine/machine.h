@@ -34,7 +34,9 @@ typedef struct gy_memory {
     bool host, pinned;           /* pinned: page-locked, so that copies to and from it run at full speed */
     int numa;                    /* NUMA node, or -1 */
     gy_ticks signal;             /* of the devices that work in it, the slowest to tell: gy_machine_signals */
-    uint32_t rank; /* of the process that has it, and whose devices work in it: 0 .. gy_machine_ranks - 1 */
+    uint32_t rank;   /* of the process that has it, and whose devices work in it: 0 .. gy_machine_ranks - 1 */
+    uint32_t arrays; /* where arrays of the program that each process has are for devices that work in it: memory 0, or,
+                      * where that is another computer's, the host memory of its own */
 } gy_memory;
 
 typedef struct gy_point {

@@ -223,6 +223,27 @@ static void find_signals(gantry_machine *m)
     }
 }
 
+/* No network is between the two. */
+static bool is_at_hand(const gantry_machine *m, uint32_t host, uint32_t memory)
+{
+    const gy_route *r = route_at(m, host, memory);
+    return r->kind == GY_ROUTE_DIRECT && !r->network;
+}
+
+/* Of a computer, host memory comes first, unless devices were chosen and it was left out. */
+static void find_arrays(gantry_machine *m)
+{
+    for (uint32_t i = 0; i < m->memories; i++) {
+        uint32_t host = 1;
+        while (host < i && !is_at_hand(m, host, i))
+            host++;
+        bool found = route_at(m, 0, i)->network && host < i;
+        for (uint32_t d = 0; d < m->devices && found; d++)
+            found = !m->device[d].gpu || m->device[d].memory != host;
+        m->memory[i].arrays = found ? host : 0;
+    }
+}
+
 bool gy_machine_compose(gantry_machine *m)
 {
     find_signals(m);
@@ -237,6 +258,7 @@ bool gy_machine_compose(gantry_machine *m)
                 compose_pair(m, route_at(m, from, to), hop, hops);
     }
     gy_free(hop);
+    find_arrays(m);
     return ok;
 }
 

@@ -181,7 +181,7 @@ static gy_machine_size number(selection *s)
         s->resource[i] = GY_MACHINE_NONE;
     for (uint32_t i = 0; i < m->devices; i++)
         if (s->keep[i]) {
-            s->memory[m->device[i].memory] = 0;
+            s->memory[m->device[i].memory] = s->memory[m->memory[m->device[i].memory].arrays] = 0;
             size.devices++;
         }
     for (uint32_t i = 0; i < m->memories; i++)

@@ -13,8 +13,10 @@
  * of the earlier one carries the messages of both. Of a collective, uses that follow each other.
  *
  * A part is carried out by queues, each of which does its steps one after the other: one for each device, or for each
- * lane, with its ops that do not cross, and one for the network with all ops that cross. So messages between two ranks
- * are sent and received in the one total order of ops, whatever their tags say.
+ * lane, with its ops that do not cross, and those of the network with ops that cross. Lanes have one of the network.
+ * With devices, copies to each other rank are a queue, and those from it: a rank that waits for one neighbour goes on
+ * with the others. What has messages both ways, collectives and copies with a flag, is a queue of its own. So messages
+ * of a queue are sent and received in the one total order of ops; those of two queues must not be taken for each other.
  *
  * Arrays of inputs and outputs are those of rank 0, but where each rank has its own: an op reads and writes those of
  * the rank that runs it, so that nothing of them goes over the network. Contents of own inputs are the same everywhere;
@@ -40,7 +42,7 @@ typedef struct gy_part_step {
     uint32_t op;
     bool runs;                  /* this rank runs the op; else it only sends and receives */
     bool packed;                /* a copy whose messages an earlier step carries: nothing is left to do */
-    uint32_t queue;             /* see gy_part_queue; that of the network comes last */
+    uint32_t queue;             /* see gy_part_queue; those of the network come last */
     uint32_t message, messages; /* range of gy_part.message; none where the op does not cross */
     uint32_t wait, waits;       /* range of gy_part.wait */
 } gy_part_step;
@@ -51,7 +53,7 @@ typedef enum gy_part_queues { GY_PART_BY_DEVICE, GY_PART_BY_LANE } gy_part_queue
 
 typedef struct gy_part {
     gy_part_queues by;
-    uint32_t rank, queues;
+    uint32_t rank, queues, network; /* network: its first queue */
     const uint8_t *own;        /* per buffer of the graph: a set of gy_own, borrowed; NULL: rank 0 has all arrays */
     GY_VEC(gy_part_step) step; /* in the order of ops */
     GY_VEC(gy_message) message;
@@ -67,13 +69,20 @@ static inline uint32_t gy_op_rank(const gantry_schedule *s, const gy_op *op)
     return gy_device_rank(s->machine, gy_op_device(s, op, 0));
 }
 
+/* An array of the program in host memory: that of rank 0, or of each rank. In these spaces a value is a buffer. */
+static inline bool gy_part_is_array(const gantry_schedule *s, const gy_instance *i)
+{
+    bool bound = i->space == GY_SPACE_INPUT || i->space == GY_SPACE_OUTPUT;
+    return bound && (i->memory == 0 || (s->graph && !s->graph->buffers.at[i->value].external));
+}
+
 /* The rank that has what use number k of the op touches. */
 static inline uint32_t gy_part_rank(const gy_part *part, const gantry_schedule *s, const gy_op *op, uint32_t k)
 {
     const gy_instance *i = &s->instances.at[s->use.at[op->use + k].instance];
     uint8_t bit = i->space == GY_SPACE_INPUT ? GY_OWN_INPUT : i->space == GY_SPACE_OUTPUT ? GY_OWN_OUTPUT : 0;
-    bool own = part->own && bit && i->memory == 0 && (part->own[i->value] & bit); /* there a value is a buffer */
-    return own ? gy_op_rank(s, op) : gy_use_rank(s, op->use + k);
+    bool array = gy_part_is_array(s, i), own = array && part->own && (part->own[i->value] & bit);
+    return own ? gy_op_rank(s, op) : array ? 0 : gy_use_rank(s, op->use + k);
 }
 
 /* The queue of an op that does not cross. */
@@ -96,12 +105,25 @@ static inline uint64_t gy_pack_bytes(const gy_part *part, const gy_part_step *st
         bytes += part->message.at[step->message + i].bytes;
     return bytes;
 }
+/* Queues of the network: the first is of what has messages both ways, or goes by lanes; then, for each rank, of copies
+ * to it, and of those from it. */
+static inline uint32_t gy_part_network_queues(gy_part_queues by, uint32_t ranks)
+{
+    return by == GY_PART_BY_LANE ? 1 : 1 + 2 * ranks;
+}
+static inline uint32_t gy_part_sends_to(const gy_part *part, uint32_t rank)
+{
+    return part->network + 1 + 2 * rank;
+}
+static inline uint32_t gy_part_receives_from(const gy_part *part, uint32_t rank)
+{
+    return part->network + 2 + 2 * rank;
+}
 /* The step crosses, so it is one of the network. */
 static inline bool gy_part_crosses(const gy_part *part, const gy_part_step *step)
 {
-    return step->queue == part->queues - 1;
+    return step->queue >= part->network;
 }
-
 /* The checker: the parts of all `ranks` carry the schedule out together. Each op is done once, where its device is;
  * messages match in size and order, also where every send waits for its receiver; no speed of ranks leads to a
  * deadlock; and what must end before something else on a rank does so there. The schedule has passed

@@ -28,6 +28,14 @@ uint32_t gy_buffer_home(const gantry_machine *machine, const gy_buffer *buffer)
     return device == GY_MACHINE_NONE ? GY_NONE : machine->device[device].memory;
 }
 
+bool gy_buffer_is_at(const gantry_machine *machine, const gy_buffer *buffer, uint32_t memory)
+{
+    bool found = memory == gy_buffer_home(machine, buffer);
+    for (uint32_t i = 0; i < machine->memories && !buffer->external; i++)
+        found = found || machine->memory[i].arrays == memory;
+    return found;
+}
+
 gy_schedule_value gy_schedule_value_of(const gantry_graph *graph, const gy_flow *flow, uint32_t value)
 {
     const gy_buffer *b = gy_value_buffer(graph, flow, value);

@@ -256,6 +256,11 @@ gantry_status gy_schedule_index(gantry_schedule *schedule, gantry_error *err);
 /* Where a buffer is bound: host memory, or the memory that an external one names. GY_NONE: the machine has none of that
  * name. */
 uint32_t gy_buffer_home(const gantry_machine *machine, const gy_buffer *buffer);
+/* Outputs of so many bytes stay where they were made until a run ends. Smaller ones go to rank 0 in each start: that
+ * costs next to nothing, and programs look at a loss after each. */
+enum { GY_OUTPUT_APART = 1 << 16 };
+/* May the array of an input or output be in the memory, where each process has one? */
+bool gy_buffer_is_at(const gantry_machine *machine, const gy_buffer *buffer, uint32_t memory);
 /* The device of an op's lane number `lane`; 0 is the one that carries out whatever has no more than one. */
 static inline uint32_t gy_op_device(const gantry_schedule *s, const gy_op *op, uint32_t lane)
 {

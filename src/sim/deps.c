@@ -23,44 +23,57 @@ bool gy_sim_is_message(const gy_sim *sim, const gy_op *op)
     return lane->kind == GY_LANE_COPY && !sim->m->device[lane->device].gpu && gy_sim_route(sim, op)->network;
 }
 
-/* Does it, or one of its batch, touch what the other has brought? */
-static bool needs(const gy_sim *sim, const gy_op *op, const gy_op *other)
+static uint32_t memory_of(const gy_sim *sim, const gy_op *op, uint32_t k)
 {
-    uint32_t brought = sim->s->use.at[other->use + 1].instance;
+    return sim->s->instances.at[sim->s->use.at[op->use + k].instance].memory;
+}
+
+/* Is the memory where the message comes: of that rank, or, where it stays within a rank, the same? */
+static bool is_there(const gy_sim *sim, const gy_op *message, uint32_t memory)
+{
+    uint32_t from = memory_of(sim, message, 0), to = memory_of(sim, message, 1);
+    const gy_memory *m = sim->m->memory;
+    return m[from].rank == m[to].rank ? memory == to : m[memory].rank == m[to].rank;
+}
+
+/* Has it, or one of its batch, anything to do where the message comes? */
+static bool touches(const gy_sim *sim, const gy_op *op, const gy_op *message)
+{
     bool found = false;
+    for (uint32_t k = 0; k < op->lanes; k++)
+        found = found || is_there(sim, message, sim->m->device[gy_op_device(sim->s, op, k)].memory);
     for (uint32_t i = 0; i < (op->batch ? op->batch : 1); i++)
         for (uint32_t k = 0; k < op[i].uses; k++)
-            found = found || sim->s->use.at[op[i].use + k].instance == brought;
+            found = found || is_there(sim, message, memory_of(sim, &op[i], k));
     return found;
 }
 
-/* `before` is ahead of `id` in a lane: the message whose sending is enough, that of its batch; GY_NONE: there is none.
- */
-static uint32_t find_message(const gy_sim *sim, uint32_t before, uint32_t id)
+/* It is a message of the same way, which comes no sooner: who gets both takes them in their order. */
+static bool follows(const gy_sim *sim, const gy_op *op, const gy_op *message)
 {
-    const gy_op *op = &sim->s->ops.at[id];
-    bool goes = gy_sim_is_message(sim, op);
-    uint32_t head = before;
-    while (goes && head && sim->s->ops.at[head].joined)
-        head--;
-    goes = goes && gy_sim_is_message(sim, &sim->s->ops.at[head]) &&
-           gy_route_latency(gy_sim_route(sim, op)) >= gy_route_latency(gy_sim_route(sim, &sim->s->ops.at[head]));
-    for (uint32_t i = head; i <= before && goes; i++)
-        goes = !needs(sim, op, &sim->s->ops.at[i]);
-    return goes ? head : GY_NONE;
+    return gy_sim_is_message(sim, op) && is_there(sim, message, memory_of(sim, op, 1)) &&
+           !is_there(sim, message, memory_of(sim, op, 0)) &&
+           gy_route_latency(gy_sim_route(sim, op)) >= gy_route_latency(gy_sim_route(sim, message));
 }
 
-static void visit_lane(gy_sim *sim, uint32_t before, uint32_t op, visitor visit)
+/* An op that waits for a message waits until it is sent, if all it touches is where that comes from, else until it
+ * comes: each rank has its own side of it. Those of a batch are one, the first. */
+static void visit_wait(gy_sim *sim, uint32_t from, gy_sim_edge edge, visitor visit)
 {
-    uint32_t message = find_message(sim, before, op);
-    visit(sim, message != GY_NONE ? message : before, (gy_sim_edge){ op, 0, message != GY_NONE });
+    const gy_op *ops = sim->s->ops.at, *op = &ops[edge.to];
+    uint32_t head = from;
+    while (head && ops[head].joined)
+        head--;
+    edge.sent = edge.distance == 0 && head < edge.to && gy_sim_is_message(sim, &ops[head]) &&
+                (!touches(sim, op, &ops[head]) || follows(sim, op, &ops[head]));
+    visit(sim, edge.sent ? head : from, edge);
 }
 
 static void visit_edges(gy_sim *sim, uint32_t *first, uint32_t *last, visitor visit)
 {
     const gantry_schedule *s = sim->s;
     for (size_t i = 0; i < s->sync.count; i++)
-        visit(sim, s->sync.at[i].from, (gy_sim_edge){ s->sync.at[i].to, s->sync.at[i].distance, false });
+        visit_wait(sim, s->sync.at[i].from, (gy_sim_edge){ s->sync.at[i].to, s->sync.at[i].distance, false }, visit);
     for (size_t i = 0; i < s->lanes.count; i++)
         first[i] = last[i] = GY_NONE;
     for (uint32_t op = 0; op < sim->ops; op++)
@@ -69,7 +82,7 @@ static void visit_edges(gy_sim *sim, uint32_t *first, uint32_t *last, visitor vi
             if (first[lane] == GY_NONE)
                 first[lane] = op;
             else
-                visit_lane(sim, last[lane], op, visit);
+                visit_wait(sim, last[lane], (gy_sim_edge){ op, 0, false }, visit);
             last[lane] = op;
         }
     for (size_t i = 0; i < s->lanes.count; i++)

@@ -109,8 +109,8 @@ typedef struct gy_sim {
     gy_sim_start *out;     /* per start */
 } gy_sim;
 
-/* A copy that hosts send over a network: it puts its bytes on the resources, and comes a latency after that. What is
- * behind it in its lane begins when it is sent, if that is such a message, too, which comes no sooner. */
+/* A copy that hosts send over a network: it puts its bytes on the resources, and comes a latency after that. What waits
+ * for it and stays where it came from begins when it is sent, as do messages behind it that go the same way. */
 bool gy_sim_is_message(const gy_sim *sim, const gy_op *op);
 const gy_route *gy_sim_route(const gy_sim *sim, const gy_op *op); /* of a copy */
 

@@ -207,7 +207,9 @@ static gy_ticks upload_time(const gy_plan *p, int64_t bytes)
 {
     gy_ticks sum = 0;
     for (uint32_t d = 0; d < p->workers; d++)
-        sum += gy_transfer_time(p, 0, p->machine->device[d].memory, bytes) / p->workers;
+        sum += gy_transfer_time(p, p->machine->memory[p->machine->device[d].memory].arrays,
+                                p->machine->device[d].memory, bytes) /
+               p->workers;
     return sum;
 }
 

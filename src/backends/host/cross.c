@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops of several ranks, by messages (schedule/part.h), one after the other by the thread of the network. */
+/* Ops of several ranks, by messages (schedule/part.h): their places, and how far each is. */
 #include "backends/host/host.h"
 
 #include "base/error.h"
@@ -49,8 +49,8 @@ gantry_status gy_host_cross_make(gy_host_run *h, gantry_error *err)
         h->crossing[step->op] = step->messages || step->packed ? i + 1 : 0;
     }
     h->boxes_block_ = gy_alloc(most + GY_HOST_ALIGN);
-    h->pack = gy_alloc(GY_PACK_ALL);
-    if (!h->crossing || !h->boxes_block_ || !h->pack)
+    h->queue = gy_calloc(h->part.queues - h->part.network, sizeof *h->queue);
+    if (!h->crossing || !h->boxes_block_ || !h->queue)
         return gy_fail_nomem(err);
     h->boxes = h->boxes_block_ + (GY_HOST_ALIGN - (uintptr_t)h->boxes_block_ % GY_HOST_ALIGN) % GY_HOST_ALIGN;
     gy_host_cross_point(h);
@@ -62,19 +62,31 @@ void gy_host_cross_free(gy_host_run *h)
     gy_part_free(&h->part);
     gy_free(h->crossing);
     gy_free(h->boxes_block_);
-    gy_free(h->pack);
+    for (uint32_t i = 0; i < h->queues; i++)
+        gy_free(h->queue[i].pack);
+    gy_free(h->queue);
 }
 
-typedef struct waiting {
-    gy_host_run *h;
-    uint64_t start;
-} waiting;
-
-static bool is_to_stop(void *context)
+static const gy_part_step *step_of(const gy_host_run *h, const gy_host_queue *c)
 {
-    const waiting *w = context;
-    return atomic_load(&w->h->failed) <= w->start || gy_job_canceled(w->h->job) ||
-           gy_network_is_lost(w->h->job->network);
+    return &h->part.step.at[h->crossing[c->worker->steps->at[c->at].op] - 1];
+}
+
+bool gy_host_cross_add(gy_host_run *h, gy_worker *worker)
+{
+    gy_host_queue *c = &h->queue[h->queues++];
+    *c = (gy_host_queue){ .worker = worker };
+    for (; c->at < worker->steps->count; c->at++) {
+        const gy_part_step *step = step_of(h, c);
+        for (uint32_t i = 0, end; i < step->messages; i = end) {
+            end = gy_pack_end(&h->part, step, i);
+            uint64_t bytes = end - i > 1 ? gy_pack_bytes(&h->part, step, i, end) : 0;
+            c->pack_bytes = bytes > c->pack_bytes ? bytes : c->pack_bytes;
+        }
+    }
+    c->at = 0;
+    c->pack = gy_alloc(c->pack_bytes + 1);
+    return c->pack != NULL;
 }
 
 /* Rows of a copy are sent from its first use, and received in its second. */
@@ -85,48 +97,73 @@ static char *place_of(const gy_host_run *h, const gy_message *m)
 }
 
 /* Of messages that are one, the rows of all behind each other. */
-static void gather(gy_host_run *h, const gy_message *m, uint32_t count, bool back)
+static void gather(gy_host_run *h, gy_host_queue *c, const gy_message *m, bool back)
 {
-    char *at = h->pack;
-    for (uint32_t i = 0; i < count; at += m[i].bytes, i++)
-        memcpy(back ? place_of(h, &m[i]) : at, back ? at : place_of(h, &m[i]), m[i].bytes);
+    char *at = c->pack;
+    for (uint32_t i = c->message; i < c->end; i++, at += m->bytes, m++)
+        memcpy(back ? place_of(h, m) : at, back ? at : place_of(h, m), m->bytes);
 }
 
-/* So many messages, which are one. */
-static bool pass(gy_host_run *h, const gy_message *m, uint32_t count, uint64_t bytes, uint64_t start)
+static void begin_message(gy_host_run *h, gy_host_queue *c, const gy_part_step *step)
 {
-    const gantry_network *n = h->job->network;
-    waiting w = { h, start };
-    char *at = count > 1 ? h->pack : place_of(h, m);
-    if (count > 1 && m->sends)
-        gather(h, m, count, false);
-    atomic_store(&h->in_message, true);
-    bool done = m->sends ? n->calls->send(at, bytes, m->peer, is_to_stop, &w)
-                         : n->calls->receive(at, bytes, m->peer, is_to_stop, &w);
-    atomic_store(&h->in_message, false);
-    if (count > 1 && !m->sends && done)
-        gather(h, m, count, true);
-    return done;
+    const gy_message *m = &h->part.message.at[step->message + c->message];
+    c->end = gy_pack_end(&h->part, step, c->message);
+    bool one = c->end - c->message > 1, order = c->worker->device == h->part.network;
+    char *at = one ? c->pack : place_of(h, m);
+    if (one && m->sends)
+        gather(h, c, m, false);
+    c->transfer = (gy_transfer){ .from = m->sends ? at : NULL,
+                                 .to = at,
+                                 .bytes = gy_pack_bytes(&h->part, step, c->message, c->end),
+                                 .peer = m->peer,
+                                 .channel = order ? GY_CHANNEL_ORDER : GY_CHANNEL_COPIES };
+    c->under_way = true;
 }
 
-bool gy_host_cross(gy_host_run *h, uint64_t start, uint32_t id)
+/* False: it is still under way. */
+static bool end_message(gy_host_run *h, gy_host_queue *c, const gy_part_step *step)
 {
-    const gy_part_step *step = &h->part.step.at[h->crossing[id] - 1];
-    const gy_op *op = &h->job->schedule->ops.at[id];
+    const gy_message *m = &h->part.message.at[step->message + c->message];
+    if (!h->job->network->calls->pass(&c->transfer))
+        return false;
+    if (c->end - c->message > 1 && !m->sends)
+        gather(h, c, m, true);
+    c->message = c->end;
+    c->under_way = false;
+    return true;
+}
+
+/* A collective, which cannot fail. */
+static void reduce(gy_host_run *h, gy_host_queue *c, const gy_part_step *step)
+{
     gy_op_failure why;
-    bool reduced = gy_op_is_copy(op), going = true;
-    for (uint32_t i = 0, end; i < step->messages && going; i = end) {
-        const gy_message *m = &h->part.message.at[step->message + i];
-        end = gy_pack_end(&h->part, step, i);
-        if (gy_op_is_copy(op) && m->use == 0 && !gy_host_ops_wanted(&h->ops, id))
+    if (!c->reduced && step->runs)
+        gy_host_ops_execute(&h->ops, step->op, &why);
+    c->reduced = true;
+}
+
+void gy_host_cross_begin(gy_host_queue *c, const gy_op *op)
+{
+    c->message = 0;
+    c->under_way = false;
+    c->reduced = gy_op_is_copy(op);
+}
+
+bool gy_host_cross_pass(gy_host_run *h, gy_host_queue *c)
+{
+    const gy_part_step *step = step_of(h, c);
+    bool copy = gy_op_is_copy(&h->job->schedule->ops.at[step->op]);
+    while (c->message < step->messages) {
+        const gy_message *m = &h->part.message.at[step->message + c->message];
+        if (!c->under_way && copy && m->use == 0 && !gy_host_ops_wanted(&h->ops, step->op))
             return true;
-        if (!reduced && step->runs && m->sends) {
-            gy_host_ops_execute(&h->ops, id, &why); /* a collective, which cannot fail */
-            reduced = true;
-        }
-        going = pass(h, m, end - i, gy_pack_bytes(&h->part, step, i, end), start);
+        if (m->sends)
+            reduce(h, c, step);
+        if (!c->under_way)
+            begin_message(h, c, step);
+        if (!end_message(h, c, step))
+            return false;
     }
-    if (going && !reduced && step->runs)
-        gy_host_ops_execute(&h->ops, id, &why);
-    return going;
+    reduce(h, c, step);
+    return true;
 }

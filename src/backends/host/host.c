@@ -58,9 +58,9 @@ static void stop_threads(gy_host_run *h)
     atomic_store(&h->quit, true);
     pthread_cond_broadcast(&h->began);
     pthread_mutex_unlock(&h->lock);
-    for (uint32_t i = 0; i < h->workers; i++)
+    for (uint32_t i = 0; i < h->threads; i++)
         pthread_join(h->worker[i].thread, NULL);
-    h->workers = 0;
+    h->workers = h->threads = 0;
 }
 
 static gantry_status fail_thread(gy_host_run *h, uint32_t device, int code, gantry_error *err)
@@ -75,21 +75,33 @@ static gantry_status fail_thread(gy_host_run *h, uint32_t device, int code, gant
     return GANTRY_E_DEVICE;
 }
 
+/* Queues of the network have one thread. */
+static gantry_status start_thread(gy_host_run *h, gy_worker *w, gantry_error *err)
+{
+    bool network = w->device >= h->job->schedule->machine->devices;
+    if (network && !gy_host_cross_add(h, w))
+        return gy_fail_nomem(err);
+    if (network && h->queues > 1)
+        return GANTRY_OK;
+    int code = gy_thread_create(&w->thread, network ? gy_host_network_main : gy_worker_main, network ? (void *)h : w);
+    h->threads += !code;
+    return code ? fail_thread(h, network ? 0 : w->device, code, err) : GANTRY_OK;
+}
+
 static gantry_status start_threads(gy_host_run *h, gantry_error *err)
 {
-    for (uint32_t d = 0; d < h->plan.devices; d++) {
+    gantry_status status = GANTRY_OK;
+    for (uint32_t d = 0; d < h->plan.devices && !status; d++) {
         if (h->plan.steps[d].count == 0)
             continue;
         gy_worker *w = &h->worker[h->workers];
         w->host = h;
         w->steps = &h->plan.steps[d];
         w->device = d;
-        int code = gy_thread_create(&w->thread, gy_worker_main, w);
-        if (code)
-            return fail_thread(h, d, code, err);
-        h->workers++; /* read by workers only after a start has begun */
+        status = start_thread(h, w, err);
+        h->workers += !status; /* read by workers only after a start has begun */
     }
-    return GANTRY_OK;
+    return status;
 }
 
 static gantry_status host_open(void **state, const gy_job *job, gantry_error *err)

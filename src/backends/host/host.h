@@ -37,7 +37,8 @@ typedef struct gy_sync_plan {
 } gy_sync_plan;
 
 gantry_status gy_sync_plan_make(gy_sync_plan *plan, const gantry_schedule *s, gantry_error *err);
-/* The same of the part of a rank: behind the devices one more, the network. A slot is set by the op of its number. */
+/* The same of the part of a rank: behind the devices come queues of the network. A slot is set by the op of its number.
+ */
 gantry_status gy_sync_plan_make_part(gy_sync_plan *plan, const gantry_schedule *s, const gy_part *part,
                                      gantry_error *err);
 void gy_sync_plan_free(gy_sync_plan *plan);
@@ -50,14 +51,27 @@ typedef struct gy_meeting {
 typedef struct gy_worker {
     struct gy_host_run *host;
     const gy_steps *steps;
-    uint32_t device;
-    pthread_t thread;
+    uint32_t device;  /* or, behind them, the queue of the network */
+    pthread_t thread; /* of a device, or of the network, which the first of its queues has */
     /* start << 32 | step << 1 | executing: written at every step, read by the watchdog only */
     _Atomic uint64_t progress;
     uint64_t left_start; /* the first step that it left out, since a start failed; UINT64_MAX: none */
     size_t left_step;
     char apart_[64]; /* no two workers write to one cache line */
 } gy_worker;
+
+/* A queue of the network, and how far it is. */
+typedef struct gy_host_queue {
+    gy_worker *worker;
+    uint64_t pack_bytes; /* of what is one message, at most */
+    char *pack;          /* so many, for those that are under way */
+    size_t at;           /* its step at hand */
+    bool begun, runs;    /* of that: it does not wait any more; it is not passed over */
+    bool reduced;        /* what the op computes has been computed, if anything */
+    bool under_way;
+    uint32_t message, end; /* those that are the next one, or under way */
+    gy_transfer transfer;
+} gy_host_queue;
 
 typedef struct gy_host_failure {
     uint64_t start;
@@ -74,8 +88,8 @@ typedef struct gy_host_run {
     gy_sync_plan plan;
     gy_slot *slot;
     gy_meeting *meeting;
-    gy_worker *worker;
-    uint32_t workers;
+    gy_worker *worker; /* those of devices first, then queues of the network */
+    uint32_t workers, threads;
     gy_op_time *time; /* NULL unless recorded */
 
     /* With a network, else zero. cross.c */
@@ -83,8 +97,10 @@ typedef struct gy_host_run {
     uint32_t *crossing; /* per op: 1 + its step, if it crosses; NULL: there is no network */
     char *boxes;        /* room for the uses of one op that are on other ranks */
     char *boxes_block_;
-    char *pack;             /* GY_PACK_ALL bytes of messages that are one */
     atomic_bool in_message; /* waits for another rank, which has a watchdog of its own */
+    gy_host_queue *queue;   /* of the network, those that have steps */
+    uint32_t queues;
+    gy_slot bell; /* counts steps of devices, for the thread of the network */
 
     pthread_mutex_t lock; /* for what follows */
     pthread_cond_t began, ended_some;
@@ -102,11 +118,21 @@ gantry_status gy_host_cross_make(gy_host_run *h, gantry_error *err); /* gy_host_
 void gy_host_cross_free(gy_host_run *h);
 /* Says where uses are that are on other ranks; after gy_host_ops_rebind. */
 void gy_host_cross_point(gy_host_run *h);
-/* Carries out this rank's side of an op that crosses. False: it was left in the middle, as something failed or the run
- * was cancelled. */
-bool gy_host_cross(gy_host_run *h, uint64_t start, uint32_t op);
+/* A queue of the network, whose steps the worker has. False: no memory. */
+bool gy_host_cross_add(gy_host_run *h, gy_worker *worker);
+void gy_host_cross_begin(gy_host_queue *c, const gy_op *op);
+/* Goes on with this rank's side of an op that crosses, and waits for nothing. True: it has ended. */
+bool gy_host_cross_pass(gy_host_run *h, gy_host_queue *c);
+/* network.c */
+void *gy_host_network_main(void *run);
 /* worker.c */
 void *gy_worker_main(void *worker);
+void gy_worker_report(gy_worker *w, uint64_t start, size_t step, bool executing);
+/* False: the op is left out, as something failed or the run was cancelled. */
+bool gy_worker_may_run(gy_worker *w, uint64_t start, size_t step);
+bool gy_host_await_begin(gy_host_run *h, uint64_t start); /* false: the run is over */
+void gy_host_end_start(gy_host_run *h, uint64_t start);   /* of one worker */
+void gy_host_note_failure(gy_host_run *h, gy_host_failure failure);
 /* watch.c: waits until `start` has ended, all of them if something failed; then the failure, if it concerns `start`. */
 gantry_status gy_host_finish(gy_host_run *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err);
 bool gy_host_idle(gy_host_run *h);

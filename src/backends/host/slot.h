@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { GY_SLEEP_NS = 10000000 /* at most, whoever waits for a slot */ };
 typedef struct gy_slot {
     _Atomic uint32_t start; /* modulo 2^32 */
     _Atomic uint32_t sleepers;
@@ -40,6 +41,11 @@ static inline bool gy_slot_wait(gy_slot *slot, gy_want want, const gy_failed_fro
 {
     return gy_slot_is_set(slot, want.number) || gy_slot_wait_slowly(slot, want, failed);
 }
+
+/* A slot that counts how often it was rung. Waits until it is rung for more than `seen` times, or the time is over, or
+ * for no reason. */
+void gy_slot_ring(gy_slot *slot);
+void gy_slot_sleep(gy_slot *slot, uint32_t seen, int64_t nanoseconds);
 
 /* One step of polite waiting: `polls` counts from 0. False: it is time to sleep. */
 bool gy_wait_awake(unsigned polls);

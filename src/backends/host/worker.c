@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-static void note_failure(gy_host_run *h, gy_host_failure failure)
+void gy_host_note_failure(gy_host_run *h, gy_host_failure failure)
 {
     pthread_mutex_lock(&h->lock);
     if (failure.start < atomic_load(&h->failed)) {
@@ -17,14 +17,9 @@ static void note_failure(gy_host_run *h, gy_host_failure failure)
 static void execute(gy_host_run *h, uint64_t start, uint32_t op)
 {
     gy_op_failure why;
-    if (h->crossing && h->crossing[op]) {
-        if (!gy_host_cross(h, start, op)) /* after a failure this one is of no account; watch.c tells of a lost rank */
-            note_failure(h, (gy_host_failure){ .start = start, .op = op, .canceled = true });
-        return;
-    }
     gy_host_ops_turn(&h->ops, op, start);
     if (!gy_host_ops_execute(&h->ops, op, &why))
-        note_failure(h, (gy_host_failure){ .start = start, .op = op, .why = why });
+        gy_host_note_failure(h, (gy_host_failure){ .start = start, .op = op, .why = why });
 }
 
 static void execute_timed(gy_host_run *h, uint64_t start, uint32_t op)
@@ -68,18 +63,17 @@ static void leave(gy_host_run *h, const gy_step *step, uint64_t start)
         gy_slot_wait(&m->done, (gy_want){ (uint32_t)start, start }, &h->failed);
 }
 
-static void report(gy_worker *w, uint64_t start, size_t step, bool executing)
+void gy_worker_report(gy_worker *w, uint64_t start, size_t step, bool executing)
 {
     uint64_t value = start << 32 | (uint64_t)step << 1 | executing;
     atomic_store_explicit(&w->progress, value, memory_order_relaxed);
 }
 
-/* False: the op is left out, as something failed or the run was cancelled. */
-static bool is_to_run(gy_worker *w, uint64_t start, size_t step)
+bool gy_worker_may_run(gy_worker *w, uint64_t start, size_t step)
 {
     gy_host_run *h = w->host;
     if (gy_job_canceled(h->job))
-        note_failure(h, (gy_host_failure){ .start = start, .op = w->steps->at[step].op, .canceled = true });
+        gy_host_note_failure(h, (gy_host_failure){ .start = start, .op = w->steps->at[step].op, .canceled = true });
     if (start < atomic_load_explicit(&h->failed, memory_order_acquire))
         return true;
     if (w->left_start == UINT64_MAX) {
@@ -96,16 +90,18 @@ static void run_start(gy_worker *w, uint64_t start)
         const gy_step *step = &w->steps->at[i];
         bool alone = step->meeting == GY_NONE;
         if (step->waits || !alone) {
-            report(w, start, i, false);
+            gy_worker_report(w, start, i, false);
             wait_for_all(h, step, start);
         }
         if (!alone)
             arrive(h, step, start);
-        report(w, start, i, step->leads);
-        if (step->leads && is_to_run(w, start, i))
+        gy_worker_report(w, start, i, step->leads);
+        if (step->leads && gy_worker_may_run(w, start, i))
             (h->time ? execute_timed : execute)(h, start, step->op);
         for (uint32_t k = 0; k < step->sets; k++)
             gy_slot_set(&h->slot[h->plan.signal[step->set + k]], (uint32_t)start);
+        if (h->queues && step->sets)
+            gy_slot_ring(&h->bell);
         if (!alone)
             leave(h, step, start);
     }
@@ -116,8 +112,7 @@ static bool is_begun(gy_host_run *h, uint64_t start)
     return atomic_load_explicit(&h->begun, memory_order_acquire) >= start || atomic_load(&h->quit);
 }
 
-/* False: the run is over. */
-static bool await_begin(gy_host_run *h, uint64_t start)
+bool gy_host_await_begin(gy_host_run *h, uint64_t start)
 {
     for (unsigned polls = 0; !is_begun(h, start) && gy_wait_awake(polls); polls++) {
     }
@@ -130,7 +125,7 @@ static bool await_begin(gy_host_run *h, uint64_t start)
     return atomic_load_explicit(&h->begun, memory_order_acquire) >= start;
 }
 
-static void end_start(gy_host_run *h, uint64_t start)
+void gy_host_end_start(gy_host_run *h, uint64_t start)
 {
     pthread_mutex_lock(&h->lock);
     uint32_t place = (uint32_t)(start % h->ring);
@@ -146,9 +141,9 @@ static void end_start(gy_host_run *h, uint64_t start)
 void *gy_worker_main(void *worker)
 {
     gy_worker *w = worker;
-    for (uint64_t start = 1; await_begin(w->host, start); start++) {
+    for (uint64_t start = 1; gy_host_await_begin(w->host, start); start++) {
         run_start(w, start);
-        end_start(w->host, start);
+        gy_host_end_start(w->host, start);
     }
     return NULL;
 }

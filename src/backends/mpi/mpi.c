@@ -4,8 +4,8 @@
  * each, to a module each (GY_MPI is its name with underscores): a compiler gets their constants right, and no table of
  * them is to be kept here.
  *
- * Threads of a run send and receive, one at a time, and the thread that starts it shares what rank 0 has; a lock keeps
- * their calls apart, so that MPI_THREAD_SERIALIZED will do, unless the program has messages of its own. A message is
+ * Threads of a run send and receive, and the thread that starts it shares what rank 0 has; a lock keeps their calls
+ * apart, so that MPI_THREAD_SERIALIZED will do, unless the program has messages of its own. A message is
  * begun, then asked for until it has ended, so that a failure of this process ends the wait.
  */
 #include "gantry_build_id.h"
@@ -22,6 +22,7 @@
 /* Heartbeats pass between the pieces of a message: each of 8 MiB takes 0.1 s over 1 Gb/s, and 0.7 ms over 100 Gb/s,
  * where some us more for the next one do not show. */
 enum { PIECE = 1 << 23, POLLS = 200, YIELDS = 2000, NAP_NS = 50000, BEATS = 1 /* the tag of heartbeats */ };
+static const int tag_of[GY_CHANNELS] = { [GY_CHANNEL_ORDER] = 0, [GY_CHANNEL_COPIES] = 2 };
 
 static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm comm; /* of this module alone: no message of the program is taken for one of ours */
@@ -144,7 +145,7 @@ static void pause_between(unsigned polls)
         sched_yield();
 }
 
-/* A message that fails has lost its peer, which the peer's guard, the launcher or heartbeats tell, and then end all: if
+/* A call that fails has lost its peer, which the peer's guard, the launcher or heartbeats tell, and then end all: if
  * this process ended by itself, as MPI has it otherwise, the launcher might take that for the reason. */
 static bool wait_for(MPI_Request *request, int code, gy_stop stop, void *context)
 {
@@ -172,26 +173,22 @@ static struct {
 } kept;
 
 /* False: it is too large, all places are taken, or MPI says that the peer is gone; then it is sent as others are. */
-static bool send_kept(const void *from, uint64_t bytes, uint32_t peer)
+static bool send_kept(const gy_transfer *t)
 {
     int place = KEPT;
-    bool sent = false;
-    pthread_mutex_lock(&calls);
-    for (int i = 0; i < KEPT && bytes <= KEPT_BYTES; i++) {
+    for (int i = 0; i < KEPT && t->bytes <= KEPT_BYTES; i++) {
         int done = !kept.used[i];
         if (!done && MPI_Test(&kept.request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
             done = 0;
         kept.used[i] = !done;
         place = done && place == KEPT ? i : place;
     }
-    if (place < KEPT) {
-        memcpy(kept.bytes[place], from, bytes);
-        sent =
-            MPI_Isend(kept.bytes[place], (int)bytes, MPI_BYTE, (int)peer, 0, comm, &kept.request[place]) == MPI_SUCCESS;
-        kept.used[place] = sent;
-    }
-    pthread_mutex_unlock(&calls);
-    return sent;
+    if (place == KEPT)
+        return false;
+    memcpy(kept.bytes[place], t->from, t->bytes);
+    kept.used[place] = MPI_Isend(kept.bytes[place], (int)t->bytes, MPI_BYTE, (int)t->peer, tag_of[t->channel], comm,
+                                 &kept.request[place]) == MPI_SUCCESS;
+    return kept.used[place];
 }
 
 static void end_kept(void)
@@ -202,20 +199,69 @@ static void end_kept(void)
     memset(kept.used, 0, sizeof kept.used);
 }
 
+static MPI_Request *request_of(gy_transfer *t)
+{
+    _Static_assert(sizeof(MPI_Request) <= sizeof t->request, "a request is a number or a pointer");
+    return (MPI_Request *)(void *)&t->request;
+}
+
+static void begin_piece(gy_transfer *t)
+{
+    uint64_t left = t->bytes - t->moved;
+    int tag = tag_of[t->channel], peer = (int)t->peer, count = (int)(left < PIECE ? left : PIECE), code;
+    if (t->from)
+        code = MPI_Isend((const char *)t->from + t->moved, count, MPI_BYTE, peer, tag, comm, request_of(t));
+    else
+        code = MPI_Irecv((char *)t->to + t->moved, count, MPI_BYTE, peer, tag, comm, request_of(t));
+    t->piece = (uint64_t)count;
+    t->failed = code != MPI_SUCCESS;
+}
+
+/* The caller holds the lock. */
+static bool go_on(gy_transfer *t)
+{
+    int done = 1;
+    if (t->bytes == 0 || (!t->begun && t->from && send_kept(t)))
+        return true;
+    if (!t->begun)
+        begin_piece(t);
+    t->begun = true;
+    while (t->moved < t->bytes && done) {
+        t->failed = t->failed || MPI_Test(request_of(t), &done, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+        done = done && !t->failed;
+        t->moved += done ? t->piece : 0;
+        if (done && t->moved < t->bytes)
+            begin_piece(t);
+    }
+    return t->moved == t->bytes;
+}
+
+static bool network_pass(gy_transfer *transfer)
+{
+    pthread_mutex_lock(&calls);
+    bool ended = go_on(transfer);
+    pthread_mutex_unlock(&calls);
+    return ended;
+}
+
+static bool pass_waiting(gy_transfer t, gy_stop stop, void *context)
+{
+    for (unsigned polls = 0; !network_pass(&t); polls++) {
+        if (stop(context))
+            return false;
+        pause_between(polls);
+    }
+    return true;
+}
+
 static bool network_send(const void *from, uint64_t bytes, uint32_t peer, gy_stop stop, void *context)
 {
-    bool sent = true;
-    if (bytes && send_kept(from, bytes, peer))
-        return true;
-    for (uint64_t at = 0; at < bytes && sent; at += PIECE) {
-        MPI_Request request;
-        int count = (int)(bytes - at < PIECE ? bytes - at : PIECE);
-        pthread_mutex_lock(&calls);
-        int code = MPI_Isend((const char *)from + at, count, MPI_BYTE, (int)peer, 0, comm, &request);
-        pthread_mutex_unlock(&calls);
-        sent = wait_for(&request, code, stop, context);
-    }
-    return sent;
+    return pass_waiting((gy_transfer){ .from = from, .bytes = bytes, .peer = peer }, stop, context);
+}
+
+static bool network_receive(void *to, uint64_t bytes, uint32_t peer, gy_stop stop, void *context)
+{
+    return pass_waiting((gy_transfer){ .to = to, .bytes = bytes, .peer = peer }, stop, context);
 }
 
 static void network_close(void)
@@ -230,20 +276,6 @@ static void network_close(void)
     now.open = false;
     if (now.begun_here)
         MPI_Finalize();
-}
-
-static bool network_receive(void *to, uint64_t bytes, uint32_t peer, gy_stop stop, void *context)
-{
-    bool there = true;
-    for (uint64_t at = 0; at < bytes && there; at += PIECE) {
-        MPI_Request request;
-        int count = (int)(bytes - at < PIECE ? bytes - at : PIECE);
-        pthread_mutex_lock(&calls);
-        int code = MPI_Irecv((char *)to + at, count, MPI_BYTE, (int)peer, 0, comm, &request);
-        pthread_mutex_unlock(&calls);
-        there = wait_for(&request, code, stop, context);
-    }
-    return there;
 }
 
 static bool network_share(void *bytes, uint64_t count, gy_stop stop, void *context)
@@ -295,8 +327,9 @@ GANTRY_API const void *JOIN(GY_MPI, _module)(void);
 
 const void *JOIN(GY_MPI, _module)(void)
 {
-    static const gy_network_calls table = { "MPI",           network_open,   network_close,
-                                            network_end_all, network_send,   network_receive,
-                                            network_share,   network_gather, network_beat };
+    static const gy_network_calls table = {
+        "MPI",           network_open, network_close, network_end_all, network_send,
+        network_receive, network_pass, network_share, network_gather,  network_beat
+    };
     return &table;
 }

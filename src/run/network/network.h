@@ -15,6 +15,24 @@
 /* Says whether a message is to be given up. */
 typedef bool (*gy_stop)(void *context);
 
+/* A message under way. Between two ranks, those of a channel arrive in the order in which they were sent. */
+enum { GY_CHANNEL_ORDER /* of the steps of a rank */, GY_CHANNEL_COPIES, GY_CHANNELS };
+typedef struct gy_transfer {
+    const void *from; /* what is sent; NULL: it is received */
+    void *to;
+    uint64_t bytes;
+    uint32_t peer;
+    uint8_t channel;
+
+    /* Of the module; 0 at first. */
+    bool begun, failed;
+    uint64_t moved, piece;
+    union {
+        int number;
+        void *pointer;
+    } request;
+} gy_transfer;
+
 /* The table that a module exports. Any thread may call, one at a time for each two ranks. */
 typedef struct gy_network_calls {
     const char *name;
@@ -23,10 +41,13 @@ typedef struct gy_network_calls {
     gantry_status (*open)(const void *comm, uint32_t *rank, uint32_t *ranks, const char **wrong);
     void (*close)(void);       /* all processes call it */
     void (*end_all)(int code); /* does not return */
-    /* One message to or from `peer`, as many bytes on both sides; between two ranks they arrive in the order in which
-     * they were sent. Returns when the bytes may be changed, or are there. False: `stop` said so. */
+    /* One message to or from `peer`, as many bytes on both sides, of GY_CHANNEL_ORDER. Returns when the bytes may be
+     * changed, or are there. False: `stop` said so. */
     bool (*send)(const void *from, uint64_t bytes, uint32_t peer, gy_stop stop, void *context);
     bool (*receive)(void *to, uint64_t bytes, uint32_t peer, gy_stop stop, void *context);
+    /* Begins the message, or goes on with it, and waits for nothing. True: it has ended, so the bytes may be changed,
+     * or are there. It stays where it is from the first call to the last. */
+    bool (*pass)(gy_transfer *transfer);
     /* All processes call these two: what rank 0 has gets to all; of each rank so many bytes get to all, in their order.
      */
     bool (*share)(void *bytes, uint64_t count, gy_stop stop, void *context);

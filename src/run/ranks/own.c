@@ -7,9 +7,6 @@
 #include "base/memory.h"
 #include "schedule/ranks/ranks.h"
 
-/* Smaller outputs go to rank 0 in each start: that costs next to nothing, and programs look at a loss after each. */
-enum { LEAST_OUTPUT = 1 << 16 };
-
 /* Contents of files are not in the hash of the graph. */
 static bool is_alike(const gantry_run *run, uint32_t id)
 {
@@ -39,7 +36,7 @@ static gantry_status choose_outputs(gantry_run *run, gantry_error *err)
         return GANTRY_OK;
     GY_TRY(gy_own_outputs(run->apart.own, s, err));
     for (size_t b = 0; b < run->graph->buffers.count; b++)
-        if (run->graph->buffers.at[b].bytes < LEAST_OUTPUT)
+        if (run->graph->buffers.at[b].bytes < GY_OUTPUT_APART)
             run->apart.own[b] &= (uint8_t)~GY_OWN_OUTPUT;
     return gy_own_list_make(&run->apart.left, run->apart.own, s, err);
 }

@@ -85,7 +85,7 @@ static gantry_status check_class(const gy_check *k, size_t i)
                       i, gy_word(&gy_space_words, in->space), gy_word(&gy_role_words, in->role), b->name);
     }
     uint32_t home = gy_buffer_home(k->s->machine, b);
-    if (in->role == GY_ROLE_EXTERNAL && in->memory != home) {
+    if (in->role == GY_ROLE_EXTERNAL && !gy_buffer_is_at(k->s->machine, b, in->memory)) {
         return BREACH("instances", i, "instance %zu has space %s in memory %s; \"%s\" is bound in %s", i,
                       gy_word(&gy_space_words, in->space), k->s->machine->memory[in->memory].id, b->name,
                       home == GY_NONE ? b->external : k->s->machine->memory[home].id);

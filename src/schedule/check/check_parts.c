@@ -5,8 +5,8 @@
  * No deadlock. Steps of a queue are in the order of ops, and wait for earlier ones only. Take the first op in the total
  * order of which some rank's step has not ended: all that its steps wait for has, and all its ranks have come to it. So
  * they end if the messages of that one op do, with each send waiting for its receive; that is tried here, op by op. A
- * send that need not wait only lets more happen. With every message between two ranks in the order of ops on both
- * sides, each receive gets what was sent for it.
+ * send that need not wait only lets more happen. Each message is of queues that meet, which its op alone says; with
+ * those between two ranks in the order of ops on both sides, each receive gets what was sent for it.
  *
  * Packs. A copy may give its messages to a step of an earlier copy, with which they are one message. Both ranks have
  * the same ones there, in the same order. On each of them all that has to end before the later copy begins has ended
@@ -57,10 +57,12 @@ static uint32_t rank_of(const fitting *f, const gy_op *op, uint32_t k)
 {
     const gy_instance *in = &f->s->instances.at[f->s->use.at[op->use + k].instance];
     const uint8_t *own = f->part[0].own;
-    bool edge = own && in->memory == 0 &&
-                ((in->space == GY_SPACE_INPUT && (own[in->value] & GY_OWN_INPUT)) ||
-                 (in->space == GY_SPACE_OUTPUT && (own[in->value] & GY_OWN_OUTPUT)));
-    return edge ? gy_device_rank(f->s->machine, gy_op_device(f->s, op, 0)) : f->s->machine->memory[in->memory].rank;
+    bool input = in->space == GY_SPACE_INPUT, bound = input || in->space == GY_SPACE_OUTPUT;
+    bool external = in->memory != 0 && (!f->s->graph || f->s->graph->buffers.at[in->value].external);
+    if (!bound || external)
+        return f->s->machine->memory[in->memory].rank;
+    bool edge = own && own[in->value] & (input ? GY_OWN_INPUT : GY_OWN_OUTPUT);
+    return edge ? gy_device_rank(f->s->machine, gy_op_device(f->s, op, 0)) : 0;
 }
 
 static bool touches(const fitting *f, const gy_op *op, uint32_t rank)
@@ -79,6 +81,19 @@ static bool crosses(const fitting *f, const gy_op *op)
     return false;
 }
 
+/* Of an op that crosses, on one of its ranks: rows of a copy without a flag are in the queue of their way, so each
+ * other rank has the same messages in the queue that meets this one. */
+static uint32_t network_queue(const fitting *f, const gy_op *op, uint32_t rank)
+{
+    const gy_part *p = &f->part[rank];
+    if (p->by == GY_PART_BY_LANE || !gy_op_is_copy(op) || gy_op_has_flag(op))
+        return p->network;
+    uint32_t from = rank_of(f, op, 0), to = rank_of(f, op, 1);
+    if (from == to || (rank != from && rank != to))
+        return p->network;
+    return rank == from ? p->network + 1 + 2 * to : p->network + 2 + 2 * from;
+}
+
 /* The ranks that have it, who runs it, and in which queue. */
 static gantry_status check_step(const fitting *f, uint32_t id, uint32_t rank)
 {
@@ -88,7 +103,7 @@ static gantry_status check_step(const fitting *f, uint32_t id, uint32_t rank)
         return stuck(f, id, step ? "is done, though it touches no memory," : "is not done", rank);
     if (!step)
         return GANTRY_OK;
-    uint32_t queue = crosses(f, op) ? f->part[rank].queues - 1 : gy_part_queue(&f->part[rank], f->s, op);
+    uint32_t queue = crosses(f, op) ? network_queue(f, op, rank) : gy_part_queue(&f->part[rank], f->s, op);
     if (step->runs != (gy_op_rank(f->s, op) == rank))
         return stuck(f, id, step->runs ? "is run, though its device is not," : "is not run, though its device is",
                      rank);

@@ -22,8 +22,9 @@ static const gy_instance *instance_of(const gantry_schedule *s, uint32_t use)
 static bool owns(const owners *o, const gy_op *op, uint32_t use)
 {
     const gy_instance *i = instance_of(o->s, use);
-    return i->memory == 0 && o->s->use.at[use].mode == GANTRY_WRITE && !o->s->graph->buffers.at[i->value].external &&
-           op->kind != GY_OP_COLLECTIVE && !gy_op_has_flag(op) && !gy_op_is_conditional(o->s, op);
+    return gy_part_is_array(o->s, i) && o->s->use.at[use].mode == GANTRY_WRITE &&
+           !o->s->graph->buffers.at[i->value].external && op->kind != GY_OP_COLLECTIVE && !gy_op_has_flag(op) &&
+           !gy_op_is_conditional(o->s, op);
 }
 
 /* The rows have no other owner. */

@@ -211,6 +211,17 @@ static bool is_mine(const cutter *c, const gy_op *op, bool *crosses)
     return mine;
 }
 
+static uint32_t network_queue(const cutter *c, const gy_op *op)
+{
+    const gy_part *p = c->part;
+    if (p->by == GY_PART_BY_LANE || !gy_op_is_copy(op) || gy_op_has_flag(op))
+        return p->network;
+    uint32_t from = gy_part_rank(p, c->s, op, 0), to = gy_part_rank(p, c->s, op, 1);
+    if (from == to || (p->rank != from && p->rank != to))
+        return p->network;
+    return p->rank == from ? gy_part_sends_to(p, to) : gy_part_receives_from(p, from);
+}
+
 static bool add_op(cutter *c, uint32_t id)
 {
     const gy_op *op = &c->s->ops.at[id];
@@ -224,7 +235,7 @@ static bool add_op(cutter *c, uint32_t id)
     }
     gy_part_step step = { .op = id, .runs = gy_op_rank(c->s, op) == c->part->rank };
     step.packed = c->head[id] != GY_NONE;
-    step.queue = crosses ? queues - 1 : gy_part_queue(c->part, c->s, op);
+    step.queue = crosses ? network_queue(c, op) : gy_part_queue(c->part, c->s, op);
     if (!add_waits(c, &step) || (crosses && !add_messages(c, &step)))
         return false;
     c->step[id] = (uint32_t)c->part->step.count;
@@ -235,7 +246,8 @@ gantry_status gy_part_make(gy_part *part, const gantry_schedule *s, uint32_t ran
                            const uint8_t *own, gantry_error *err)
 {
     uint32_t queues = by == GY_PART_BY_LANE ? (uint32_t)s->lanes.count : s->machine->devices;
-    *part = (gy_part){ .by = by, .rank = rank, .queues = queues + 1, .own = own };
+    *part = (gy_part){ .by = by, .rank = rank, .queues = queues, .network = queues, .own = own };
+    part->queues += gy_part_network_queues(by, gy_machine_ranks(s->machine));
     cutter c = { .s = s, .part = part };
     bool ok = begin(&c);
     if (ok)

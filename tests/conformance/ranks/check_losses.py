@@ -76,7 +76,7 @@ class Losses:
     def words(self, name):
         graph = self.folder / f"{name}.json"
         shutil.copy(self.root / f"graphs/{name}.json", graph)
-        return graph, ["run", graph, "--devices", 4, *CASES[name][0], "--json"]
+        return graph, ["run", graph, "--devices", 4, "--backend", "host", *CASES[name][0], "--json"]
 
     def expected(self, name):
         if name not in self.want:

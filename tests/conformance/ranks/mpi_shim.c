@@ -31,7 +31,7 @@ static struct {
 } mpi;
 static pthread_once_t found = PTHREAD_ONCE_INIT;
 
-enum { ROWS = 0, STAMP = 7, MOST = 64 /* messages that are awaited at once */ };
+enum { BEATS = 1, STAMPS = 7 /* and the tag of the message */, MOST = 64 /* messages that are awaited at once */ };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int64_t line_free; /* when the last message that this rank has sent is on its way */
@@ -98,9 +98,9 @@ int MPI_Barrier(word comm);
 int MPI_Isend(const void *from, int count, word type, int peer, int tag, word comm, void *request)
 {
     pthread_once(&found, find_all);
-    if (tag == ROWS) {
+    if (tag != BEATS) {
         int64_t at = comes(count);
-        mpi.send(&at, sizeof at, type, peer, STAMP, comm);
+        mpi.send(&at, sizeof at, type, peer, STAMPS + tag, comm);
     }
     return mpi.begin_send(from, count, type, peer, tag, comm, request);
 }
@@ -108,11 +108,11 @@ int MPI_Isend(const void *from, int count, word type, int peer, int tag, word co
 int MPI_Irecv(void *to, int count, word type, int peer, int tag, word comm, void *request)
 {
     pthread_once(&found, find_all);
-    for (int i = 0; i < MOST && tag == ROWS; i++) {
+    for (int i = 0; i < MOST && tag != BEATS; i++) {
         if (awaited[i].request)
             continue;
         awaited[i] = (struct awaited){ .request = request, .comes = INT64_MAX };
-        mpi.begin_receive(&awaited[i].comes, sizeof awaited[i].comes, type, peer, STAMP, comm,
+        mpi.begin_receive(&awaited[i].comes, sizeof awaited[i].comes, type, peer, STAMPS + tag, comm,
                           &awaited[i].stamp_request);
         break;
     }

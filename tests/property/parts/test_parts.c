@@ -171,6 +171,9 @@ static void break_messages(const gantry_schedule *s, gy_part *part, uint32_t ran
         step->packed = !step->packed;
         ck_assert(!is_right(s, part, ranks));
         *step = was;
+        step->queue = p->network + (step->queue - p->network + 1) % (p->queues - p->network);
+        ck_assert(step->queue == was.queue || !is_right(s, part, ranks));
+        *step = was;
     }
 }
 

@@ -578,25 +578,32 @@ END_TEST
 
 /* Two computers with a network of 100 us and 1 GB/s, a copy engine each: a message of 10,000 bytes is sent in 10 us.
  * The next goes behind its bytes, not behind its latency, and comes 10 us after it. A node waits until its rows have
- * come, and so does a message that takes them back. */
+ * come, and so does a message the other way; but a copy within the first computer, and a node there that writes rows
+ * which are on their way, wait until they are sent. */
 START_TEST(messages)
 {
-    gantry_schedule *s =
-        hand_new("{\"gantry_machine\": 1, \"memories\": [{\"id\": \"a\", \"capacity\": 1000000}, {\"id\": \"b\", "
-                 "\"capacity\": 1000000, \"rank\": 1}], \"devices\": [{\"id\": \"A\", \"memory\": \"a\", "
-                 "\"copy_engines\": 1}, {\"id\": \"B\", \"memory\": \"b\", \"copy_engines\": 1}], \"resources\": "
-                 "{\"out\": 1, \"back\": 1}, \"routes\": [{\"from\": \"a\", \"to\": \"b\", \"latency_us\": 100, "
-                 "\"bandwidth_gbs\": 1, \"via\": [\"out\"], \"network\": true}, {\"from\": \"b\", \"to\": \"a\", "
-                 "\"latency_us\": 100, \"bandwidth_gbs\": 1, \"via\": [\"back\"], \"network\": true}]}");
+    gantry_schedule *s = hand_new(
+        "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"a\", \"capacity\": 1000000}, {\"id\": \"b\", "
+        "\"capacity\": 1000000, \"rank\": 1}], \"devices\": [{\"id\": \"A\", \"memory\": \"a\", "
+        "\"copy_engines\": 1}, {\"id\": \"B\", \"memory\": \"b\", \"copy_engines\": 1}], \"resources\": "
+        "{\"out\": 1, \"back\": 1}, \"routes\": [{\"from\": \"a\", \"to\": \"b\", \"latency_us\": 100, "
+        "\"bandwidth_gbs\": 1, \"via\": [\"out\"], \"network\": true}, {\"from\": \"b\", \"to\": \"a\", "
+        "\"latency_us\": 100, \"bandwidth_gbs\": 1, \"via\": [\"back\"], \"network\": true}, {\"from\": \"a\", "
+        "\"to\": \"a\", \"latency_us\": 1, \"bandwidth_gbs\": 10}]}");
     uint32_t lane = copy_lane(s, 0), x = hand_move(s, lane, 0, 1, 10000), y = hand_move(s, lane, 0, 1, 10000);
-    uint32_t back = hand_move(s, lane, 1, 0, 10000), node = hand_launch(s, "n", compute_lane(s, 1), 5);
-    s->use.at[s->ops.at[back].use].instance = s->use.at[s->ops.at[y].use + 1].instance;
+    uint32_t near = hand_move(s, lane, 0, 0, 10000), writes = hand_launch(s, "w", compute_lane(s, 0), 5);
+    uint32_t z = hand_move(s, lane, 0, 1, 10000), back = hand_move(s, lane, 1, 0, 10000);
+    uint32_t node = hand_launch(s, "n", compute_lane(s, 1), 5);
     hand_wait(s, x, node);
+    hand_wait(s, x, writes);
     run(s);
     spans(s, x, 0, US(110));
     spans(s, y, US(10), US(120));
+    spans(s, near, US(20), US(22));
+    spans(s, writes, US(10), US(15));
+    spans(s, z, US(22), US(132));
     spans(s, node, US(110), US(115));
-    spans(s, back, US(120), US(230));
+    spans(s, back, US(132), US(242));
     gantry_schedule_free(s);
 }
 END_TEST

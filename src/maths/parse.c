@@ -477,7 +477,7 @@ static uint32_t check_names(parser *p)
     return 0;
 }
 
-/* At ',' behind the formula of a reduction: "1" or "-1". */
+/* At ',' behind the formula of a reduction, or behind another axis: "1" or "-1". */
 static uint32_t parse_axis(parser *p, gy_maths_result *out)
 {
     advance(p);
@@ -490,21 +490,26 @@ static uint32_t parse_axis(parser *p, gy_maths_result *out)
         is_short = is_digit(p->text[i]);
     if (!is_short)
         return fail_at(p, at, "the axis of a reduction is a whole number, as in sum(x, 0) or sum(x, -1)");
+    if (out->axes == GY_MATHS_NAMED)
+        return fail_at(p, at,
+                       "a reduction names %d axes at most: give its result one element along each, and name none",
+                       GY_MATHS_NAMED);
+    int axis = 0;
     for (size_t i = p->at; i < p->end; i++)
-        out->axis = 10 * out->axis + (p->text[i] - '0');
-    out->has_axis = true;
-    out->axis = is_negative ? -out->axis : out->axis;
+        axis = 10 * axis + (p->text[i] - '0');
+    out->axis[out->axes++] = (int16_t)(is_negative ? -axis : axis);
     advance(p);
     return 0;
 }
 
-/* The brackets behind the name of a reduction hold a formula, and maybe an axis. */
+/* The brackets behind the name of a reduction hold a formula, and maybe axes. */
 static uint32_t parse_reduced(parser *p, gy_maths_result *out)
 {
     advance(p);
     uint32_t root = parse_binary(p, GY_MATHS_COMPARE);
-    if (root != NOTHING && p->token == T_COMMA && parse_axis(p, out) == NOTHING)
-        return NOTHING;
+    while (root != NOTHING && p->token == T_COMMA)
+        if (parse_axis(p, out) == NOTHING)
+            return NOTHING;
     if (root != NOTHING && p->token != T_CLOSE)
         return p->token == T_BAD ? fail_operand(p) : fail_expected(p, "')', an operator, or ',' and an axis");
     if (root != NOTHING)

@@ -123,9 +123,6 @@ void gy_shape_join(gy_maths_shape *all, const gy_maths_shape *one);
  * behind it where that is taken. */
 gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
                                gantry_dtype dtype);
-/* The same, not cut. */
-gantry_buffer gy_adjoint_uncut(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
-                               gantry_dtype dtype);
 /* A buffer of one element of f64, with '_' behind the name where that is taken. */
 gantry_buffer gy_adjoint_number(gy_adjoint *a, const char *name);
 static inline bool gy_train_scales_itself(const gantry_train_options *o)

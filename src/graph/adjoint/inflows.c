@@ -59,7 +59,7 @@ static void cut_into_tiles(gantry_graph *g, uint32_t like, gantry_buffer made, i
     gantry_buffer_tiles_by_axis(g, made, rank, tiles);
 }
 
-gantry_buffer gy_adjoint_uncut(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
+static gantry_buffer add_uncut(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
                                gantry_dtype dtype)
 {
     gantry_graph *g = a->graph;
@@ -81,7 +81,7 @@ gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix,
     const gy_buffer *b = &g->buffers.at[like];
     int64_t parts = b->parts;
     bool is_auto = b->split_auto, is_tiled = b->tiles[0] != 0;
-    gantry_buffer made = gy_adjoint_uncut(a, like, suffix, rank, shape, dtype);
+    gantry_buffer made = add_uncut(a, like, suffix, rank, shape, dtype);
     if (is_tiled)
         cut_into_tiles(g, like, made, rank, shape);
     else if (parts && is_auto)

@@ -10,6 +10,7 @@
 #define GY_GRAPH_ADJOINT_ADJOINT_H
 
 #include "graph/build/build.h"
+#include "graph/halo.h"
 #include "maths/maths.h"
 #include <gantry/train.h>
 
@@ -72,6 +73,12 @@ static inline bool gy_adjoint_is_active(const gy_adjoint *a, uint32_t buffer)
 static inline bool gy_adjoint_is_given(const gy_adjoint *a, uint32_t buffer)
 {
     return gy_adjoint_is_active(a, buffer) && (buffer == a->loss || a->given[buffer]);
+}
+/* The buffer whose rows an access reads: that of the tiles, where it is a tile with a halo. */
+static inline uint32_t gy_adjoint_source(const gantry_graph *graph, const gy_access *access)
+{
+    const gy_halo *halo = graph->buffers.at[access->buffer].halo;
+    return halo && halo->source != GY_NONE ? halo->source : access->buffer;
 }
 /* Does the node lie on the path? */
 bool gy_adjoint_is_on_path(const gy_adjoint *a, uint32_t node);

@@ -138,11 +138,11 @@ static gantry_status note_readers(gy_adjoint *a, uint32_t node)
         const gy_access *x = &g->access.at[n->access + i];
         gy_access to = p.rule && p.rule->is_stencil && x->mode == GANTRY_READ ? gy_stencil_inflow(a, &p) : *x;
         gy_inflow made = { .buffer = to.buffer, .first = to.first, .last = to.last, .readers = 1 };
-        bool gives = x->mode == GANTRY_READ && to.first < to.last && gy_adjoint_is_active(a, x->buffer) &&
+        bool gives = x->mode == GANTRY_READ && to.first < to.last && gy_adjoint_is_active(a, to.buffer) &&
                      gy_adjoint_gives(a, &p, x);
         if (gives && !gy_vec_push(&a->inflow, made))
             return gy_fail_nomem(a->err);
-        a->given[x->buffer] = a->given[x->buffer] || gives;
+        a->given[to.buffer] = a->given[to.buffer] || gives;
     }
     return GANTRY_OK;
 }

@@ -11,6 +11,11 @@
 
 #include <string.h>
 
+static uint32_t buffer_of(const gy_adjoint *a, const gy_primal *p, const char *arg)
+{
+    return gy_adjoint_source(a->graph, gy_primal_access(a, p, arg));
+}
+
 /* Is it a node of the sweep? */
 static bool is_of(const gy_adjoint *a, const gy_primal *p, uint32_t node, gy_primal *found)
 {
@@ -18,20 +23,19 @@ static bool is_of(const gy_adjoint *a, const gy_primal *p, uint32_t node, gy_pri
     if (n->kind != own->kind || n->kernel != own->kernel || !gy_adjoint_is_on_path(a, node))
         return false;
     *found = (gy_primal){ .node = node, .id = n->id, .manifest = p->manifest, .maths = p->maths, .rule = p->rule };
-    return gy_primal_access(a, found, "x")->buffer == gy_primal_access(a, p, "x")->buffer &&
-           gy_primal_access(a, found, "y")->buffer == gy_primal_access(a, p, "y")->buffer;
+    return buffer_of(a, found, "x") == buffer_of(a, p, "x") && buffer_of(a, found, "y") == buffer_of(a, p, "y");
 }
 
 static bool are_cut_alike(const gy_buffer *x, const gy_buffer *y)
 {
     return x->rank == y->rank && memcmp(x->shape, y->shape, (size_t)x->rank * sizeof *x->shape) == 0 &&
-           x->parts == y->parts && x->split_auto == y->split_auto && !x->tiles[0] && !y->tiles[0];
+           x->parts == y->parts && x->split_auto == y->split_auto && memcmp(x->tiles, y->tiles, sizeof x->tiles) == 0;
 }
 
 gy_access gy_stencil_inflow(const gy_adjoint *a, const gy_primal *p)
 {
     gy_access found = *gy_primal_access(a, p, "y");
-    found.buffer = gy_primal_access(a, p, "x")->buffer;
+    found.buffer = buffer_of(a, p, "x");
     found.mode = GANTRY_READ;
     return found;
 }
@@ -56,15 +60,15 @@ static gantry_status check_between(gy_adjoint *a, uint32_t first, uint32_t last,
 /* The sweep gives all rows of y: those that something else gave would be taken for its own. */
 static gantry_status check_sweep(gy_adjoint *a, const gy_primal *p)
 {
-    const gy_buffer *x = &a->graph->buffers.at[gy_primal_access(a, p, "x")->buffer];
-    const gy_buffer *y = &a->graph->buffers.at[gy_primal_access(a, p, "y")->buffer];
+    const gy_buffer *x = &a->graph->buffers.at[buffer_of(a, p, "x")];
+    const gy_buffer *y = &a->graph->buffers.at[buffer_of(a, p, "y")];
     gy_primal other;
     int64_t rows = 0;
     uint32_t last = p->node;
     if (!are_cut_alike(x, y))
         return gy_node_fail(a->graph, a->err, p->node,
-                            "is a stencil between \"%s\" and \"%s\", which are not cut alike or into tiles, which has "
-                            "no adjoint; cut both into as many parts",
+                            "is a stencil between \"%s\" and \"%s\", which are not cut alike, which has no adjoint; cut "
+                            "both into as many parts, or tiles",
                             x->name, y->name);
     for (uint32_t i = p->node; i < a->nodes; i++) {
         if (!is_of(a, p, i, &other))
@@ -77,15 +81,15 @@ static gantry_status check_sweep(gy_adjoint *a, const gy_primal *p)
                             "is one of the nodes of a stencil that give %lld of the %lld rows of \"%s\", which has no "
                             "adjoint; give all of them by \"%s\"",
                             (long long)rows, (long long)y->rows, y->name, p->manifest->name);
-    return check_between(a, p->node, last, gy_primal_access(a, p, "x")->buffer);
+    return check_between(a, p->node, last, buffer_of(a, p, "x"));
 }
 
-/* The adjoint of y, of the rows of one node and one more on each side. */
+/* The adjoint of y, of the rows or the tile of one node and one more on each side. */
 static gantry_region around(gy_adjoint *a, const gy_access *y)
 {
     gantry_buffer grad = gy_adjoint_buffer(a, y->buffer);
     int64_t rows = a->graph->buffers.at[y->buffer].rows;
-    if (y->part >= 0)
+    if (y->part >= 0 || a->graph->buffers.at[y->buffer].tiles[0])
         return gantry_halo(gy_adjoint_rows(a, y, grad), 1, 1);
     int64_t first = y->first > 0 ? y->first - 1 : 0, last = y->last < rows ? y->last + 1 : rows;
     return first == 0 && last == rows ? gantry_all(grad) : gantry_rows(grad, first, last);

@@ -258,6 +258,39 @@ class Kernels(unittest.TestCase):
                 for devices in (1, 2):
                     compare(self, rng, model(dict(buffers), nodes, ["x"]), {"x": rng.normal(size=shape)}, devices=devices, directions=1)
 
+    def test_stencils_of_tiles(self):
+        """The same over blocks of several axes, whose halos have edges and corners; tiles in another order, twice, and beside another reader."""
+        rng = np.random.default_rng(9)
+        for turn in range(12):
+            rank = 2 + turn % 2
+            tiles = [int(n) for n in rng.integers(1, 4, rank)]
+            shape = [int(n * t + rng.integers(0, 3)) for n, t in zip(rng.integers(1 if turn < 3 else 2, 4, rank), tiles)]
+            every = list(itertools.product(*map(range, tiles)))
+            kernel, piece = f"jacobi{rank}d", (lambda name, at, halo="": name + "".join(f"[{i}]" for i in at) + halo)
+            buffers = {name: buffer(shape, tiles=tiles) for name in "xfyzs"}
+            buffers["x"] |= INPUT
+
+            def nodes_of(to, make):
+                order = every if turn % 2 else [every[i] for i in rng.permutation(len(every))]
+                return [{"id": f"{to}{at}", **make(at)} for at in order]
+
+            nodes = nodes_of("f", lambda at: {"map": {"f": "x * x"}, "args": {"x": piece("x", at), "f": piece("f", at)}})
+            nodes += nodes_of("y", lambda at: {"kernel": kernel, "args": {"x": piece("f", at, "~1"), "y": piece("y", at)}})
+            nodes += nodes_of("s", lambda at: {"map": {"s": "y * sqrt(1 + y * y)"}, "args": {"y": piece("y", at), "s": piece("s", at)}})
+            nodes += nodes_of("z", lambda at: {"kernel": kernel, "args": {"x": piece("s", at, "~1"), "y": piece("z", at)}})
+            if turn % 3 == 0:
+                buffers["also"] = buffer(shape, tiles=tiles)
+                nodes += nodes_of("also", lambda at: {"map": {"y": "x * x * x"}, "args": {"x": piece("f", at), "y": piece("also", at)}})
+            buffers["loss"] = buffer([1], init=0, output=True)
+            for name in ("z", "also")[:1 + (turn % 3 == 0)]:
+                c = f"c_{name}"
+                buffers[c] = buffer(shape, tiles=tiles, init={"random": {"seed": turn, "low": -1, "high": 1}}, **{"class": "const"})
+                nodes += [{"id": f"weigh_{name}{at}", "reduce": {"l": "sum(y * c)"}, "access": {"l": "sum"},
+                           "args": {"y": piece(name, at), "c": piece(c, at), "l": "loss"}} for at in every]
+            with self.subTest(turn=turn, shape=shape, tiles=tiles):
+                for devices in (1, 2):
+                    compare(self, rng, model(dict(buffers), nodes, ["x"]), {"x": rng.normal(size=shape)}, devices=devices, directions=1)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -186,7 +186,7 @@ struct gy_rule {
     const char *args; /* that have adjoints, blanks between them */
     gantry_status (*go_back)(gy_adjoint *a, const gy_primal *p);
     bool takes_lists; /* of tiles */
-    bool is_stencil;  /* it may read x with a halo, and gives rows of y */
+    const char *to;   /* of stencils, which may read their argument with a halo: what they give; else NULL */
 };
 /* Is it one of the words, which have blanks between them? */
 bool gy_adjoint_has_word(const char *words, const char *word);

@@ -136,7 +136,7 @@ static gantry_status note_readers(gy_adjoint *a, uint32_t node)
     const gy_node *n = &g->nodes.at[node];
     for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *x = &g->access.at[n->access + i];
-        gy_access to = p.rule && p.rule->is_stencil && x->mode == GANTRY_READ ? gy_stencil_inflow(a, &p) : *x;
+        gy_access to = p.rule && p.rule->to && gy_adjoint_gives(a, &p, x) ? gy_stencil_inflow(a, &p) : *x;
         gy_inflow made = { .buffer = to.buffer, .first = to.first, .last = to.last, .readers = 1 };
         bool gives = x->mode == GANTRY_READ && to.first < to.last && gy_adjoint_is_active(a, to.buffer) &&
                      gy_adjoint_gives(a, &p, x);

@@ -88,7 +88,7 @@ static gantry_status check_accesses(gy_adjoint *a, uint32_t node)
     const gantry_graph *g = a->graph;
     const gy_node *n = &g->nodes.at[node];
     const gy_rule *rule = rule_of(g, n);
-    bool one_tile = !rule || !rule->takes_lists, one_piece = !rule || !rule->is_stencil;
+    bool one_tile = !rule || !rule->takes_lists, one_piece = !rule || !rule->to;
     for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *x = &g->access.at[n->access + i];
         bool has_halo = x->before || x->after || gy_adjoint_source(g, x) != x->buffer;
@@ -98,10 +98,11 @@ static gantry_status check_accesses(gy_adjoint *a, uint32_t node)
                                 "names several tiles of \"%s\", which have no adjoint but in retile; name one tile",
                                 name);
         if (one_piece && has_halo)
-            return gy_node_fail(a->graph, a->err, node,
-                                "reads \"%s\" with a halo, which has no adjoint but in jacobi2d and jacobi3d; read the "
-                                "whole buffer",
-                                name);
+            return gy_node_fail(
+                a->graph, a->err, node,
+                "reads \"%s\" with a halo, which has no adjoint but in jacobi2d, jacobi3d, filter2d and "
+                "gaussian_blur; read the whole buffer",
+                name);
         if (x->mode == GANTRY_READWRITE)
             return gy_node_fail(a->graph, a->err, node,
                                 "changes \"%s\" in place, and the backward pass wants what it read; give the result a "

@@ -52,3 +52,16 @@ gantry_status gy_check_image(const gantry_launch *l, int in, int out, int64_t ha
                          (long long)x->first_row, (long long)(x->first_row + x->rows), y->name, (long long)first,
                          (long long)last, x->name, (long long)halo);
 }
+
+gantry_status gy_check_filter(const gantry_launch *l, char *text, size_t size)
+{
+    const gantry_arg *w = &l->arg[0];
+    if (w->rank != 2 || w->tile[0] >= 0)
+        return gy_check_fail(text, size, "\"weights\" has %d axes; it must be [height, width]", (int)w->rank);
+    if (w->rows % 2 == 0 || w->shape[1] % 2 == 0) {
+        return gy_check_fail(text, size,
+                             "\"weights\" is [%lld, %lld]; both must be odd, so that one weight is in the middle",
+                             (long long)w->rows, (long long)w->shape[1]);
+    }
+    return gy_check_image(l, 1, 2, w->rows / 2, text, size);
+}

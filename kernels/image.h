@@ -20,5 +20,9 @@ typedef struct gy_image {
 gy_image gy_image_of(const gantry_arg *a);
 /* check(): same shapes, and `in` has `halo` more rows on each side than `out` (cut at the ends). */
 gantry_status gy_check_image(const gantry_launch *l, int in, int out, int64_t halo, char *text, size_t size);
+/* That of filter2d and filter2d_grad: weights, then images; and of gaussian_blur and gaussian_blur_grad: sigma, then
+ * images (gaussian_blur.c). */
+gantry_status gy_check_filter(const gantry_launch *l, char *text, size_t size);
+gantry_status gy_check_blur(const gantry_launch *l, char *text, size_t size);
 
 #endif

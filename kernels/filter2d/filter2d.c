@@ -86,19 +86,6 @@ static gantry_status run(const gantry_launch *l)
     return gantry_launch_cut(l, to.frames * to.rows, gy_grain_of_rows(work), piece, NULL);
 }
 
-static gantry_status check(const gantry_launch *l, char *text, size_t size)
-{
-    const gantry_arg *w = &l->arg[0];
-    if (w->rank != 2 || w->tile[0] >= 0)
-        return gy_check_fail(text, size, "\"weights\" has %d axes; it must be [height, width]", (int)w->rank);
-    if (w->rows % 2 == 0 || w->shape[1] % 2 == 0) {
-        return gy_check_fail(text, size,
-                             "\"weights\" is [%lld, %lld]; both must be odd, so that one weight is in the middle",
-                             (long long)w->rows, (long long)w->shape[1]);
-    }
-    return gy_check_image(l, 1, 2, w->rows / 2, text, size);
-}
-
 static const gantry_kernel_arg args[] = {
     GY_REGION("weights", GANTRY_READ, GANTRY_DTYPE_BIT(GANTRY_F32), 0, "[kh, kw], both odd; not turned around"),
     GY_REGION("image", GANTRY_READ, GY_IMAGE_DTYPES, 'T', "[h, w], [frames, h, w] or [frames, h, w, channels]"),
@@ -114,4 +101,4 @@ const gantry_kernel gy_kernel_filter2d = { .struct_size = sizeof(gantry_kernel),
                                            .flops = "2 * weights.size * out.size",
                                            .bytes = "weights.bytes + image.bytes + out.bytes",
                                            .host = run,
-                                           .check = check };
+                                           .check = gy_check_filter };

@@ -124,7 +124,7 @@ static gantry_status run(const gantry_launch *l)
     return gantry_launch_cut(l, to.frames * to.rows, gy_grain_of_rows((2 * g.radius + 1) * to.row_elements), piece, &g);
 }
 
-static gantry_status check(const gantry_launch *l, char *text, size_t size)
+gantry_status gy_check_blur(const gantry_launch *l, char *text, size_t size)
 {
     double sigma = l->arg[0].number;
     if (!(sigma > 0) || radius_of(sigma) > MAX_RADIUS)
@@ -149,4 +149,4 @@ const gantry_kernel gy_kernel_gaussian_blur = { .struct_size = sizeof(gantry_ker
                                                 .flops = "out.size * (24 * sigma + 4)",
                                                 .bytes = "image.bytes + out.bytes",
                                                 .host = run,
-                                                .check = check };
+                                                .check = gy_check_blur };

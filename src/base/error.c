@@ -84,6 +84,15 @@ void gy_record_errno(gantry_error *err, const char *what, const char *path)
         err->native = code;
 }
 
+void gy_error_of_buffer(gantry_error *err, const char *buffer)
+{
+    char said[sizeof err->text];
+    if (!err)
+        return;
+    memcpy(said, err->text, sizeof said);
+    snprintf(err->text, sizeof err->text, "buffer \"%.80s\": %.400s", buffer, said);
+}
+
 void gy_error_locate(gantry_error *err, const char *file, int line, int column)
 {
     if (!err)

@@ -49,6 +49,9 @@ static inline gantry_status gy_fail_errno(gantry_error *err, const char *what, c
     return GANTRY_E_IO;
 }
 
+/* Puts the name of a buffer before the text of a record that is already filled. NULL err is fine. */
+void gy_error_of_buffer(gantry_error *err, const char *buffer);
+
 /* Adds a source location to a record that is already filled; a long name keeps its end. NULL err and NULL file are
  * fine. */
 void gy_error_locate(gantry_error *err, const char *file, int line, int column);

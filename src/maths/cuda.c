@@ -37,7 +37,7 @@ static void add_element(gy_text *to, const gy_maths_program *p)
 static void add_kept(gy_text *to, const gy_maths_program *p, uint32_t arg)
 {
     gy_text_printf(to, "            e%u[k] = ", arg);
-    gy_maths_cuda_add_load(to, p, arg, "");
+    gy_maths_cuda_add_load(to, p, arg, "i");
     gy_text_add(to, ";\n");
 }
 
@@ -51,10 +51,13 @@ static void add_call(gy_text *to, const gy_maths_program *p, bool is_loaded_befo
             gy_text_printf(to, ", a%u", k);
         if (m->is_written[k])
             gy_text_printf(to, ", p%u", k);
-        if (gy_maths_cuda_loads(p, k) && is_loaded_before)
-            gy_text_printf(to, ", e%u[k]", k);
-        else if (gy_maths_cuda_loads(p, k))
-            gy_maths_cuda_add_load(to, p, k, ", ");
+        if (!gy_maths_cuda_loads(p, k))
+            continue;
+        gy_text_add(to, ", ");
+        if (is_loaded_before)
+            gy_text_printf(to, "e%u[k]", k);
+        else
+            gy_maths_cuda_add_load(to, p, k, "i");
     }
     gy_text_add(to, ");\n");
 }

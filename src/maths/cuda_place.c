@@ -6,8 +6,13 @@
  * the region has one element along some of the reduced axes, and not along the others, is there a quotient for each m:
  * one of 32 bits, of how far m is from the first of its segment. Where it has that along several runs of them, which
  * others lie between, there are quotients of m itself.
+ *
+ * Where kept axes lie between those that are reduced, all axes are one group, as they are of a map: the number of an
+ * element in the model is put together of where o is, once, and of where m is, by a quotient for each run of kept axes.
  */
 #include "maths/cuda_text.h"
+
+#include <inttypes.h>
 
 typedef enum group { BEFORE, REDUCED, BEHIND } group;
 
@@ -18,10 +23,16 @@ typedef struct part {
     bool begins_within, ends_within;
 } part;
 
+static bool is_one_group(const gy_maths_program *p)
+{
+    return !p->maths->reduces || gy_maths_is_apart(p);
+}
+
 static part part_of(const gy_maths_program *p, const gy_maths_kind *kind, group g, uint32_t run)
 {
-    uint32_t start = g == BEFORE ? 0 : g == REDUCED ? p->first : p->last;
-    uint32_t end = g == BEFORE ? p->first : g == REDUCED ? p->last : p->rank;
+    uint32_t begin_of_reduced = gy_maths_begin_of(&p->along), end_of_reduced = gy_maths_end_of(&p->along);
+    uint32_t start = is_one_group(p) || g == BEFORE ? 0 : g == REDUCED ? begin_of_reduced : end_of_reduced;
+    uint32_t end = is_one_group(p) || g == BEHIND ? p->rank : g == REDUCED ? end_of_reduced : begin_of_reduced;
     uint32_t first = kind->run[run].first, last = kind->run[run].last;
     first = first > start ? first : start;
     last = last < end ? last : end;
@@ -34,7 +45,7 @@ static part part_of(const gy_maths_program *p, const gy_maths_kind *kind, group 
 
 static bool cuts_group(const gy_maths_program *p, uint32_t arg, uint32_t run, bool begins)
 {
-    for (int g = p->maths->reduces ? BEFORE : BEHIND; g <= BEHIND; g++) {
+    for (int g = is_one_group(p) ? BEHIND : BEFORE; g <= BEHIND; g++) {
         part found = part_of(p, &p->kind[arg], (group)g, run);
         if (begins ? found.begins_within : found.ends_within)
             return true;
@@ -42,7 +53,6 @@ static bool cuts_group(const gy_maths_program *p, uint32_t arg, uint32_t run, bo
     return false;
 }
 
-/* A map has all axes behind 0. */
 bool gy_maths_has_period(const gy_maths_program *program, uint32_t arg, uint32_t run)
 {
     return cuts_group(program, arg, run, true);
@@ -77,7 +87,7 @@ static parts parts_of(const gy_maths_program *p, uint32_t arg, group g)
 
 bool gy_maths_is_kept(const gy_maths_program *p, uint32_t arg)
 {
-    return parts_of(p, arg, REDUCED).is_none;
+    return !gy_maths_is_apart(p) && parts_of(p, arg, REDUCED).is_none;
 }
 
 /* ---- numbers ---- */
@@ -145,9 +155,9 @@ static void add_number(gy_text *to, const gy_maths_program *p, uint32_t arg, gro
         add_chain(to, &all, x, gy_maths_cuda_first_alike(p, arg));
 }
 
-void gy_maths_cuda_add_number(gy_text *to, const gy_maths_program *p, uint32_t arg)
+void gy_maths_cuda_add_number(gy_text *to, const gy_maths_program *p, uint32_t arg, const char *x)
 {
-    add_number(to, p, arg, BEHIND, "i");
+    add_number(to, p, arg, BEHIND, x);
 }
 
 /* How many elements the region has along the group, which has `every`. */
@@ -225,11 +235,53 @@ static void add_cuts(gy_text *to, const gy_maths_program *p, uint32_t arg)
     }
 }
 
+/* Axes are put before those that have z`behind` elements, and have z`with` of them then. */
+static void put_before(gy_text *text, uint32_t behind, uint32_t with)
+{
+    gy_text made = { 0 };
+    gy_text_printf(&made, "insert(%s, z%" PRIu32 ", by_z%" PRIu32 ", z%" PRIu32 ")", text_of(text), behind, behind,
+                   with);
+    replace(text, made);
+}
+
+/* The last run is behind all that o numbers. */
+static void add_origin(gy_text *to, const gy_maths_program *p)
+{
+    gy_text made = { 0 };
+    uint32_t run = p->along.count - 1;
+    gy_text_printf(&made, "o * z%" PRIu32, 2 * run);
+    while (run-- > 0)
+        put_before(&made, 2 * run + 1, 2 * run);
+    to->failed = to->failed || made.failed;
+    gy_text_printf(to, " const i64 origin = %s;", text_of(&made));
+    gy_text_free(&made);
+}
+
+void gy_maths_cuda_add_model(gy_text *to, const gy_maths_program *p)
+{
+    gy_text made = { 0 };
+    gy_text_add(&made, gy_maths_is_apart(p) ? "(i64)(m)" : "(m)");
+    for (uint32_t run = p->along.count; run-- > 1;)
+        put_before(&made, 2 * run, 2 * run - 1);
+    to->failed = to->failed || made.failed;
+    gy_text_printf(to, p->is_columns ? "((%s + %s) * inner + column)" : "(%s + %s)",
+                   gy_maths_is_apart(p) ? "origin" : "o * mid", text_of(&made));
+    gy_text_free(&made);
+}
+
+void gy_maths_cuda_add_cuts(gy_text *to, const gy_maths_program *p)
+{
+    for (uint32_t i = 0; gy_maths_is_apart(p) && i < 2 * p->along.count - 1; i++)
+        gy_text_printf(to, i ? ", i64 z%" PRIu32 ", i64 by_z%" PRIu32 : ", i64 z%" PRIu32, i, i);
+}
+
 void gy_maths_cuda_add_places(gy_text *to, const gy_maths_program *p)
 {
     gy_text_add(to, "#define PLACES(is_one)");
+    if (gy_maths_is_apart(p))
+        add_origin(to, p);
     for (uint32_t k = 0; k < p->maths->args; k++) {
-        if (!gy_maths_cuda_loads(p, k))
+        if (!gy_maths_cuda_loads(p, k) || gy_maths_is_apart(p))
             continue;
         add_begin(to, p, k);
         if (gy_maths_is_kept(p, k))
@@ -259,6 +311,10 @@ void gy_maths_cuda_add_place(gy_text *to, const gy_maths_program *p, uint32_t ar
 {
     parts all = parts_of(p, arg, REDUCED);
     uint32_t k = gy_maths_cuda_first_alike(p, arg);
+    if (gy_maths_is_apart(p)) {
+        gy_maths_cuda_add_load(to, p, arg, "PLACE(m)");
+        return;
+    }
     if (all.is_none) {
         gy_text_printf(to, "h%u", arg);
         return;

@@ -578,6 +578,7 @@ static void add_kernel(gy_text *to, const gy_maths_program *p, const char *name,
                    name);
     gy_maths_cuda_add_parameters(to, p);
     gy_text_add(to, ", i64 outer, i64 mid, i64 inner, i64 run, i64 segments");
+    gy_maths_cuda_add_cuts(to, p);
     gy_maths_cuda_add_steps(to, p);
     gy_text_add(to, ", totals *scratch)\n{\n    BEGIN\n");
     for (; *part; part++)
@@ -597,8 +598,9 @@ static void add_macros(gy_text *to, const gy_maths_program *p)
                    gy_maths_most_run(p->maths));
     gy_text_printf(to, "#define SHORT %d\n#define FEW %d\n#define LOW %d\n#define MANY %d\n", GY_MATHS_SHORT,
                    GY_MATHS_FEW, GY_MATHS_LOW, GY_MATHS_MANY);
-    gy_text_printf(to, "#define STEP %d\n#define PLACE(m) %s\n", columns ? GY_MATHS_COLUMN_LANES : GY_MATHS_LANES,
-                   columns ? "((o * mid + (m)) * inner + column)" : "(o * mid + (m))");
+    gy_text_printf(to, "#define STEP %d\n#define PLACE(m) ", columns ? GY_MATHS_COLUMN_LANES : GY_MATHS_LANES);
+    gy_maths_cuda_add_model(to, p);
+    gy_text_add(to, "\n");
     gy_maths_cuda_add_places(to, p);
     add_value_macros(to, p);
     add_store_macro(to, p);

@@ -89,6 +89,10 @@ const char gy_maths_cuda_prelude[] =
     "template <class I> static __device__ __forceinline__ I without(I i, i64 d, i64 by_d, i64 q, i64 by_q)\n"
     "{\n"
     "    return quotient(i, d, by_d) * (I)q + rest(i, q, by_q);\n"
+    "}\n"
+    "static __device__ __forceinline__ i64 insert(i64 i, i64 behind, i64 by, i64 with)\n"
+    "{\n"
+    "    return i + quotient(i, behind, by) * (with - behind);\n"
     "}\n";
 
 /* ---- names ---- */
@@ -357,13 +361,15 @@ uint32_t gy_maths_cuda_first_alike(const gy_maths_program *p, uint32_t arg)
     return arg;
 }
 
-void gy_maths_cuda_add_load(gy_text *to, const gy_maths_program *p, uint32_t arg, const char *before)
+void gy_maths_cuda_add_load(gy_text *to, const gy_maths_program *p, uint32_t arg, const char *i)
 {
-    gy_text_printf(to, "%sp%u[", before, arg);
+    gy_text_printf(to, "p%u[", arg);
     if (p->kind[arg].is_spread)
-        gy_maths_cuda_add_number(to, p, arg);
+        gy_maths_cuda_add_number(to, p, arg, i);
+    else if (gy_maths_has_step(p, arg))
+        gy_text_printf(to, "%s * d%u", i, arg);
     else
-        gy_text_printf(to, gy_maths_has_step(p, arg) ? "i * d%u" : "i", arg);
+        gy_text_add(to, i);
     gy_text_add(to, "]");
 }
 

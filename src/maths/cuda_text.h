@@ -28,13 +28,17 @@ void gy_maths_cuda_add_step_names(gy_text *to, const gy_maths_program *program);
 /* "d1", or "q1_2": the period, or the inner, of a run of axes. */
 enum { GY_MATHS_DIVISOR = 24 };
 void gy_maths_cuda_divisor(char to[GY_MATHS_DIVISOR], char kind, uint32_t arg, uint32_t run);
-/* cuda_place.c: the number of the element of a spread region for element `i` of the model of a map. */
-void gy_maths_cuda_add_number(gy_text *to, const gy_maths_program *program, uint32_t arg);
+/* cuda_place.c: the number of the element of a spread region for element `i` of the model, whose axes are one group. */
+void gy_maths_cuda_add_number(gy_text *to, const gy_maths_program *program, uint32_t arg, const char *i);
 /* "p1[i * d1]": the element of the region for element `i` of the model. */
-void gy_maths_cuda_add_load(gy_text *to, const gy_maths_program *program, uint32_t arg, const char *before);
+void gy_maths_cuda_add_load(gy_text *to, const gy_maths_program *program, uint32_t arg, const char *i);
 /* The first region that is spread alike: the compiler sees that quotients by the same parameters are the same. */
 uint32_t gy_maths_cuda_first_alike(const gy_maths_program *program, uint32_t arg);
-/* cuda_place.c: "PLACES(is_one)": what a thread finds once, in a scope where `o`, `first` and, of columns, `column`
+/* cuda_place.c: what PLACE(m) is: the number of element (o, m, column) in the model. */
+void gy_maths_cuda_add_model(gy_text *to, const gy_maths_program *program);
+/* ", i64 z0, i64 z1, i64 by_z1": where axes that are reduced lie apart, what gy_maths_places has. */
+void gy_maths_cuda_add_cuts(gy_text *to, const gy_maths_program *program);
+/* "PLACES(is_one)": what a thread finds once, in a scope where `o`, `first` and, of columns, `column`
  * are; nothing is loaded where not is_one. */
 void gy_maths_cuda_add_places(gy_text *to, const gy_maths_program *program);
 /* The element for element (o, m, column), behind PLACES. */

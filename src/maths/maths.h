@@ -92,10 +92,11 @@ static inline gy_maths_reduction gy_maths_added_by(gy_maths_reduction reduction)
 }
 
 /* One formula and the argument that it gives its elements to. */
+enum { GY_MATHS_NAMED = 8 };
 typedef struct gy_maths_result {
     gy_maths_reduction reduction; /* 0: a map */
-    bool has_axis;                /* "sum(x, 1)": that of the largest region, from its end where it is negative */
-    int32_t axis;
+    uint8_t axes;                 /* "sum(x, 0, 2)": how many axes it names; 0: the shape of the result says which */
+    int16_t axis[GY_MATHS_NAMED]; /* of the model, from its end where it is negative */
     const char *text;
     uint32_t arg, root;
 } gy_maths_result;
@@ -153,6 +154,29 @@ typedef struct gy_maths_axes {
 } gy_maths_axes;
 enum { GY_MATHS_AXES = 32, GY_MATHS_RUNS = GY_MATHS_AXES / 2, GY_MATHS_ALL_RUNS = 64 };
 
+/* Axes of a model, as runs of neighbours, in order: each pair has an axis of more than one element between it. */
+typedef struct gy_maths_runs {
+    uint32_t count;
+    gy_maths_axes at[GY_MATHS_RUNS];
+} gy_maths_runs;
+
+static inline bool gy_maths_is_along(const gy_maths_runs *runs, uint32_t axis)
+{
+    for (uint32_t i = 0; i < runs->count; i++)
+        if (axis >= runs->at[i].first && axis < runs->at[i].last)
+            return true;
+    return false;
+}
+/* The first axis of all runs, and what is behind the last; 0 where there are none. */
+static inline uint32_t gy_maths_begin_of(const gy_maths_runs *runs)
+{
+    return runs->count ? runs->at[0].first : 0;
+}
+static inline uint32_t gy_maths_end_of(const gy_maths_runs *runs)
+{
+    return runs->count ? runs->at[runs->count - 1].last : 0;
+}
+
 /* A name stands for a number or a region. The *model* is the shape that says how many elements there are: that of the
  * first region that a map gives; of a reduction that of a region that is read, which all others fit, or else the one
  * that all of them have together. */
@@ -167,7 +191,7 @@ typedef struct gy_maths_kind {
     bool is_spread;     /* a region that is read, one element of which is for several of the model */
     uint8_t runs;       /* of spread ones: runs of neighbouring axes along which it has one element, in order; */
     gy_maths_axes run[GY_MATHS_RUNS]; /* each pair has an axis between it along which it has all, of more than one */
-    uint8_t first, last;              /* of results of reductions: the axes of the model that are reduced */
+    gy_maths_runs along;              /* of results of reductions: the axes of the model that are reduced */
     uint8_t rank;                     /* of the model */
     bool is_columns;                  /* results of reductions: there are axes of more than one element behind these */
 } gy_maths_kind;
@@ -207,9 +231,15 @@ typedef struct gy_maths_program {
     bool is_joint;  /* but the shape that all have together */
     gy_maths_axis axis[GY_MATHS_AXES];
     uint8_t rank;        /* of the model */
-    uint8_t first, last; /* of reductions: the axes of the model that are reduced */
+    gy_maths_runs along; /* of reductions: the axes of the model that are reduced */
     bool is_columns;
 } gy_maths_program;
+
+/* Do axes that are kept lie between those that are reduced? */
+static inline bool gy_maths_is_apart(const gy_maths_program *program)
+{
+    return program->along.count > 1;
+}
 
 /* types.c: NULL in *out on an error, which names what does not fit and the cast that helps. */
 gantry_status gy_maths_make_program(const gy_maths_program **out, gy_arena *arena, const gy_maths *maths,
@@ -245,7 +275,8 @@ gantry_status gy_maths_fit(const gy_maths *maths, gy_maths_kind *kind, const gan
 typedef struct gy_maths_spread {
     int64_t period, inner;
 } gy_maths_spread;
-/* How a launch is reduced: elements (o, m, i) of outer x mid x inner become element (o, i). */
+/* How a launch is reduced: elements (o, m, i) of outer x mid x inner become element (o, i). Axes behind the last that
+ * is reduced number i; of those before, the kept ones number o and the reduced ones m, each in their order. */
 typedef struct gy_maths_extents {
     int64_t outer, mid, inner;
 } gy_maths_extents;
@@ -259,6 +290,22 @@ gy_maths_shape gy_maths_model(const gy_maths_program *program, const gantry_laun
 bool gy_maths_same_shape(const gy_maths_shape *a, const gy_maths_shape *b);
 int64_t gy_maths_shape_elements(const gy_maths_shape *shape);
 gy_maths_extents gy_maths_extents_of(const gy_maths_shape *model, uint32_t first, uint32_t last);
+gy_maths_extents gy_maths_reduced(const gy_maths_shape *model, const gy_maths_runs *along);
+/* places.c: where element (o, m, 0) lies in the model, over inner: o and m are spread over the axes that they number.
+ * `behind`: elements along the axes from the first of each run on, and from behind its last on, up to the last of all.
+ */
+typedef struct gy_maths_places {
+    uint32_t runs;
+    int64_t behind[2 * GY_MATHS_RUNS];
+} gy_maths_places;
+void gy_maths_find_places(gy_maths_places *places, const gy_maths_shape *model, const gy_maths_runs *along);
+int64_t gy_maths_place_of(const gy_maths_places *places, int64_t o, int64_t m);
+/* How many neighbours m, m + 1, ... lie side by side. */
+static inline int64_t gy_maths_side_by_side(const gy_maths_places *places, int64_t m)
+{
+    int64_t run = places->behind[2 * places->runs - 2];
+    return run - m % run;
+}
 /* Elements of a region. */
 int64_t gy_maths_elements(const gantry_arg *arg);
 /* The check of a kernel that was made for a program: regions have the shapes that the program is for. */
@@ -276,7 +323,8 @@ gantry_status gy_maths_check(const gantry_launch *launch, char *text, size_t siz
 bool gy_maths_has_step(const gy_maths_program *program, uint32_t arg); /* also if spread */
 /* cuda_place.c: has a run of axes of a spread one a period, and an inner? Of a map, where axes come before or behind.
  * Those of a reduction are of the group of axes (before the reduced ones, these, behind) within which the run begins,
- * and ends; where it begins and ends with groups there are none. */
+ * and ends; where it begins and ends with groups there are none. Where others lie between the axes that are reduced,
+ * all axes are one group, as of a map. */
 bool gy_maths_has_period(const gy_maths_program *program, uint32_t arg, uint32_t run);
 bool gy_maths_has_inner(const gy_maths_program *program, uint32_t arg, uint32_t run);
 enum { GY_MATHS_BLOCK = 256 };
@@ -284,19 +332,20 @@ int64_t gy_maths_block_elements(const gy_maths_program *program);
 void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const char *name);
 
 /*
- * Reductions. The elements of a result are taken in a stated order. Where they lie side by side (inner is 1): lane i of
+ * Reductions. The elements of a result are taken in a stated order, that of m. Where inner is 1: lane i of
  * 256 takes elements i, i + 256, ... of a segment of GY_MATHS_SEGMENT; then lanes i and i + 128, i + 64, ... meet. Else
  * lane i of GY_MATHS_COLUMN_LANES takes elements i, i + 8, ... of a segment of GY_MATHS_COLUMN, and lanes meet in the
  * same way. Then neighbouring segments meet, and
  * neighbouring pairs of them, and so on. Real numbers are added in double, whole ones in int64_t.
  *
  * Their CUDA C has two kernels with the same parameters: the arguments, outer, mid, inner, how many neighbouring
- * segments a block has, which is called a run (a power of two), and the count of runs of a result, for regions that are
- * read what those of maps have, then scratch memory. The first leaves a total for each run there, or gives the results
- * if there is one; `name`_finish, a block for each result, is for more. Results of at most GY_MATHS_SHORT elements that
- * lie side by side have a warp each, or a part of one; but few ones of more than a block's threads have a block each,
- * as others have for a segment. Of columns, a thread has a lane, or all of a result, where results are many (more than
- * GY_MATHS_MANY) and low (at most GY_MATHS_LOW elements). None of this changes the order.
+ * segments a block has, which is called a run (a power of two), and the count of runs of a result, where axes that are
+ * reduced lie apart what gy_maths_places has of each run but the last number, and ceil(2^62 / it) behind all but the
+ * first, for regions that are read what those of maps have, then scratch memory. The first leaves a total for each run
+ * there, or gives the results if there is one; `name`_finish, a block for each result, is for more. Results of at most
+ * GY_MATHS_SHORT elements that lie side by side have a warp each, or a part of one; but few ones of more than a block's
+ * threads have a block each, as others have for a segment. Of columns, a thread has a lane, or all of a result, where
+ * results are many (more than GY_MATHS_MANY) and low (at most GY_MATHS_LOW elements). None of this changes the order.
  */
 enum { GY_MATHS_LANES = 256, GY_MATHS_SEGMENT = 8192, GY_MATHS_COLUMN_LANES = 8, GY_MATHS_COLUMN = 128 };
 enum { GY_MATHS_SHORT = 2048, GY_MATHS_FEW = 2048, GY_MATHS_LOW = 64, GY_MATHS_MANY = 16384 };

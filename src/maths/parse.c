@@ -97,6 +97,35 @@ static uint32_t fail_operand(parser *p)
     return fail_expected(p, "a number, a name or '('");
 }
 
+static bool is_of_word(char c)
+{
+    return c == '_' || c == '.' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Behind an operand stands no operator: another operand beside it is a product on paper alone. */
+static uint32_t fail_behind(parser *p, const char *expected)
+{
+    size_t length = p->end - p->at, end = p->at, first;
+    if (p->token == T_BAD)
+        return fail_operand(p);
+    if (p->token != T_NAME && p->token != T_NUMBER && p->token != T_OPEN)
+        return fail_expected(p, expected);
+    while (end > 0 && p->text[end - 1] == ' ')
+        end--;
+    for (first = end; first > 0 && is_of_word(p->text[first - 1]);)
+        first--;
+    bool is_word = first < end && end - first <= 40 && length <= 40;
+    return fail_at(p, p->at, "expected %s, not '%.*s'; for a product, write %.*s * %.*s", expected,
+                   length > 40 ? 40 : (int)length, p->text + p->at, is_word ? (int)(end - first) : 1,
+                   is_word ? p->text + first : "a",
+                   p->token == T_OPEN ? 5
+                   : is_word          ? (int)length
+                                      : 1,
+                   p->token == T_OPEN ? "(...)"
+                   : is_word          ? p->text + p->at
+                                      : "b");
+}
+
 /* Words of Python between two values. */
 static const struct other joins[] = {
     { "and", "write select(a, b, 0)" },
@@ -120,7 +149,7 @@ static uint32_t fail_rest(parser *p)
             return fail_at(p, p->at, "there is no '%s': %s", joins[i].text, joins[i].remedy);
     if (is_not(p))
         return fail_at(p, p->at - 4, "there is no 'not': write x == 0");
-    return p->token == T_BAD ? fail_operand(p) : fail_expected(p, "an operator or the end");
+    return fail_behind(p, "an operator or the end");
 }
 
 /* ---- tokens ---- */
@@ -361,7 +390,7 @@ static uint32_t parse_call(parser *p, gy_maths_op op, gantry_dtype cast, size_t 
         count++;
     } while (p->token == T_COMMA);
     if (p->token != T_CLOSE)
-        return p->token == T_BAD ? fail_operand(p) : fail_expected(p, "',' or ')'");
+        return fail_behind(p, "',' or ')'");
     if (count != wanted) {
         return fail_at(p, at, "%s takes %u argument%s, not %u: write %s", name, wanted, wanted == 1 ? "" : "s", count,
                        usage);
@@ -396,7 +425,7 @@ static uint32_t parse_group(parser *p)
     if (inner == NOTHING)
         return NOTHING;
     if (p->token != T_CLOSE)
-        return p->token == T_BAD ? fail_operand(p) : fail_expected(p, "')' or an operator");
+        return fail_behind(p, "')' or an operator");
     advance(p);
     return inner;
 }
@@ -477,7 +506,7 @@ static uint32_t check_names(parser *p)
     return 0;
 }
 
-/* At ',' behind the formula of a reduction: "1" or "-1". */
+/* At ',' behind the formula of a reduction, or behind another axis: "1" or "-1". */
 static uint32_t parse_axis(parser *p, gy_maths_result *out)
 {
     advance(p);
@@ -490,23 +519,28 @@ static uint32_t parse_axis(parser *p, gy_maths_result *out)
         is_short = is_digit(p->text[i]);
     if (!is_short)
         return fail_at(p, at, "the axis of a reduction is a whole number, as in sum(x, 0) or sum(x, -1)");
+    if (out->axes == GY_MATHS_NAMED)
+        return fail_at(p, at,
+                       "a reduction names %d axes at most: give its result one element along each, and name none",
+                       GY_MATHS_NAMED);
+    int axis = 0;
     for (size_t i = p->at; i < p->end; i++)
-        out->axis = 10 * out->axis + (p->text[i] - '0');
-    out->has_axis = true;
-    out->axis = is_negative ? -out->axis : out->axis;
+        axis = 10 * axis + (p->text[i] - '0');
+    out->axis[out->axes++] = (int16_t)(is_negative ? -axis : axis);
     advance(p);
     return 0;
 }
 
-/* The brackets behind the name of a reduction hold a formula, and maybe an axis. */
+/* The brackets behind the name of a reduction hold a formula, and maybe axes. */
 static uint32_t parse_reduced(parser *p, gy_maths_result *out)
 {
     advance(p);
     uint32_t root = parse_binary(p, GY_MATHS_COMPARE);
-    if (root != NOTHING && p->token == T_COMMA && parse_axis(p, out) == NOTHING)
-        return NOTHING;
+    while (root != NOTHING && p->token == T_COMMA)
+        if (parse_axis(p, out) == NOTHING)
+            return NOTHING;
     if (root != NOTHING && p->token != T_CLOSE)
-        return p->token == T_BAD ? fail_operand(p) : fail_expected(p, "')', an operator, or ',' and an axis");
+        return fail_behind(p, "')', an operator, or ',' and an axis");
     if (root != NOTHING)
         advance(p);
     return root;

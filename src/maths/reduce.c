@@ -92,6 +92,7 @@ typedef struct reducer {
     uint32_t results, beside;
     uint32_t result[GY_MATHS_RESULTS]; /* those of reductions, then those beside, as numbers of the program */
     gy_maths_extents extents;
+    gy_maths_places places;
     int64_t segment; /* elements of a result that are one segment */
     size_t width;    /* results at a time: all that a row has, or 1 */
     size_t lanes;    /* of a segment */
@@ -187,15 +188,21 @@ static void store_beside(const reducer *r, int64_t first, size_t n)
         gy_maths_store_chunk(r->runner, r->result[k], first, n);
 }
 
-/* Elements [first, last) of result o, which lie side by side. */
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Elements [first, last) of result o: as many at a time as lie side by side, up to the last lane. */
 static void do_lanes(reducer *r, int64_t o, int64_t first, int64_t last)
 {
-    for (int64_t at = first; at < last; at += GY_MATHS_CHUNK) {
-        size_t n = (size_t)(last - at < GY_MATHS_CHUNK ? last - at : GY_MATHS_CHUNK);
-        gy_maths_do_chunk(r->runner, o * r->extents.mid + at, n);
+    for (int64_t at = first, n; at < last; at += n) {
+        int64_t lane = at % GY_MATHS_LANES, place = gy_maths_place_of(&r->places, o, at);
+        n = least(least(last - at, GY_MATHS_CHUNK - lane), gy_maths_side_by_side(&r->places, at));
+        gy_maths_do_chunk(r->runner, place, (size_t)n);
         for (uint32_t k = 0; k < r->results; k++)
-            add_values(r, k, 0, value_of(r, k), n, at, 1);
-        store_beside(r, o * r->extents.mid + at, n);
+            add_values(r, k, (size_t)lane, value_of(r, k), (size_t)n, at, 1);
+        store_beside(r, place, (size_t)n);
     }
 }
 
@@ -215,12 +222,14 @@ static void add_columns(reducer *r, uint32_t k, int64_t row, size_t column, size
 static void do_columns(reducer *r, int64_t o, int64_t first, int64_t last)
 {
     int64_t inner = r->extents.inner, end = last * inner;
-    for (int64_t at = first * inner; at < end; at += GY_MATHS_CHUNK) {
-        size_t n = (size_t)(end - at < GY_MATHS_CHUNK ? end - at : GY_MATHS_CHUNK);
-        gy_maths_do_chunk(r->runner, o * r->extents.mid * inner + at, n);
+    for (int64_t at = first * inner, n; at < end; at += n) {
+        int64_t row = at / inner, column = at % inner;
+        int64_t place = gy_maths_place_of(&r->places, o, row) * inner + column;
+        n = least(least(end - at, GY_MATHS_CHUNK), gy_maths_side_by_side(&r->places, row) * inner - column);
+        gy_maths_do_chunk(r->runner, place, (size_t)n);
         for (uint32_t k = 0; k < r->results; k++)
-            add_columns(r, k, at / inner, (size_t)(at % inner), n);
-        store_beside(r, o * r->extents.mid * inner + at, n);
+            add_columns(r, k, row, (size_t)column, (size_t)n);
+        store_beside(r, place, (size_t)n);
     }
 }
 
@@ -377,6 +386,8 @@ static bool make_reducer(reducer *r, gy_maths_runner *runner, const groups *all)
 {
     gy_maths_extents e = all->extents;
     *r = (reducer){ .runner = runner, .extents = e, .segment = all->segment, .width = (size_t)e.inner, .levels = 2 };
+    gy_maths_shape model = gy_maths_model(runner->program, runner->launch);
+    gy_maths_find_places(&r->places, &model, &runner->program->along);
     r->lanes = lanes_of(e);
     r->totals = r->lanes * r->width;
     sort_results(r);
@@ -436,7 +447,7 @@ gantry_status gy_maths_reduce(const gantry_launch *launch, gy_maths_code *code)
 {
     const gy_maths_program *p = code->program;
     gy_maths_shape model = gy_maths_model(p, launch);
-    gy_maths_extents e = gy_maths_extents_of(&model, p->first, p->last);
+    gy_maths_extents e = gy_maths_reduced(&model, &p->along);
     if (e.outer == 0 || e.inner == 0)
         return GANTRY_OK;
     groups all = divide(code, e);

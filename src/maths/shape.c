@@ -2,6 +2,7 @@
 /* Shapes of the regions of a node: which one says how many elements there are, and how others fit it. */
 #include "maths/maths.h"
 
+#include "base/error.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,17 +92,8 @@ typedef struct fitting {
     size_t size;
 } fitting;
 
-typedef struct axes {
-    uint32_t first, last;
-} axes;
-
-/* Axes of the model along which a region has one element, as runs of neighbours. */
-typedef struct run_list {
-    uint32_t count;
-    gy_maths_axes at[GY_MATHS_RUNS];
-} run_list;
-
-static void add_axis(run_list *all, bool is_apart, uint32_t axis)
+/* The next of the axes of the model along which a region has one element. */
+static void add_axis(gy_maths_runs *all, bool is_apart, uint32_t axis)
 {
     if (is_apart)
         all->at[all->count++].first = (uint8_t)axis;
@@ -110,21 +102,29 @@ static void add_axis(run_list *all, bool is_apart, uint32_t axis)
 
 /* Axes that the region does not have, and of which the model has one element each, are a run only if there is no other,
  * unless its rows may be more later. */
-static void leave_out_ones(const fitting *f, run_list *all)
+static void leave_out_ones(const fitting *f, gy_maths_runs *all)
 {
     int64_t elements = all->count > 1 && !f->grows ? product(&f->shape, all->at[0].first, all->at[0].last) : 0;
     if (elements == 1)
         memmove(all->at, all->at + 1, --all->count * sizeof *all->at);
 }
 
+/* Axes with one element behind the last run belong to it. */
+static void end_runs(const fitting *f, gy_maths_runs *all)
+{
+    gy_maths_axes *last = all->count ? &all->at[all->count - 1] : NULL;
+    while (last && last->last < f->shape.rank && f->shape.extent[last->last] == 1)
+        last->last++;
+}
+
 /* Aligns the last axes of a region and of the model, as NumPy does: where the extents differ, that of the region is 1.
  * Axes of the model with one element keep no others apart. Where the model has none, nothing is read. */
-static bool align(const fitting *f, uint32_t arg, bool is_result, run_list *out)
+static bool align(const fitting *f, uint32_t arg, bool is_result, gy_maths_runs *out)
 {
     const gantry_arg *a = &f->arg[arg];
     int32_t rank = (int32_t)f->shape.rank, missing = rank - a->rank;
     bool is_apart = true;
-    *out = (run_list){ 0 };
+    *out = (gy_maths_runs){ 0 };
     if (missing < 0)
         return false;
     for (int32_t i = 0; i < rank; i++) {
@@ -138,9 +138,7 @@ static bool align(const fitting *f, uint32_t arg, bool is_result, run_list *out)
             add_axis(out, is_apart, (uint32_t)i);
         is_apart = !is_one && (is_apart || (!any && wanted != 1));
     }
-    gy_maths_axes *last = out->count ? &out->at[out->count - 1] : NULL;
-    while (last && last->last < f->shape.rank && f->shape.extent[last->last] == 1)
-        last->last++;
+    end_runs(f, out);
     leave_out_ones(f, out);
     return true;
 }
@@ -204,7 +202,7 @@ static gantry_status fail(const fitting *f, uint32_t arg, const char *remedy)
 /* One element may be for all, which is found when the node is carried out. */
 static bool fit_read(fitting *f, uint32_t arg)
 {
-    run_list along;
+    gy_maths_runs along;
     gy_maths_kind *kind = &f->kind[arg];
     if (!align(f, arg, false, &along))
         return gy_maths_elements(&f->arg[arg]) == 1;
@@ -343,39 +341,74 @@ static gantry_status choose_model(fitting *f)
                 "aligned, extents are equal or 1");
 }
 
-/* The shape of the model without an axis, or with 1 there. */
-static bool lacks_axis(const gantry_arg *a, const gy_maths_shape *model, int32_t axis)
+/* The shape of the model without some axes, or with 1 there. */
+static bool lacks_axes(const gantry_arg *a, const gy_maths_shape *model, uint32_t axes)
 {
-    int32_t rank = (int32_t)model->rank;
-    bool is_kept = a->rank == rank;
-    if (!is_kept && a->rank != rank - 1)
-        return false;
-    for (int32_t i = 0; i < rank; i++)
-        if (i != axis && extent_of(a, i - (!is_kept && i > axis)) != model->extent[i])
+    int32_t at = 0;
+    bool is_kept = (uint32_t)a->rank == model->rank;
+    for (uint32_t i = 0; i < model->rank; i++) {
+        bool is_one = axes >> i & 1;
+        if (is_one && !is_kept)
+            continue;
+        if (at == a->rank || extent_of(a, at++) != (is_one ? 1 : model->extent[i]))
             return false;
-    return !is_kept || extent_of(a, axis) == 1;
+    }
+    return at == a->rank;
 }
 
-static gantry_status fit_axis(fitting *f, const gy_maths_result *r, axes *out)
+/* The axes that a formula names, by bit. */
+static gantry_status name_axes(const fitting *f, const gy_maths_result *r, uint32_t *out)
+{
+    int32_t rank = (int32_t)f->shape.rank;
+    char remedy[160];
+    *out = 0;
+    for (uint32_t i = 0; i < r->axes; i++) {
+        int32_t axis = r->axis[i] < 0 ? r->axis[i] + rank : r->axis[i];
+        bool is_axis = axis >= 0 && axis < rank;
+        if (is_axis && !(*out >> axis & 1)) {
+            *out |= UINT32_C(1) << axis;
+            continue;
+        }
+        if (is_axis)
+            snprintf(remedy, sizeof remedy, "formula \"%.60s\" names axis %d twice: name it once", r->text, (int)axis);
+        else
+            snprintf(remedy, sizeof remedy, "formula \"%.60s\" reduces axis %d, and there are axes 0 to %d", r->text,
+                     (int)r->axis[i], (int)rank - 1);
+        return fail(f, r->arg, remedy);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status fail_axes(const fitting *f, const gy_maths_result *r, uint32_t axes)
+{
+    char remedy[200];
+    int used = snprintf(remedy, sizeof remedy, r->axes == 1 ? "reducing axis" : "reducing axes");
+    for (uint32_t i = 0, told = 0; i < f->shape.rank; i++)
+        if (axes >> i & 1)
+            used += snprintf(remedy + used, sizeof remedy - (size_t)used, "%s %" PRIu32, told++ ? "," : "", i);
+    snprintf(remedy + used, sizeof remedy - (size_t)used,
+             " gives the shape without %s, or with 1 there: give it a region of that shape",
+             r->axes == 1 ? "it" : "them");
+    return fail(f, r->arg, remedy);
+}
+
+static gantry_status fit_axes(const fitting *f, const gy_maths_result *r, gy_maths_runs *out)
 {
     const gantry_arg *a = &f->arg[r->arg];
-    int32_t rank = (int32_t)f->shape.rank, axis = r->axis < 0 ? r->axis + rank : r->axis;
-    char remedy[160];
-    if (axis < 0 || axis >= rank) {
-        snprintf(remedy, sizeof remedy, "formula \"%.60s\" reduces axis %d, and there are axes 0 to %d", r->text,
-                 (int)r->axis, (int)rank - 1);
-        return fail(f, r->arg, remedy);
+    uint32_t axes;
+    bool is_apart = true;
+    GY_TRY(name_axes(f, r, &axes));
+    bool is_all = f->shape.rank == r->axes && gy_maths_elements(a) == 1;
+    if (!is_all && !lacks_axes(a, &f->shape, axes))
+        return fail_axes(f, r, axes);
+    *out = (gy_maths_runs){ 0 };
+    for (uint32_t i = 0; i < f->shape.rank; i++) {
+        bool is_one = axes >> i & 1;
+        if (is_one)
+            add_axis(out, is_apart, i);
+        is_apart = !is_one && (is_apart || f->shape.extent[i] != 1);
     }
-    bool is_all = rank == 1 && gy_maths_elements(a) == 1;
-    if (!is_all && !lacks_axis(a, &f->shape, axis)) {
-        snprintf(remedy, sizeof remedy,
-                 "reducing axis %d gives the shape without it, or with 1 there: give it a region of that shape",
-                 (int)axis);
-        return fail(f, r->arg, remedy);
-    }
-    *out = (axes){ (uint32_t)axis, (uint32_t)axis + 1 };
-    while (out->last < f->shape.rank && f->shape.extent[out->last] == 1)
-        out->last++;
+    end_runs(f, out);
     return GANTRY_OK;
 }
 
@@ -387,31 +420,14 @@ static bool has_short_axis(const gy_maths_shape *s)
     return false;
 }
 
-/* Axes that others lie between are reduced one run after the other. */
-static gantry_status fail_apart(const fitting *f, uint32_t arg, const run_list *along)
+static gantry_status fit_result(const fitting *f, const gy_maths_result *r, gy_maths_runs *out)
 {
-    char between[200], remedy[400];
-    gy_maths_shape first = f->shape;
-    for (uint32_t i = along->at[along->count - 1].first; i < along->at[along->count - 1].last; i++)
-        first.extent[i] = 1;
-    add_shape(between, sizeof between, &first);
-    snprintf(remedy, sizeof remedy,
-             "a reduce node reduces axes that are neighbours, and here others lie between: make %u nodes in turn, the "
-             "first of which reduces to %s, and the next reduces that",
-             along->count, between);
-    return fail(f, arg, remedy);
-}
-
-static gantry_status fit_result(fitting *f, const gy_maths_result *r, axes *out)
-{
-    run_list along;
-    if (r->has_axis)
-        return fit_axis(f, r, out);
-    if (align(f, r->arg, true, &along)) {
-        *out = (axes){ along.at[0].first, along.at[0].last };
-        if (along.count > 1)
-            return fail_apart(f, r->arg, &along);
-        return along.count || has_short_axis(&f->shape)
+    if (r->axes)
+        return fit_axes(f, r, out);
+    if (align(f, r->arg, true, out)) {
+        bool is_none = out->count == 0;
+        out->count += is_none; /* an empty run, before all axes */
+        return !is_none || has_short_axis(&f->shape)
                    ? GANTRY_OK
                    : fail(f, r->arg,
                           "a reduction of that shape reduces nothing: give it one element, or one along axes");
@@ -419,34 +435,43 @@ static gantry_status fit_result(fitting *f, const gy_maths_result *r, axes *out)
     if (gy_maths_elements(&f->arg[r->arg]) != 1)
         return fail(f, r->arg,
                     "without an axis, as in sum(x, 1), a reduction gives one element, or an extent of 1 along the axes "
-                    "that it reduces, which are neighbours, where the last axes of both are aligned");
-    *out = (axes){ 0, f->shape.rank };
+                    "that it reduces, where the last axes of both are aligned");
+    *out = (gy_maths_runs){ .count = 1, .at = { { 0, (uint8_t)f->shape.rank } } };
     return GANTRY_OK;
+}
+
+static bool are_same(const gy_maths_runs *a, const gy_maths_runs *b)
+{
+    return a->count == b->count && memcmp(a->at, b->at, a->count * sizeof *a->at) == 0;
+}
+
+static void note_along(const fitting *f, uint32_t arg, const gy_maths_runs *along)
+{
+    gy_maths_kind *kind = &f->kind[arg];
+    bool is_whole = gy_maths_begin_of(along) == 0 && gy_maths_end_of(along) == f->shape.rank && along->count < 2;
+    kind->along = *along;
+    kind->is_columns = gy_maths_end_of(along) < f->shape.rank;
+    kind->is_spread = f->maths->is_read[arg] && !is_whole;
+    kind->runs = (uint8_t)(kind->is_spread ? along->count : 0);
+    memcpy(kind->run, along->at, sizeof kind->run);
+    kind->is_added = f->arg[arg].access >= GANTRY_SUM;
 }
 
 static gantry_status fit_reduction(fitting *f)
 {
-    axes all = { 0, 0 }, along = { 0, 0 };
+    gy_maths_runs all = { 0 }, along = { 0 };
     bool is_first = true;
     gantry_status status = choose_model(f);
     for (uint32_t i = 0; i < f->maths->results && !status && is_region(f, f->maths->result[i].arg); i++) {
         const gy_maths_result *r = &f->maths->result[i];
-        gy_maths_kind *kind = &f->kind[r->arg];
         if (!gy_maths_is_reduced(f->maths, i))
             continue;
         status = fit_result(f, r, &along);
         all = is_first ? along : all;
         is_first = false;
-        if (!status && (all.first != along.first || all.last != along.last))
+        if (!status && !are_same(&all, &along))
             status = fail(f, r->arg, "the formulas of one node reduce the same axes: make two nodes");
-        kind->first = (uint8_t)along.first;
-        kind->last = (uint8_t)along.last;
-        kind->is_columns = along.last < f->shape.rank;
-        bool is_whole = along.first == 0 && !kind->is_columns;
-        kind->is_spread = f->maths->is_read[r->arg] && !is_whole;
-        kind->runs = kind->is_spread;
-        kind->run[0] = (gy_maths_axes){ kind->first, kind->last };
-        kind->is_added = f->arg[r->arg].access >= GANTRY_SUM;
+        note_along(f, r->arg, &along);
     }
     if (f->model < GY_MATHS_ARGS)
         f->kind[f->model].is_model = true;
@@ -456,9 +481,12 @@ static gantry_status fit_reduction(fitting *f)
 /* A launch has room for what they need. */
 static gantry_status check_runs(const fitting *f)
 {
-    uint32_t runs = 0;
-    for (uint32_t i = 0; i < f->maths->args; i++)
+    uint32_t runs = 0, reduced = 0;
+    for (uint32_t i = 0; i < f->maths->args; i++) {
         runs += f->kind[i].runs;
+        reduced = f->kind[i].along.count > reduced ? f->kind[i].along.count : reduced;
+    }
+    runs += reduced > 1 ? reduced : 0;
     if (runs <= GY_MATHS_ALL_RUNS)
         return GANTRY_OK;
     snprintf(f->text, f->size,
@@ -509,7 +537,7 @@ static bool fits(const gy_maths_program *p, const gantry_launch *launch, const g
     if (kind->is_number || (!p->maths->is_written[i] && gy_maths_shape_elements(model) == 0))
         return true;
     if (p->maths->reduces && p->maths->is_written[i] && !kind->is_beside)
-        return has_extents(a, model, &(gy_maths_axes){ p->first, p->last }, 1);
+        return has_extents(a, model, p->along.at, p->along.count);
     if (kind->is_spread)
         return has_extents(a, model, kind->run, kind->runs);
     return has_shape(a, model) || (!p->maths->is_written[i] && gy_maths_elements(a) == 1);

@@ -319,8 +319,7 @@ static void choose_model(maker *m)
         reduced++; /* build_map.c saw that there is one */
     const gy_maths_kind *result = &m->kind[maths->result[reduced].arg];
     p->rank = result->rank;
-    p->first = result->first;
-    p->last = result->last;
+    p->along = result->along;
     p->is_columns = result->is_columns;
     for (uint32_t i = 0; i < maths->args; i++) {
         p->is_joint = p->is_joint || m->kind[i].gives;

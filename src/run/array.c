@@ -139,8 +139,12 @@ gantry_status gy_array_read(void **array, const gy_buffer *buffer, const char *p
                             gantry_error *err)
 {
     gy_file file;
-    GY_TRY(gy_file_open(&file, path, folder, err));
-    gantry_status status = read_array(array, &file, buffer, npy, err);
+    gantry_status status = gy_file_open(&file, path, folder, err);
+    if (status) {
+        gy_error_of_buffer(err, buffer->name); /* a command may name many files */
+        return status;
+    }
+    status = read_array(array, &file, buffer, npy, err);
     gy_file_close(&file);
     return status;
 }

@@ -10,6 +10,7 @@
 #define GY_GRAPH_ADJOINT_ADJOINT_H
 
 #include "graph/build/build.h"
+#include "graph/halo.h"
 #include "maths/maths.h"
 #include <gantry/train.h>
 
@@ -73,6 +74,12 @@ static inline bool gy_adjoint_is_given(const gy_adjoint *a, uint32_t buffer)
 {
     return gy_adjoint_is_active(a, buffer) && (buffer == a->loss || a->given[buffer]);
 }
+/* The buffer whose rows an access reads: that of the tiles, where it is a tile with a halo. */
+static inline uint32_t gy_adjoint_source(const gantry_graph *graph, const gy_access *access)
+{
+    const gy_halo *halo = graph->buffers.at[access->buffer].halo;
+    return halo && halo->source != GY_NONE ? halo->source : access->buffer;
+}
 /* Does the node lie on the path? */
 bool gy_adjoint_is_on_path(const gy_adjoint *a, uint32_t node);
 
@@ -122,9 +129,6 @@ void gy_shape_join(gy_maths_shape *all, const gy_maths_shape *one);
 /* A buffer of class temp that is cut like another, of its shape or with axes of extent 1 beside: NAME.suffix, with '_'
  * behind it where that is taken. */
 gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
-                               gantry_dtype dtype);
-/* The same, not cut. */
-gantry_buffer gy_adjoint_uncut(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
                                gantry_dtype dtype);
 /* A buffer of one element of f64, with '_' behind the name where that is taken. */
 gantry_buffer gy_adjoint_number(gy_adjoint *a, const char *name);
@@ -182,7 +186,7 @@ struct gy_rule {
     const char *args; /* that have adjoints, blanks between them */
     gantry_status (*go_back)(gy_adjoint *a, const gy_primal *p);
     bool takes_lists; /* of tiles */
-    bool is_stencil;  /* it may read x with a halo, and gives rows of y */
+    const char *to;   /* of stencils, which may read their argument with a halo: what they give; else NULL */
 };
 /* Is it one of the words, which have blanks between them? */
 bool gy_adjoint_has_word(const char *words, const char *word);

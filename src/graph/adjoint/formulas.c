@@ -28,7 +28,7 @@ typedef struct deriving {
     const gy_primal *p;
     const gy_maths *maths;
     gy_maths_shape model;
-    uint32_t first, last; /* axes of the model that are reduced */
+    gy_maths_runs along; /* axes of the model that are reduced */
     meaning meaning[MEANINGS];
     uint32_t meanings, own; /* `own`: those of the node's own arguments */
     gy_maths_seed seed[GY_MATHS_RESULTS];
@@ -96,42 +96,50 @@ static void find_model(deriving *d)
     const gy_kernel *kernel = &d->a->graph->kernels.at[n->kernel];
     if (kernel->program) {
         d->model = gy_fuse_model(d->a->graph, n);
-        d->first = kernel->program->first;
-        d->last = kernel->program->last;
+        d->along = kernel->program->along;
         return;
     }
     for (uint32_t i = 0; i < d->own; i++)
         if (!d->meaning[i].is_number && d->maths->is_read[i])
             gy_shape_join(&d->model, &d->meaning[i].shape);
-    d->last = d->model.rank; /* reductions of manifests are of all elements */
+    d->along = (gy_maths_runs){ .count = 1, .at = { { 0, (uint8_t)d->model.rank } } }; /* as those of manifests are */
 }
 
 /* ---- results whose axes were reduced ---- */
 
-/* Does a result of this shape stand for elements of the model as broadcasting aligns them? */
-static bool is_aligned(const deriving *d, const gy_maths_shape *shape)
+/* The axes of the model that a formula names, by bit. */
+static uint32_t named_axes(const deriving *d, const gy_maths_result *r)
 {
-    return shape->rank == d->model.rank || d->first == 0 || gy_maths_shape_elements(shape) == 1;
+    uint32_t named = 0;
+    for (uint32_t i = 0; i < r->axes; i++)
+        named |= UINT32_C(1) << (r->axis[i] < 0 ? r->axis[i] + (int32_t)d->model.rank : r->axis[i]);
+    return named;
+}
+
+/* Does a result of this shape stand for elements of the model as broadcasting aligns them? Where no axis is named, its
+ * shape says which are reduced; else it may lack them, and those before all others may be missing. */
+static bool is_aligned(const deriving *d, const gy_maths_result *r, const gy_maths_shape *shape)
+{
+    bool are_before = named_axes(d, r) == (UINT32_C(1) << r->axes) - 1;
+    return shape->rank == d->model.rank || are_before || gy_maths_shape_elements(shape) == 1;
 }
 
 /* The rows of a reduced result, or of its adjoint, with an extent of 1 where axes were reduced: as they are, or as a
- * copy. `access` is that of the result. */
-static gantry_region kept_rows(deriving *d, const gy_access *access, gantry_region rows, gy_maths_shape *shape,
-                               const char *what)
+ * copy, which lacks those before all others still. `access` is that of the result. */
+static gantry_region kept_rows(deriving *d, const gy_maths_result *r, const gy_access *access, gantry_region rows,
+                               gy_maths_shape *shape, const char *what)
 {
     gantry_graph *g = d->a->graph;
-    if (is_aligned(d, shape))
+    if (is_aligned(d, r, shape))
         return rows;
     const gy_buffer *b = &g->buffers.at[access->buffer];
     int64_t extent[GY_MATHS_AXES];
-    uint32_t rank = 0;
-    for (int32_t k = 0; k < b->rank; k++) {
-        for (uint32_t i = d->first; (uint32_t)k == d->first && i < d->last; i++)
+    uint32_t rank = 0, named = named_axes(d, r);
+    for (uint32_t i = 0, k = 0; i < d->model.rank; i++)
+        if (!(named >> i & 1))
+            extent[rank++] = b->shape[k++];
+        else if (rank)
             extent[rank++] = 1;
-        extent[rank++] = b->shape[k];
-    }
-    while (rank < d->model.rank)
-        extent[rank++] = 1;
     gantry_buffer made = gy_adjoint_named(d->a, access->buffer, what, (int)rank, extent, b->dtype);
     gantry_region to = rows;
     to.buffer = made;
@@ -165,13 +173,11 @@ static gantry_status seed_reduction(deriving *d, uint32_t result, const char *gr
     if (r->reduction == GY_MATHS_TOTAL) {
         *text = grad;
     } else if (r->reduction == GY_MATHS_MEAN) {
-        int64_t count = 1;
-        for (uint32_t i = d->first; i < d->last; i++)
-            count *= d->model.extent[i];
+        int64_t count = gy_maths_reduced(&d->model, &d->along).mid;
         *text = gy_arena_printf(&a->scratch, "(%s / %lld)", grad, (long long)(count ? count : 1));
     } else if (r->reduction == GY_MATHS_LEAST || r->reduction == GY_MATHS_MOST) {
         gy_maths_shape shape = gy_adjoint_shape(a, &result_access);
-        gantry_region rows = kept_rows(d, &result_access, gy_adjoint_primal_rows(a, &result_access), &shape, "kept");
+        gantry_region rows = kept_rows(d, r, &result_access, gy_adjoint_primal_rows(a, &result_access), &shape, "kept");
         const char *name = new_name(d, "value", d->maths->arg[r->arg]);
         const char *value = gy_maths_text_of(&a->scratch, d->maths, r->root);
         GY_TRY(add_meaning(d, name, rows, shape));
@@ -213,7 +219,7 @@ static gantry_status seed_result(deriving *d, uint32_t result)
     gy_maths_shape shape = gy_adjoint_shape(d->a, &access);
     gantry_region rows = gy_adjoint_of(d->a, &access);
     if (r->reduction)
-        rows = kept_rows(d, &access, rows, &shape, "grad.kept");
+        rows = kept_rows(d, r, &access, rows, &shape, "grad.kept");
     GY_TRY(add_meaning(d, grad, rows, shape));
     if (r->reduction)
         GY_TRY(seed_reduction(d, result, grad, &text));
@@ -294,92 +300,7 @@ static gantry_status go_back_map(const deriving *d, const gy_access *x, const ch
     return gy_adjoint_built(a);
 }
 
-/* ---- sums ---- */
-
-/* Where one element of an argument is for several of the model, and what is left to be summed. */
-typedef struct summing {
-    const gy_access *x;
-    const char *arg;
-    gy_maths_shape own;  /* of the argument */
-    gy_maths_shape left; /* of what is summed: the model, or what sums have made of it */
-    const char *text;    /* the formula of its elements */
-    const char *part;    /* the name that a sum has in formulas, and its rows */
-    gantry_region rows;
-    bool is_part; /* the formula is that name */
-} summing;
-
-/* One element of the argument is for all along this axis: rows that the scheduler cuts may be more than one later. */
-static bool lacks(const deriving *d, const summing *s, uint32_t axis)
-{
-    uint32_t missing = s->left.rank - s->own.rank;
-    bool is_one = axis < missing || s->own.extent[axis - missing] == 1;
-    bool grows =
-        axis == 0 && !s->is_part && is_split_by_the_scheduler(d) && !d->a->graph->buffers.at[s->x->buffer].split_auto;
-    return is_one && (s->left.extent[axis] != 1 || grows);
-}
-
-/* The shape without the first run of axes that one element is for. False: there is but one. */
-static bool find_sum(const deriving *d, const summing *s, gy_maths_shape *out)
-{
-    uint32_t axis = 0, rank = s->left.rank;
-    *out = s->left;
-    while (axis < rank && !lacks(d, s, axis))
-        axis++;
-    for (; axis < rank && (lacks(d, s, axis) || s->left.extent[axis] == 1); axis++)
-        out->extent[axis] = 1;
-    while (axis < rank && !lacks(d, s, axis))
-        axis++;
-    return axis < rank;
-}
-
-static gantry_status add_sum(const deriving *d, const summing *s, const char *id, gantry_region to,
-                             gantry_access access)
-{
-    gy_adjoint *a = d->a;
-    const gy_maths *m = NULL;
-    const char *out = new_name(d, "to", s->arg);
-    GY_TRY(read_formula(d, s->arg, out, s->text ? gy_arena_printf(&a->scratch, "sum(%s)", s->text) : NULL, true, &m));
-    gantry_node node = gy_graph_map_with(a->graph, gy_adjoint_id(a, d->p, id), m);
-    gantry_node_arg_as(a->graph, node, out, to, access);
-    if (s->is_part)
-        gantry_node_arg(a->graph, node, s->part, s->rows);
-    give_arguments(d, node, m);
-    return gy_adjoint_built(a);
-}
-
-static gantry_status fail_automatic(const deriving *d, const char *arg)
-{
-    return gy_node_fail(d->a->graph, d->a->err, d->p->node,
-                        "broadcasts \"%s\", an automatic part, along axes that others lie between, and its adjoint "
-                        "would be a sum along each in turn, of rows that are not known yet; split it into a number of "
-                        "parts, or broadcast it in two maps, one after the other",
-                        arg);
-}
-
-/* A node sums along axes that are neighbours: where others lie between, there is one for each run but the last, each of
- * what the one before it gave. */
-static gantry_status sum_in_turn(const deriving *d, summing *s)
-{
-    gy_adjoint *a = d->a;
-    const gy_buffer *b = &a->graph->buffers.at[s->x->buffer];
-    gantry_dtype dtype = b->dtype == GANTRY_F64 ? GANTRY_F64 : GANTRY_F32; /* not of 16 bits */
-    bool is_automatic = b->split_auto && s->x->part >= 0;
-    const char *id = s->arg;
-    gy_maths_shape next;
-    while (find_sum(d, s, &next)) {
-        if (is_automatic)
-            return fail_automatic(d, s->arg);
-        id = gy_arena_printf(&a->scratch, "%s.sum", id ? id : "");
-        gantry_buffer made = gy_adjoint_uncut(a, s->x->buffer, "grad.sum", (int)next.rank, next.extent, dtype);
-        GY_TRY(add_sum(d, s, id ? id : "", gantry_all(made), GANTRY_WRITE));
-        s->part = s->text = new_name(d, "part", s->arg);
-        s->rows = gantry_all(made);
-        s->is_part = true;
-        s->left = next;
-    }
-    return GANTRY_OK;
-}
-
+/* Where one element of the argument is for several of the model, these are summed. */
 static gantry_status go_back_sum(const deriving *d, const gy_access *x, const char *arg, const char *text)
 {
     gy_adjoint *a = d->a;
@@ -387,9 +308,12 @@ static gantry_status go_back_sum(const deriving *d, const gy_access *x, const ch
     gy_destination target = gy_adjoint_target(a, x);
     const char *out = new_name(d, "to", arg);
     GY_TRY(read_formula(d, arg, out, text, false, &m));
-    summing s = { .x = x, .arg = arg, .own = gy_adjoint_shape(a, x), .left = d->model, .text = span(d, m, text) };
-    GY_TRY(sum_in_turn(d, &s));
-    return add_sum(d, &s, arg, target.region, gy_destination_access(&target));
+    text = span(d, m, text);
+    GY_TRY(read_formula(d, arg, out, text ? gy_arena_printf(&a->scratch, "sum(%s)", text) : NULL, true, &m));
+    gantry_node node = gy_graph_map_with(a->graph, gy_adjoint_id(a, d->p, arg), m);
+    gantry_node_arg_as(a->graph, node, out, target.region, gy_destination_access(&target));
+    give_arguments(d, node, m);
+    return gy_adjoint_built(a);
 }
 
 static gantry_status go_back_to(const deriving *d, uint32_t arg)

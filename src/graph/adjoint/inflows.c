@@ -59,7 +59,7 @@ static void cut_into_tiles(gantry_graph *g, uint32_t like, gantry_buffer made, i
     gantry_buffer_tiles_by_axis(g, made, rank, tiles);
 }
 
-gantry_buffer gy_adjoint_uncut(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
+static gantry_buffer add_uncut(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
                                gantry_dtype dtype)
 {
     gantry_graph *g = a->graph;
@@ -81,7 +81,7 @@ gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix,
     const gy_buffer *b = &g->buffers.at[like];
     int64_t parts = b->parts;
     bool is_auto = b->split_auto, is_tiled = b->tiles[0] != 0;
-    gantry_buffer made = gy_adjoint_uncut(a, like, suffix, rank, shape, dtype);
+    gantry_buffer made = add_uncut(a, like, suffix, rank, shape, dtype);
     if (is_tiled)
         cut_into_tiles(g, like, made, rank, shape);
     else if (parts && is_auto)
@@ -136,13 +136,13 @@ static gantry_status note_readers(gy_adjoint *a, uint32_t node)
     const gy_node *n = &g->nodes.at[node];
     for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *x = &g->access.at[n->access + i];
-        gy_access to = p.rule && p.rule->is_stencil && x->mode == GANTRY_READ ? gy_stencil_inflow(a, &p) : *x;
+        gy_access to = p.rule && p.rule->to && gy_adjoint_gives(a, &p, x) ? gy_stencil_inflow(a, &p) : *x;
         gy_inflow made = { .buffer = to.buffer, .first = to.first, .last = to.last, .readers = 1 };
-        bool gives = x->mode == GANTRY_READ && to.first < to.last && gy_adjoint_is_active(a, x->buffer) &&
+        bool gives = x->mode == GANTRY_READ && to.first < to.last && gy_adjoint_is_active(a, to.buffer) &&
                      gy_adjoint_gives(a, &p, x);
         if (gives && !gy_vec_push(&a->inflow, made))
             return gy_fail_nomem(a->err);
-        a->given[x->buffer] = a->given[x->buffer] || gives;
+        a->given[to.buffer] = a->given[to.buffer] || gives;
     }
     return GANTRY_OK;
 }

@@ -24,13 +24,14 @@ static bool spread(const gy_adjoint *a, uint8_t *marked, uint32_t node, bool for
     for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *x = &g->access.at[n->access + i];
         bool is_source = forward ? is_read(x) : x->mode != GANTRY_READ;
-        touched = touched || (is_source && marked[x->buffer]);
+        touched = touched || (is_source && marked[gy_adjoint_source(g, x)]);
     }
     for (uint32_t i = 0; touched && i < gy_node_regions(n); i++) {
         const gy_access *x = &g->access.at[n->access + i];
         bool is_goal = forward ? x->mode != GANTRY_READ : is_read(x);
-        if (is_goal && !marked[x->buffer] && gy_dtype_is_float(g->buffers.at[x->buffer].dtype))
-            marked[x->buffer] = changed = 1;
+        uint32_t buffer = gy_adjoint_source(g, x);
+        if (is_goal && !marked[buffer] && gy_dtype_is_float(g->buffers.at[buffer].dtype))
+            marked[buffer] = changed = 1;
     }
     return changed;
 }
@@ -67,7 +68,7 @@ bool gy_adjoint_is_on_path(const gy_adjoint *a, uint32_t node)
     bool reads = false, writes = false;
     for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *x = &a->graph->access.at[n->access + i];
-        bool is_active = gy_adjoint_is_active(a, x->buffer);
+        bool is_active = gy_adjoint_is_active(a, gy_adjoint_source(a->graph, x));
         reads = reads || (is_active && is_read(x));
         writes = writes || (is_active && x->mode != GANTRY_READ);
     }
@@ -87,19 +88,21 @@ static gantry_status check_accesses(gy_adjoint *a, uint32_t node)
     const gantry_graph *g = a->graph;
     const gy_node *n = &g->nodes.at[node];
     const gy_rule *rule = rule_of(g, n);
-    bool one_tile = !rule || !rule->takes_lists, one_piece = !rule || !rule->is_stencil;
+    bool one_tile = !rule || !rule->takes_lists, one_piece = !rule || !rule->to;
     for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *x = &g->access.at[n->access + i];
-        const char *name = g->buffers.at[x->buffer].name;
+        bool has_halo = x->before || x->after || gy_adjoint_source(g, x) != x->buffer;
+        const char *name = g->buffers.at[gy_adjoint_source(g, x)].name;
         if (one_tile && (x->is_list || (g->buffers.at[x->buffer].tiles[0] && x->last - x->first != 1)))
             return gy_node_fail(a->graph, a->err, node,
                                 "names several tiles of \"%s\", which have no adjoint but in retile; name one tile",
                                 name);
-        if (one_piece && (x->before || x->after))
-            return gy_node_fail(a->graph, a->err, node,
-                                "reads \"%s\" with a halo, which has no adjoint but in jacobi2d and jacobi3d; read the "
-                                "whole buffer",
-                                name);
+        if (one_piece && has_halo)
+            return gy_node_fail(
+                a->graph, a->err, node,
+                "reads \"%s\" with a halo, which has no adjoint but in jacobi2d, jacobi3d, filter2d and "
+                "gaussian_blur; read the whole buffer",
+                name);
         if (x->mode == GANTRY_READWRITE)
             return gy_node_fail(a->graph, a->err, node,
                                 "changes \"%s\" in place, and the backward pass wants what it read; give the result a "
@@ -136,6 +139,7 @@ static gantry_status check_node(gy_adjoint *a, uint32_t node)
 
 typedef struct use {
     const gy_access *access;
+    uint32_t buffer; /* gy_adjoint_source */
     uint32_t node;
     bool on_path;
 } use;
@@ -143,8 +147,8 @@ typedef struct use {
 static int compare_uses(const void *one, const void *other)
 {
     const use *a = one, *b = other;
-    if (a->access->buffer != b->access->buffer)
-        return a->access->buffer < b->access->buffer ? -1 : 1;
+    if (a->buffer != b->buffer)
+        return a->buffer < b->buffer ? -1 : 1;
     return (a->node > b->node) - (a->node < b->node);
 }
 
@@ -157,7 +161,7 @@ static bool overlap(const gy_access *a, const gy_access *b)
 static gantry_status check_pair(gy_adjoint *a, const use *first, const use *second)
 {
     const gantry_graph *g = a->graph;
-    const char *name = g->buffers.at[first->access->buffer].name;
+    const char *name = g->buffers.at[first->buffer].name;
     bool writes = second->access->mode != GANTRY_READ, replaces = writes && second->access->mode < GANTRY_SUM;
     if (!writes || !first->on_path || !overlap(first->access, second->access))
         return GANTRY_OK;
@@ -166,7 +170,7 @@ static gantry_status check_pair(gy_adjoint *a, const use *first, const use *seco
                             "writes rows of \"%s\" that node \"%.80s\" read before, and the backward pass wants what "
                             "that read; give the result a buffer of its own",
                             name, g->nodes.at[first->node].id);
-    if (replaces && gy_adjoint_is_active(a, first->access->buffer))
+    if (replaces && gy_adjoint_is_active(a, first->buffer))
         return gy_node_fail(a->graph, a->err, second->node,
                             "writes rows of \"%s\" that node \"%.80s\" wrote before, and the adjoint of both would be "
                             "one; give the result a buffer of its own",
@@ -177,7 +181,7 @@ static gantry_status check_pair(gy_adjoint *a, const use *first, const use *seco
 static gantry_status check_uses(gy_adjoint *a, const use *at, size_t count)
 {
     for (size_t first = 0; first < count; first++) {
-        for (size_t i = first + 1; i < count && at[i].access->buffer == at[first].access->buffer; i++) {
+        for (size_t i = first + 1; i < count && at[i].buffer == at[first].buffer; i++) {
             if (!at[first].on_path)
                 break;
             GY_TRY(check_pair(a, &at[first], &at[i]));
@@ -196,8 +200,8 @@ static gantry_status check_rows(gy_adjoint *a, const uint8_t *on_path, const uin
         const gy_node *n = &g->nodes.at[i];
         for (uint32_t k = 0; k < gy_node_regions(n); k++) {
             const gy_access *x = &g->access.at[n->access + k];
-            use made = { x, i, on_path[i] };
-            bool matters = x->mode != GANTRY_READ || (on_path[i] && last_write[x->buffer] > i + 1);
+            use made = { x, gy_adjoint_source(g, x), i, on_path[i] };
+            bool matters = x->mode != GANTRY_READ || (on_path[i] && last_write[made.buffer] > i + 1);
             ok = (!matters || gy_vec_push(&uses, made)) && ok;
         }
     }

@@ -9,7 +9,13 @@
 #include "graph/adjoint/adjoint.h"
 #include "graph/build/build_state.h"
 
+#include <math.h>
 #include <string.h>
+
+static uint32_t buffer_of(const gy_adjoint *a, const gy_primal *p, const char *arg)
+{
+    return gy_adjoint_source(a->graph, gy_primal_access(a, p, arg));
+}
 
 /* Is it a node of the sweep? */
 static bool is_of(const gy_adjoint *a, const gy_primal *p, uint32_t node, gy_primal *found)
@@ -18,20 +24,20 @@ static bool is_of(const gy_adjoint *a, const gy_primal *p, uint32_t node, gy_pri
     if (n->kind != own->kind || n->kernel != own->kernel || !gy_adjoint_is_on_path(a, node))
         return false;
     *found = (gy_primal){ .node = node, .id = n->id, .manifest = p->manifest, .maths = p->maths, .rule = p->rule };
-    return gy_primal_access(a, found, "x")->buffer == gy_primal_access(a, p, "x")->buffer &&
-           gy_primal_access(a, found, "y")->buffer == gy_primal_access(a, p, "y")->buffer;
+    return buffer_of(a, found, p->rule->args) == buffer_of(a, p, p->rule->args) &&
+           buffer_of(a, found, p->rule->to) == buffer_of(a, p, p->rule->to);
 }
 
 static bool are_cut_alike(const gy_buffer *x, const gy_buffer *y)
 {
     return x->rank == y->rank && memcmp(x->shape, y->shape, (size_t)x->rank * sizeof *x->shape) == 0 &&
-           x->parts == y->parts && x->split_auto == y->split_auto && !x->tiles[0] && !y->tiles[0];
+           x->parts == y->parts && x->split_auto == y->split_auto && memcmp(x->tiles, y->tiles, sizeof x->tiles) == 0;
 }
 
 gy_access gy_stencil_inflow(const gy_adjoint *a, const gy_primal *p)
 {
-    gy_access found = *gy_primal_access(a, p, "y");
-    found.buffer = gy_primal_access(a, p, "x")->buffer;
+    gy_access found = *gy_primal_access(a, p, p->rule->to);
+    found.buffer = buffer_of(a, p, p->rule->args);
     found.mode = GANTRY_READ;
     return found;
 }
@@ -53,23 +59,47 @@ static gantry_status check_between(gy_adjoint *a, uint32_t first, uint32_t last,
     return GANTRY_OK;
 }
 
+/* Rows near the end of a part get from nodes of others as they do from their own: all have one filter. */
+static gantry_status check_filter(gy_adjoint *a, const gy_primal *p, const gy_primal *other)
+{
+    const gy_access *weights = gy_primal_access(a, p, "weights"), *others = gy_primal_access(a, other, "weights");
+    const gy_scalar *sigma = gy_primal_scalar(a, p, "sigma"), *sigmas = gy_primal_scalar(a, other, "sigma");
+    bool is_same = !weights || (weights->buffer == others->buffer && weights->first == others->first &&
+                                weights->last == others->last);
+    if (weights && gy_adjoint_is_active(a, weights->buffer))
+        return gy_node_fail(
+            a->graph, a->err, other->node,
+            "lies between weights and loss by the weights of its filter, \"%s\", which have no adjoint; "
+            "use conv2d, whose weights have one",
+            a->graph->buffers.at[weights->buffer].name);
+    if (is_same && (!sigma || sigma->number.real == sigmas->number.real))
+        return GANTRY_OK;
+    return gy_node_fail(
+        a->graph, a->err, other->node,
+        "filters rows of \"%s\" in another way than node \"%.80s\", which has no adjoint; give both one "
+        "filter",
+        a->graph->buffers.at[buffer_of(a, p, p->rule->args)].name, p->id);
+}
+
 /* The sweep gives all rows of y: those that something else gave would be taken for its own. */
 static gantry_status check_sweep(gy_adjoint *a, const gy_primal *p)
 {
-    const gy_buffer *x = &a->graph->buffers.at[gy_primal_access(a, p, "x")->buffer];
-    const gy_buffer *y = &a->graph->buffers.at[gy_primal_access(a, p, "y")->buffer];
+    const gy_buffer *x = &a->graph->buffers.at[buffer_of(a, p, p->rule->args)];
+    const gy_buffer *y = &a->graph->buffers.at[buffer_of(a, p, p->rule->to)];
     gy_primal other;
     int64_t rows = 0;
     uint32_t last = p->node;
     if (!are_cut_alike(x, y))
-        return gy_node_fail(a->graph, a->err, p->node,
-                            "is a stencil between \"%s\" and \"%s\", which are not cut alike or into tiles, which has "
-                            "no adjoint; cut both into as many parts",
-                            x->name, y->name);
+        return gy_node_fail(
+            a->graph, a->err, p->node,
+            "is a stencil between \"%s\" and \"%s\", which are not cut alike, which has no adjoint; cut "
+            "both into as many parts, or tiles",
+            x->name, y->name);
     for (uint32_t i = p->node; i < a->nodes; i++) {
         if (!is_of(a, p, i, &other))
             continue;
-        rows += gy_primal_access(a, &other, "y")->last - gy_primal_access(a, &other, "y")->first;
+        GY_TRY(check_filter(a, p, &other));
+        rows += gy_primal_access(a, &other, p->rule->to)->last - gy_primal_access(a, &other, p->rule->to)->first;
         last = i;
     }
     if (rows != y->rows)
@@ -77,31 +107,51 @@ static gantry_status check_sweep(gy_adjoint *a, const gy_primal *p)
                             "is one of the nodes of a stencil that give %lld of the %lld rows of \"%s\", which has no "
                             "adjoint; give all of them by \"%s\"",
                             (long long)rows, (long long)y->rows, y->name, p->manifest->name);
-    return check_between(a, p->node, last, gy_primal_access(a, p, "x")->buffer);
+    return check_between(a, p->node, last, buffer_of(a, p, p->rule->args));
 }
 
-/* The adjoint of y, of the rows of one node and one more on each side. */
-static gantry_region around(gy_adjoint *a, const gy_access *y)
+/* How many rows around one the stencil reaches; of frames none, which lie beside each other. */
+static int64_t reach_of(const gy_adjoint *a, const gy_primal *p)
+{
+    const gy_access *weights = gy_primal_access(a, p, "weights");
+    const gy_scalar *sigma = gy_primal_scalar(a, p, "sigma");
+    if (!weights && !sigma)
+        return 1;
+    if (a->graph->buffers.at[buffer_of(a, p, p->rule->to)].rank > 2)
+        return 0;
+    return weights ? (weights->last - weights->first) / 2 : (int64_t)ceil(3 * sigma->number.real);
+}
+
+/* The adjoint of y, of the rows or the tile of one node and so many more on each side. */
+static gantry_region around(gy_adjoint *a, const gy_access *y, int64_t reach)
 {
     gantry_buffer grad = gy_adjoint_buffer(a, y->buffer);
     int64_t rows = a->graph->buffers.at[y->buffer].rows;
-    if (y->part >= 0)
-        return gantry_halo(gy_adjoint_rows(a, y, grad), 1, 1);
-    int64_t first = y->first > 0 ? y->first - 1 : 0, last = y->last < rows ? y->last + 1 : rows;
+    if (y->part >= 0 || a->graph->buffers.at[y->buffer].tiles[0])
+        return gantry_halo(gy_adjoint_rows(a, y, grad), reach, reach);
+    int64_t first = y->first > reach ? y->first - reach : 0, last = y->last + reach < rows ? y->last + reach : rows;
     return first == 0 && last == rows ? gantry_all(grad) : gantry_rows(grad, first, last);
 }
 
 static void go_back_one(gy_adjoint *a, const gy_primal *p)
 {
-    gy_access to = gy_stencil_inflow(a, p), y = *gy_primal_access(a, p, "y");
+    gy_access to = gy_stencil_inflow(a, p), y = *gy_primal_access(a, p, p->rule->to);
+    int64_t reach = reach_of(a, p);
     gy_destination target;
     gantry_region given = gy_adjoint_written(a, &to, &target);
     const char *kernel = gy_arena_printf(&a->scratch, "%s_grad", p->manifest->name);
-    gantry_node node = gantry_graph_kernel(a->graph, gy_adjoint_id(a, p, "x"), kernel ? kernel : "");
+    gantry_node node = gantry_graph_kernel(a->graph, gy_adjoint_id(a, p, p->rule->args), kernel ? kernel : "");
+    bool is_filter = strcmp(p->rule->to, "out") == 0;
     gy_adjoint_place(a, node, p->node);
-    gantry_node_arg(a->graph, node, "x", around(a, &y));
-    gantry_node_arg(a->graph, node, "y", given);
-    gy_adjoint_add_rows(a, p, "x", given, &target);
+    gantry_node_arg(a->graph, node, is_filter ? "dout" : "x", around(a, &y, reach));
+    gantry_node_arg(a->graph, node, is_filter ? "dimage" : "y", given);
+    const gy_access *weights = gy_primal_access(a, p, "weights");
+    const gy_scalar *sigma = gy_primal_scalar(a, p, "sigma");
+    if (weights)
+        gantry_node_arg(a->graph, node, "weights", gy_adjoint_primal_rows(a, weights));
+    if (sigma)
+        gy_node_scalar_constant(a->graph, node, "sigma", sigma->number, false);
+    gy_adjoint_add_rows(a, p, p->rule->args, given, &target);
 }
 
 gantry_status gy_stencil_go_back(gy_adjoint *a, const gy_primal *p)

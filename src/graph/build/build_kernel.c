@@ -31,7 +31,7 @@ static gantry_status check_formula(const gantry_kernel *k, const gy_maths *m, ga
 {
     char why[160];
     for (uint32_t i = 0; i < m->results; i++)
-        if (m->result[i].has_axis)
+        if (m->result[i].axes)
             return fail_formula(k, GANTRY_E_GRAPH, err,
                                 "reductions of a manifest are of all elements, without an axis");
     if (m->args > (uint32_t)k->args) {

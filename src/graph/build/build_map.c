@@ -89,6 +89,23 @@ static const char *extents_in(gantry_graph *g, const gy_maths_program *p, uint32
     return made;
 }
 
+/* The same for those of the axes up to the last reduced one that are reduced, or are not. */
+static const char *extents_among(const coding *c, bool is_reduced)
+{
+    gy_arena *arena = &c->graph->arena;
+    const gy_maths_runs *along = &c->kernel->program->along;
+    const char *text = NULL;
+    for (uint32_t i = 0; i < gy_maths_end_of(along); i++) {
+        if (gy_maths_is_along(along, i) != is_reduced)
+            continue;
+        const char *one = extents_in(c->graph, c->kernel->program, i, i + 1);
+        text = !one || !text ? one : gy_arena_printf(arena, "%s * %s", text, one);
+        if (!text)
+            return NULL;
+    }
+    return text ? text : "1";
+}
+
 static const char *extents_of(const coding *c, uint32_t first, uint32_t last)
 {
     return extents_in(c->graph, c->kernel->program, first, last);
@@ -98,13 +115,21 @@ static const char *extents_of(const coding *c, uint32_t first, uint32_t last)
  * ones, these, or those behind. */
 static uint32_t end_of_group(const gy_maths_program *p, uint32_t axis)
 {
-    if (!p->maths->reduces)
+    uint32_t first = gy_maths_begin_of(&p->along), last = gy_maths_end_of(&p->along);
+    if (!p->maths->reduces || gy_maths_is_apart(p))
         return p->rank;
-    return axis < p->first ? p->first : axis < p->last ? p->last : p->rank;
+    return axis < first ? first : axis < last ? last : p->rank;
 }
 
-/* The product of the extents from an axis on to the end of its group, as a divisor, and the factor that stands for it
- * in quotients; see maths.h. */
+/* The factor that stands for a divisor in quotients; see maths.h. */
+static void add_reciprocal(coding *c, const char *divisor)
+{
+    gy_arena *arena = &c->graph->arena;
+    add_hidden(c, divisor ? gy_arena_printf(arena, "_by%s", divisor) : NULL,
+               divisor ? gy_arena_printf(arena, "ceil_div(4611686018427387904, max(1, %s))", divisor) : NULL);
+}
+
+/* The product of the extents from an axis on to the end of its group, as a divisor, and its factor. */
 static void add_divisor(coding *c, const char *kind, uint32_t arg, uint32_t run, uint32_t axis)
 {
     gy_arena *arena = &c->graph->arena;
@@ -113,8 +138,7 @@ static void add_divisor(coding *c, const char *kind, uint32_t arg, uint32_t run,
     const char *key = run ? gy_arena_printf(arena, "%s%u", kind, run) : kind;
     const char *hidden = key ? gy_arena_printf(arena, "_%s_%s", key, name) : NULL;
     add_hidden(c, hidden, extents_of(c, axis, end_of_group(p, axis)));
-    add_hidden(c, hidden ? gy_arena_printf(arena, "_by%s", hidden) : NULL,
-               hidden ? gy_arena_printf(arena, "ceil_div(4611686018427387904, max(1, %s))", hidden) : NULL);
+    add_reciprocal(c, hidden);
 }
 
 /* How far apart elements of the regions that are read are. */
@@ -140,6 +164,7 @@ static void add_steps(coding *c)
 static uint32_t hidden_args(const gy_maths_program *p)
 {
     uint32_t count = p->maths->reduces ? 5 : 1;
+    count += gy_maths_is_apart(p) ? 4 * p->along.count - 3 : 0;
     for (uint32_t i = 0; i < p->maths->args; i++) {
         for (uint32_t run = 0; run < p->kind[i].runs; run++)
             count += 2 * (uint32_t)gy_maths_has_period(p, i, run) + 2 * (uint32_t)gy_maths_has_inner(p, i, run);
@@ -169,16 +194,32 @@ static const char *run_of(const coding *c)
     return made;
 }
 
+/* The numbers of gy_maths_places, where axes that are reduced lie apart. */
+static void add_cuts(coding *c)
+{
+    gy_arena *arena = &c->graph->arena;
+    const gy_maths_runs *along = &c->kernel->program->along;
+    for (uint32_t i = 0; i < 2 * along->count - 1; i++) {
+        uint32_t axis = i % 2 ? along->at[i / 2].last : along->at[i / 2].first;
+        const char *name = gy_arena_printf(arena, "_behind%" PRIu32, i);
+        add_hidden(c, name, extents_of(c, axis, gy_maths_end_of(along)));
+        if (i)
+            add_reciprocal(c, name);
+    }
+}
+
 static void add_reduction(coding *c)
 {
     const gy_maths_program *p = c->kernel->program;
-    const char *mid = extents_of(c, p->first, p->last);
-    add_hidden(c, "_outer", extents_of(c, 0, p->first));
+    const char *mid = extents_among(c, true);
+    add_hidden(c, "_outer", extents_among(c, false));
     add_hidden(c, "_mid", mid);
-    add_hidden(c, "_inner", extents_of(c, p->last, p->rank));
+    add_hidden(c, "_inner", extents_of(c, gy_maths_end_of(&p->along), p->rank));
     add_hidden(c, "_run", run_of(c));
     add_hidden(c, "_segments",
                mid ? gy_arena_printf(&c->graph->arena, "max(1, ceil_div(%s, %d * _run))", mid, segment_of(p)) : NULL);
+    if (gy_maths_is_apart(p))
+        add_cuts(c);
 }
 
 static bool set_grid(const coding *c, const gy_expr **grid, const char *text)
@@ -457,11 +498,11 @@ static gantry_status check_reduces(const gantry_graph *g, const gy_node *n, cons
 }
 
 /* " along 0:1,2:4 of 4" */
-static void add_runs(gy_text *key, const gy_maths_kind *kind)
+static void add_runs(gy_text *key, const gy_maths_axes *run, uint32_t runs, uint8_t rank)
 {
-    for (uint32_t i = 0; i < kind->runs; i++)
-        gy_text_printf(key, "%s%u:%u", i ? "," : " along ", kind->run[i].first, kind->run[i].last);
-    gy_text_printf(key, " of %d", kind->rank);
+    for (uint32_t i = 0; i < runs; i++)
+        gy_text_printf(key, "%s%u:%u", i ? "," : " along ", run[i].first, run[i].last);
+    gy_text_printf(key, " of %d", rank);
 }
 
 /* "y = sqrt(x) * s + b (y f32, x f32, s number, b f32 along 0:1 of 2)" */
@@ -473,9 +514,9 @@ static bool make_key(gy_text *key, const gy_maths *m, const gy_maths_kind *kind)
         gy_text_printf(key, "%s%s %s", i ? ", " : " (", m->arg[i],
                        kind[i].is_number ? "number" : gantry_dtype_name(kind[i].dtype));
         if (is_reduced)
-            gy_text_printf(key, " along %u:%u of %d", kind[i].first, kind[i].last, kind[i].rank);
+            add_runs(key, kind[i].along.at, kind[i].along.count, kind[i].rank);
         else if (kind[i].is_spread)
-            add_runs(key, &kind[i]);
+            add_runs(key, kind[i].run, kind[i].runs, kind[i].rank);
         gy_text_add(key, kind[i].is_added ? " added" : kind[i].is_model ? " whole" : "");
         if (kind[i].gives)
             gy_text_printf(key, " gives %x behind %d", kind[i].gives, kind[i].missing);

@@ -138,6 +138,8 @@ static gantry_status take_npy(gy_reader *r, const gy_json_at *shape, const char 
 {
     gy_npy npy;
     gantry_status status = first_header(&npy, file, &r->error);
+    if (status == GANTRY_E_IO)
+        gy_error_of_buffer(&r->error, shape->up->key);
     if (status)
         return status;
     size_t stacked = (size_t)npy.rank == json_array_size(shape->value) + 1;

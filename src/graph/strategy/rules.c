@@ -119,8 +119,8 @@ static gantry_status find_model(cutting *c)
         const gy_maths_kind *k = &kind[c->maths->result[i].arg];
         if (!gy_maths_is_reduced(c->maths, i))
             continue;
-        c->is_reduced = k->first == 0 && k->last > 0;
-        c->count = gy_maths_extents_of(&c->model, k->first, k->last).mid;
+        c->is_reduced = gy_maths_is_along(&k->along, 0);
+        c->count = gy_maths_reduced(&c->model, &k->along).mid;
     }
     return GANTRY_OK;
 }
@@ -139,6 +139,18 @@ static bool take_summed(cutting *c, const gy_access *x, const gy_maths_result *r
     bool is_same = !out->mode || out->mode == mode || x->mode == mode;
     out->mode = x->mode == mode ? out->mode : mode;
     return mode && is_same && (x->mode == mode || (x->mode == GANTRY_WRITE && begins));
+}
+
+/* The sum of so many-th parts. NULL: out of memory. */
+static const char *sum_for_mean(const cutting *c, const gy_maths_result *r)
+{
+    gy_arena *arena = &c->s->graph->arena;
+    const char *inner = gy_maths_text_of(arena, c->maths, r->root);
+    const char *text =
+        inner ? gy_arena_printf(arena, "sum((%s) / %lld.0", inner, (long long)(c->count ? c->count : 1)) : NULL;
+    for (uint32_t i = 0; i < r->axes && text; i++)
+        text = gy_arena_printf(arena, "%s, %d", text, (int)r->axis[i]);
+    return text ? gy_arena_printf(arena, "%s)", text) : NULL;
 }
 
 /* Each mean over the batch becomes a sum over so many elements. NULL: it is the same formulas. */
@@ -160,13 +172,7 @@ static gantry_status without_means(const cutting *c, gy_cut_rule *rule)
     made->reduces = true;
     for (uint32_t i = 0; i < c->maths->results; i++) {
         const gy_maths_result *r = &c->maths->result[i];
-        const char *text = r->text, *inner;
-        if (r->reduction == GY_MATHS_MEAN) {
-            inner = gy_maths_text_of(arena, c->maths, r->root);
-            text = inner ? gy_arena_printf(arena, r->has_axis ? "sum((%s) / %lld.0, %d)" : "sum((%s) / %lld.0)", inner,
-                                           (long long)(c->count ? c->count : 1), (int)r->axis)
-                         : NULL;
-        }
+        const char *text = r->reduction == GY_MATHS_MEAN ? sum_for_mean(c, r) : r->text;
         if (!text)
             return gy_fail_nomem(c->s->err);
         GY_TRY(gy_maths_add(made, arena, c->maths->arg[r->arg], text, GANTRY_E_GRAPH, NULL, c->s->err));

@@ -302,13 +302,17 @@ static gantry_access mode_of(const gy_maths_result *r)
  * GY_SLICE_WHOLE: it is nowhere. */
 static int8_t axis_of_reduced(const gy_maths_kind *kind, const gy_maths_result *r, int32_t axis, uint32_t rank)
 {
-    int32_t left_out = kind->last - kind->first;
-    if (axis >= kind->first && axis < kind->last)
+    int32_t left_out = 0, before = 0;
+    for (uint32_t i = 0; i < kind->rank; i++) {
+        bool is_reduced = gy_maths_is_along(&kind->along, i);
+        left_out += is_reduced;
+        before += is_reduced && (int32_t)i < axis;
+    }
+    if (gy_maths_is_along(&kind->along, (uint32_t)axis))
         return mode_of(r) ? GY_SLICE_SUMMED : GY_SLICE_WHOLE;
     if (rank == kind->rank)
         return (int8_t)axis;
-    return rank + (uint32_t)left_out == kind->rank ? (int8_t)(axis - (axis >= kind->last ? left_out : 0))
-                                                   : GY_SLICE_WHOLE;
+    return rank + (uint32_t)left_out == kind->rank ? (int8_t)(axis - before) : GY_SLICE_WHOLE;
 }
 
 static bool find_formulas(const slicing *c, const gy_maths *m)

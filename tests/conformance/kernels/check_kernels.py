@@ -218,6 +218,12 @@ def sizes():
         yield Case("resize", {"image": ("in", dtype, x), "out": ("out", dtype, np.zeros(want.shape, DTYPES[dtype]))}, {"out": (want, *near)})
 
 
+def transposed(filtered, h, v):
+    """The matrix of a filter of images of one channel: row p, column q is what pixel q gives to pixel p."""
+    units = np.eye(h * v).reshape(h * v, h, v, 1)
+    return filtered(units).reshape(h * v, h * v).T
+
+
 def images():
     for dtype, shape in itertools.product(["u8", "f32"], [(9, 11), (2, 20, 30), (2, 40, 1500, 3), (1, 5, 4, 1)]):
         x = rng.integers(0, 256, shape).astype(DTYPES[dtype])
@@ -225,6 +231,12 @@ def images():
         near = (0, 0.501) if dtype == "u8" else (1e-5,)  # u8: half a step, and float's error on it
         for sigma in [0.8, 5]:
             want = blur(full, sigma).reshape(shape)
+            if dtype == "f32" and full.shape[1] * full.shape[2] < 1000:
+                h, v = full.shape[1:3]
+                dy = rng.uniform(-1, 1, shape).astype(np.float32)
+                back = np.einsum("pq,fpc->fqc", transposed(lambda one: blur(one, sigma), h, v), dy.astype(float).reshape(len(full), h * v, -1))
+                yield Case("gaussian_blur_grad", {"sigma": sigma, "dout": ("in", dtype, dy), "dimage": ("out", dtype, np.zeros_like(dy))},
+                           {"dimage": (back.reshape(shape), 0, 1e-4)})
             yield Case("gaussian_blur", {"sigma": sigma, "image": ("in", dtype, x), "out": ("out", dtype, np.zeros_like(x))}, {"out": (want, *near)})
         want = np.minimum(sobel(full), 255 if dtype == "u8" else np.inf).reshape(shape)
         yield Case("sobel", {"image": ("in", dtype, x), "out": ("out", dtype, np.zeros_like(x))}, {"out": (want, *near)})
@@ -240,6 +252,14 @@ def filters():
         want = sum(float(w[i, j]) * p[:, i:i + h, j:j + v] for i in range(high) for j in range(wide_)).reshape(shape)
         want = np.clip(want, 0, 255) if dtype == "u8" else want
         near = (0, 0.501) if dtype == "u8" else (0, 1e-5 * 255 * float(np.abs(w).sum()))
+        if dtype == "f32":
+            dy = rng.uniform(-1, 1, shape).astype(np.float32)
+            back = transposed(lambda one: sum(float(w[i, j]) * np.pad(one, [(0, 0), (high // 2,) * 2, (wide_ // 2,) * 2, (0, 0)], mode="edge")[:, i:i + h, j:j + v]
+                                              for i in range(high) for j in range(wide_)), h, v) if h * v < 1000 else None
+            if back is not None:
+                want_back = np.einsum("pq,fpc->fqc", back, dy.astype(float).reshape(len(full), h * v, -1)).reshape(shape)
+                yield Case("filter2d_grad", {"weights": ("in", "f32", w), "dout": ("in", dtype, dy), "dimage": ("out", dtype, np.zeros_like(dy))},
+                           {"dimage": (want_back, 0, 1e-5 * (high + wide_) * float(np.abs(w).sum()))})
         yield Case("filter2d", {"weights": ("in", "f32", w), "image": ("in", dtype, x), "out": ("out", dtype, np.zeros_like(x))}, {"out": (want, *near)})
 
 

@@ -121,10 +121,15 @@ def neighbours(join, totals):
     return totals[0]
 
 
-def sum_of(values, first, last):
-    """values.sum over axes [first, last), in the stated order."""
-    outer, mid = int(np.prod(values.shape[:first])), int(np.prod(values.shape[first:last]))
-    cube, kept = values.reshape(outer, mid, -1), values.shape[:first] + values.shape[last:]
+def sum_of(values, axes):
+    """values.sum over some axes, in the stated order: that of the reduced axes, among which kept ones may lie."""
+    axes = sorted(axes)
+    behind = range(axes[-1] + 1, values.ndim) if axes else range(values.ndim)
+    before = [i for i in range(values.ndim) if i not in axes and i not in behind]
+    moved = values.transpose([*before, *axes, *behind])
+    outer = int(np.prod([values.shape[i] for i in before]))
+    mid = int(np.prod([values.shape[i] for i in axes]))
+    cube, kept = moved.reshape(outer, mid, -1), [values.shape[i] for i in (*before, *behind)]
     if cube.shape[2] == 1:
         return np.array([in_order(np.add, 0.0, row[:, 0]) for row in cube]).reshape(kept)
     totals = []
@@ -169,7 +174,7 @@ def check_broadcasting(command, seed):
              "all": "all(x, A)", "where": "argmax(x, A)", "where_least": "argmin(x, A)", "count": "sum(x > 0, A)"}
     dtypes = {"sum": "f64", "mean": "f64", "least": "f32", "most": "f32", "any": "u8", "all": "i32", "where": "i64", "where_least": "i32", "count": "i64"}
     square = (x * x).astype(float)
-    found = {"sum": sum_of(square, axis, axis + 1), "mean": sum_of(x.astype(float), axis, axis + 1) / shape[axis], "least": x.min(axis),
+    found = {"sum": sum_of(square, [axis]), "mean": sum_of(x.astype(float), [axis]) / shape[axis], "least": x.min(axis),
              "most": x.max(axis), "any": (x > 1).any(axis), "all": (x != 0).all(axis), "where": x.argmax(axis), "where_least": x.argmin(axis),
              "count": (x > 0).sum(axis)}
     named = draw.sample(list(texts), 4)
@@ -184,7 +189,7 @@ def check_broadcasting(command, seed):
     buffers["back"] = {"dtype": "f64", "shape": low, "output": True, "init": 2}
     nodes.append({"id": "back", "reduce": {"back": "sum(x * x)"}, "args": {"x": "x", "back": "back"}, "access": {"back": "sum"}})
     whole = [i for i in range(len(shape)) if i < len(shape) - len(low) or (low[i - len(shape)] == 1 and shape[i] != 1)]
-    want["back"] = 2 + (sum_of(square, whole[0], whole[-1] + 1).reshape(low) if whole else square.reshape(low))
+    want["back"] = 2 + (sum_of(square, whole).reshape(low) if whole else square.reshape(low))
     graph = {"gantry": 1, "name": "broadcast", "buffers": buffers, "nodes": nodes}
     got, _ = run(command, graph, files, dict.fromkeys(want), ["--devices", str(1 + seed % 2)])
     for name, expected in want.items():
@@ -246,27 +251,68 @@ def check_patterns(command, seed):
     return len(nodes)
 
 
-def check_apart(command):
-    """Axes that others lie between are reduced in turn, as the refusal says: the sums of a batch normalisation."""
-    x = np.random.default_rng(1).normal(0, 1, (4, 3, 6, 5)).astype(np.float32)
-    buffers = {"x": {"dtype": "f32", "shape": [4, 3, 6, 5], "class": "input"}, "m": {"dtype": "f64", "shape": [3, 1, 1], "output": True},
-               "part": {"dtype": "f64", "shape": [4, 3, 1, 1]}, "y": {"dtype": "f64", "shape": [4, 3, 6, 5], "output": True}}
-    graph = {"gantry": 1, "buffers": buffers, "nodes": [{"id": "once", "reduce": {"m": "mean(x)"}, "args": {"x": "x", "m": "m"}}]}
-    try:
-        run(command, graph, {"x": x}, {"m": None}, ["--devices", "1"])
-    except RuntimeError as error:
-        message = str(error)
-    else:
-        raise SystemExit("a reduction along axes that are no neighbours was not refused")
-    if "make 2 nodes in turn, the first of which reduces to 4 x 3 x 1 x 1" not in message:
-        raise SystemExit(f"the refusal of axes that are no neighbours has no remedy: {message}")
-    graph["nodes"] = [{"id": "first", "reduce": {"part": "mean(x)"}, "args": {"x": "x", "part": "part"}},
-                      {"id": "second", "reduce": {"m": "mean(part)"}, "args": {"m": "m", "part": "part"}},
-                      {"id": "centre", "map": {"y": "x - m"}, "args": {"x": "x", "m": "m", "y": "y"}}]
-    got, _ = run(command, graph, {"x": x}, {"m": None, "y": None}, ["--devices", "1"])
-    mean = x.astype(float).mean((0, 2, 3)).reshape(3, 1, 1)
-    if np.abs(got["m"] - mean).max() > 1e-15 or differ(x - got["m"], got["y"]):
-        raise SystemExit(f"means along axes 0, 2 and 3 are {got['m'].ravel()}, by NumPy {mean.ravel()}")
+REDUCTIONS = {"sum": "f64", "mean": "f64", "min": "f32", "max": "f32", "any": "u8", "all": "i32", "argmax": "i64", "argmin": "i32"}
+
+
+def reduced(name, x, axes):
+    """What a reduction gives along some axes, all of them at once as NumPy takes one axis."""
+    if name in ("sum", "mean"):
+        return sum_of(x.astype(float), axes) / (np.prod([x.shape[i] for i in axes]) if name == "mean" else 1)
+    kept = [i for i in range(x.ndim) if i not in axes]
+    rows = x.transpose([*kept, *axes]).reshape([x.shape[i] for i in kept] + [-1])
+    rows = rows > 1 if name == "any" else rows != 0 if name == "all" else rows
+    return getattr(rows, name)(-1)
+
+
+def check_apart(command, seed):
+    """Axes that kept ones lie between, named in any order or said by the result's shape; of whole arrays and of parts, which add to one
+    result; beside what is stored, of a broadcast operand, and of a result that its formula reads."""
+    draw, rng = random.Random(seed), np.random.default_rng(seed)
+    rank = draw.randrange(3, 6)
+    axes = sorted(draw.sample(range(rank), draw.randrange(2, rank)))
+    if axes == list(range(axes[0], axes[-1] + 1)):
+        axes = [0, 2]
+    shape = [draw.choice([1, 2, 3, 7]) for _ in range(rank)]
+    shape[draw.choice(axes)] = draw.choice([1, 40, 300]) if seed % 8 else 9000
+    x = (rng.integers(-9, 10, shape) / np.float32(8) * np.float32(1.1)).astype(np.float32)
+    ones = [1 if i in axes else n for i, n in enumerate(shape)]
+    low = [1 if draw.random() < 0.5 else n for n in shape]
+    b = rng.normal(0, 1, low)
+    kept = [n for i, n in enumerate(shape) if i not in axes] or [1]
+    shapes = [ones, kept]
+    order = draw.sample(axes, len(axes))
+    words = ", ".join(str(draw.choice([i, i - rank])) for i in order)
+    names = draw.sample(list(REDUCTIONS), 3)
+    buffers = {"x": {"dtype": "f32", "shape": shape, "class": "input"}, "b": {"dtype": "f64", "shape": low, "class": "input"}}
+    want = {}
+    for name in names:
+        buffers[f"r_{name}"] = {"dtype": REDUCTIONS[name], "shape": draw.choice(shapes), "output": True}
+        want[f"r_{name}"] = reduced(name, x, axes)
+    nodes = [{"id": "axes", "reduce": {f"r_{name}": f"{name}({'x > 1' if name == 'any' else 'x'}, {words})" for name in names},
+              "args": {"x": "x", **{f"r_{name}": f"r_{name}" for name in names}}}]
+    buffers["joint"] = {"dtype": "f64", "shape": draw.choice(shapes), "output": True}
+    buffers["beside"] = {"dtype": "f64", "shape": shape, "output": True}
+    nodes.append({"id": "joint", "reduce": {"joint": f"sum(f64(x) * b, {words})", "beside": "f64(x) * b"},
+                  "args": {"x": "x", "b": "b", "joint": "joint", "beside": "beside"}})
+    want["beside"] = x * b
+    want["joint"] = sum_of(want["beside"], axes)
+    buffers["shape"] = {"dtype": "f64", "shape": ones, "output": True, "init": 2}
+    nodes.append({"id": "shape", "reduce": {"y": "sum(f64(x) - y)"}, "args": {"x": "x", "y": "shape"}})
+    runs = [i for i, n in enumerate(ones) if n == 1 and shape[i] != 1]  # What the shape says: axes of one element are reduced or not.
+    want["shape"] = sum_of(x.astype(float) - 2, runs) if runs else None
+    if not runs:
+        del buffers["shape"], want["shape"], nodes[-1]
+    if 0 in axes and shape[0] > 1:
+        buffers["x"]["split"] = 2
+        buffers["added"] = {"dtype": "i64", "shape": kept, "output": True, "init": 5}
+        nodes.append({"id": "part[i]", "for": {"i": 2}, "reduce": {"s": f"sum(i32(x * 8), {words})"}, "args": {"x": "x[i]", "s": "added"},
+                      "access": {"s": "sum"}})
+        want["added"] = 5 + np.trunc(x * np.float32(8)).astype(np.int64).sum(tuple(axes))
+    graph = {"gantry": 1, "name": "apart", "buffers": buffers, "nodes": nodes}
+    got, _ = run(command, graph, {"x": x, "b": b}, dict.fromkeys(want), ["--devices", str(1 + seed % 2)])
+    for name, expected in want.items():
+        if differ(expected.reshape(got[name].shape), got[name]):
+            raise SystemExit(f"seed {seed}, x {shape}, axes {words}, b {low}: {name} is\n{got[name]}, by NumPy\n{expected}")
 
 
 def check_together(command, seed):
@@ -285,7 +331,7 @@ def check_together(command, seed):
                "c": {"dtype": "f64", "shape": list(c.shape), "class": "input"}}
     axis = draw.randrange(len(shape))
     values, kept = x * b - c.reshape(()), shape[:axis] + shape[axis + 1:]
-    want = {"sum": sum_of(values, axis, axis + 1), "where": values.argmax(axis), "least": values.min(axis), "all": sum_of(values, 0, len(shape))}
+    want = {"sum": sum_of(values, [axis]), "where": values.argmax(axis), "least": values.min(axis), "all": sum_of(values, range(len(shape)))}
     for name in ("sum", "where", "least", "all"):
         buffers[name] = {"dtype": "i64" if name == "where" else "f64", "shape": [1] if name == "all" else kept, "output": True}
     nodes = [{"id": "rows", "reduce": {name: f"{kind}(x * b - c, {axis})" for name, kind in (("sum", "sum"), ("where", "argmax"), ("least", "min"))},
@@ -414,9 +460,9 @@ def main(command, *seed):
     for one in map(int, seed) if seed else range(40):
         check_broadcasting(command, one)
         check_together(command, one)
+        check_apart(command, one)
     for one in map(int, seed) if seed else range(14):
         check_patterns(command, one)
-    check_apart(command)
     check_whole_into_real(command)
     check_functions(command)
     check_forms(command)

@@ -385,6 +385,15 @@ static bool blurred(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+/* A pixel of the border takes what is beyond it, too: less than eight times its own along each axis. */
+static bool blurred_back(problem *p, gantry_dtype type, int i)
+{
+    if (!blurred(p, type, i))
+        return false;
+    p->bound.absolute *= 64;
+    return true;
+}
+
 /* ---- matrices ---- */
 
 /* Of `count` problems each: those of 16 bits are given a second time, with results of f32. */
@@ -1091,7 +1100,9 @@ static const recipe recipes[] = {
     { "fail", NULL, elements },
     { "fft", NULL, transformed },
     { "filter2d", "image", filtered },
+    { "filter2d_grad", "dout", filtered },
     { "gaussian_blur", NULL, blurred },
+    { "gaussian_blur_grad", NULL, blurred_back },
     { "gemm", NULL, product },
     { "gemm_batched", NULL, products },
     { "gemm_bias", NULL, product_with_bias },

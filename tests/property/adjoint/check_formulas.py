@@ -84,10 +84,11 @@ class Formulas(unittest.TestCase):
             shape, names = shape_of(rng), ["a", "b"]
             shapes = {"a": shape, "b": broadcast(rng, shape)}
             word = str(rng.choice(["sum", "mean", "min", "max"]))
-            axis = int(rng.integers(len(shape)))
-            kept = [1 if k == axis else n for k, n in enumerate(shape)]
-            gone = [n for k, n in enumerate(shape) if k != axis] or [1]
-            text, result = [(f"{word}(F)", [1]), (f"{word}(F)", kept), (f"{word}(F, {axis})", gone), (f"{word}(F, {axis - len(shape)})", kept),
+            axes = [int(axis) for axis in rng.permutation(len(shape))[:1 if turn % 2 else rng.integers(1, len(shape) + 1)]]
+            kept = [1 if k in axes else n for k, n in enumerate(shape)]
+            gone = [n for k, n in enumerate(shape) if k not in axes] or [1]
+            named, from_end = (", ".join(str(axis - less) for axis in axes) for less in (0, len(shape)))
+            text, result = [(f"{word}(F)", [1]), (f"{word}(F)", kept), (f"{word}(F, {named})", gone), (f"{word}(F, {from_end})", kept),
                             (f"{word}(F)", list(shape[1:]) or [1])][rng.integers(5)]
             inner = f"sin({formula(rng, names, 2)}) + a * 0.7 + b * {rng.choice(['a', '0.3'])}"
             buffers = {name: buffer(s, **{"class": "input"}) for name, s in shapes.items()}
@@ -120,6 +121,30 @@ class Formulas(unittest.TestCase):
             weigh(rng, buffers, nodes, {"y": shape, "s": [4, 3, 1, 1]})
             with self.subTest(low=low, parts=parts):
                 compare(self, rng, model(buffers, nodes, ["a", "b"]), {"a": rng.normal(size=shape), "b": rng.normal(size=low)}, devices=min(parts, 2))
+            if b == "b[i]" or parts == 1:
+                continue
+            for name in ("a", "y", "s"):
+                buffers[name]["split"] = {"auto": parts}
+            with self.subTest(low=low, automatic=parts):
+                compare(self, rng, model(buffers, nodes, ["a", "b"]), {"a": rng.normal(size=shape), "b": rng.normal(size=low)}, devices=min(parts, 2))
+
+    def test_named_axes(self):
+        """Results that lack the axes that were reduced, among and beside axes of one element; in parts of an axis that is kept."""
+        rng = np.random.default_rng(9)
+        for shape, axes, parts in [([2, 4, 1, 5], "1", 1), ([2, 4, 1, 5], "1, 3", 2), ([2, 3, 4, 5], "0, 2", 1), ([2, 3, 4, 5], "1, 3", 2), ([3, 3, 3], "2, 0", 1),
+                                   ([2, 1, 3, 4], "0, 2", 1), ([4, 2, 3, 2, 2], "-1, 2", 4), ([2, 3, 2, 3, 2], "0, 2, 4", 1)]:
+            named = [int(axis) % len(shape) for axis in axes.split(",")]
+            result = [n for k, n in enumerate(shape) if k not in named]
+            for word in ("sum", "mean", "max"):
+                split = {"split": parts} if parts > 1 else {}
+                buffers = {"a": buffer(shape, **split, **{"class": "input"}), "b": buffer(result, **{"class": "input"}), "y": buffer(result, **split)}
+                part = ({"for": {"i": parts}}, "sum[i]", "a[i]", "y[i]") if parts > 1 else ({}, "sum", "a", "y")
+                nodes = [{"id": part[1], **part[0], "reduce": {"y": f"{word}(sin(a) * a, {axes})"}, "args": {"a": part[2], "y": part[3]}},
+                         {"id": "more", "map": {"z": "y * cos(b)"}, "args": {"y": "y", "b": "b", "z": "z"}}]
+                buffers["z"] = buffer(result)
+                weigh(rng, buffers, nodes, {"z": result})
+                with self.subTest(shape=shape, axes=axes, word=word):
+                    compare(self, rng, model(buffers, nodes, ["a", "b"]), {"a": rng.normal(size=shape), "b": rng.normal(size=result)}, devices=min(parts, 2))
 
     def test_no_region_spans(self):
         """A sum over a shape that only all regions have together: their adjoints name too few of them."""

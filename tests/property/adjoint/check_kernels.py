@@ -130,14 +130,14 @@ class Kernels(unittest.TestCase):
             self.assertEqual(got["c"].dtype, np.float32)
 
     def test_table_is_whole(self):
-        """Each row of the table has a case here, and each kernel with a formula that overwrites nothing."""
+        """Each row of the table has a case here, or, of f32 alone, a test below; and each kernel with a formula that overwrites nothing."""
         text = (ROOT / "src/graph/adjoint/kernels.c").read_text()
         rows = set(re.findall(r'^    \{ "(\w+)", ', text, re.MULTILINE))
         manifests = {path.stem: path.read_text() for path in (ROOT / "kernels").glob("*/*.c")}
         formulas = {name for name, text in manifests.items() if ".formula = " in text and "GANTRY_READWRITE" not in text}
         self.assertGreater(len(rows), 12)
         self.assertGreater(len(formulas), 8)
-        self.assertEqual(rows | formulas, {case[0] for case in cases(np.random.default_rng(3))})
+        self.assertEqual((rows | formulas) - {"filter2d", "gaussian_blur"}, {case[0] for case in cases(np.random.default_rng(3))})
 
     def test_own_kernels(self):
         """Code of one's own, of which the graph says in formulas what it computes, is a map and a sum to the backward pass."""
@@ -257,6 +257,87 @@ class Kernels(unittest.TestCase):
             with self.subTest(turn=turn, shape=shape, parts=parts):
                 for devices in (1, 2):
                     compare(self, rng, model(dict(buffers), nodes, ["x"]), {"x": rng.normal(size=shape)}, devices=devices, directions=1)
+
+    def test_stencils_of_tiles(self):
+        """The same over blocks of several axes, whose halos have edges and corners; tiles in another order, twice, and beside another reader."""
+        rng = np.random.default_rng(9)
+        for turn in range(12):
+            rank = 2 + turn % 2
+            tiles = [int(n) for n in rng.integers(1, 4, rank)]
+            shape = [int(n * t + rng.integers(0, 3)) for n, t in zip(rng.integers(1 if turn < 3 else 2, 4, rank), tiles)]
+            every = list(itertools.product(*map(range, tiles)))
+            kernel, piece = f"jacobi{rank}d", (lambda name, at, halo="": name + "".join(f"[{i}]" for i in at) + halo)
+            buffers = {name: buffer(shape, tiles=tiles) for name in "xfyzs"}
+            buffers["x"] |= INPUT
+
+            def nodes_of(to, make):
+                order = every if turn % 2 else [every[i] for i in rng.permutation(len(every))]
+                return [{"id": f"{to}{at}", **make(at)} for at in order]
+
+            nodes = nodes_of("f", lambda at: {"map": {"f": "x * x"}, "args": {"x": piece("x", at), "f": piece("f", at)}})
+            nodes += nodes_of("y", lambda at: {"kernel": kernel, "args": {"x": piece("f", at, "~1"), "y": piece("y", at)}})
+            nodes += nodes_of("s", lambda at: {"map": {"s": "y * sqrt(1 + y * y)"}, "args": {"y": piece("y", at), "s": piece("s", at)}})
+            nodes += nodes_of("z", lambda at: {"kernel": kernel, "args": {"x": piece("s", at, "~1"), "y": piece("z", at)}})
+            if turn % 3 == 0:
+                buffers["also"] = buffer(shape, tiles=tiles)
+                nodes += nodes_of("also", lambda at: {"map": {"y": "x * x * x"}, "args": {"x": piece("f", at), "y": piece("also", at)}})
+            buffers["loss"] = buffer([1], init=0, output=True)
+            for name in ("z", "also")[:1 + (turn % 3 == 0)]:
+                c = f"c_{name}"
+                buffers[c] = buffer(shape, tiles=tiles, init={"random": {"seed": turn, "low": -1, "high": 1}}, **{"class": "const"})
+                nodes += [{"id": f"weigh_{name}{at}", "reduce": {"l": "sum(y * c)"}, "access": {"l": "sum"},
+                           "args": {"y": piece(name, at), "c": piece(c, at), "l": "loss"}} for at in every]
+            with self.subTest(turn=turn, shape=shape, tiles=tiles):
+                for devices in (1, 2):
+                    compare(self, rng, model(dict(buffers), nodes, ["x"]), {"x": rng.normal(size=shape)}, devices=devices, directions=1)
+
+    def test_filters(self):
+        """filter2d and gaussian_blur, which are of f32 alone: the gradient of a sum of products is the filter's matrix, transposed, by NumPy."""
+        rng = np.random.default_rng(10)
+        for turn in range(16):
+            parts, frames = int(rng.integers(1, 4)), turn % 4 == 3
+            shape = [int(n) for n in rng.integers(1 if turn < 4 else 6, 12, 2)]
+            shape[0] = shape[0] if frames else max(shape[0], 3 * parts)
+            whole = [parts + 1, *shape] if frames else shape
+            high, wide = (2 * int(n) + 1 for n in rng.integers(0, 3, 2))
+            weights, sigma = rng.uniform(-1, 1, (high, wide)).astype(np.float32), float(rng.uniform(0.3, 1))
+            if turn % 2:
+                high = wide = 2 * int(np.ceil(3 * sigma)) + 1
+                line = np.exp(-np.arange(-(high // 2), high // 2 + 1) ** 2 / (2 * sigma * sigma))
+                weights = np.outer(line, line) / line.sum() ** 2
+            kernel, more = ("gaussian_blur", {"sigma": sigma}) if turn % 2 else ("filter2d", {"weights": "w"})
+            halo = "" if frames else f"~{high // 2}"
+            cut = lambda **also: buffer(whole, "f32", split=parts, **also)  # noqa: E731
+            buffers = {"x": cut(**INPUT), "h": cut(), "y": cut(), "r": cut(**INPUT), "loss": buffer([1], init=0, output=True)}
+            if kernel == "filter2d":
+                buffers["w"] = buffer([high, wide], "f32", **INPUT)
+            each = {"for": {"i": parts}}
+            nodes = [{"id": "h[i]", **each, "map": {"h": "x * 2"}, "args": {"x": "x[i]", "h": "h[i]"}},
+                     {"id": "y[i]", **each, "kernel": kernel, "args": {**more, "image": f"h[i]{halo}", "out": "y[i]"}},
+                     {"id": "l[i]", **each, "reduce": {"l": "sum(y * r)"}, "access": {"l": "sum"}, "args": {"y": "y[i]", "r": "r[i]", "l": "loss"}}]
+            x, r = (rng.uniform(-1, 1, whole).astype(np.float32) for _ in range(2))
+            h, v = shape
+            units = np.pad(np.eye(h * v).reshape(-1, h, v), [(0, 0), (high // 2,) * 2, (wide // 2,) * 2], mode="edge")
+            matrix = sum(float(weights[i, j]) * units[:, i:i + h, j:j + v] for i in range(high) for j in range(wide)).reshape(h * v, h * v)
+            want = 2 * (r.astype(float).reshape(-1, h * v) @ matrix.T).reshape(whole)
+            for devices in (1, 2):
+                graph = gantry.parse(model(buffers, nodes, ["x"]), train=True, devices=devices)
+                given = {"x": x, "r": r} | ({"w": weights} if kernel == "filter2d" else {})
+                got = graph.schedule(devices, effort=0).run(backend="host")(**given)["x.grad"]
+                with self.subTest(turn=turn, kernel=kernel, shape=whole, parts=parts, devices=devices):
+                    np.testing.assert_allclose(got, want, rtol=0, atol=3e-6 * max(1, float(np.abs(matrix).sum(1).max())))
+
+    def test_filters_refused(self):
+        """Weights of a filter, and parts with filters of their own."""
+        buffers = {"x": buffer([6, 4], "f32", split=2, **INPUT), "y": buffer([6, 4], "f32", split=2), "w": buffer([3, 3], "f32", **INPUT),
+                   "loss": buffer([1], output=True)}
+        loss = {"id": "l", "reduce": {"l": "sum(y)"}, "args": {"y": "y", "l": "loss"}}
+        blurs = [{"id": f"y{i}", "kernel": "gaussian_blur", "args": {"sigma": 0.3 + 0.01 * i, "image": f"x[{i}]~1", "out": f"y[{i}]"}} for i in range(2)]
+        with self.assertRaisesRegex(gantry.GraphError, 'node "y1" filters rows of "x" in another way than node "y0".*give both one filter'):
+            gantry.parse(model(dict(buffers), [*blurs, loss], ["x"]), train=True)
+        filtered = {"id": "y[i]", "for": {"i": 2}, "kernel": "filter2d", "args": {"weights": "w", "image": "x[i]~1", "out": "y[i]"}}
+        with self.assertRaisesRegex(gantry.GraphError, 'the weights of its filter, "w", which have no adjoint; use conv2d'):
+            gantry.parse(model(dict(buffers), [filtered, loss], ["w"]), train=True)
 
 
 if __name__ == "__main__":

@@ -149,11 +149,6 @@ class Refused(unittest.TestCase):
         self.replace([{"id": f"y{i}", "reduce": {"y": "mean(w, 1)"}, "args": {"w": f"w[{i}]", "y": f"y[{i}]"}} for i in range(2)],
                      "/nodes/1", "takes the mean of an automatic part",
                      buffers={"w": buffer([4, 3], split={"auto": 2}, init=1), "y": buffer([4], split={"auto": 2})})
-        automatic = {"split": {"auto": 2}}
-        self.replace([{"id": f"y{i}", "map": {"y": "x * w"}, "args": {"x": f"x[{i}]", "w": f"w[{i}]", "y": f"y[{i}]"}} for i in range(2)],
-                     "/nodes/1", 'broadcasts "w", an automatic part, along axes that others lie between', "split it into a number of parts",
-                     buffers={"w": buffer([4, 1, 3, 1], init=1, **automatic), "x": buffer([4, 2, 3, 5], init=1, **automatic),
-                              "y": buffer([4, 2, 3, 5], **automatic)})
         power = "w"
         for _ in range(8):
             power = f"tanh(({power}) * ({power}))" if len(power) < 900 else f"tanh({power})"

@@ -107,6 +107,17 @@ static shape lack(shape s, uint32_t axes)
     return r;
 }
 
+/* One element along axes [first, last), and often along others that kept ones lie between. */
+static shape draw_reduced(shape s, int first, int last)
+{
+    shape r = reduce(s, first, last, true);
+    if (last + 1 < s.rank && draw(2))
+        r.extent[last + 1 + (int)draw((uint32_t)(s.rank - last - 1))] = 1;
+    if (first > 1 && draw(2))
+        r.extent[draw((uint32_t)first - 1)] = 1;
+    return r;
+}
+
 static gantry_access access_of(const char *formula)
 {
     if (strstr(formula, "= sum"))
@@ -154,7 +165,7 @@ static void add_node(uint32_t i)
     int first, last;
     shape s = draw_shape(i, &first, &last);
     bool is_map = i % 3 == 0;
-    shape few = reduce(s, first, last, true);
+    shape few = draw_reduced(s, first, last);
     const char *formula = is_map ? maps[draw(3)] : reductions[draw(sizeof reductions / sizeof *reductions)];
     const gantry_dtype dtype = DTYPES[draw(6)];
     char all[128];
@@ -419,6 +430,15 @@ static void make_graph(uint32_t seed)
     ck_assert_msg(gantry_graph_check(graph, &err) == GANTRY_OK, "%s", err.text);
 }
 
+/* How many reduce axes that kept ones lie between, columns or not. */
+static uint32_t kernels_apart(bool is_columns)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < graph->nodes.count; i++)
+        found += gy_maths_is_apart(kernel_of(i)->program) && kernel_of(i)->program->is_columns == is_columns;
+    return found;
+}
+
 /* How many kernels of maps, or of reductions, read a region that lacks axes which others lie between. */
 static uint32_t kernels_with_runs(bool reduces)
 {
@@ -437,6 +457,8 @@ START_TEST(code_gives_the_bits_of_the_host)
     uint32_t seed = given ? (uint32_t)strtoul(given, NULL, 10) : 10;
     make_graph(seed);
     ck_assert_msg(given || (kernels_with_runs(false) && kernels_with_runs(true)), "the test draws no such shapes");
+    ck_assert_msg(given || (kernels_apart(false) && kernels_apart(true)), "%u and %u kernels reduce axes apart",
+                  kernels_apart(false), kernels_apart(true));
     ck_assert_ptr_nonnull(mkdtemp(folder));
     void *object = compile();
     for (uint32_t i = 0; i < graph->nodes.count; i++)

@@ -288,11 +288,13 @@ void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const cha
  * segments a block has, which is called a run (a power of two), and the count of runs of a result, for regions that are
  * read what those of maps have, then scratch memory. The first leaves a total for each run there, or gives the results
  * if there is one; `name`_finish, a block for each result, is for more. Results of at most GY_MATHS_SHORT elements that
- * lie side by side have a warp each, or a part of one; but few ones of more than a block's threads have a block each,
+ * lie side by side have a warp each, or a part of one, and of more than GY_MATHS_TINY_MANY with at most GY_MATHS_TINY
+ * elements a thread has GY_MATHS_TINY_EACH; but few ones of more than a block's threads have a block each,
  * as others have for a segment. Of columns, a thread has a lane, or all of a result, where results are many (more than
  * GY_MATHS_MANY) and low (at most GY_MATHS_LOW elements). None of this changes the order.
  */
 enum { GY_MATHS_LANES = 256, GY_MATHS_SEGMENT = 8192, GY_MATHS_COLUMN_LANES = 8, GY_MATHS_COLUMN = 128 };
+enum { GY_MATHS_TINY = 4, GY_MATHS_TINY_MANY = 1 << 17, GY_MATHS_TINY_EACH = 4 };
 enum { GY_MATHS_SHORT = 2048, GY_MATHS_FEW = 2048, GY_MATHS_LOW = 64, GY_MATHS_MANY = 16384 };
 /* A multiprocessor has at least so many blocks of a reduction: what a division waits for, others use. */
 enum { GY_MATHS_BLOCKS = 4 };

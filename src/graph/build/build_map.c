@@ -195,13 +195,15 @@ static const char *grid_of(gy_arena *arena, const gy_maths_program *p)
         "ceil_div(_outer * _segments, 1 + (_inner <= 16) + 2 * (_inner <= 8) + 4 * (_inner <= 4) + 8 * (_inner <= 2))";
     static const char lanes[] =
         "ceil_div(_outer * _segments, 1 + (_mid <= %d and (_mid <= %d or _outer > %d)) * (7 + 8 * (_mid <= 128) + "
-        "16 * (_mid <= 64) + 32 * (_mid <= 32) + 64 * (_mid <= 16) + 128 * (_mid <= 8)))";
+        "16 * (_mid <= 64) + 32 * (_mid <= 32) + 64 * (_mid <= 16) + 128 * (_mid <= 8) + "
+        "%d * (_mid >= 1 and _mid <= %d and _outer > %d and _outer <= 1073741824)))";
     if (!p->maths->reduces)
         return gy_arena_printf(arena, "ceil_div(_n, %" PRId64 ")", gy_maths_block_elements(p));
     if (p->is_columns)
         return gy_arena_printf(arena, columns, GY_MATHS_LOW, GY_MATHS_MANY, GY_MATHS_BLOCK, GY_MATHS_LOW,
                                GY_MATHS_MANY);
-    return gy_arena_printf(arena, lanes, GY_MATHS_SHORT, GY_MATHS_BLOCK, GY_MATHS_FEW);
+    return gy_arena_printf(arena, lanes, GY_MATHS_SHORT, GY_MATHS_BLOCK, GY_MATHS_FEW,
+                           GY_MATHS_BLOCK * (GY_MATHS_TINY_EACH - 1), GY_MATHS_TINY, GY_MATHS_TINY_MANY);
 }
 
 /* Lanes of a segment wait for elements once they have added up those before, and the launch that ends it, behind the

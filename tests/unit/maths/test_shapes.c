@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NODES = 50, RANK = 5, MOST_BYTES = 1 << 23 };
+enum { NODES = 56, RANK = 5, MOST_BYTES = 1 << 23 };
 
 static gantry_graph *graph;
 static gantry_error err;
@@ -40,13 +40,19 @@ typedef struct shape {
     int64_t extent[RANK];
 } shape;
 
-/* More rows than few, more columns than many, and more segments than threads of a block; see maths.h. */
+/* More rows than few, more columns than many, more segments than threads of a block, and many tiny results; see maths.h.
+ */
 static const struct {
     uint32_t node;
     int64_t extent[2];
     int axis;
 } LARGE[] = { { NODES - 4, { GY_MATHS_FEW + 1, 257 }, 1 },
               { NODES - 3, { 3, GY_MATHS_MANY + 10 }, 0 },
+              { NODES - 12, { GY_MATHS_TINY_MANY + 1, 1 }, 1 },
+              { NODES - 10, { GY_MATHS_TINY_MANY + 255, 2 }, 1 },
+              { NODES - 9, { GY_MATHS_TINY_MANY + 257, 3 }, 1 },
+              { NODES - 7, { GY_MATHS_TINY_MANY + 1025, 3 }, 1 },
+              { NODES - 6, { GY_MATHS_TINY_MANY + 770, 4 }, 1 },
               { NODES - 1, { 258 * GY_MATHS_COLUMN + 1, 3 }, 0 } };
 
 /* Axes [first, last) are reduced; these are long in every second node, so that there are few results. */

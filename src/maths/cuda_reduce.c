@@ -39,6 +39,15 @@ int gy_maths_most_run(const gy_maths *maths)
     return run;
 }
 
+/* Each count of elements has a body of its own, which a compiler takes time for. */
+int gy_maths_tiny(const gy_maths_program *program)
+{
+    enum { MOST = 8, FEWER = 4, SHORT_STEPS = 12, STEPS = 30 };
+    if (!program->maths->reduces || program->is_columns || program->steps > STEPS)
+        return 0;
+    return program->steps > SHORT_STEPS ? FEWER : MOST;
+}
+
 /* ---- totals ---- */
 
 static void add_totals(gy_text *to, const gy_maths_program *p)
@@ -418,8 +427,7 @@ static const char segment_text[] = "    for (unsigned turn = 0; turn < count; tu
 
 /* A thread stands for eight lanes, `each` apart, of elements up to `end`: they meet in it. It takes LIVE of them at a
  * time, those that meet first, so that large totals leave room for threads. (To load all elements before the first is
- * computed was measured to be slower.) Of the rest, GROUP are loaded at a time, as each is behind a condition of its
- * own, where the thread would wait for it. */
+ * computed was measured to be slower.) */
 static const char eight_text[] = "        totals met[8 / LIVE];\n"
                                  "#pragma unroll\n"
                                  "        for (int turn = 0; turn < 8 / LIVE; turn++) {\n"
@@ -435,19 +443,9 @@ static const char eight_text[] = "        totals met[8 / LIVE];\n"
                                  "                    t[k] = join(t[k], VALUE(m + step * k, PLACE(m + step * k)));\n"
                                  "            }\n"
                                  "#pragma unroll\n"
-                                 "            for (int of = 0; of < LIVE; of += GROUP) {\n"
-                                 "                SPACE(GROUP)\n"
-                                 "#pragma unroll\n"
-                                 "                for (int k = 0; k < GROUP; k++)\n"
-                                 "                    if (m + step * (of + k) < end) {\n"
-                                 "                        BRING(k, m + step * (of + k))\n"
-                                 "                    }\n"
-                                 "#pragma unroll\n"
-                                 "                for (int k = 0; k < GROUP; k++)\n"
-                                 "                    if (m + step * (of + k) < end)\n"
-                                 "                        t[of + k] = join(t[of + k], BROUGHT(k, m + step * (of + k), "
-                                 "PLACE(m + step * (of + k))));\n"
-                                 "            }\n"
+                                 "            for (int k = 0; k < LIVE; k++)\n"
+                                 "                if (m + step * k < end)\n"
+                                 "                    t[k] = join(t[k], VALUE(m + step * k, PLACE(m + step * k)));\n"
                                  "#pragma unroll\n"
                                  "            for (int by = LIVE / 2; by > 0; by /= 2)\n"
                                  "#pragma unroll\n"
@@ -462,10 +460,11 @@ static const char eight_text[] = "        totals met[8 / LIVE];\n"
                                  "                met[k] = join(met[k], met[k + by]);\n";
 
 /*
- * Results of up to TINY elements that lie side by side, if there are many: a thread has four of them, 256 apart, and as
- * many at a time as leave room for other threads, all elements of which are loaded before the first is computed. How
- * many elements there are is known where this is compiled. Nothing is asked before loads: what is beyond the last result
- * is that one, and is not stored. Lanes that have no element change nothing, and are left out.
+ * Many results of few elements that lie side by side: a thread has four of them, 256 apart, and as many at a time as
+ * leave room for other threads, all elements of which are loaded before the first is computed. How many elements there
+ * are is known where this is compiled. Nothing is asked before loads: what is beyond the last result is that one, and
+ * is not stored. Lanes that have no element change nothing, and are left out. All this is in the second kernel, which
+ * has more threads at once, as it needs fewer registers.
  */
 static const char tiny_text[] =
     "    const i64 mid = MID;\n"
@@ -518,11 +517,14 @@ static void add_tiny(gy_text *to, const gy_maths_program *p)
     gy_text_add(to, ")\n");
 }
 
-static const char tiny_call_text[] =
-    "    if (mid >= 1 && mid <= TINY && outer > TINY_MANY && outer <= 1 << 30) {\n"
-    "        mid == 1 ? TINY_OF(1) : mid == 2 ? TINY_OF(2) : mid == 3 ? TINY_OF(3) : TINY_OF(4);\n"
-    "        return;\n"
-    "    }\n";
+static void add_tiny_calls(gy_text *to, const gy_maths_program *p)
+{
+    int most = gy_maths_tiny(p);
+    gy_text_add(to, "    if (segments == 1) {\n        switch ((int)mid) {\n");
+    for (int mid = 1; mid < most; mid++)
+        gy_text_printf(to, "        case %d:\n            TINY_OF(%d);\n            return;\n", mid, mid);
+    gy_text_printf(to, "        default:\n            TINY_OF(%d);\n            return;\n        }\n    }\n", most);
+}
 
 /* Elements of a result lie side by side. Short ones have a warp each, or less, unless they are so few that blocks wait
  * for memory less often. */
@@ -662,15 +664,18 @@ static const char finish_text[] =
     "    if (threadIdx.x == 0)\n"
     "        STORE((i64)blockIdx.x, room[0]);\n";
 
-/* `part`: texts of the body, up to NULL. */
-static void add_kernel(gy_text *to, const gy_maths_program *p, const char *name, const char *const *part)
+/* `part`: texts of the body, up to NULL; ends: it is the second kernel. */
+static void add_kernel(gy_text *to, const gy_maths_program *p, const char *name, bool ends, const char *const *part)
 {
-    gy_text_printf(to, "extern \"C\" __global__ void __launch_bounds__(%d, %d) %s(", GY_MATHS_BLOCK, GY_MATHS_BLOCKS,
-                   name);
+    bool is_tiny = ends && gy_maths_tiny(p) > 0, is_small = gy_maths_total_bytes(p->maths) <= 8;
+    gy_text_printf(to, "extern \"C\" __global__ void __launch_bounds__(%d, %d) %s(", GY_MATHS_BLOCK,
+                   is_tiny && is_small ? GY_MATHS_TINY_BLOCKS : GY_MATHS_BLOCKS, name);
     gy_maths_cuda_add_parameters(to, p);
     gy_text_add(to, ", i64 outer, i64 mid, i64 inner, i64 run, i64 segments");
     gy_maths_cuda_add_steps(to, p);
     gy_text_add(to, ", totals *scratch)\n{\n    BEGIN\n");
+    if (is_tiny)
+        add_tiny_calls(to, p);
     for (; *part; part++)
         gy_text_add(to, *part);
     gy_text_add(to, "}\n");
@@ -688,21 +693,19 @@ static void add_macros(gy_text *to, const gy_maths_program *p)
                    gy_maths_most_run(p->maths));
     gy_text_printf(to, "#define SHORT %d\n#define FEW %d\n#define LOW %d\n#define MANY %d\n", GY_MATHS_SHORT,
                    GY_MATHS_FEW, GY_MATHS_LOW, GY_MATHS_MANY);
-    gy_text_printf(to, "#define TINY %d\n#define TINY_MANY %d\n#define TINY_EACH %d\n", GY_MATHS_TINY,
-                   GY_MATHS_TINY_MANY, GY_MATHS_TINY_EACH);
+    gy_text_printf(to, "#define TINY_EACH %d\n", GY_MATHS_TINY_EACH);
     gy_text_printf(to, "#define STEP %d\n#define PLACE(m) %s\n", columns ? GY_MATHS_COLUMN_LANES : GY_MATHS_LANES,
                    columns ? "((o * mid + (m)) * inner + column)" : "(o * mid + (m))");
     gy_maths_cuda_add_places(to, p);
     add_value_macros(to, p);
     add_brought_macros(to, p);
-    gy_text_add(to, "#define GROUP (AHEAD < LIVE ? AHEAD : LIVE)\n");
     add_store_macro(to, p);
 }
 
 void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const char *name)
 {
-    static const char *const lanes[] = { tiny_call_text, short_text,   eight_text,      short_end_text,
-                                         lanes_text,     segment_text, lanes_meet_text, NULL };
+    static const char *const lanes[] = { short_text,      eight_text, short_end_text, lanes_text, segment_text,
+                                         lanes_meet_text, NULL };
     static const char *const columns[] = { many_text,    eight_text,       many_end_text, columns_text,
                                            segment_text, columns_end_text, NULL };
     static const char *const finish[] = { finish_text, NULL };
@@ -719,15 +722,15 @@ void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const
     add_value_of(to, p);
     add_store(to, p);
     add_macros(to, p);
-    if (!p->is_columns)
+    if (gy_maths_tiny(p))
         add_tiny(to, p);
-    add_kernel(to, p, name, p->is_columns ? columns : lanes);
-    add_kernel(to, p, finish_name.at ? finish_name.at : "", finish);
+    add_kernel(to, p, name, false, p->is_columns ? columns : lanes);
+    add_kernel(to, p, finish_name.at ? finish_name.at : "", true, finish);
     gy_text_add(to,
                 "#undef SEGMENT\n#undef LIVE\n#undef RUN\n#undef PLACES\n#undef SHORT\n#undef FEW\n#undef LOW\n#undef "
                 "MANY\n#undef STEP\n#undef PLACE\n#undef VALUE\n"
                 "#undef LOADED\n#undef AHEAD\n#undef ROOM\n#undef NEXT\n#undef LOAD\n#undef TAKE\n#undef STORE\n"
-                "#undef TINY\n#undef TINY_MANY\n#undef TINY_EACH\n#undef TINY_OF\n#undef BYTES\n#undef SPACE\n#undef "
-                "BRING\n#undef BROUGHT\n#undef GROUP\n");
+                "#undef TINY_EACH\n#undef TINY_OF\n#undef BYTES\n#undef SPACE\n#undef "
+                "BRING\n#undef BROUGHT\n");
     gy_text_free(&finish_name);
 }

@@ -186,6 +186,13 @@ static bool set_grid(const coding *c, const gy_expr **grid, const char *text)
     return text && gy_kernel_formula(grid, &c->graph->arena, c->kernel->manifest, "grid", text, NULL) == GANTRY_OK;
 }
 
+/* 1 where the second kernel has results of few elements, else 0. NULL: out of memory. */
+static const char *is_tiny(gy_arena *arena, const gy_maths_program *p)
+{
+    return gy_arena_printf(arena, "(_mid >= 1 and _mid <= %d and _outer > %d and _outer <= 1073741824)",
+                           gy_maths_tiny(p), GY_MATHS_TINY_MANY);
+}
+
 /* How many results or segments a block takes is written in src/maths/cuda_reduce.c. NULL: out of memory. */
 static const char *grid_of(gy_arena *arena, const gy_maths_program *p)
 {
@@ -195,15 +202,15 @@ static const char *grid_of(gy_arena *arena, const gy_maths_program *p)
         "ceil_div(_outer * _segments, 1 + (_inner <= 16) + 2 * (_inner <= 8) + 4 * (_inner <= 4) + 8 * (_inner <= 2))";
     static const char lanes[] =
         "ceil_div(_outer * _segments, 1 + (_mid <= %d and (_mid <= %d or _outer > %d)) * (7 + 8 * (_mid <= 128) + "
-        "16 * (_mid <= 64) + 32 * (_mid <= 32) + 64 * (_mid <= 16) + 128 * (_mid <= 8) + "
-        "%d * (_mid >= 1 and _mid <= %d and _outer > %d and _outer <= 1073741824)))";
+        "16 * (_mid <= 64) + 32 * (_mid <= 32) + 64 * (_mid <= 16) + 128 * (_mid <= 8)))";
     if (!p->maths->reduces)
         return gy_arena_printf(arena, "ceil_div(_n, %" PRId64 ")", gy_maths_block_elements(p));
     if (p->is_columns)
         return gy_arena_printf(arena, columns, GY_MATHS_LOW, GY_MATHS_MANY, GY_MATHS_BLOCK, GY_MATHS_LOW,
                                GY_MATHS_MANY);
-    return gy_arena_printf(arena, lanes, GY_MATHS_SHORT, GY_MATHS_BLOCK, GY_MATHS_FEW,
-                           GY_MATHS_BLOCK * (GY_MATHS_TINY_EACH - 1), GY_MATHS_TINY, GY_MATHS_TINY_MANY);
+    const char *made = gy_arena_printf(arena, lanes, GY_MATHS_SHORT, GY_MATHS_BLOCK, GY_MATHS_FEW);
+    const char *tiny = is_tiny(arena, p);
+    return made && tiny ? gy_arena_printf(arena, "(1 - %s) * %s", tiny, made) : NULL;
 }
 
 /* Lanes of a segment wait for elements once they have added up those before, and the launch that ends it, behind the
@@ -225,7 +232,11 @@ static bool add_grids(coding *c, gy_kernel_code *code)
     gy_arena *arena = &c->graph->arena;
     bool made = set_grid(c, &code->grid[0], grid_of(arena, p)) &&
                 set_grid(c, &code->block[0], gy_arena_printf(arena, "%d", GY_MATHS_BLOCK));
-    return made && (!p->maths->reduces || set_grid(c, &code->finish, "(_segments > 1) * _outer * _inner"));
+    const char *tiny = p->maths->reduces ? is_tiny(arena, p) : NULL;
+    const char *ends = tiny ? gy_arena_printf(arena, "(_segments > 1) * _outer * _inner + %s * ceil_div(_outer, %d)",
+                                              tiny, GY_MATHS_BLOCK * GY_MATHS_TINY_EACH)
+                            : NULL;
+    return made && (!p->maths->reduces || set_grid(c, &code->finish, ends));
 }
 
 /* The launch of the code that gy_maths_print_cuda makes, in the order of its parameters. False: out of memory. */

@@ -196,9 +196,11 @@ typedef struct gy_maths_program {
     uint32_t steps, slots;
     uint32_t value[GY_MATHS_RESULTS]; /* by result: the number of the value that is stored */
     gy_maths_type value_type[GY_MATHS_RESULTS];
-    double flops;   /* for one element */
-    uint32_t model; /* the argument whose shape it is; see gy_maths_kind */
-    bool is_joint;  /* but the shape that all have together */
+    double flops;           /* for one element */
+    double overhead;        /* what GPUs take for it beside these, in flops of f32, */
+    double thread_overhead; /* and of a reduction for each thread of a result */
+    uint32_t model;         /* the argument whose shape it is; see gy_maths_kind */
+    bool is_joint;          /* but the shape that all have together */
     gy_maths_axis axis[GY_MATHS_AXES];
     uint8_t rank;        /* of the model */
     uint8_t first, last; /* of reductions: the axes of the model that are reduced */
@@ -209,6 +211,9 @@ typedef struct gy_maths_program {
 gantry_status gy_maths_make_program(const gy_maths_program **out, gy_arena *arena, const gy_maths *maths,
                                     const gy_maths_kind *kind, gantry_status status, const char *where,
                                     gantry_error *err);
+
+/* cost.c: fills `overhead` and `thread_overhead` of a program that has all else but its steps, which are given. */
+void gy_maths_count(gy_maths_program *program, const gy_maths_step *step);
 
 /* The formula that gives the argument its elements; NULL: none does. */
 static inline const gy_maths_result *gy_maths_result_of(const gy_maths *maths, uint32_t arg)

@@ -226,6 +226,27 @@ static bool add_waits(const coding *c, gy_kernel_code *code)
                                     at_once));
 }
 
+static const char *elements_of(gantry_graph *g, const gy_maths_program *p)
+{
+    return p->is_joint ? extents_in(g, p, 0, p->rank) : gy_arena_printf(&g->arena, "%s.size", p->maths->arg[p->model]);
+}
+
+/* Threads of a result have eight lanes each. */
+static bool add_overhead(const coding *c, gy_kernel_code *code)
+{
+    const gy_maths_program *p = c->kernel->program;
+    gy_arena *arena = &c->graph->arena;
+    char number[GY_DOUBLE_TEXT], thread[GY_DOUBLE_TEXT];
+    const char *elements = elements_of(c->graph, p);
+    const char *text =
+        elements ? gy_arena_printf(arena, "%s * %s", gy_double_text(number, sizeof number, p->overhead), elements)
+                 : NULL;
+    if (text && p->maths->reduces)
+        text = gy_arena_printf(arena, "%s + %s * _outer * _inner * min(%d, ceil_div(_mid, 8))", text,
+                               gy_double_text(thread, sizeof thread, p->thread_overhead), GY_MATHS_LANES / 8);
+    return set_grid(c, &code->overhead, text);
+}
+
 static bool add_grids(coding *c, gy_kernel_code *code)
 {
     const gy_maths_program *p = c->kernel->program;
@@ -260,7 +281,7 @@ static bool make_code(gantry_graph *g, gy_kernel *kernel, gantry_kernel_arg *arg
     code->types = types;
     code->fallback = value;
     kernel->code = code;
-    return !c.failed && add_grids(&c, code) && add_waits(&c, code);
+    return !c.failed && add_grids(&c, code) && add_waits(&c, code) && add_overhead(&c, code);
 }
 
 /* ---- the manifest ---- */
@@ -268,9 +289,7 @@ static bool make_code(gantry_graph *g, gy_kernel *kernel, gantry_kernel_arg *arg
 static const char *flops_of(gantry_graph *g, const gy_maths_program *program)
 {
     char number[GY_DOUBLE_TEXT];
-    const char *elements = program->is_joint
-                               ? extents_in(g, program, 0, program->rank)
-                               : gy_arena_printf(&g->arena, "%s.size", program->maths->arg[program->model]);
+    const char *elements = elements_of(g, program);
     return elements
                ? gy_arena_printf(&g->arena, "%s * %s", gy_double_text(number, sizeof number, program->flops), elements)
                : NULL;

@@ -7,7 +7,7 @@ static __device__ void forward(const gy_conv &c, uint32_t across, const T *x, co
 {
     const int32_t window = c.window_height * c.window_width, terms = c.channels * window, pixels = c.high * c.wide;
     gy_conv_product<Wide>(
-        c.results, c.images * pixels, terms, across,
+        c.results, c.images * pixels, 0, terms, across,
         [&](int32_t i, int32_t k) { return gy_element<Wide>::load(w[i * terms + k]); },
         [&](int32_t k, int32_t j) {
             const int32_t at = j % pixels, in = k % window;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Products of matrices whose elements are looked up where they are needed: no matrix of patches is in memory. A block makes SIDE x
- * SIDE elements, a thread EACH x EACH of these; terms are added in their order, in float but for f64.
+ * SIDE elements, a thread EACH x EACH of these, or a quarter as many rows; terms are added in their order, in float but for f64. Of a
+ * product of few elements and many terms each block has a piece of the terms.
  */
 #ifndef GY_KERNELS_CONV2D_CUH
 #define GY_KERNELS_CONV2D_CUH
@@ -9,7 +10,7 @@
 #include "kernels/begin.cuh"
 #include "kernels/element.cuh"
 
-enum { GY_CONV_SIDE = 64, GY_CONV_DEPTH = 16, GY_CONV_EACH = 4, GY_CONV_THREADS = 256 };
+enum { GY_CONV_SIDE = 64, GY_CONV_DEPTH = 16, GY_CONV_EACH = 4, GY_CONV_THREADS = 256, GY_CONV_LINE = 32 };
 
 /* As conv2d.h has it. */
 struct gy_conv {
@@ -17,20 +18,21 @@ struct gy_conv {
 };
 
 /* left(i, k) and right(k, j) are elements, store(i, j, sum) takes them. Neighbouring threads look up neighbouring j, and
- * neighbouring k on the left. */
-template <typename Wide, typename Left, typename Right, typename Store>
-static __device__ inline void gy_conv_product(int32_t rows, int32_t columns, int32_t terms, uint32_t across,
+ * neighbouring k on the left. Of the terms those from `first` up to `terms`. HIGH: rows of a thread. */
+template <typename Wide, int HIGH = GY_CONV_EACH, typename Left, typename Right, typename Store>
+static __device__ inline void gy_conv_product(int32_t rows, int32_t columns, int32_t first, int32_t terms, uint32_t across,
                                               const Left &left, const Right &right, const Store &store)
 {
-    enum { SIDE = GY_CONV_SIDE, DEPTH = GY_CONV_DEPTH, EACH = GY_CONV_EACH, LINE = SIDE / EACH };
-    __shared__ Wide a[DEPTH][SIDE + 1], b[DEPTH][SIDE + 1];
+    enum { SIDE = GY_CONV_SIDE, DEPTH = GY_CONV_DEPTH, EACH = GY_CONV_EACH, LINE = SIDE / EACH, ROWS = HIGH * LINE };
+    __shared__ Wide a[DEPTH][ROWS + 1], b[DEPTH][SIDE + 1];
     const int x = threadIdx.x % LINE, y = threadIdx.x / LINE;
-    const int32_t row = (int32_t)(blockIdx.x / across) * SIDE, column = (int32_t)(blockIdx.x % across) * SIDE;
-    Wide sum[EACH][EACH] = {};
-    for (int32_t term = 0; term < terms; term += DEPTH) {
+    const int32_t row = (int32_t)(blockIdx.x / across) * ROWS, column = (int32_t)(blockIdx.x % across) * SIDE;
+    Wide sum[HIGH][EACH] = {};
+    for (int32_t term = first; term < terms; term += DEPTH) {
         for (int n = threadIdx.x; n < SIDE * DEPTH; n += GY_CONV_THREADS) {
             const int i = n / DEPTH, k = n % DEPTH, j = n % SIDE, l = n / SIDE;
-            a[k][i] = row + i < rows && term + k < terms ? left(row + i, term + k) : (Wide)0;
+            if (i < ROWS)
+                a[k][i] = row + i < rows && term + k < terms ? left(row + i, term + k) : (Wide)0;
             b[l][j] = column + j < columns && term + l < terms ? right(term + l, column + j) : (Wide)0;
         }
         __syncthreads();
@@ -38,14 +40,14 @@ static __device__ inline void gy_conv_product(int32_t rows, int32_t columns, int
 #pragma unroll 4
         for (int k = 0; k < depth; k++)
 #pragma unroll
-            for (int i = 0; i < EACH; i++)
+            for (int i = 0; i < HIGH; i++)
 #pragma unroll
                 for (int j = 0; j < EACH; j++)
                     sum[i][j] += a[k][y + i * LINE] * b[k][x + j * LINE];
         __syncthreads();
     }
 #pragma unroll
-    for (int i = 0; i < EACH; i++)
+    for (int i = 0; i < HIGH; i++)
 #pragma unroll
         for (int j = 0; j < EACH; j++)
             if (row + y + i * LINE < rows && column + x + j * LINE < columns)

@@ -8,7 +8,7 @@ static __device__ void gradient(const gy_conv &c, uint32_t across, const T *w, c
 {
     const int32_t window = c.window_height * c.window_width, pixels = c.height * c.width, made = c.high * c.wide;
     gy_conv_product<Wide>(
-        c.channels, c.images * pixels, c.results * window, across,
+        c.channels, c.images * pixels, 0, c.results * window, across,
         [&](int32_t i, int32_t k) {
             return gy_element<Wide>::load(w[(k / window * c.channels + i) * window + k % window]);
         },

@@ -2,12 +2,13 @@
 /**
  * Times of nodes on devices. In order: a time given with the node for the device's id, for its kind, for everywhere;
  * what the machine says was measured of the node's kernel with its very arguments; the machine's measured table of the
- * kernel, by its flops or bytes, where a table by flops is no less than what the bytes take; else the roofline,
- * max(flops / peak, bytes / bandwidth). The device's launch cost is added to a given time and to the roofline; in what
- * was measured it is contained. Formulas go through memory as a kernel of the library does, whose measured time
- * replaces the bandwidth, and blocks of a reduction on a GPU wait for memory several times in turn. A copy node takes
- * the local route of the device's memory. A fill of a GPU that the host makes takes the route from there.
- * On a GPU a node with `when` takes longer by what asking its flag takes.
+ * kernel, by its flops or bytes, where a table by flops is no less than what the bytes take, and on GPUs no table less
+ * than what steps take that wait for each other; else the roofline, max(flops / peak, bytes / bandwidth). The device's
+ * launch cost is added to a given time and to the roofline; in what was measured it is contained. Formulas go through
+ * memory as a kernel of the library does, whose measured time replaces the bandwidth, and blocks of a reduction on a
+ * GPU wait for memory several times in turn. A copy node takes the local route of the device's memory. A fill of a GPU
+ * that the host makes takes the route from there. On a GPU a node with `when` takes longer by what asking its flag
+ * takes.
  */
 #include "scheduler/cost/cost.h"
 
@@ -54,12 +55,23 @@ double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device)
     return gflops_of(p->graph, &p->graph->nodes.at[node], &p->machine->device[device]);
 }
 
+static double overhead_us(const gy_node *n, const gy_device *d)
+{
+    double gflops = gy_device_gflops(d, GANTRY_F32);
+    return d->gpu && n->overhead > 0 && gflops > 0 ? n->overhead / (gflops * 1e3) : 0;
+}
+
+double gy_plan_overhead(const gy_plan *p, uint32_t node, uint32_t device)
+{
+    return overhead_us(&p->graph->nodes.at[node], &p->machine->device[device]);
+}
+
 /* With its launch. `like`: of the kernel that goes through memory in the same way, or NULL. */
 static gy_ticks roofline(const gantry_graph *g, const gy_node *n, const gy_device *d, const gy_kernel_table *like)
 {
-    double gflops = gflops_of(g, n, d), us = 0;
+    double gflops = gflops_of(g, n, d), us = overhead_us(n, d);
     if (n->flops > 0 && gflops > 0)
-        us = n->flops / (gflops * 1e3);
+        us += n->flops / (gflops * 1e3);
     if (!like && n->bytes > 0 && d->bandwidth_gbs > 0 && n->bytes / (d->bandwidth_gbs * 1e3) > us)
         us = n->bytes / (d->bandwidth_gbs * 1e3);
     gy_ticks time = gy_ticks_from_us(us) + d->launch, memory = like ? gy_kernel_time(like, n->bytes, d->launch) : 0;
@@ -78,16 +90,30 @@ static gy_ticks memory_time(const gy_kernel_table *t, const gy_kernel_table *lik
     return d->bandwidth_gbs > 0 ? gy_ticks_from_us(n->bytes / (d->bandwidth_gbs * 1e3)) : 0;
 }
 
-static gy_ticks table_time(const gy_kernel_table *t, const gy_kernel_table *like, const gy_node *n, const gy_device *d)
+static gy_ticks waits_of(const gy_node *n, const gy_device *d)
 {
-    gy_ticks time = t->arguments ? t->point[0].time : gy_kernel_time(t, gy_plan_work(n, t), d->launch);
-    gy_ticks memory = memory_time(t, like, n, d);
-    return memory > time ? memory : time;
+    return d->gpu ? gy_ticks_from_us(WAIT_US * n->waits) : 0;
 }
 
 gy_ticks gy_plan_waits(const gy_plan *p, uint32_t node, uint32_t device)
 {
-    return p->machine->device[device].gpu ? gy_ticks_from_us(WAIT_US * p->graph->nodes.at[node].waits) : 0;
+    return waits_of(&p->graph->nodes.at[node], &p->machine->device[device]);
+}
+
+/* Waits of the kernels of the library are known of few GPUs, so they mend tables alone. */
+static gy_ticks formula_waits(const gy_plan *p, uint32_t node, uint32_t device)
+{
+    uint32_t kernel = p->graph->nodes.at[node].kernel;
+    bool is_formula = kernel != GY_NONE && p->graph->kernels.at[kernel].program;
+    return is_formula ? gy_plan_waits(p, node, device) : 0;
+}
+
+static gy_ticks table_time(const gy_kernel_table *t, const gy_kernel_table *like, const gy_node *n, const gy_device *d)
+{
+    gy_ticks time = t->arguments ? t->point[0].time : gy_kernel_time(t, gy_plan_work(n, t), d->launch);
+    gy_ticks memory = memory_time(t, like, n, d), waits = t->arguments ? 0 : waits_of(n, d);
+    time = memory > time ? memory : time;
+    return waits > time ? waits : time;
 }
 
 /* ---- all kinds of nodes ---- */
@@ -142,7 +168,7 @@ static void cost_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint32
         p->cost.time[at] = gy_route_time(p->machine, upload, node_bytes(p, n, 0)) + d->launch;
         p->cost.provenance[at] = upload->given ? GY_COST_MEASURED : GY_COST_ROOFLINE;
     } else {
-        p->cost.time[at] = roofline(p->graph, n, d, gy_tables_like(tables, n, device)) + gy_plan_waits(p, node, device);
+        p->cost.time[at] = roofline(p->graph, n, d, gy_tables_like(tables, n, device)) + formula_waits(p, node, device);
         p->cost.provenance[at] = GY_COST_ROOFLINE;
     }
     if (n->has_when)

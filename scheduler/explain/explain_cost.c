@@ -9,13 +9,16 @@ static void add_roofline(gy_text *to, const gy_plan *p, uint32_t node, uint32_t 
     const gy_node *n = &p->graph->nodes.at[node];
     const gy_device *d = &p->machine->device[device];
     const gy_kernel_table *like = gy_plan_like(p, node, device);
-    gy_ticks waits = gy_plan_waits(p, node, device);
-    double gflops = gy_plan_gflops(p, node, device);
+    bool is_formula = n->kernel != GY_NONE && p->graph->kernels.at[n->kernel].program;
+    gy_ticks waits = is_formula ? gy_plan_waits(p, node, device) : 0;
+    double gflops = gy_plan_gflops(p, node, device), overhead = gy_plan_overhead(p, node, device);
     gy_text_printf(to, "roofline: %.3f us launch", gy_ticks_to_us(d->launch));
     if (n->flops > 0 && gflops > 0)
         gy_text_printf(to, "%s %g flops / %g GFLOP/s = %.3f us",
                        n->bytes > 0 && !like ? ", then the longer of" : ", then", n->flops, gflops,
                        n->flops / (gflops * 1e3));
+    if (overhead >= 0.001)
+        gy_text_printf(to, " and %.3f us to load, convert and join elements", overhead);
     if (like)
         gy_text_printf(to, "; no less than %s (%s) takes for %g bytes, %.3f us", like->kernel,
                        gantry_dtype_name(like->dtype), n->bytes,
@@ -42,7 +45,8 @@ static void add_beyond(gy_text *to, const gy_kernel_table *t, double work)
 }
 
 /* `time`: of the plan, without a pace. */
-static void add_table(gy_text *to, const gy_kernel_table *t, const gy_node *n, gy_ticks launch, gy_ticks time)
+static void add_table(gy_text *to, const gy_kernel_table *t, const gy_node *n, gy_ticks launch, gy_ticks waits,
+                      gy_ticks time)
 {
     const char *dtype = gantry_dtype_name(t->dtype);
     if (t->arguments) {
@@ -53,7 +57,9 @@ static void add_table(gy_text *to, const gy_kernel_table *t, const gy_node *n, g
     gy_text_printf(to, "measured: the machine's table of %s (%s) on %s, at %g %s", t->kernel, dtype, t->kind,
                    gy_plan_work(n, t), t->by_flops ? "flops" : "bytes");
     add_beyond(to, t, gy_plan_work(n, t));
-    if (time > gy_kernel_time(t, gy_plan_work(n, t), launch))
+    if (waits && time == waits)
+        gy_text_printf(to, "; its steps wait for memory in turn, %u times, and take longer", n->waits);
+    else if (time > gy_kernel_time(t, gy_plan_work(n, t), launch))
         gy_text_printf(to, "; its %g bytes take longer", n->bytes);
 }
 
@@ -72,7 +78,8 @@ static void add_measured(gy_text *to, const gy_plan *p, uint32_t node, uint32_t 
         gy_text_printf(to, "measured: %.3g times what the model says, in the starts before",
                        p->machine->pace[(size_t)node * p->devices + device]);
     else if (t)
-        add_table(to, t, n, d->launch, p->cost.time[(size_t)node * p->devices + device]);
+        add_table(to, t, n, d->launch, gy_plan_waits(p, node, device),
+                  p->cost.time[(size_t)node * p->devices + device]);
 }
 
 static void add_provenance(gy_text *to, const gy_plan *p, uint32_t node, uint32_t device)

@@ -165,7 +165,8 @@ typedef struct gy_node {
     uint32_t extra;            /* index into graph->extra, GY_NONE */
     uint32_t origin;
     uint32_t blocks;     /* after sealing: of a launch of a user's CUDA code; 0: not known */
-    uint32_t waits;      /* after sealing: gy_kernel_waits */
+    uint32_t waits;      /* after sealing: gy_kernel_waits, */
+    double overhead;     /* gy_kernel_overhead */
     double flops, bytes; /* after sealing: given, by the manifest, or 0 and the bytes of all regions (work: 0) */
     int64_t scratch;     /* bytes */
 } gy_node;

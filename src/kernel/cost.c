@@ -195,6 +195,14 @@ uint32_t gy_kernel_blocks(const gy_kernel *kernel, const gantry_launch *launch)
 
 uint32_t gy_kernel_waits(const gy_kernel *kernel, const gantry_launch *launch)
 {
-    int64_t waits = kernel->code && kernel->code->waits ? extent_of(kernel->code->waits, launch) : 0;
+    const gy_expr *e = kernel->code ? kernel->code->waits : kernel->waits;
+    int64_t waits = e ? extent_of(e, launch) : 0;
     return waits < 0 ? 0 : (uint32_t)waits;
+}
+
+double gy_kernel_overhead(const gy_kernel *kernel, const gantry_launch *launch)
+{
+    double flops = 0;
+    const gy_expr *e = kernel->code ? kernel->code->overhead : NULL;
+    return evaluate(&flops, kernel, e, "flops", launch, NULL) ? 0 : flops;
 }

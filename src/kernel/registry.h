@@ -40,6 +40,7 @@ typedef struct gy_kernel_code {
     const gy_expr *grid[3], *block[3]; /* over the same names as costs */
     const gy_expr *finish;             /* the blocks of a second function, which ends the work; NULL: there is none */
     const gy_expr *waits;              /* how often a block waits for memory in turn, beyond once; NULL: not known */
+    const gy_expr *overhead;           /* flops of f32 that GPUs take beside those of the manifest; NULL: none */
     const gantry_dtype *types;         /* by argument of the manifest: how a scalar is passed to CUDA code */
     const gy_expr *const *fallback;    /* by argument: over regions, a scalar that a node does not give; else NULL */
     const gy_kernel_program *program;  /* in place of `cuda` */
@@ -59,6 +60,7 @@ struct gy_maths_program;
 typedef struct gy_kernel {
     const gantry_kernel *manifest;
     const gy_expr *flops, *bytes, *scratch; /* NULL: the defaults of the manifest */
+    const gy_expr *waits;                   /* of the library's; else as code->waits, or NULL */
     const gy_kernel_code *code;             /* NULL: a kernel of the library or of the program */
     const char *like; /* a kernel of the library that goes through memory in the same way; NULL: not known */
     const struct gy_maths *maths;           /* the formulas of map nodes; NULL: it is no such kernel */
@@ -99,7 +101,12 @@ gantry_status gy_kernel_cost(const gy_kernel *kernel, const gantry_launch *launc
                              int64_t *scratch, gantry_error *err);
 /* Blocks of a launch of the kernel's CUDA code, UINT32_MAX for more; 0: not known. */
 uint32_t gy_kernel_blocks(const gy_kernel *kernel, const gantry_launch *launch);
-/* How often a block of the kernel's CUDA code waits for memory in turn, beyond once; 0: not known. */
+/* chains.c: how often a launch of a kernel of the library waits for memory in turn on a GPU, over the arguments of its
+ * manifest; NULL: not known. */
+const char *gy_kernel_chain(const char *kernel);
+/* How often a launch waits for memory in turn on a GPU, beyond once; 0: not known. */
 uint32_t gy_kernel_waits(const gy_kernel *kernel, const gantry_launch *launch);
+/* Flops of f32 that a GPU takes beside those of the manifest. */
+double gy_kernel_overhead(const gy_kernel *kernel, const gantry_launch *launch);
 
 #endif

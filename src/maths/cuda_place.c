@@ -90,6 +90,20 @@ bool gy_maths_is_kept(const gy_maths_program *p, uint32_t arg)
     return !gy_maths_is_apart(p) && parts_of(p, arg, REDUCED).is_none;
 }
 
+/* Regions that are spread alike share them. */
+uint32_t gy_maths_quotients(const gy_maths_program *p)
+{
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < p->maths->args; k++) {
+        parts all = parts_of(p, k, p->maths->reduces ? REDUCED : BEHIND);
+        if (!gy_maths_cuda_loads(p, k) || gy_maths_cuda_first_alike(p, k) != k || all.is_none)
+            continue;
+        for (uint32_t i = 0; i < all.count; i++)
+            count += (uint32_t)all.part[i].begins_within + (uint32_t)all.part[i].ends_within;
+    }
+    return count;
+}
+
 /* ---- numbers ---- */
 
 static const char *text_of(const gy_text *text)

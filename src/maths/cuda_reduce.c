@@ -39,6 +39,15 @@ int gy_maths_most_run(const gy_maths *maths)
     return run;
 }
 
+/* Each count of elements has a body of its own, which a compiler takes time for. */
+int gy_maths_tiny(const gy_maths_program *program)
+{
+    enum { MOST = 8, FEWER = 4, SHORT_STEPS = 12, STEPS = 30 };
+    if (!program->maths->reduces || program->is_columns || program->along.count > 1 || program->steps > STEPS)
+        return 0; /* elements that others lie between are not loaded at once */
+    return program->steps > SHORT_STEPS ? FEWER : MOST;
+}
+
 /* ---- totals ---- */
 
 static void add_totals(gy_text *to, const gy_maths_program *p)
@@ -190,8 +199,11 @@ static bool is_streamed(const gy_maths_program *p, uint32_t arg)
     return gy_maths_cuda_loads(p, arg) && !gy_maths_is_kept(p, arg);
 }
 
-/* A call of value(), of elements that were loaded before, as number k of several, or are loaded here. */
-static void add_value_call(gy_text *to, const gy_maths_program *p, bool is_loaded_before)
+/* Which elements were loaded before, as number k of several. */
+typedef enum loaded { OF_NONE, OF_STREAMED, OF_ALL } loaded;
+
+/* A call of value(); elements that were not loaded before are loaded here. */
+static void add_value_call(gy_text *to, const gy_maths_program *p, loaded before)
 {
     gy_text_add(to, "value((m), (i)");
     for (uint32_t k = 0; k < p->maths->args; k++) {
@@ -202,7 +214,7 @@ static void add_value_call(gy_text *to, const gy_maths_program *p, bool is_loade
         if (!gy_maths_cuda_loads(p, k))
             continue;
         gy_text_add(to, ", ");
-        if (is_loaded_before && is_streamed(p, k))
+        if (before == OF_ALL || (before == OF_STREAMED && is_streamed(p, k)))
             gy_text_printf(to, "e%u[k]", k);
         else
             gy_maths_cuda_add_place(to, p, k);
@@ -239,6 +251,35 @@ static void add_room_macro(gy_text *to, const gy_maths_program *p, const char *n
             gy_text_printf(to, " %s %s%u[count];", gy_maths_cuda_element(p->kind[k].dtype), of, k);
 }
 
+/* Bytes of an element of each region that a formula reads. */
+static size_t loaded_bytes(const gy_maths_program *p)
+{
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < p->maths->args; k++)
+        bytes += gy_maths_cuda_loads(p, k) ? gantry_dtype_size(p->kind[k].dtype) : 0;
+    return bytes;
+}
+
+/* BYTES are those of one element. SPACE is room for several, of all regions; BRING(k, m) loads number k of them, and
+ * BROUGHT(k, m, i) is its values. */
+static void add_brought_macros(gy_text *to, const gy_maths_program *p)
+{
+    gy_text_printf(to, "#define BYTES %zu\n#define SPACE(count)", loaded_bytes(p));
+    for (uint32_t k = 0; k < p->maths->args; k++)
+        if (gy_maths_cuda_loads(p, k))
+            gy_text_printf(to, " %s e%u[count];", gy_maths_cuda_element(p->kind[k].dtype), k);
+    gy_text_add(to, "\n#define BRING(k, m)");
+    for (uint32_t k = 0; k < p->maths->args; k++) {
+        if (!gy_maths_cuda_loads(p, k))
+            continue;
+        gy_text_printf(to, " e%u[k] = ", k);
+        gy_maths_cuda_add_place(to, p, k);
+        gy_text_add(to, ";");
+    }
+    gy_text_add(to, "\n#define BROUGHT(k, m, i) ");
+    add_value_call(to, p, OF_ALL);
+}
+
 /*
  * VALUE(m, i): the values of element i of the model, which is element m of what becomes one. AHEAD elements are loaded
  * while as many before them are computed, so that memory always has something to bring: a division has a branch, which
@@ -249,9 +290,9 @@ static void add_room_macro(gy_text *to, const gy_maths_program *p, const char *n
 static void add_value_macros(gy_text *to, const gy_maths_program *p)
 {
     gy_text_add(to, "#define VALUE(m, i) ");
-    add_value_call(to, p, false);
+    add_value_call(to, p, OF_NONE);
     gy_text_add(to, "#define LOADED(k, m, i) ");
-    add_value_call(to, p, true);
+    add_value_call(to, p, OF_STREAMED);
     gy_text_printf(to, "#define AHEAD %u", gy_maths_ahead(p));
     add_room_macro(to, p, "ROOM", "e");
     add_room_macro(to, p, "NEXT", "f");
@@ -433,13 +474,80 @@ static const char eight_text[] = "        totals met[8 / LIVE];\n"
                                  "            for (int k = 0; k < by; k++)\n"
                                  "                met[k] = join(met[k], met[k + by]);\n";
 
+/*
+ * Many results of few elements that lie side by side: a thread has four of them, 256 apart, and as many at a time as
+ * leave room for other threads, all elements of which are loaded before the first is computed. How many elements there
+ * are is known where this is compiled. Nothing is asked before loads: what is beyond the last result is that one, and
+ * is not stored. Lanes that have no element change nothing, and are left out. All this is in the second kernel, which
+ * has more threads at once, as it needs fewer registers.
+ */
+static const char tiny_text[] =
+    "    const i64 mid = MID;\n"
+    "    const unsigned first = 0, end = (unsigned)outer, begin = blockIdx.x * (TINY_EACH * 256) + threadIdx.x;\n"
+    "    const int batch = MID * BYTES <= 24 ? 4 : MID * BYTES <= 48 ? 2 : 1;\n"
+    "#pragma unroll 1\n"
+    "    for (int turn = 0; turn < TINY_EACH; turn += batch) {\n"
+    "        SPACE(batch * MID)\n"
+    "#pragma unroll\n"
+    "        for (int r = 0; r < batch; r++) {\n"
+    "            const unsigned at = begin + 256 * (turn + r), o = at < end ? at : end - 1;\n"
+    "            PLACES(true)\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < MID; k++) {\n"
+    "                BRING(r * MID + k, k)\n"
+    "            }\n"
+    "        }\n"
+    "#pragma unroll\n"
+    "        for (int r = 0; r < batch; r++) {\n"
+    "            const unsigned o = begin + 256 * (turn + r);\n"
+    "            if (o < end) {\n"
+    "                totals t[MID];\n"
+    "#pragma unroll\n"
+    "                for (int k = 0; k < MID; k++)\n"
+    "                    t[k] = join(none(), BROUGHT(r * MID + k, k, PLACE(k)));\n"
+    "#pragma unroll\n"
+    "                for (int by = 4; by > 0; by /= 2)\n"
+    "#pragma unroll\n"
+    "                    for (int k = 0; k < by && k + by < MID; k++)\n"
+    "                        t[k] = join(t[k], t[k + by]);\n"
+    "                STORE(o, t[0]);\n"
+    "            }\n"
+    "        }\n"
+    "    }\n"
+    "    (void)first;\n";
+
+static void add_tiny(gy_text *to, const gy_maths_program *p)
+{
+    gy_text_add(to, "template <int MID> static __device__ __forceinline__ void tiny(");
+    gy_maths_cuda_add_parameters(to, p);
+    gy_text_add(to, ", i64 outer");
+    gy_maths_cuda_add_steps(to, p);
+    gy_text_add(to, ")\n{\n");
+    gy_text_add(to, tiny_text);
+    gy_text_add(to, "}\n#define TINY_OF(MID) tiny<MID>(");
+    for (uint32_t k = 0; k < p->maths->args; k++)
+        gy_text_printf(to, p->kind[k].is_number ? "a%u, " : "p%u, ", k);
+    gy_text_add(to, "outer");
+    gy_maths_cuda_add_step_names(to, p);
+    gy_text_add(to, ")\n");
+}
+
+static void add_tiny_calls(gy_text *to, const gy_maths_program *p)
+{
+    int most = gy_maths_tiny(p);
+    gy_text_add(to, "    if (segments == 1) {\n        switch ((int)mid) {\n");
+    for (int mid = 1; mid < most; mid++)
+        gy_text_printf(to, "        case %d:\n            TINY_OF(%d);\n            return;\n", mid, mid);
+    gy_text_printf(to, "        default:\n            TINY_OF(%d);\n            return;\n        }\n    }\n", most);
+}
+
 /* Elements of a result lie side by side. Short ones have a warp each, or less, unless they are so few that blocks wait
  * for memory less often. */
 static const char short_text[] =
     "    if (mid <= SHORT && (mid <= 256 || outer > FEW)) {\n"
-    "        const unsigned each = mid > 128 ? 32 : mid > 64 ? 16 : mid > 32 ? 8 : mid > 16 ? 4 : mid > 8 ? 2 : 1;\n"
-    "        const unsigned lane = threadIdx.x % each;\n"
-    "        const i64 o = (i64)blockIdx.x * (256 / each) + threadIdx.x / each;\n"
+    "        const unsigned bits = mid > 128 ? 5 : mid > 64 ? 4 : mid > 32 ? 3 : mid > 16 ? 2 : mid > 8 ? 1 : 0;\n"
+    "        const unsigned each = 1 << bits, lane = threadIdx.x & (each - 1);\n"
+    "        const i64 o = (i64)blockIdx.x * (256 >> bits) + (threadIdx.x >> bits);\n"
     "        const unsigned first = 0, end = o < outer ? (unsigned)mid : 0;\n"
     "        PLACES(o < outer)\n";
 
@@ -571,16 +679,19 @@ static const char finish_text[] =
     "    if (threadIdx.x == 0)\n"
     "        STORE((i64)blockIdx.x, room[0]);\n";
 
-/* `part`: texts of the body, up to NULL. */
-static void add_kernel(gy_text *to, const gy_maths_program *p, const char *name, const char *const *part)
+/* `part`: texts of the body, up to NULL; ends: it is the second kernel. */
+static void add_kernel(gy_text *to, const gy_maths_program *p, const char *name, bool ends, const char *const *part)
 {
-    gy_text_printf(to, "extern \"C\" __global__ void __launch_bounds__(%d, %d) %s(", GY_MATHS_BLOCK, GY_MATHS_BLOCKS,
-                   name);
+    bool is_tiny = ends && gy_maths_tiny(p) > 0, is_small = gy_maths_total_bytes(p->maths) <= 8;
+    gy_text_printf(to, "extern \"C\" __global__ void __launch_bounds__(%d, %d) %s(", GY_MATHS_BLOCK,
+                   is_tiny && is_small ? GY_MATHS_TINY_BLOCKS : GY_MATHS_BLOCKS, name);
     gy_maths_cuda_add_parameters(to, p);
     gy_text_add(to, ", i64 outer, i64 mid, i64 inner, i64 run, i64 segments");
     gy_maths_cuda_add_cuts(to, p);
     gy_maths_cuda_add_steps(to, p);
     gy_text_add(to, ", totals *scratch)\n{\n    BEGIN\n");
+    if (is_tiny)
+        add_tiny_calls(to, p);
     for (; *part; part++)
         gy_text_add(to, *part);
     gy_text_add(to, "}\n");
@@ -598,11 +709,13 @@ static void add_macros(gy_text *to, const gy_maths_program *p)
                    gy_maths_most_run(p->maths));
     gy_text_printf(to, "#define SHORT %d\n#define FEW %d\n#define LOW %d\n#define MANY %d\n", GY_MATHS_SHORT,
                    GY_MATHS_FEW, GY_MATHS_LOW, GY_MATHS_MANY);
+    gy_text_printf(to, "#define TINY_EACH %d\n", GY_MATHS_TINY_EACH);
     gy_text_printf(to, "#define STEP %d\n#define PLACE(m) ", columns ? GY_MATHS_COLUMN_LANES : GY_MATHS_LANES);
     gy_maths_cuda_add_model(to, p);
     gy_text_add(to, "\n");
     gy_maths_cuda_add_places(to, p);
     add_value_macros(to, p);
+    add_brought_macros(to, p);
     add_store_macro(to, p);
 }
 
@@ -626,11 +739,15 @@ void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const
     add_value_of(to, p);
     add_store(to, p);
     add_macros(to, p);
-    add_kernel(to, p, name, p->is_columns ? columns : lanes);
-    add_kernel(to, p, finish_name.at ? finish_name.at : "", finish);
+    if (gy_maths_tiny(p))
+        add_tiny(to, p);
+    add_kernel(to, p, name, false, p->is_columns ? columns : lanes);
+    add_kernel(to, p, finish_name.at ? finish_name.at : "", true, finish);
     gy_text_add(to,
                 "#undef SEGMENT\n#undef LIVE\n#undef RUN\n#undef PLACES\n#undef SHORT\n#undef FEW\n#undef LOW\n#undef "
                 "MANY\n#undef STEP\n#undef PLACE\n#undef VALUE\n"
-                "#undef LOADED\n#undef AHEAD\n#undef ROOM\n#undef NEXT\n#undef LOAD\n#undef TAKE\n#undef STORE\n");
+                "#undef LOADED\n#undef AHEAD\n#undef ROOM\n#undef NEXT\n#undef LOAD\n#undef TAKE\n#undef STORE\n"
+                "#undef TINY_EACH\n#undef TINY_OF\n#undef BYTES\n#undef SPACE\n#undef "
+                "BRING\n#undef BROUGHT\n");
     gy_text_free(&finish_name);
 }

@@ -45,6 +45,8 @@ void gy_maths_cuda_add_places(gy_text *to, const gy_maths_program *program);
 void gy_maths_cuda_add_place(gy_text *to, const gy_maths_program *program, uint32_t arg);
 /* Is one element of the region for all m, so that PLACES loads it? */
 bool gy_maths_is_kept(const gy_maths_program *program, uint32_t arg);
+/* Quotients that are computed to find the elements of all regions for one element of the model. */
+uint32_t gy_maths_quotients(const gy_maths_program *program);
 /* Lines that make values of loaded elements, and then of all steps. */
 void gy_maths_cuda_add_values(gy_text *to, const gy_maths_program *program);
 /* One of the latter. */

@@ -226,9 +226,11 @@ typedef struct gy_maths_program {
     uint32_t steps, slots;
     uint32_t value[GY_MATHS_RESULTS]; /* by result: the number of the value that is stored */
     gy_maths_type value_type[GY_MATHS_RESULTS];
-    double flops;   /* for one element */
-    uint32_t model; /* the argument whose shape it is; see gy_maths_kind */
-    bool is_joint;  /* but the shape that all have together */
+    double flops;           /* for one element */
+    double overhead;        /* what GPUs take for it beside these, in flops of f32, */
+    double thread_overhead; /* and of a reduction for each thread of a result */
+    uint32_t model;         /* the argument whose shape it is; see gy_maths_kind */
+    bool is_joint;          /* but the shape that all have together */
     gy_maths_axis axis[GY_MATHS_AXES];
     uint8_t rank;        /* of the model */
     gy_maths_runs along; /* of reductions: the axes of the model that are reduced */
@@ -245,6 +247,9 @@ static inline bool gy_maths_is_apart(const gy_maths_program *program)
 gantry_status gy_maths_make_program(const gy_maths_program **out, gy_arena *arena, const gy_maths *maths,
                                     const gy_maths_kind *kind, gantry_status status, const char *where,
                                     gantry_error *err);
+
+/* cost.c: fills `overhead` and `thread_overhead` of a program that has all else but its steps, which are given. */
+void gy_maths_count(gy_maths_program *program, const gy_maths_step *step);
 
 /* The formula that gives the argument its elements; NULL: none does. */
 static inline const gy_maths_result *gy_maths_result_of(const gy_maths *maths, uint32_t arg)
@@ -344,15 +349,21 @@ void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const cha
  * first, for regions that are read what those of maps have, then scratch memory. The first leaves a total for each run
  * there, or gives the results if there is one; `name`_finish, a block for each result, is for more. Results of at most
  * GY_MATHS_SHORT elements that lie side by side have a warp each, or a part of one; but few ones of more than a block's
- * threads have a block each, as others have for a segment. Of columns, a thread has a lane, or all of a result, where
- * results are many (more than GY_MATHS_MANY) and low (at most GY_MATHS_LOW elements). None of this changes the order.
+ * threads have a block each, as others have for a segment. More than
+ * GY_MATHS_TINY_MANY of them, of at most gy_maths_tiny() elements each, are left to the second kernel alone, in which a
+ * thread has GY_MATHS_TINY_EACH. Of columns, a thread has a lane, or all of a result, where results are many (more than
+ * GY_MATHS_MANY) and low (at most GY_MATHS_LOW elements). None of this changes the order.
  */
 enum { GY_MATHS_LANES = 256, GY_MATHS_SEGMENT = 8192, GY_MATHS_COLUMN_LANES = 8, GY_MATHS_COLUMN = 128 };
+enum { GY_MATHS_TINY_MANY = 1 << 17, GY_MATHS_TINY_EACH = 4, GY_MATHS_TINY_BLOCKS = 6 };
 enum { GY_MATHS_SHORT = 2048, GY_MATHS_FEW = 2048, GY_MATHS_LOW = 64, GY_MATHS_MANY = 16384 };
-/* A multiprocessor has at least so many blocks of a reduction: what a division waits for, others use. */
+/* A multiprocessor has at least so many blocks of a reduction: what a division waits for, others use; and more of small
+ * totals of few elements (GY_MATHS_TINY_BLOCKS). */
 enum { GY_MATHS_BLOCKS = 4 };
 /* Elements that a thread loads before it waits for the first of them. */
 uint32_t gy_maths_ahead(const gy_maths_program *program);
+/* The most elements of results that are taken together; 0: none are. */
+int gy_maths_tiny(const gy_maths_program *program);
 /* Neighbouring segments that a block of threads can have the totals of: 1, 2, 4 or 8. */
 int gy_maths_most_run(const gy_maths *maths);
 /* Bytes that one total takes in the scratch memory, which has room for one and a half times those of all segments. */

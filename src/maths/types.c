@@ -343,6 +343,7 @@ static gantry_status make(maker *m, gantry_status status, const char *where, gan
                                                 : make_result(m, i, status, where, err));
     assign_slots(m);
     choose_model(m);
+    gy_maths_count(m->program, m->step);
     return GANTRY_OK;
 }
 

@@ -227,6 +227,13 @@ static bool set_grid(const coding *c, const gy_expr **grid, const char *text)
     return text && gy_kernel_formula(grid, &c->graph->arena, c->kernel->manifest, "grid", text, NULL) == GANTRY_OK;
 }
 
+/* 1 where the second kernel has results of few elements, else 0. NULL: out of memory. */
+static const char *is_tiny(gy_arena *arena, const gy_maths_program *p)
+{
+    return gy_arena_printf(arena, "(_mid >= 1 and _mid <= %d and _outer > %d and _outer <= 1073741824)",
+                           gy_maths_tiny(p), GY_MATHS_TINY_MANY);
+}
+
 /* How many results or segments a block takes is written in src/maths/cuda_reduce.c. NULL: out of memory. */
 static const char *grid_of(gy_arena *arena, const gy_maths_program *p)
 {
@@ -242,7 +249,9 @@ static const char *grid_of(gy_arena *arena, const gy_maths_program *p)
     if (p->is_columns)
         return gy_arena_printf(arena, columns, GY_MATHS_LOW, GY_MATHS_MANY, GY_MATHS_BLOCK, GY_MATHS_LOW,
                                GY_MATHS_MANY);
-    return gy_arena_printf(arena, lanes, GY_MATHS_SHORT, GY_MATHS_BLOCK, GY_MATHS_FEW);
+    const char *made = gy_arena_printf(arena, lanes, GY_MATHS_SHORT, GY_MATHS_BLOCK, GY_MATHS_FEW);
+    const char *tiny = is_tiny(arena, p);
+    return made && tiny ? gy_arena_printf(arena, "(1 - %s) * %s", tiny, made) : NULL;
 }
 
 /* Lanes of a segment wait for elements once they have added up those before, and the launch that ends it, behind the
@@ -258,13 +267,38 @@ static bool add_waits(const coding *c, gy_kernel_code *code)
                                     at_once));
 }
 
+static const char *elements_of(gantry_graph *g, const gy_maths_program *p)
+{
+    return p->is_joint ? extents_in(g, p, 0, p->rank) : gy_arena_printf(&g->arena, "%s.size", p->maths->arg[p->model]);
+}
+
+/* Threads of a result have eight lanes each. */
+static bool add_overhead(const coding *c, gy_kernel_code *code)
+{
+    const gy_maths_program *p = c->kernel->program;
+    gy_arena *arena = &c->graph->arena;
+    char number[GY_DOUBLE_TEXT], thread[GY_DOUBLE_TEXT];
+    const char *elements = elements_of(c->graph, p);
+    const char *text =
+        elements ? gy_arena_printf(arena, "%s * %s", gy_double_text(number, sizeof number, p->overhead), elements)
+                 : NULL;
+    if (text && p->maths->reduces)
+        text = gy_arena_printf(arena, "%s + %s * _outer * _inner * min(%d, ceil_div(_mid, 8))", text,
+                               gy_double_text(thread, sizeof thread, p->thread_overhead), GY_MATHS_LANES / 8);
+    return set_grid(c, &code->overhead, text);
+}
+
 static bool add_grids(coding *c, gy_kernel_code *code)
 {
     const gy_maths_program *p = c->kernel->program;
     gy_arena *arena = &c->graph->arena;
     bool made = set_grid(c, &code->grid[0], grid_of(arena, p)) &&
                 set_grid(c, &code->block[0], gy_arena_printf(arena, "%d", GY_MATHS_BLOCK));
-    return made && (!p->maths->reduces || set_grid(c, &code->finish, "(_segments > 1) * _outer * _inner"));
+    const char *tiny = p->maths->reduces ? is_tiny(arena, p) : NULL;
+    const char *ends = tiny ? gy_arena_printf(arena, "(_segments > 1) * _outer * _inner + %s * ceil_div(_outer, %d)",
+                                              tiny, GY_MATHS_BLOCK * GY_MATHS_TINY_EACH)
+                            : NULL;
+    return made && (!p->maths->reduces || set_grid(c, &code->finish, ends));
 }
 
 /* The launch of the code that gy_maths_print_cuda makes, in the order of its parameters. False: out of memory. */
@@ -288,7 +322,7 @@ static bool make_code(gantry_graph *g, gy_kernel *kernel, gantry_kernel_arg *arg
     code->types = types;
     code->fallback = value;
     kernel->code = code;
-    return !c.failed && add_grids(&c, code) && add_waits(&c, code);
+    return !c.failed && add_grids(&c, code) && add_waits(&c, code) && add_overhead(&c, code);
 }
 
 /* ---- the manifest ---- */
@@ -296,9 +330,7 @@ static bool make_code(gantry_graph *g, gy_kernel *kernel, gantry_kernel_arg *arg
 static const char *flops_of(gantry_graph *g, const gy_maths_program *program)
 {
     char number[GY_DOUBLE_TEXT];
-    const char *elements = program->is_joint
-                               ? extents_in(g, program, 0, program->rank)
-                               : gy_arena_printf(&g->arena, "%s.size", program->maths->arg[program->model]);
+    const char *elements = elements_of(g, program);
     return elements
                ? gy_arena_printf(&g->arena, "%s * %s", gy_double_text(number, sizeof number, program->flops), elements)
                : NULL;

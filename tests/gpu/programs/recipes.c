@@ -615,8 +615,10 @@ static bool convolved(problem *p, gantry_dtype type, int i)
 {
     static const struct {
         int64_t n, c, o, h, w, kh, kw, stride, pad;
-    } list[] = { { 1, 1, 1, 1, 1, 1, 1, 1, 0 },   { 2, 3, 4, 9, 7, 3, 3, 1, 1 },     { 3, 5, 70, 6, 11, 1, 4, 1, 2 },
-                 { 4, 8, 3, 12, 12, 5, 5, 2, 2 }, { 2, 17, 33, 10, 13, 3, 2, 3, 0 }, { 3, 2, 2, 33, 40, 7, 7, 2, 3 } };
+    } list[] = { { 1, 1, 1, 1, 1, 1, 1, 1, 0 },    { 2, 3, 4, 9, 7, 3, 3, 1, 1 },     { 3, 5, 70, 6, 11, 1, 4, 1, 2 },
+                 { 4, 8, 3, 12, 12, 5, 5, 2, 2 },  { 2, 17, 33, 10, 13, 3, 2, 3, 0 }, { 3, 2, 2, 33, 40, 7, 7, 2, 3 },
+                 { 37, 2, 5, 16, 16, 3, 3, 1, 1 }, { 9, 3, 20, 14, 14, 3, 3, 1, 1 } }; /* of the last two pixels are cut
+                                                                    for the gradient of weights */
     if (i >= (int)(sizeof list / sizeof *list))
         return false;
     int64_t n = list[i].n, c = list[i].c, o = list[i].o, h = list[i].h, w = list[i].w, kh = list[i].kh, kw = list[i].kw;

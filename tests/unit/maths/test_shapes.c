@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NODES = 50, RANK = 5, MOST_BYTES = 1 << 23 };
+enum { NODES = 56, RANK = 5, MOST_BYTES = 9 << 20 };
 
 static gantry_graph *graph;
 static gantry_error err;
@@ -40,14 +40,17 @@ typedef struct shape {
     int64_t extent[RANK];
 } shape;
 
-/* More rows than few, more columns than many, and more segments than threads of a block; see maths.h. */
+/* More rows than few, more columns than many, more segments than threads of a block, and many tiny results; see
+ * maths.h.
+ */
 static const struct {
     uint32_t node;
     int64_t extent[2];
     int axis;
-} LARGE[] = { { NODES - 4, { GY_MATHS_FEW + 1, 257 }, 1 },
-              { NODES - 3, { 3, GY_MATHS_MANY + 10 }, 0 },
-              { NODES - 1, { 258 * GY_MATHS_COLUMN + 1, 3 }, 0 } };
+} LARGE[] = { { NODES - 4, { GY_MATHS_FEW + 1, 257 }, 1 },       { NODES - 3, { 3, GY_MATHS_MANY + 10 }, 0 },
+              { NODES - 12, { GY_MATHS_TINY_MANY + 1, 1 }, 1 },  { NODES - 10, { GY_MATHS_TINY_MANY + 255, 2 }, 1 },
+              { NODES - 9, { GY_MATHS_TINY_MANY + 257, 3 }, 1 }, { NODES - 7, { GY_MATHS_TINY_MANY + 1025, 5 }, 1 },
+              { NODES - 6, { GY_MATHS_TINY_MANY + 770, 8 }, 1 }, { NODES - 1, { 258 * GY_MATHS_COLUMN + 1, 3 }, 0 } };
 
 /* Axes [first, last) are reduced; these are long in every second node, so that there are few results. */
 static shape draw_shape(uint32_t i, int *first, int *last)
@@ -402,12 +405,14 @@ static void run_node(void *object, uint32_t node)
     given[launch.args] = room;
     launch.user = (void *)(uintptr_t)kernel->program;
     ck_assert_int_eq(gy_maths_run(&launch), GANTRY_OK);
-    call(object, kernel->manifest->name, given, evaluate(kernel->code->grid[0], &launch));
+    int64_t first = evaluate(kernel->code->grid[0], &launch);
+    if (first)
+        call(object, kernel->manifest->name, given, first);
     if (kernel->code->finish) {
         char finish[64];
         snprintf(finish, sizeof finish, "%s_finish", kernel->manifest->name);
         int64_t blocks = evaluate(kernel->code->finish, &launch);
-        ck_assert_msg((blocks > 0) == (scratch > 0), "%s: scratch memory where results have one segment",
+        ck_assert_msg((blocks > 0) == (scratch > 0 || !first), "%s: scratch memory where results have one segment",
                       kernel->manifest->summary);
         if (blocks)
             call(object, finish, given, blocks);

@@ -110,6 +110,35 @@ START_TEST(row_times_matrix)
 }
 END_TEST
 
+/* Rows of a triangle wait for each other, each for memory once, whatever a table of square ones says of so few flops. A
+ * CPU has no such chain. */
+START_TEST(steps_that_wait_for_each_other)
+{
+    static const char machine[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"near\",\"capacity\":\"1GiB\"}],\"devices\":[{\"id\":\"p\","
+        "\"kind\":\"fast\",\"type\":\"gpu\",\"memory\":\"near\",\"launch_us\":2,\"bandwidth_gbs\":1000},{\"id\":\"q\","
+        "\"kind\":\"fast\",\"type\":\"cpu\",\"memory\":\"near\",\"launch_us\":2,\"bandwidth_gbs\":1000}],\"kernels\":["
+        "{\"kernel\":\"getrs\",\"dtype\":\"f64\",\"kind\":\"fast\",\"by\":\"flops\",\"points\":[[524288,40],"
+        "[1048576,50]]}]}";
+    static const char text[] =
+        "{\"gantry\":1,\"name\":\"t\",\"buffers\":{\"a\":{\"dtype\":\"f64\",\"shape\":[512,512],\"init\":1},"
+        "\"p\":{\"dtype\":\"i32\",\"shape\":[512],\"init\":1},\"b\":{\"dtype\":\"f64\",\"shape\":[512,2],\"init\":1},"
+        "\"c\":{\"dtype\":\"f64\",\"shape\":[512],\"init\":1}},"
+        "\"nodes\":[{\"id\":\"solve\",\"kernel\":\"getrs\",\"args\":{\"a\":\"a\",\"pivots\":\"p\",\"b\":\"b\"}},"
+        "{\"id\":\"one\",\"kernel\":\"getrs\",\"args\":{\"a\":\"a\",\"pivots\":\"p\",\"b\":\"c\"}}]}";
+    gantry_graph *g = parse_graph(text);
+    gantry_machine *m = parse_machine(machine);
+    gantry_schedule *s = schedule(g, m, "heft");
+    check_cost(s, g, "solve", "\n  p  307.200 us  measured: "); /* 512 rows, 0.6 us each */
+    check_cost(s, g, "solve", "; its steps wait for memory in turn, 512 times, and take longer\n");
+    check_cost(s, g, "solve", "\n  q   50.000 us  measured: ");
+    check_cost(s, g, "one", "\n  p  76.800 us  measured: "); /* a quarter for one right side */
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* A GPU draws uniform numbers where they lie, at its bandwidth; normal ones come from the host at each start, 10 GB/s
  * and 3 us, to CPUs from nowhere. */
 START_TEST(fills_by_the_host)
@@ -268,6 +297,7 @@ int main(void)
     TCase *c = tcase_create("measured");
     tcase_add_test(c, which_time);
     tcase_add_test(c, row_times_matrix);
+    tcase_add_test(c, steps_that_wait_for_each_other);
     tcase_add_test(c, fills_by_the_host);
     tcase_add_test(c, formulas_and_whole_numbers);
     tcase_add_test(c, exact_arguments);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 typedef gy_cudnn_tensor tensor;
-enum { NUMBER = GY_CUDNN_FLOAT, SIDE_OF_QUERIES = 64, SIDE_OF_KEYS = 128, OTHERS = 1 << 20 /* bytes */ };
+enum { NUMBER = GY_CUDNN_FLOAT, SIDE_OF_QUERIES = 64, SIDE_OF_KEYS = 128 };
 
 /* Extents of what there is: one batch, heads, then rows and columns. */
 typedef struct extents {
@@ -169,5 +169,5 @@ size_t gy_fused_backward_bytes(const gy_attention *a, int64_t heads)
 {
     int64_t of_queries = a->rows / a->n * heads;
     int64_t slopes = rounded(a->n, SIDE_OF_QUERIES) * rounded(a->m, SIDE_OF_KEYS), spread = 2 * a->m * a->d;
-    return OTHERS + (size_t)(of_queries * (slopes + (of_queries > heads ? spread : 0)) * 2);
+    return GY_FUSED_OTHERS + (size_t)(of_queries * (slopes + (of_queries > heads ? spread : 0)) * 2);
 }

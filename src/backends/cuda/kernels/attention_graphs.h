@@ -34,6 +34,9 @@ typedef struct gy_fused {
     int64_t id[GY_FUSED_COUNT]; /* of the graph's tensors; 0: it has none */
 } gy_fused;
 
+/* Bytes that cuDNN keeps beside the gradients of scores, or more. */
+enum { GY_FUSED_OTHERS = 1 << 20 };
+
 /* The graph for `heads` heads of keys at a time. With statistics they are written, too. */
 void gy_fused_forward(gy_fused *to, const gy_attention *a, int64_t heads, int type, bool statistics);
 void gy_fused_backward(gy_fused *to, const gy_attention *a, int64_t heads, int type);

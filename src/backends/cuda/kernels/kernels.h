@@ -90,6 +90,7 @@ typedef struct gy_cuda_resident {
 typedef struct gy_cuda_recorder {
     gantry_status (*add)(struct gy_cuda_recorder *to, const char *name, const unsigned grid[3], const unsigned block[3],
                          const uint64_t *word, uint32_t words);
+    bool is_second; /* the call is of the function of formulas that ends the work, or does all of it */
 } gy_cuda_recorder;
 enum { GY_CUDA_RECORDED_WORDS = 16 }; /* more parameters, or longer ones, are not written down */
 

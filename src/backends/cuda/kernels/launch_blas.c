@@ -221,20 +221,26 @@ static gantry_status launch_trsm(const gantry_launch *l)
                          "cublasDtrsm");
 }
 
-/* a x = b in C order is x'^T a^T = b^T of columns: cuBLAS sees a^T, so a's lower triangle is an upper one. */
+/* a x = b in C order is x'^T a^T = b^T of columns: cuBLAS sees a^T, so a's lower triangle is an upper one. One right
+ * side is a column in any order, and then a x = b takes a quarter of the time (H200, f64 and f32, 256 to 8,192 rows).
+ */
 static gantry_status solve(handle *h, const gantry_launch *l, cublasFillMode_t which, cublasDiagType_t diagonal)
 {
     static const float one = 1;
     static const double wide_one = 1;
     gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[0]), b = gy_gpu_matrix_of(&l->arg[2]);
+    bool is_one = b.columns == 1 && b.ld == 1;
+    cublasSideMode_t side = is_one ? CUBLAS_SIDE_LEFT : CUBLAS_SIDE_RIGHT;
+    cublasOperation_t turned = is_one ? CUBLAS_OP_T : CUBLAS_OP_N;
+    int m = is_one ? b.rows : b.columns, n = is_one ? 1 : b.rows, ld = is_one ? b.rows : b.ld;
     if (l->arg[0].dtype == GANTRY_F32)
         return gy_blas_check(&h->calls,
-                             h->calls.blas.cublasStrsm(h->calls.cublas, CUBLAS_SIDE_RIGHT, which, CUBLAS_OP_N, diagonal,
-                                                       b.columns, b.rows, &one, a.data, a.ld, b.data, b.ld),
+                             h->calls.blas.cublasStrsm(h->calls.cublas, side, which, turned, diagonal, m, n, &one,
+                                                       a.data, a.ld, b.data, ld),
                              "cublasStrsm");
     return gy_blas_check(&h->calls,
-                         h->calls.blas.cublasDtrsm(h->calls.cublas, CUBLAS_SIDE_RIGHT, which, CUBLAS_OP_N, diagonal,
-                                                   b.columns, b.rows, &wide_one, a.data, a.ld, b.data, b.ld),
+                         h->calls.blas.cublasDtrsm(h->calls.cublas, side, which, turned, diagonal, m, n, &wide_one,
+                                                   a.data, a.ld, b.data, ld),
                          "cublasDtrsm");
 }
 

@@ -10,7 +10,7 @@
  */
 #include "backends/cuda/kernels/linalg.h"
 #include "backends/cuda/kernels/network.h"
-#include "kernels/conv2d/conv2d.h"
+#include "kernels/conv2d_grad_w/conv2d_grad_w.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -197,9 +197,19 @@ static gantry_status add_plan(handle *h, const gantry_launch *l, const gy_conv *
     return GANTRY_OK;
 }
 
-static bool by_cudnn(const gantry_launch *l)
+/* Of few weights and many pixels cuDNN's algorithm of one order is a few blocks that go through all pixels, 0.15 to 0.3
+ * ms for 1,024 images of 16 x 16 (H200). Ours cuts them. In 16 bits cuDNN has tensor cores. */
+static bool is_for_own(const handle *h, const gantry_launch *l, const gy_conv *shape)
 {
-    return l->arg[RESULT].dtype != GANTRY_F64 && !is_empty(l);
+    enum { MOST_TILES = 3, LEAST_PIECES = 16 };
+    gy_conv_cut cut = gy_conv_cut_of(shape);
+    return h->way == GY_CONV_GRAD_W && l->arg[RESULT].dtype == GANTRY_F32 && cut.tiles <= MOST_TILES &&
+           cut.pieces >= LEAST_PIECES;
+}
+
+static bool by_cudnn(const handle *h, const gantry_launch *l, const gy_conv *shape)
+{
+    return l->arg[RESULT].dtype != GANTRY_F64 && !is_empty(l) && !is_for_own(h, l, shape);
 }
 
 static gantry_status prepare_conv(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
@@ -207,7 +217,7 @@ static gantry_status prepare_conv(const gantry_launch *l, uint64_t *scratch, gan
     handle *h = l->handle;
     gy_conv shape = gy_conv_of(l, ways[h->way].image, ways[h->way].filter, ways[h->way].result);
     const made *m = NULL;
-    if (by_cudnn(l)) {
+    if (by_cudnn(h, l, &shape)) {
         if (!find(h, &shape, l->arg[RESULT].dtype))
             GY_TRY(add_plan(h, l, &shape, err));
         m = find(h, &shape, l->arg[RESULT].dtype);
@@ -217,7 +227,7 @@ static gantry_status prepare_conv(const gantry_launch *l, uint64_t *scratch, gan
         return GANTRY_OK;
     }
     gantry_launch plain = gy_network_plain(&h->network, l);
-    return gy_cuda_image_prepare(&plain, scratch, err);
+    return ways[h->way].own->prepare(&plain, scratch, err);
 }
 
 /* ---- launches ---- */
@@ -238,7 +248,7 @@ static gantry_status launch_conv(const gantry_launch *l)
 {
     handle *h = l->handle;
     gy_conv shape = gy_conv_of(l, ways[h->way].image, ways[h->way].filter, ways[h->way].result);
-    made *m = by_cudnn(l) ? find(h, &shape, l->arg[RESULT].dtype) : NULL;
+    made *m = by_cudnn(h, l, &shape) ? find(h, &shape, l->arg[RESULT].dtype) : NULL;
     h->network.why[0] = 0;
     if (m && !m->refused)
         GY_TRY(convolve(h, l, m));

@@ -48,7 +48,7 @@ uint32_t gy_resident_function_of(const char *name)
 typedef struct recorder {
     gy_cuda_recorder base;
     gy_resident_calls *to;
-    uint32_t linked; /* of what was linked: the number of its next function */
+    uint32_t linked; /* of what was linked: the number of its first function */
     bool together;   /* threads of that wait for each other, or may */
     bool own;        /* it is a user's, and finds threads as CUDA says */
     unsigned odd[3]; /* the blocks of a user's that are not a worker's; 0: they are */
@@ -66,7 +66,8 @@ static gantry_status add_call(gy_cuda_recorder *base, const char *name, const un
                               const uint64_t *word, uint32_t words)
 {
     recorder *r = (recorder *)(void *)base; /* its first member */
-    gy_resident_call call = { .function = r->linked ? r->linked++ : gy_resident_function_of(name), .words = words };
+    gy_resident_call call = { .function = r->linked ? r->linked + base->is_second : gy_resident_function_of(name),
+                              .words = words };
     call.grid[0] = grid[0];
     call.grid[1] = grid[1];
     call.together = r->linked ? r->together : together[call.function];

@@ -178,6 +178,8 @@ static gantry_status queue(const gy_user_call *u, CUfunction function, const ext
     const unsigned grid[] = { (unsigned)e->grid[0], (unsigned)e->grid[1], (unsigned)e->grid[2] };
     const unsigned block[] = { (unsigned)e->block[0], (unsigned)e->block[1], (unsigned)e->block[2] };
     if (k->recorder)
+        k->recorder->is_second = function == k->finish;
+    if (k->recorder)
         return u->params > GY_CUDA_RECORDED_WORDS ? GANTRY_E_UNSUPPORTED
                                                   : k->recorder->add(k->recorder, k->kernel->manifest->name, grid,
                                                                      block, u->value, (uint32_t)u->params);

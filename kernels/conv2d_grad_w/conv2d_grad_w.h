@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How terms of the gradient by the weights are cut, on GPUs: by the shape alone, so that sums have one order. */
+#ifndef GY_KERNELS_CONV2D_GRAD_W_H
+#define GY_KERNELS_CONV2D_GRAD_W_H
+
+#include "kernels/conv2d/conv2d.h"
+#include <stdbool.h>
+
+typedef struct gy_conv_cut {
+    bool is_low;           /* tiles have 16 rows and not 64 */
+    int64_t across, tiles; /* of so many by 64 elements: in a row of them, and in all */
+    int64_t elements;      /* of dw */
+    int64_t terms, each;   /* of an element; those of a piece */
+    int64_t pieces;
+} gy_conv_cut;
+
+gy_conv_cut gy_conv_cut_of(const gy_conv *c);
+
+#endif

@@ -176,6 +176,8 @@ typedef struct gy_plan {
     gy_ticks teams_spare;         /* at most, if there are such batches, of the times of collectives one by one */
     bool persists_beyond;         /* rows persist in memories that they do not live in, with rows that do */
     bool relays;                  /* rows went between devices by way of another memory */
+    bool turns;                   /* versions of rows take turns in two instances */
+    bool one_instance;            /* they shall not, for lack of memory */
     bool short_of_memory;         /* the fastest way to arrange it does not fit */
     gy_spilled spilled;
     gy_sequence sequence;

@@ -60,6 +60,7 @@ void gy_plan_note_end(gy_plan *p)
                             .packed = p->packed,
                             .teams_joined = p->teams_joined,
                             .turns = p->turns,
+                            .overtakes = p->placed.overtakes,
                             .teams_spare = p->teams_spare,
                             .replicable = p->placed.replicable,
                             .replicated = p->placed.replica.count > 0 };

@@ -84,6 +84,7 @@ typedef struct gy_placement {
     GY_VEC(gy_replica) replica;   /* by task; each in another memory than the task and its other replicas */
     uint32_t *replica_first;      /* tasks + 1: of task t, from replica_first[t] on; NULL: there are none */
     uint8_t *anywhere;            /* per node: placing takes it that its tasks will have replicas; NULL: none will */
+    bool overtakes;               /* some task begins before the end of one whose rows it overwrites elsewhere */
     bool replicable;              /* there would be some if the attempt asked for them */
 } gy_placement;
 

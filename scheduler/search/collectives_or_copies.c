@@ -158,12 +158,22 @@ static gantry_status try_one_instance(best *b, const gy_options *o, gantry_error
     return b->plan->end.turns && b->plan->flow->tasks <= TASKS_UP_TO ? try_other(b, attempt, o, err) : GANTRY_OK;
 }
 
+/* Starts before readers elsewhere have ended may mean an order in which copies, or collectives in their place, come at
+ * a bad time. */
+static gantry_status try_waits(best *b, const gy_options *o, gantry_error *err)
+{
+    gy_attempt attempt = b->attempt;
+    attempt.wait_everywhere = true;
+    return b->plan->end.overtakes && b->plan->flow->tasks <= TASKS_UP_TO ? try_other(b, attempt, o, err) : GANTRY_OK;
+}
+
 static gantry_status try_ways(best *b, const gy_options *o, gantry_error *err)
 {
     gy_plan *p = b->plan;
     if (p->attempt->settled || is_hopeless(p))
         return GANTRY_OK;
     GY_TRY(choose(b, o, err));
+    GY_TRY(try_waits(b, o, err));
     b->attempt.pack_copies = may_pack(p, o);
     if (b->attempt.pack_copies)
         GY_TRY(try_other(b, b->attempt, o, err));

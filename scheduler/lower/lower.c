@@ -319,7 +319,7 @@ static gantry_status reserve(gy_lower *l, gantry_error *err)
 gantry_status gy_plan_lower(gy_plan *p, gantry_error *err)
 {
     gy_lower l = { .p = p };
-    p->passed_makers = false;
+    p->passed_makers = p->turns = false;
     gantry_status status = begin(&l, err);
     if (!status)
         status = gy_lower_regions(&l, err);

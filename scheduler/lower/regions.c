@@ -150,8 +150,10 @@ static gantry_status make_areas(gy_lower *l, gantry_error *err)
         l->area.at[l->area.count++] = area;
         for (size_t k = i; k < end; k++) {
             const gy_touch *t = &l->touch.at[sorted[k]];
-            if (turns && k > i && t->version != l->touch.at[sorted[k - 1]].version && ++turn < TURNS)
+            if (turns && k > i && t->version != l->touch.at[sorted[k - 1]].version && ++turn < TURNS) {
                 l->area.at[l->area.count++] = area;
+                l->p->turns = true;
+            }
             l->area_of[t->index] = (uint32_t)(first + turn % TURNS);
         }
     }

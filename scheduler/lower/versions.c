@@ -99,7 +99,7 @@ static bool find(versions *v)
 gantry_status gy_lower_versions(gy_lower *l, gantry_error *err)
 {
     versions v = { .l = l };
-    if (l->p->attempt->spare_memory || l->p->attempt->spill.gather_again)
+    if (l->p->one_instance || l->p->attempt->one_instance || l->p->attempt->spare_memory)
         return GANTRY_OK;
     v.seen = gy_calloc((size_t)l->p->flow->values + 1, 1);
     bool done = v.seen && (!is_any_rewritten(&v) || find(&v));

@@ -4,6 +4,7 @@
  * it do not fit:
  *
  *   - copies as early as they can begin; addresses shared where it costs no waiting
+ *   - the same, without second instances for versions that take turns
  *   - the same, addresses shared wherever positions allow
  *   - rows brought just before they are used
  *   - no collectives in place of copies: these bring rows to all at one time
@@ -42,6 +43,12 @@ static gantry_status make_draft(gy_plan *p, gantry_error *err)
     return gy_plan_lower(p, err);
 }
 
+static gantry_status make_draft_again(gy_plan *p, gantry_error *err)
+{
+    GY_TRY(make_draft(p, err));
+    return gy_plan_find_collectives(p, err);
+}
+
 /* The first way takes the draft apart as it goes: most graphs fit, and large ones have no room for both. Large ones are
  * not packed in vain either. The search for offsets is cut short to a tenth, since there are other ways to go on. */
 gantry_status gy_plan_fit(gy_plan *p, gantry_error *err)
@@ -53,11 +60,15 @@ gantry_status gy_plan_fit(gy_plan *p, gantry_error *err)
     if (p->flow->tasks > LARGE)
         GY_TRY(gy_plan_check_live_bytes(p, err));
     gantry_status status = arrange(p, &fast, err);
+    if (status == GANTRY_E_CAPACITY && p->turns) {
+        p->one_instance = true;
+        GY_TRY(make_draft_again(p, err));
+        status = arrange(p, &fast, err);
+    }
     p->short_of_memory = status == GANTRY_E_CAPACITY;
     if (!p->short_of_memory)
         return status;
-    GY_TRY(make_draft(p, err));
-    GY_TRY(gy_plan_find_collectives(p, err));
+    GY_TRY(make_draft_again(p, err));
     status = arrange(p, &tight, err);
     return status == GANTRY_E_CAPACITY ? arrange(p, &late, err) : status;
 }
@@ -167,6 +178,7 @@ static gantry_status spill(gy_plan *p, gantry_error *err)
 gantry_status gy_plan_fit_by_spilling(gy_plan *p, gantry_error *err)
 {
     forget_order(p);
+    p->one_instance = true;
     gantry_status status = lower_again(p, err);
     return status == GANTRY_E_CAPACITY && p->attempt->spill.spilling != GY_SPILL_OFF ? spill(p, err) : status;
 }

@@ -81,7 +81,7 @@ static gy_ticks arrival_of_parts(const gy_plan *p, uint32_t task, uint32_t from,
 
 static bool is_only_here(const gy_plan *p, uint32_t task, const gy_dep *dep)
 {
-    return gy_plan_holds_within(p, dep, task) &&
+    return !p->attempt->wait_everywhere && gy_plan_holds_within(p, dep, task) &&
            !(p->placed.anywhere && p->placed.anywhere[p->flow->task[dep->from].node]);
 }
 

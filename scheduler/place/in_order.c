@@ -39,6 +39,17 @@ static bool by_start(gy_plan *p)
            gy_sort_by_key(p->placed.order, p->placed.start, p->flow->tasks);
 }
 
+/* Does some task begin before one has ended that it depends on? */
+static bool overtakes(const gy_plan *p)
+{
+    const gy_flow *f = p->flow;
+    for (uint32_t t = 0; t < f->tasks; t++)
+        for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t); d++)
+            if (!(d->kinds & GY_DEP_DATA) && p->placed.finish[d->from] > p->placed.start[t])
+                return true;
+    return false;
+}
+
 /* Does each task come behind its predecessors? */
 static bool is_right(const gy_plan *p, uint32_t *rank, uint32_t *last)
 {
@@ -152,6 +163,7 @@ bool gy_place_in_order(gy_plan *p)
     uint32_t *rank = gy_calloc((size_t)p->flow->tasks + 1, sizeof *rank);
     uint32_t *last = gy_calloc((size_t)p->flow->lists + 1, sizeof *last);
     bool done = rank && last && by_start(p);
+    p->placed.overtakes = overtakes(p);
     if (done && !is_right(p, rank, last)) {
         done = mend(p, rank);
         GY_ASSERT(!done || is_right(p, rank, last));

@@ -270,7 +270,8 @@ static gy_ticks bring(gy_links *l, const gy_plan *p, uint32_t task, uint32_t mem
     for (const gy_dep *d = gy_deps_begin(f, task); d < gy_deps_end(f, task); d++) {
         if (p->placed.device[d->from] == GY_NONE)
             continue;
-        if (!gy_plan_holds_within(p, d, task) || p->machine->device[p->placed.device[d->from]].memory == memory)
+        if (p->attempt->wait_everywhere || !gy_plan_holds_within(p, d, task) ||
+            p->machine->device[p->placed.device[d->from]].memory == memory)
             ready = later(ready, p->placed.finish[d->from]);
         if (d->kinds & GY_DEP_DATA)
             need_from(l, p, task, d->from, memory, d->bytes);

@@ -58,6 +58,8 @@ typedef struct gy_attempt {
     bool from_makers;         /* with prefer_collectives: rows come from where they were made, if that reaches */
     bool keep_single;         /* no launches are put together as batches */
     bool pack_copies;         /* small copies are */
+    bool wait_everywhere;     /* placing lets a write wait for all that read what it overwrites, wherever they are */
+    bool one_instance;        /* versions of rows do not take turns in two instances */
     uint32_t join_teams;      /* alike collectives are put together, in so many batches; 0: none are */
     bool replicate;           /* tasks are carried out on several devices where that may spare copies */
     bool settled;             /* planned so, and in no other of these ways */

@@ -27,7 +27,7 @@ bool gy_known_hash(const gy_plan *p, uint64_t *hash)
     uint32_t asked[] = { a->spare_memory, a->keep_copies, a->prefer_collectives,
                          a->keep_hops,    a->from_makers, a->keep_single,
                          a->pack_copies,  a->replicate,   a->settled && !a->replicate,
-                         a->join_teams };
+                         a->one_instance, a->join_teams };
     if (!p->known || a->make_room || a->is_known_not_to_fit || a->in_flight != 1 || a->watch != GY_NONE)
         return false;
     *hash = gy_placement_hash(p, gy_hash_bytes(asked, sizeof asked, 1));
@@ -59,6 +59,8 @@ void gy_plan_note_end(gy_plan *p)
                             .batched = p->batched,
                             .packed = p->packed,
                             .teams_joined = p->teams_joined,
+                            .turns = p->turns,
+                            .overtakes = p->placed.overtakes,
                             .teams_spare = p->teams_spare,
                             .replicable = p->placed.replicable,
                             .replicated = p->placed.replica.count > 0 };

@@ -24,7 +24,7 @@ typedef struct gy_plan_end {
     uint32_t devices;       /* that are used */
     uint32_t collectives, passed_over;
     gy_ticks teams_spare;
-    bool passed_makers, hops, batched, packed, teams_joined;
+    bool passed_makers, hops, batched, packed, teams_joined, turns, overtakes;
     bool replicable, replicated; /* replicas would be there; are there */
 } gy_plan_end;
 

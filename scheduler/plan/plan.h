@@ -84,6 +84,7 @@ typedef struct gy_placement {
     GY_VEC(gy_replica) replica;   /* by task; each in another memory than the task and its other replicas */
     uint32_t *replica_first;      /* tasks + 1: of task t, from replica_first[t] on; NULL: there are none */
     uint8_t *anywhere;            /* per node: placing takes it that its tasks will have replicas; NULL: none will */
+    bool overtakes;               /* some task begins before the end of one whose rows it overwrites elsewhere */
     bool replicable;              /* there would be some if the attempt asked for them */
 } gy_placement;
 
@@ -176,6 +177,8 @@ typedef struct gy_plan {
     gy_ticks teams_spare;         /* at most, if there are such batches, of the times of collectives one by one */
     bool persists_beyond;         /* rows persist in memories that they do not live in, with rows that do */
     bool relays;                  /* rows went between devices by way of another memory */
+    bool turns;                   /* versions of rows take turns in two instances */
+    bool one_instance;            /* they shall not, for lack of memory */
     bool short_of_memory;         /* the fastest way to arrange it does not fit */
     gy_spilled spilled;
     gy_sequence sequence;

@@ -45,7 +45,7 @@ gantry_status gy_plan_be_like(gy_plan *p, gantry_error *err)
 /* Hash of all that placing reads of an attempt, beside its candidate. */
 static uint64_t way_of(const gy_plan *p)
 {
-    uint64_t way = p->attempt->spare_memory;
+    uint64_t way = p->attempt->spare_memory + 2 * (uint64_t)p->attempt->wait_everywhere;
     bool any = false;
     for (uint32_t n = 0; p->placed.anywhere && n < p->graph->nodes.count; n++)
         any = any || p->placed.anywhere[n];
@@ -90,7 +90,7 @@ bool gy_placings_keep(gy_placings *all, const gy_plan *p)
     if (all->count == GY_PLACINGS)
         return true;
     gy_placing *k = &all->at[all->count++];
-    *k = (gy_placing){ .way = way_of(p) };
+    *k = (gy_placing){ .way = way_of(p), .overtakes = from->overtakes };
     k->device = copy_of(from->device, tasks, sizeof *k->device);
     k->order = copy_of(from->order, tasks, sizeof *k->order);
     k->start = copy_of(from->start, tasks, sizeof *k->start);
@@ -126,6 +126,7 @@ bool gy_placings_recall(const gy_placings *all, gy_plan *p)
     memcpy(to->start, k->start, tasks * sizeof *k->start);
     memcpy(to->finish, k->finish, tasks * sizeof *k->finish);
     memcpy(to->group_device, k->group_device, p->graph->nodes.count * sizeof *k->group_device);
+    to->overtakes = k->overtakes;
     recall_teams(k, p);
     return true;
 }

@@ -18,13 +18,14 @@ gantry_status gy_plan_be_like(gy_plan *p, gantry_error *err);
 /* A placement as a policy left it. */
 typedef struct gy_placing {
     uint64_t way; /* hash of what an attempt asks of placing */
+    bool overtakes;
     uint32_t *device, *order, *group_device;
     gy_ticks *start, *finish;
     uint32_t *team_device; /* of all teams, one after the other */
     uint8_t *team_way;     /* of each team: algorithm, provenance */
 } gy_placing;
 
-enum { GY_PLACINGS = 2 }; /* with and without the hope of replicas */
+enum { GY_PLACINGS = 4 }; /* with and without the hope of replicas, and waits for readers elsewhere */
 
 /* Of one policy, or of one candidate. */
 typedef struct gy_placings {

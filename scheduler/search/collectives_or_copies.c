@@ -58,7 +58,8 @@ static gantry_status try_other(best *b, gy_attempt attempt, const gy_options *o,
     other.like = p->like;
     other.placings = &b->placings;
     gantry_status status = run(&other, o, err);
-    if (!status && other.end.makespan < p->end.makespan) {
+    gy_ticks less = attempt.one_instance && !b->attempt.one_instance ? 0 : 1;
+    if (!status && other.end.makespan + less <= p->end.makespan) {
         gy_plan slower = *p;
         *p = other;
         p->attempt = asked;
@@ -149,17 +150,37 @@ static gantry_status try_joined(best *b, const gy_options *o, gantry_error *err)
     return GANTRY_OK;
 }
 
+/* A second instance for versions that take turns stays only where the schedule is the shorter by it. */
+static gantry_status try_one_instance(best *b, const gy_options *o, gantry_error *err)
+{
+    gy_attempt attempt = b->attempt;
+    attempt.one_instance = true;
+    return b->plan->end.turns && b->plan->flow->tasks <= TASKS_UP_TO ? try_other(b, attempt, o, err) : GANTRY_OK;
+}
+
+/* Starts before readers elsewhere have ended may mean an order in which copies, or collectives in their place, come at
+ * a bad time. */
+static gantry_status try_waits(best *b, const gy_options *o, gantry_error *err)
+{
+    gy_attempt attempt = b->attempt;
+    attempt.wait_everywhere = true;
+    return b->plan->end.overtakes && b->plan->flow->tasks <= TASKS_UP_TO ? try_other(b, attempt, o, err) : GANTRY_OK;
+}
+
 static gantry_status try_ways(best *b, const gy_options *o, gantry_error *err)
 {
     gy_plan *p = b->plan;
     if (p->attempt->settled || is_hopeless(p))
         return GANTRY_OK;
     GY_TRY(choose(b, o, err));
+    GY_TRY(try_waits(b, o, err));
     b->attempt.pack_copies = may_pack(p, o);
     if (b->attempt.pack_copies)
         GY_TRY(try_other(b, b->attempt, o, err));
     b->attempt.pack_copies = p->end.packed;
-    return may_join(p, o) ? try_joined(b, o, err) : GANTRY_OK;
+    if (may_join(p, o))
+        GY_TRY(try_joined(b, o, err));
+    return try_one_instance(b, o, err);
 }
 
 gantry_status gy_trials_plan(gy_plan *p, const gy_options *o, gy_attempt *way, gantry_error *err)

@@ -265,6 +265,8 @@ static void settle(gy_attempt *a, const gy_attempt *way)
     a->keep_single = way->keep_single;
     a->pack_copies = way->pack_copies;
     a->join_teams = way->join_teams;
+    a->one_instance = way->one_instance;
+    a->wait_everywhere = way->wait_everywhere;
     a->replicate = way->replicate;
     a->settled = true;
     if (way->spill.gather_again)

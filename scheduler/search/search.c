@@ -17,8 +17,10 @@
 #define MORE     4 /* times as many where there are kinds of device to choose from, and devices of a kind to share */
 /* Steps that are simulated: so many times 2^effort, shared out among the tasks; fewer where each has to spill. */
 #define CLIMBS      INT64_C(625)
-#define ORDERS      8 /* so many times that where most nodes say where they run */
-#define CHOICES     2 /* steps among which the model chooses before one is simulated */
+#define ORDERS      8    /* so many times that where most nodes say where they run, as long as it pays: */
+#define PAYS        1000 /* one part of so many in as many steps as there are elsewhere, */
+#define PATIENCE    128  /* and no fewer than these */
+#define CHOICES     2    /* steps among which the model chooses before one is simulated */
 #define SQUEEZED    8
 #define DEALT_UP_TO 2000  /* tasks of graphs whose families, dealt out, are simulated */
 #define REORDERED   10    /* those that take one part of so many longer than the best are tried in other orders */
@@ -212,23 +214,31 @@ static bool is_exact(const search *x, const gy_candidate *c)
     return c->simulated == simulated_as(x, c);
 }
 
+static int64_t climbs_of(const search *x, int round)
+{
+    int64_t budget = x->model.tasks ? (CLIMBS << round) / x->model.tasks : 0;
+    return x->f.make_room ? budget / SQUEEZED : budget;
+}
+
 /* Where the model does not say what simulation says: from the champion on one step after the other, each of which is
  * simulated and kept if that is no worse. */
 static gantry_status climb(search *x, int round, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    int64_t budget = x->model.tasks ? (CLIMBS << round) / x->model.tasks : 0;
-    if (x->f.make_room)
-        budget /= SQUEEZED;
-    if (gy_portfolio_is_placed(x->f.t.graph))
-        budget *= ORDERS;
-    for (int64_t i = 0; i < budget && !status && !is_exact(x, &x->champion); i++) {
+    int64_t budget = climbs_of(x, round), most = gy_portfolio_is_placed(x->f.t.graph) ? ORDERS * budget : budget;
+    int64_t more = budget > PATIENCE || budget == most ? budget : PATIENCE;
+    gy_ticks mark = x->champion.simulated;
+    for (int64_t i = 0, end = more < most ? more : most; i < end && !status && !is_exact(x, &x->champion); i++) {
         if (x->champion.simulated <= x->f.t.best->bound ||
             !gy_anneal_neighbour(&x->anneal, &x->champion, CHOICES, &x->now))
             break;
         status = simulate(x, &x->now, gy_search_name, err);
         if (x->now.simulated == x->champion.simulated)
             gy_candidate_copy(&x->champion, &x->now);
+        if (x->champion.simulated < mark - mark / PAYS) {
+            mark = x->champion.simulated;
+            end = i + 1 + more < most ? i + 1 + more : most;
+        }
     }
     return status;
 }

@@ -83,6 +83,27 @@ START_TEST(each_has_its_function)
 }
 END_TEST
 
+/* A block has totals of as many segments as a launch says, up to what there is room for. */
+START_TEST(there_is_room_for_totals)
+{
+    gantry_graph *g = graph_of(formulas);
+    bool longer = false;
+    for (uint32_t k = 0; k < g->kernels.count; k++) {
+        const gy_maths_program *p = g->kernels.at[k].program;
+        if (!p || !p->maths->reduces)
+            continue;
+        size_t one = GY_MATHS_BLOCK * gy_maths_total_bytes(p->maths), room = gy_resident_room(&g->kernels.at[k]);
+        int runs = gy_resident_runs(p->maths);
+        ck_assert_uint_ge(room, 256 + (size_t)runs * one); /* behind what names of CUDA are in the text */
+        ck_assert_uint_le(room, 256 + 16384);
+        ck_assert_msg(runs == gy_maths_most_run(p->maths) || 2 * (size_t)runs * one > 16384, "%d runs", runs);
+        longer = longer || runs > 1;
+    }
+    ck_assert(longer);
+    gantry_graph_free(g);
+}
+END_TEST
+
 START_TEST(they_are_linked)
 {
     unsigned count;
@@ -320,6 +341,7 @@ int main(void)
     TCase *c = tcase_create("linked");
     tcase_set_timeout(c, 120);
     tcase_add_test(c, each_has_its_function);
+    tcase_add_test(c, there_is_room_for_totals);
     tcase_add_test(c, they_are_linked);
     tcase_add_test(c, users_are_called);
     tcase_add_test(c, users_are_linked);

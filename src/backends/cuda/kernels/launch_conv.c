@@ -201,7 +201,7 @@ static gantry_status add_plan(handle *h, const gantry_launch *l, const gy_conv *
  * ms for 1,024 images of 16 x 16 (H200). Ours cuts them. In 16 bits cuDNN has tensor cores. */
 static bool is_for_own(const handle *h, const gantry_launch *l, const gy_conv *shape)
 {
-    enum { MOST_TILES = 3, LEAST_PIECES = 16 };
+    enum { MOST_TILES = 1, LEAST_PIECES = 16 };
     gy_conv_cut cut = gy_conv_cut_of(shape);
     return h->way == GY_CONV_GRAD_W && l->arg[RESULT].dtype == GANTRY_F32 && cut.tiles <= MOST_TILES &&
            cut.pieces >= LEAST_PIECES;

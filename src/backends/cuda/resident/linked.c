@@ -105,13 +105,28 @@ static bool can_link(const gy_kernel *kernel)
     if (!kernel->program)
         return kernel->code && gy_kernel_for_workers(kernel);
     return !kernel->program->maths->reduces ||
-           GY_MATHS_BLOCK * gy_maths_total_bytes(kernel->program->maths) <= MOST_ROOM;
+           GY_MATHS_BLOCK * gy_maths_total_bytes(kernel->program->maths) <= MOST_ROOM; /* one run: gy_resident_runs() */
 }
 
-static size_t room_of(const gy_kernel *kernel)
+/* What a thread keeps of each of the neighbouring segments that a block of a long reduction has. */
+static size_t totals_bytes(const gy_maths *maths)
+{
+    return GY_MATHS_BLOCK * gy_maths_total_bytes(maths);
+}
+
+int gy_resident_runs(const gy_maths *maths)
+{
+    int runs = gy_maths_most_run(maths);
+    while (runs > 1 && (size_t)runs * totals_bytes(maths) > MOST_ROOM)
+        runs /= 2;
+    return runs;
+}
+
+size_t gy_resident_room(const gy_kernel *kernel)
 {
     bool keeps = kernel->program && kernel->program->maths->reduces;
-    return PLACES_BYTES + (keeps ? GY_MATHS_BLOCK * gy_maths_total_bytes(kernel->program->maths) : 0);
+    const gy_maths *maths = keeps ? kernel->program->maths : NULL;
+    return PLACES_BYTES + (keeps ? (size_t)gy_resident_runs(maths) * totals_bytes(maths) : 0);
 }
 
 /* The number of each kernel that a launch calls becomes 1. */
@@ -140,7 +155,7 @@ static void number_all(gy_cuda *h)
         kernels += wanted;
         if (!wanted)
             continue;
-        l->shared = room_of(kernel) > l->shared ? (uint32_t)room_of(kernel) : l->shared;
+        l->shared = gy_resident_room(kernel) > l->shared ? (uint32_t)gy_resident_room(kernel) : l->shared;
     }
 }
 

@@ -93,7 +93,7 @@ START_TEST(there_is_room_for_totals)
         if (!p || !p->maths->reduces)
             continue;
         size_t one = GY_MATHS_BLOCK * gy_maths_total_bytes(p->maths), room = gy_resident_room(&g->kernels.at[k]);
-        int runs = gy_resident_runs(p->maths);
+        int runs = gy_resident_runs(&g->kernels.at[k]);
         ck_assert_uint_ge(room, 256 + (size_t)runs * one); /* behind what names of CUDA are in the text */
         ck_assert_uint_le(room, 256 + 16384);
         ck_assert_msg(runs == gy_maths_most_run(p->maths) || 2 * (size_t)runs * one > 16384, "%d runs", runs);

@@ -128,12 +128,12 @@ static void set_recorder(const gy_cuda_call *call, gy_cuda_recorder *to)
 }
 
 /* Does a block of the launch have totals of more segments than workers have shared memory for? */
-static bool runs_too_long(const gantry_launch *l, const gy_maths *maths)
+static bool runs_too_long(const gantry_launch *l, const gy_kernel *formula)
 {
-    bool too_long = false;
-    for (int32_t i = 0; i < l->args && maths->reduces; i++)
-        too_long = too_long || (strcmp(l->arg[i].name, "_run") == 0 && l->arg[i].integer > gy_resident_runs(maths));
-    return too_long;
+    int64_t runs = 0;
+    for (int32_t i = 0; i < l->args && formula->program->maths->reduces; i++)
+        runs = strcmp(l->arg[i].name, "_run") == 0 ? l->arg[i].integer : runs;
+    return runs > 1 && runs > gy_resident_runs(formula);
 }
 
 static gantry_status record(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
@@ -146,7 +146,7 @@ static gantry_status record(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_
     if (*why)
         return GANTRY_OK;
     const gy_maths_program *formula = kernel == GY_NONE ? NULL : h->job->graph->kernels.at[kernel].program;
-    if (formula && runs_too_long(&call->launch, formula->maths)) {
+    if (formula && runs_too_long(&call->launch, &h->job->graph->kernels.at[kernel])) {
         *why = "a block of its reduction has more totals than workers have shared memory for";
         return GANTRY_OK;
     }

@@ -114,8 +114,9 @@ static size_t totals_bytes(const gy_maths *maths)
     return GY_MATHS_BLOCK * gy_maths_total_bytes(maths);
 }
 
-int gy_resident_runs(const gy_maths *maths)
+int gy_resident_runs(const gy_kernel *reduction)
 {
+    const gy_maths *maths = reduction->program->maths;
     int runs = gy_maths_most_run(maths);
     while (runs > 1 && (size_t)runs * totals_bytes(maths) > MOST_ROOM)
         runs /= 2;
@@ -125,8 +126,7 @@ int gy_resident_runs(const gy_maths *maths)
 size_t gy_resident_room(const gy_kernel *kernel)
 {
     bool keeps = kernel->program && kernel->program->maths->reduces;
-    const gy_maths *maths = keeps ? kernel->program->maths : NULL;
-    return PLACES_BYTES + (keeps ? (size_t)gy_resident_runs(maths) * totals_bytes(maths) : 0);
+    return PLACES_BYTES + (keeps ? (size_t)gy_resident_runs(kernel) * totals_bytes(kernel->program->maths) : 0);
 }
 
 /* The number of each kernel that a launch calls becomes 1. */

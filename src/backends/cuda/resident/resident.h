@@ -157,7 +157,7 @@ void gy_resident_link_none(gy_cuda *h, const char *why);
 /* How many neighbouring segments of a reduction of formulas workers have room for, at most what a block of a launch
  * has: what is given more is left to streams. And the dynamic shared memory for it, of which names of CUDA have the
  * first. */
-int gy_resident_runs(const gy_maths *maths);
+int gy_resident_runs(const gy_kernel *reduction);
 size_t gy_resident_room(const gy_kernel *kernel);
 /* Workers do not have this kernel, and why, a text of the run's arena; NULL: out of memory. */
 gantry_status gy_resident_link_refuse(gy_cuda *h, uint32_t kernel, const char *why, gantry_error *err);

@@ -18,8 +18,8 @@ GY_CUDA_FLOAT_TYPES(KERNEL)
         layernorm_long_##suffix(double eps, const type *x, const type *gain, const type *bias, type *y,                \
                                 int64_t rows, int64_t width)                                                           \
     {                                                                                                                  \
-        __shared__ gy_kept kept;                                                                                       \
         gy_begin();                                                                                                    \
+        __shared__ gy_kept kept;                                                                                       \
         gy_norm_forward<true, true, wide>(eps, x, gain, bias, y, rows, width, kept.pack + threadIdx.x);                \
     }
 GY_CUDA_FLOAT_TYPES(KERNEL)

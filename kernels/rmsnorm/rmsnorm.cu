@@ -17,9 +17,9 @@ GY_CUDA_FLOAT_TYPES(KERNEL)
     extern "C" __global__ void __launch_bounds__(GY_LANES *GY_ROW_WARPS)                                               \
         rmsnorm_long_##suffix(double eps, const type *x, const type *gain, type *y, int64_t rows, int64_t width)       \
     {                                                                                                                  \
-        __shared__ gy_kept kept;                                                                                       \
         gy_norm_fetch(gain, width);                                                                                    \
         gy_begin();                                                                                                    \
+        __shared__ gy_kept kept;                                                                                       \
         gy_norm_forward<false, true, wide>(eps, x, gain, (const type *)nullptr, y, rows, width,                        \
                                            kept.pack + threadIdx.x);                                                   \
     }

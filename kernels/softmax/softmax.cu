@@ -90,8 +90,8 @@ GY_CUDA_FLOAT_TYPES(KERNEL)
         softmax_long_##suffix(double scale, int64_t causal, int64_t first, const type *x, type *y, int64_t rows,       \
                               int64_t width)                                                                           \
     {                                                                                                                  \
-        __shared__ gy_kept kept;                                                                                       \
         gy_begin();                                                                                                    \
+        __shared__ gy_kept kept;                                                                                       \
         soften_rows<true, wide>(scale, mask{ causal, first, width, 0 }, x, y, rows, width, kept.pack + threadIdx.x);   \
     }
 GY_CUDA_FLOAT_TYPES(KERNEL)

@@ -8,6 +8,7 @@
 
 #include "backends/cuda/usercode/compile.h"
 #include "base/memory.h"
+#include "maths/maths.h"
 #include "unit/cuda/folder.h"
 #include "unit/cuda/suite.h"
 #include <stdio.h>

@@ -30,11 +30,16 @@ static const char machine_slow_host[] =
     "\"gpu\",\"memory\":\"gpu0\"}],\"routes\":[{\"from\":\"host\",\"to\":\"host\",\"bandwidth_gbs\":5},{\"from\":"
     "\"host\",\"to\":\"gpu0\",\"both\":true,\"latency_us\":1,\"bandwidth_gbs\":10}]}";
 
-static gantry_node work_on(const char *id, const char *on)
+static gantry_node work_of(const char *id, double us, const char *on)
 {
-    gantry_node n = work(g, id, 10);
+    gantry_node n = work(g, id, us);
     gantry_node_on(g, n, on);
     return n;
+}
+
+static gantry_node work_on(const char *id, const char *on)
+{
+    return work_of(id, 10, on);
 }
 
 static const gy_instance *instance_of_use(const gy_op *op, uint32_t use)
@@ -71,7 +76,8 @@ START_TEST(rows_are_brought_once_per_memory)
 }
 END_TEST
 
-/* The next version comes to the reader's memory while the last is read there, so nobody waits for the reader. */
+/* The next version comes to the reader's memory while the last is read there, so nobody waits for the reader, which
+ * takes longer than what makes the version. */
 START_TEST(versions_that_are_read_elsewhere_take_turns)
 {
     const gy_op *reader[4];
@@ -79,7 +85,7 @@ START_TEST(versions_that_are_read_elsewhere_take_turns)
     begin(virtual_machine(2));
     gantry_buffer x = buffer(g, "x", 100);
     for (int i = 0; i < 4; i++) {
-        gantry_node write = work_on("write", "dev0"), read = work_on("read", "dev1");
+        gantry_node write = work_on("write", "dev0"), read = work_of("read", 30, "dev1");
         (i ? gantry_node_readwrite : gantry_node_write)(g, write, gantry_all(x));
         gantry_node_read(g, read, gantry_all(x));
         gantry_node_read(g, work_on("near", "dev0"), gantry_all(x));

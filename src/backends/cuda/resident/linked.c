@@ -108,7 +108,7 @@ static bool can_link(const gy_kernel *kernel)
            GY_MATHS_BLOCK * gy_maths_total_bytes(kernel->program->maths) <= MOST_ROOM; /* one run: gy_resident_runs() */
 }
 
-/* What a thread keeps of each of the neighbouring segments that a block of a long reduction has. */
+/* The totals of threads, for one of the neighbouring segments that a block of a long reduction has. */
 static size_t totals_bytes(const gy_maths *maths)
 {
     return GY_MATHS_BLOCK * gy_maths_total_bytes(maths);

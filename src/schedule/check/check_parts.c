@@ -58,8 +58,9 @@ static uint32_t rank_of(const fitting *f, const gy_op *op, uint32_t k)
     const gy_instance *in = &f->s->instances.at[f->s->use.at[op->use + k].instance];
     const uint8_t *own = f->part[0].own;
     bool input = in->space == GY_SPACE_INPUT, bound = input || in->space == GY_SPACE_OUTPUT;
-    bool external = in->memory != 0 && (!f->s->graph || f->s->graph->buffers.at[in->value].external);
-    if (!bound || external)
+    if (!bound) /* its value may be rows that are packed, and no buffer */
+        return f->s->machine->memory[in->memory].rank;
+    if (in->memory != 0 && (!f->s->graph || f->s->graph->buffers.at[in->value].external))
         return f->s->machine->memory[in->memory].rank;
     bool edge = own && own[in->value] & (input ? GY_OWN_INPUT : GY_OWN_OUTPUT);
     return edge ? gy_device_rank(f->s->machine, gy_op_device(f->s, op, 0)) : 0;

@@ -134,14 +134,11 @@ static void mark_before(const struct CUgraph_st *g, const set *from, bool *seen)
     }
 }
 
-/* Everything that was captured must be before the end of the origin. A stream that has nothing to come behind is not
- * counted as joined: captures with such streams ended so (error 904) on two H200s. */
+/* Everything that was captured must be before the end of the origin. */
 static bool is_joined(const capture *c)
 {
     bool *seen = calloc((size_t)c->graph.count + 1, sizeof *seen), all = true;
     mark_before(&c->graph, &c->origin->front, seen);
-    for (CUstream s = fake.streams; s && c->graph.count; s = s->next)
-        all = all && (s->capture != c || s->front.count > 0);
     for (int i = 0; i < c->graph.count; i++)
         all = all && seen[i];
     free(seen);

@@ -244,7 +244,7 @@ START_TEST(fewer_devices)
         const char *devices, *ranks;
     } cases[] = { { "2", "r0.host:0 r0.mem0:0 r0.mem1:0" },
                   { "3", "r0.host:0 r0.mem0:0 r0.mem1:0 r1.host:1 r1.mem0:1" },
-                  { "id:r1.dev1", "r0.host:0 r1.mem1:1" } };
+                  { "id:r1.dev1", "r0.host:0 r1.host:1 r1.mem1:1" } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ck_assert_int_eq(gantry_machine_select(&m, ab, cases[i].devices, &err), GANTRY_OK);
         check_ranks(m, cases[i].ranks);

@@ -127,13 +127,21 @@ static void set_recorder(const gy_cuda_call *call, gy_cuda_recorder *to)
         ((gy_user_kernel *)call->launch.handle)->recorder = to;
 }
 
-/* Does a block of the launch have totals of more segments than workers have shared memory for? */
+static int64_t hidden(const gantry_launch *l, const char *name)
+{
+    int64_t value = 0;
+    for (int32_t i = 0; i < l->args; i++)
+        value = strcmp(l->arg[i].name, name) == 0 ? l->arg[i].integer : value;
+    return value;
+}
+
+/* Does a block of the launch have totals of more segments than workers have shared memory for? It has no more than its
+ * results have. */
 static bool runs_too_long(const gantry_launch *l, const gy_kernel *formula)
 {
-    int64_t runs = 0;
-    for (int32_t i = 0; i < l->args && formula->program->maths->reduces; i++)
-        runs = strcmp(l->arg[i].name, "_run") == 0 ? l->arg[i].integer : runs;
-    return runs > 1 && runs > gy_resident_runs(formula);
+    const gy_maths_program *p = formula->program;
+    int64_t segment = p->is_columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT, most = gy_resident_runs(formula);
+    return hidden(l, "_run") > most && hidden(l, "_mid") > most * segment;
 }
 
 static gantry_status record(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
@@ -146,7 +154,7 @@ static gantry_status record(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_
     if (*why)
         return GANTRY_OK;
     const gy_maths_program *formula = kernel == GY_NONE ? NULL : h->job->graph->kernels.at[kernel].program;
-    if (formula && runs_too_long(&call->launch, &h->job->graph->kernels.at[kernel])) {
+    if (formula && formula->maths->reduces && runs_too_long(&call->launch, &h->job->graph->kernels.at[kernel])) {
         *why = "a block of its reduction has more totals than workers have shared memory for";
         return GANTRY_OK;
     }

@@ -148,7 +148,7 @@ static gantry_status record(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_
                             gantry_error *err)
 {
     const gy_cuda_call *call = &h->op[id].call[turn];
-    recorder r = { .base = { add_call }, .to = to };
+    recorder r = { .base = { .add = add_call }, .to = to };
     uint32_t kernel = linked_of(h, call, id);
     *why = obstacle(h, call, kernel);
     if (*why)
@@ -255,7 +255,7 @@ static gantry_status copy(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_ca
 static gantry_status record_fill(gy_cuda *h, const gy_fill_target *target, gy_resident_calls *to, const char **why,
                                  gantry_error *err)
 {
-    recorder r = { .base = { add_call }, .to = to };
+    recorder r = { .base = { .add = add_call }, .to = to };
     GY_TRY(gy_cuda_use(h, target->to.device, err));
     gy_fill_record(h, target, &r.base);
     gantry_status status = gy_fill_launch(h, target, NULL);

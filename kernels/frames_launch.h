@@ -5,6 +5,7 @@
 
 #include "backends/cuda/kernels/image.h"
 #include "kernels/frames.h"
+#include "kernels/gaussian.h"
 
 enum { GY_FRAMES_COLUMNS = 256 }; /* of a tile, in elements: sobel.cu and gaussian_blur.cu */
 #define GY_FRAMES_DTYPES (GANTRY_DTYPE_BIT(GANTRY_U8) | GANTRY_DTYPE_BIT(GANTRY_F32))
@@ -30,6 +31,32 @@ static inline gy_frames gy_frames_of(const gantry_arg *in, const gantry_arg *out
     f.down = (uint32_t)((f.out_rows + tile_rows - 1) / tile_rows);
     *blocks = (unsigned)(frames * f.across * f.down);
     return f;
+}
+
+/* filter2d and its adjoint, whose tiles have these rows: weights, what is read, what is written. */
+enum { GY_FILTER_ROWS = 8 };
+static inline gantry_status gy_filter_launch(const gantry_launch *l)
+{
+    const void *weights = l->arg[0].data, *in = l->arg[1].data;
+    void *out = l->arg[2].data;
+    int32_t high = (int32_t)l->arg[0].rows, wide = (int32_t)l->arg[0].shape[1];
+    unsigned blocks;
+    gy_frames f = gy_frames_of(&l->arg[1], &l->arg[2], GY_FILTER_ROWS, &blocks);
+    return gy_cuda_image_launch(l, 0, l->arg[1].dtype, (gy_grid){ blocks, 1, 1, GY_FRAMES_COLUMNS, 1, 1 },
+                                (void *[]){ &weights, &in, &out, &f, &high, &wide });
+}
+
+/* gaussian_blur and its adjoint likewise: sigma, what is read, what is written. Variant 1 is for a far reach. */
+enum { GY_BLUR_ROWS = 8, GY_BLUR_NEAR = 64 };
+static inline gantry_status gy_blur_launch(const gantry_launch *l)
+{
+    const void *in = l->arg[1].data;
+    void *out = l->arg[2].data;
+    unsigned blocks;
+    gy_frames f = gy_frames_of(&l->arg[1], &l->arg[2], GY_BLUR_ROWS, &blocks);
+    gy_gaussian g = gy_gaussian_of(l->arg[0].number);
+    return gy_cuda_image_launch(l, (int64_t)g.radius * f.channels > GY_BLUR_NEAR, l->arg[1].dtype,
+                                (gy_grid){ blocks, 1, 1, GY_FRAMES_COLUMNS, 1, 1 }, (void *[]){ &in, &out, &f, &g });
 }
 
 #endif

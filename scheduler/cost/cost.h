@@ -26,9 +26,9 @@ bool gy_plan_can_spare(const gantry_graph *graph, const gantry_machine *machine)
 /* The route of what a fill node writes on a GPU, where the host makes it once and it is uploaded at each start; else
  * NULL. */
 const gy_route *gy_plan_upload(const gy_plan *p, uint32_t node, uint32_t device);
-/* The peak that the roofline of the node takes, GFLOP/s; 0: the machine gives none. */
 /* The overhead of formulas there, beside their flops, in us; 0 on CPUs. */
 double gy_plan_overhead(const gy_plan *p, uint32_t node, uint32_t device);
+/* The peak that the roofline of the node takes, GFLOP/s; 0: the machine gives none. */
 double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device);
 /* The measured table that says something of the node: the time of its kernel with its very arguments,
  * else the kernel's table, else NULL; and what the node has of its work. Where a time was given with the node it is not

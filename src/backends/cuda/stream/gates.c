@@ -309,7 +309,7 @@ static gantry_status keep_node(gy_submit *x, gates_gpu *g)
 #endif
 
 /* The stream that finds what nodes come behind takes part in a capture once it has something to do there: one that has
- * nothing cannot be joined. */
+ * nothing need not be joined. */
 static gantry_status enter(gy_submit *x, gates_gpu *g)
 {
     if (g->told)

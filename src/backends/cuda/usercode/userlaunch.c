@@ -177,12 +177,12 @@ static gantry_status queue(const gy_user_call *u, CUfunction function, const ext
     gy_user_kernel *k = u->kernel;
     const unsigned grid[] = { (unsigned)e->grid[0], (unsigned)e->grid[1], (unsigned)e->grid[2] };
     const unsigned block[] = { (unsigned)e->block[0], (unsigned)e->block[1], (unsigned)e->block[2] };
-    if (k->recorder)
+    if (k->recorder) {
         k->recorder->is_second = function == k->finish;
-    if (k->recorder)
         return u->params > GY_CUDA_RECORDED_WORDS ? GANTRY_E_UNSUPPORTED
                                                   : k->recorder->add(k->recorder, k->kernel->manifest->name, grid,
                                                                      block, u->value, (uint32_t)u->params);
+    }
     char what[200];
     CUresult code = gy_early_launch(&k->early, k->driver, function, grid, block, k->shared_bytes, l->stream, u->param);
     if (code == CUDA_SUCCESS)

@@ -12,12 +12,12 @@
 
 #include "kernels/manifest.h"
 
-enum { GY_RADIX_DIGITS = 256, GY_RADIX_TILE = 4096, GY_RADIX_CHUNKS = 4096 };
+enum { GY_RADIX_DIGITS = 256, GY_RADIX_LEAST_TILE = 4608, GY_RADIX_CHUNKS = 4096 };
 
 /* Scratch as an expression of a manifest: whole units of 256 bytes for a copy of a region; on GPUs a count for each
  * digit of each chunk, and of all chunks. */
 #define GY_RADIX_COPY(region)   "256 * ceil_div(" region ".bytes, 256)"
-#define GY_RADIX_COUNTS(region) "1024 * (min(4096, ceil_div(" region ".size, 4096)) + 1)"
+#define GY_RADIX_COUNTS(region) "1024 * (min(4096, ceil_div(" region ".size, 4608)) + 1)"
 
 /* How bits of a dtype are compared. */
 typedef struct gy_radix_order {

@@ -9,7 +9,7 @@
 
 /* The variants of an image that sorts; those that move begin with the third. Its dtypes are one for each size of keys.
  */
-enum { GY_RADIX_COUNT, GY_RADIX_STARTS, GY_RADIX_MOVE, GY_RADIX_THREADS = 256, GY_RADIX_WARPS = 8 };
+enum { GY_RADIX_COUNT, GY_RADIX_STARTS, GY_RADIX_MOVE, GY_RADIX_THREADS = 256, GY_RADIX_WARPS = 8, GY_RADIX_MOVERS = 512 };
 #define GY_RADIX_DTYPES                                                                                                \
     (GANTRY_DTYPE_BIT(GANTRY_U8) | GANTRY_DTYPE_BIT(GANTRY_F16) | GANTRY_DTYPE_BIT(GANTRY_U32) |                       \
      GANTRY_DTYPE_BIT(GANTRY_U64) | GY_IMAGE_BY_SIZE)
@@ -21,11 +21,13 @@ typedef struct gy_radix_pass {
     int32_t shift;
 } gy_radix_pass;
 
-/* Blocks that have a few turns each at most, of whole tiles. */
-static inline int64_t gy_radix_chunk(const gantry_launch *l, int move, gantry_dtype dtype, int64_t n)
+/* Blocks that have a few turns each at most, of whole tiles: as many keys as radix.cuh has in one. */
+static inline int64_t gy_radix_chunk(const gantry_launch *l, const gy_radix *r, int move, gantry_dtype dtype)
 {
-    int64_t tiles = gy_tiles(n, GY_RADIX_TILE), most = gy_cuda_image_grid(l, move, dtype, GY_RADIX_CHUNKS).x;
-    return gy_tiles(tiles, most) * GY_RADIX_TILE;
+    bool is_wide = gantry_dtype_size(dtype) > 4 || r->value_bytes > 4;
+    int64_t tile = is_wide ? GY_RADIX_LEAST_TILE : 16 * GY_RADIX_MOVERS;
+    int64_t tiles = gy_tiles(r->n, tile), most = gy_cuda_image_grid(l, move, dtype, GY_RADIX_CHUNKS).x;
+    return gy_tiles(tiles, most) * tile;
 }
 
 /* Sorts by variant `move`. With an even number of passes the last of them goes to the results; a single one does, too.
@@ -36,9 +38,9 @@ static inline gantry_status gy_radix_launch(const gantry_launch *l, const gy_rad
     if (r->n == 0)
         return GANTRY_OK;
     int bytes = (int)gantry_dtype_size(r->dtype);
-    gy_radix_pass p = { gy_radix_order_of(r->dtype, r->descending), r->n, gy_radix_chunk(l, move, dtype, r->n), 0 };
+    gy_radix_pass p = { gy_radix_order_of(r->dtype, r->descending), r->n, gy_radix_chunk(l, r, move, dtype), 0 };
     int64_t chunks = gy_tiles(r->n, p.chunk);
-    gy_grid grid = { (unsigned)chunks, 1, 1, GY_RADIX_THREADS, 1, 1 };
+    gy_grid grid = { (unsigned)chunks, 1, 1, GY_RADIX_MOVERS, 1, 1 };
     gy_grid digits = { GY_RADIX_DIGITS / GY_RADIX_WARPS, 1, 1, GY_RADIX_THREADS, 1, 1 };
     const void *keys = r->keys, *values = r->values;
     void *counts = r->counts;

@@ -17,6 +17,18 @@ gantry_status gy_file_list(const gy_schedule_reader *r, const gy_json_at *at, co
                         gy_json_kind(list->value));
 }
 
+gantry_status gy_file_each(gy_schedule_reader *r, const gy_json_at *at, const char *key,
+                           gantry_status (*read)(gy_schedule_reader *, const gy_json_at *))
+{
+    gy_json_at list;
+    GY_TRY(gy_file_list(r, at, key, &list));
+    for (size_t i = 0; i < json_array_size(list.value); i++) {
+        gy_json_at item = gy_json_item(&list, i);
+        GY_TRY(read(r, &item));
+    }
+    return GANTRY_OK;
+}
+
 gantry_status gy_file_item(const gy_schedule_reader *r, const gy_json_at *list, size_t i, int64_t low, int64_t high,
                            int64_t *out)
 {

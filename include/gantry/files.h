@@ -14,6 +14,7 @@ extern "C" {
 
 typedef struct gantry_files gantry_files;
 
+/** No files yet. */
 GANTRY_MUST_USE gantry_status gantry_files_new(gantry_files **files, gantry_error *err);
 /** Writes a file where nobody sees it yet, and flushes it to the disk; what `path` names stays as it is. A pipe or a
  *  device is written to at once. */

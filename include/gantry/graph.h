@@ -113,6 +113,7 @@ typedef enum gantry_buffer_class {
 /** A named array in C order. `shape` has `rank` >= 1 entries >= 0. */
 GANTRY_API gantry_buffer gantry_graph_buffer(gantry_graph *graph, const char *name, gantry_dtype dtype, int rank,
                                              const int64_t *shape);
+/** In place of the default, which its init decides. */
 GANTRY_API void gantry_buffer_set_class(gantry_graph *graph, gantry_buffer buffer, gantry_buffer_class cls);
 /** Fetched to host memory at the end of every start. */
 GANTRY_API void gantry_buffer_output(gantry_graph *graph, gantry_buffer buffer);
@@ -134,15 +135,22 @@ GANTRY_API void gantry_buffer_tiles(gantry_graph *graph, gantry_buffer buffer, i
 /** The same for an array of 1 to GANTRY_TILE_AXES axes: tiles[k] of them along axis k, `axes` entries; axes behind the
  *  last entry are not cut. */
 GANTRY_API void gantry_buffer_tiles_by_axis(gantry_graph *graph, gantry_buffer buffer, int axes, const int64_t *tiles);
-/* The first contents of a buffer. Random numbers are Philox4x32-10 by element index: the same on every back end. */
+/* The first contents of a buffer: one of these, once. Random numbers are Philox4x32-10 by element index, so they do not
+ * depend on how the buffer is cut, nor on the back end. */
+/** Every element is `value`. */
 GANTRY_API void gantry_buffer_init_value(gantry_graph *graph, gantry_buffer buffer, double value);
+/** Uniform in [low, high); of integers both are whole numbers, and `high` does not occur. */
 GANTRY_API void gantry_buffer_init_uniform(gantry_graph *graph, gantry_buffer buffer, uint64_t seed, double low,
                                            double high);
+/** Floating element types only. */
 GANTRY_API void gantry_buffer_init_normal(gantry_graph *graph, gantry_buffer buffer, uint64_t seed, double mean,
                                           double deviation);
+/** Element e in C order is e. */
 GANTRY_API void gantry_buffer_init_iota(gantry_graph *graph, gantry_buffer buffer);
 /** A symmetric positive definite matrix (square, floating). */
 GANTRY_API void gantry_buffer_init_spd(gantry_graph *graph, gantry_buffer buffer, uint64_t seed);
+/** A file of NumPy of the buffer's type and shape, or one with its plain bytes in C order. A relative `path` begins at
+ * the current folder of the process. The file is read when a run wants it, not here. */
 GANTRY_API void gantry_buffer_init_npy(gantry_graph *graph, gantry_buffer buffer, const char *path);
 GANTRY_API void gantry_buffer_init_raw(gantry_graph *graph, gantry_buffer buffer, const char *path);
 
@@ -326,6 +334,8 @@ GANTRY_API gantry_node gantry_graph_launch(gantry_graph *graph, const char *id, 
 GANTRY_API gantry_node gantry_graph_host(gantry_graph *graph, const char *id, gantry_kernel_fn function, void *user);
 /** Rows to rows, of one dtype and size. */
 GANTRY_API gantry_node gantry_graph_copy(gantry_graph *graph, const char *id, gantry_region from, gantry_region to);
+/** Fills rows as gantry_buffer_init_value, _uniform and _iota do whole buffers; elements count from the first one of
+ * the buffer, also where `to` is a part of it. */
 GANTRY_API gantry_node gantry_graph_fill(gantry_graph *graph, const char *id, gantry_region to, double value);
 GANTRY_API gantry_node gantry_graph_fill_uniform(gantry_graph *graph, const char *id, gantry_region to, uint64_t seed,
                                                  double low, double high);
@@ -344,7 +354,10 @@ typedef enum gantry_collective {
 
 GANTRY_API const char *gantry_collective_name(gantry_collective kind); /* "all_reduce"; NULL if there is none */
 
-/** `in` and `out` in rank order; `op` is GANTRY_SUM, MIN, MAX or PROD where the kind reduces, else 0. */
+/** Regions of several ranks at once. `in` has `ins` and `out` has `outs` of them, in rank order, copied; of broadcast
+ * and scatter `in` is the one region of rank `root`, of reduce and gather `out` is ("Collectives" in
+ * docs/graph-format.md has the sizes of each kind, and what may be in place). `op` is GANTRY_SUM, MIN, MAX or PROD
+ * where the kind reduces, else 0; `root` is 0 where there is none. */
 GANTRY_API gantry_node gantry_graph_collective(gantry_graph *graph, const char *id, gantry_collective kind,
                                                gantry_access op, size_t ins, const gantry_region *in, size_t outs,
                                                const gantry_region *out, int root);
@@ -374,6 +387,7 @@ GANTRY_API void gantry_node_on(gantry_graph *graph, gantry_node node, const char
 /** A place for each rank of a collective, in rank order: a device id, or an expression over `devices` that gives a
  * device index. Without it, ranks go where what they give was written. */
 GANTRY_API void gantry_node_on_ranks(gantry_graph *graph, gantry_node node, size_t ranks, const char *const *where);
+/** On the same device as `other`, or on another one. Places that cannot be are found when the graph is scheduled. */
 GANTRY_API void gantry_node_with(gantry_graph *graph, gantry_node node, gantry_node other);
 GANTRY_API void gantry_node_apart(gantry_graph *graph, gantry_node node, gantry_node other);
 /** The node runs only where the one element `flag` is not zero; NaN is not. Else what it writes or contributes to keeps
@@ -389,6 +403,7 @@ GANTRY_API void gantry_node_time(gantry_graph *graph, gantry_node node, const ch
 /** How much of a device the node can use at most, above 0, to 1. Default 1. On a GPU with several lanes, others compute
  *  beside it in what it leaves. */
 GANTRY_API void gantry_node_share(gantry_graph *graph, gantry_node node, double share);
+/** Bytes of gantry_launch.scratch, in place of what the kernel's manifest says. */
 GANTRY_API void gantry_node_scratch(gantry_graph *graph, gantry_node node, int64_t bytes);
 
 /* ---- loops ---- */
@@ -406,9 +421,11 @@ GANTRY_API void gantry_graph_repeat_end(gantry_graph *graph);
 
 /* ---- looking ---- */
 
+/** What the graph is called, and how many buffers and nodes it has; ids are below these numbers. */
 GANTRY_API const char *gantry_graph_name(const gantry_graph *graph);
 GANTRY_API size_t gantry_graph_buffer_count(const gantry_graph *graph);
 GANTRY_API size_t gantry_graph_node_count(const gantry_graph *graph);
+/** The id that the node was given or got; borrowed. */
 GANTRY_API const char *gantry_graph_node_id(const gantry_graph *graph, gantry_node node);
 /** The file or object of the `machine` key of a graph file: *json is set for an inline object, *path for a file
  *  (already joined with the graph's folder); both NULL without one. Borrowed. Either may be NULL. gantry_graph_machine
@@ -418,17 +435,18 @@ GANTRY_API void gantry_graph_machine_hint(const gantry_graph *graph, const char 
 GANTRY_API gantry_node gantry_graph_find_node(const gantry_graph *graph, const char *id);
 GANTRY_API gantry_buffer gantry_graph_find_buffer(const gantry_graph *graph, const char *name);
 
+/** What a graph says of a buffer. Pointers are borrowed from the graph. */
 typedef struct gantry_buffer_info {
     size_t struct_size;
     const char *name;
     gantry_dtype dtype;
     gantry_buffer_class cls;
-    int32_t rank, output;
-    const int64_t *shape;
+    int32_t rank, output;   /* axes; 1: it is an output */
+    const int64_t *shape;   /* `rank` extents */
     int64_t parts;    /* 0: not split */
     int64_t tiles[2]; /* along the first two axes, 1 where there is none; 0, 0: not tiled */
-    uint64_t bytes;
-    double rtol, atol;
+    uint64_t bytes;         /* of the whole array */
+    double rtol, atol;      /* gantry_buffer_tolerance */
     int32_t equal_nan;      /* 1: NaN at the same place in both results counts as equal */
     const int64_t *by_axis; /* tiles along each axis, `rank` entries; NULL: not tiled */
 } gantry_buffer_info;

@@ -21,13 +21,15 @@ typedef struct gantry_machine gantry_machine;
 GANTRY_MUST_USE gantry_status gantry_machine_detect(gantry_machine **machine, const void *options, gantry_error *err);
 /** `devices` >= 1 virtual devices on this computer's CPU, each with a memory of its own. */
 GANTRY_MUST_USE gantry_status gantry_machine_virtual(gantry_machine **machine, int devices, gantry_error *err);
-/** `path` "-" is standard input; `name` of a text stands in messages, and may be NULL. */
+/** Reads a machine file (docs/machine-format.md), or a text of that format. `path` "-" is standard input; `name` stands
+ * in messages for the file name, and may be NULL. E_SYNTAX, E_MACHINE: with line and place of what is wrong. */
 GANTRY_MUST_USE gantry_status gantry_machine_load(gantry_machine **machine, const char *path, gantry_error *err);
 GANTRY_MUST_USE gantry_status gantry_machine_parse(gantry_machine **machine, const char *text, size_t length,
                                                    const char *name, gantry_error *err);
 /** JSON that gantry_machine_parse reads back to the same bytes. `*text` is yours (gantry_free). */
 GANTRY_MUST_USE gantry_status gantry_machine_json(const gantry_machine *machine, char **text, size_t *length,
                                                   gantry_error *err);
+/** The same into a file, written under a temporary name and renamed. */
 GANTRY_MUST_USE gantry_status gantry_machine_save(const gantry_machine *machine, const char *path, gantry_error *err);
 /** A machine with some of the devices: "4" is the first four, "id:0,2" or "id:gpu0,gpu2" those by index or id.
  *  A CPU device that shares the host memory is kept beside GPUs; one for host calls takes other nodes, too, where it is
@@ -114,6 +116,7 @@ GANTRY_MUST_USE gantry_status gantry_machine_keep(const gantry_machine *machine,
                                                   gantry_error *err);
 GANTRY_API void gantry_machine_free(gantry_machine *machine);
 
+/** The name that its file gives it; borrowed. */
 GANTRY_API const char *gantry_machine_name(const gantry_machine *machine);
 GANTRY_API size_t gantry_machine_device_count(const gantry_machine *machine);
 /** Devices that nodes are placed on, which come first: all but those whose use is "host". Expressions of a graph call
@@ -123,13 +126,16 @@ GANTRY_API size_t gantry_machine_worker_count(const gantry_machine *machine);
 GANTRY_API size_t gantry_machine_rank_count(const gantry_machine *machine);
 GANTRY_API size_t gantry_machine_memory_count(const gantry_machine *machine);
 
+/** One device. Pointers are borrowed from the machine. */
 typedef struct gantry_device_info {
     size_t struct_size;
-    const char *id, *kind;
+    const char *id, *kind; /* "gpu0"; "h200": devices of one kind take the same times */
     int32_t gpu;    /* 1: an accelerator; 0: CPU, runs host versions */
     int32_t memory; /* index of the memory it works in */
-    int32_t lanes, copy_engines;
-    double bandwidth_gbs, launch_us;
+    int32_t lanes;         /* queues for computing */
+    int32_t copy_engines;  /* copies that it can make at once */
+    double bandwidth_gbs;  /* of the memory it works in */
+    double launch_us;      /* what giving it one op takes */
     double signal_us; /* from the end of an op to what waited for it on another device, or on another engine of it */
     int32_t rank;     /* of its memory */
     int32_t threads;  /* that a CPU computes with; 0: not said, see gantry_run_options */
@@ -138,19 +144,22 @@ typedef struct gantry_device_info {
     {                                                                                                                  \
         sizeof(gantry_device_info), NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0                                              \
     }
+/** E_INVALID: `device` is not below gantry_machine_device_count. */
 GANTRY_MUST_USE gantry_status gantry_machine_device(const gantry_machine *machine, size_t device,
                                                     gantry_device_info *info, gantry_error *err);
 
+/** One memory. `id` is borrowed from the machine. */
 typedef struct gantry_memory_info {
     size_t struct_size;
     const char *id;
-    uint64_t capacity, reserved; /* bytes */
+    uint64_t capacity, reserved; /* bytes; `reserved` of these are taken by contexts, libraries and the like */
     int64_t rank;                /* the process that has it, from 0 */
 } gantry_memory_info;
 #define GANTRY_MEMORY_INFO_INIT                                                                                        \
     {                                                                                                                  \
         sizeof(gantry_memory_info), NULL, 0, 0, 0                                                                      \
     }
+/** E_INVALID: `memory` is not below gantry_machine_memory_count. */
 GANTRY_MUST_USE gantry_status gantry_machine_memory(const gantry_machine *machine, size_t memory,
                                                     gantry_memory_info *info, gantry_error *err);
 

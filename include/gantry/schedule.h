@@ -41,10 +41,10 @@ typedef struct gantry_schedule_options {
                                streams to a graph where that is faster, and of many starts tries some without the
                                host; "device": the schedule has counters by which GPUs carry a start out without the
                                host, where they can, else as "auto" */
-    const char *
-        balance; /* automatic splits: "static", "dynamic", "memory" or "guided"; NULL: what is predicted to be faster */
-    const gantry_schedule
-        *like;         /* automatic splits are cut as in this schedule of the same graph; NULL: by `balance` */
+    const char *balance;    /* automatic splits: "static", "dynamic", "memory" or "guided"; NULL: what is predicted to
+                               be faster */
+    const gantry_schedule *like; /* automatic splits are cut as in this schedule of the same graph; NULL: by
+                                    `balance` */
     const char *spill; /* what does not fit in a memory: "auto" leaves it and comes back, or is made again where that is
                           faster; "copy" is never made again; "off" is refused; NULL: "auto" */
     int32_t in_flight; /* objective "period": starts that may overlap, 1..64; 0: chosen */
@@ -67,7 +67,10 @@ GANTRY_API const char *gantry_policy_summary(size_t i);
  *  one in the graph's folder, and symbolic links must not lead out of it. */
 GANTRY_MUST_USE gantry_status gantry_graph_machine(gantry_machine **machine, const gantry_graph *graph,
                                                    gantry_error *err);
-/** Schedules a graph, which is checked first if it was not yet. Every schedule that is returned passed the checker. */
+/** Schedules a graph, which is checked first if it was not yet. Every schedule that is returned passed the checker.
+ * `options` may be NULL. E_CAPACITY: it does not fit; the text names the memory and what holds most of it. E_GRAPH:
+ * the graph wants a place that the machine does not have. E_UNSUPPORTED: no device of the machine can carry a node out.
+ */
 GANTRY_MUST_USE gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *graph,
                                                   const gantry_machine *machine, const gantry_schedule_options *options,
                                                   gantry_error *err);
@@ -81,8 +84,10 @@ GANTRY_MUST_USE gantry_status gantry_schedule_parse(gantry_schedule **schedule, 
 GANTRY_MUST_USE gantry_status gantry_schedule_check(gantry_schedule *schedule, gantry_graph *graph, gantry_error *err);
 /** The same as check, and the schedule keeps the graph so that it can be run. */
 GANTRY_MUST_USE gantry_status gantry_schedule_attach(gantry_schedule *schedule, gantry_graph *graph, gantry_error *err);
+/** JSON that gantry_schedule_parse reads back (docs/schedule-format.md); `*text` is yours (gantry_free). */
 GANTRY_MUST_USE gantry_status gantry_schedule_json(const gantry_schedule *schedule, char **text, size_t *length,
                                                    gantry_error *err);
+/** The same into a file, written under a temporary name and renamed. */
 GANTRY_MUST_USE gantry_status gantry_schedule_save(const gantry_schedule *schedule, const char *path,
                                                    gantry_error *err);
 GANTRY_API void gantry_schedule_free(gantry_schedule *schedule);
@@ -92,7 +97,8 @@ typedef struct gantry_schedule_summary {
     double makespan_us; /* predicted with contention, uploads and fetches included */
     double bound_us;    /* no schedule on this machine is faster */
     double gap;         /* makespan / bound - 1 */
-    uint64_t nodes, ops, copies, collectives, events, bytes_moved;
+    uint64_t nodes, ops, copies, collectives, events;
+    uint64_t bytes_moved;   /* from one memory to another */
     double period_us;       /* objective "period": predicted from one start to the next, many being queued; else 0 */
     double period_bound_us; /* no schedule on this machine has a shorter one */
     uint64_t in_flight;     /* starts that may overlap */

@@ -14,6 +14,8 @@
  * the text says so. Otherwise a function with a status returns E_INVALID, a building call is a mistake of the graph,
  * and one that only looks finds nothing (NULL, 0, -1, GANTRY_NONE). NaN is refused where it is not an element or a
  * scalar.
+ *  - Texts are UTF-8 with a 0 behind. What is given with a length need not have that 0.
+ *  - Units. Sizes are bytes. Times are microseconds (names end in _us), rates 10^9 bytes a second (_gbs).
  *  - Threads. One thread at a time per object. A run that two threads use at once, or a child of the process that made
  *    it (fork), returns E_INVALID to the second thread, and to the child; gantry_run_cancel may be called by any
  * thread. A checked graph, a machine and a schedule are never changed and may be shared between threads.

@@ -193,7 +193,7 @@ typedef gantry_status (*gantry_feed_fn)(void *user, uint64_t number, void *to, u
  * Each buffer that is fed has a thread of its own. Binding the buffer to something else, or gantry_run_free, ends it,
  * when the call at work has returned. gantry_run_take_over hands it over: numbers go on. While idle. Inputs in host
  * memory only. Back end "sim" calls nothing. An input is uploaded by the start that reads it. A constant lies where
- * devices read it when its start begins: on GPUs its next array comes to memory of its own there beside the start
+ *  devices read it when its start begins: on GPUs its next array comes to memory of its own there beside the start
  *  before (`landing_bytes` of gantry_run_info), where that has room and starts do not overlap; else it is put when the
  * start before has ended. A constant takes one process. */
 GANTRY_MUST_USE gantry_status gantry_run_feed(gantry_run *run, gantry_buffer buffer, gantry_feed_fn fill, void *user,

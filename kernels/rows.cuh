@@ -55,7 +55,7 @@ template <bool PACKED, typename T> static __device__ inline void gy_store_pack(T
     DO(name##_long_f32, true, float, float)                                                                            \
     DO(name##_long_f64, true, double, double)
 
-/* What a kernel has of its row when it reads it again: nothing, as short rows are still in a cache. */
+/* The part of its row that a lane has when the kernel reads it again: none, as short rows are still in a cache. */
 template <bool LONG> struct gy_row_kept {
     template <bool PACKED, bool AGAIN, typename T> __device__ gy_pack<T> read(const T *x, int count, int) const
     {

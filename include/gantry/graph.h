@@ -435,7 +435,7 @@ GANTRY_API void gantry_graph_machine_hint(const gantry_graph *graph, const char 
 GANTRY_API gantry_node gantry_graph_find_node(const gantry_graph *graph, const char *id);
 GANTRY_API gantry_buffer gantry_graph_find_buffer(const gantry_graph *graph, const char *name);
 
-/** What a graph says of a buffer. Pointers are borrowed from the graph. */
+/** A buffer as the graph has it. Pointers are borrowed from the graph. */
 typedef struct gantry_buffer_info {
     size_t struct_size;
     const char *name;

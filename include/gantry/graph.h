@@ -421,7 +421,7 @@ GANTRY_API void gantry_graph_repeat_end(gantry_graph *graph);
 
 /* ---- looking ---- */
 
-/** What the graph is called, and how many buffers and nodes it has; ids are below these numbers. */
+/** The name of the graph, and how many buffers and nodes it has; ids are below these numbers. */
 GANTRY_API const char *gantry_graph_name(const gantry_graph *graph);
 GANTRY_API size_t gantry_graph_buffer_count(const gantry_graph *graph);
 GANTRY_API size_t gantry_graph_node_count(const gantry_graph *graph);

@@ -73,9 +73,9 @@ gantry_status gy_file_word_of(const gy_schedule_reader *r, const gy_json_at *at,
     const char *word = json_string_value(at->value);
     size_t number = gy_word_find(words, word);
     if (number == SIZE_MAX) {
-        const char *near = gy_nearest(word, words->word, words->count);
-        return gy_json_fail(r->err, GANTRY_E_SCHEDULE, at, "\"%s\" is no %s%s%s%s", word, words->what,
-                            near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+        char meant[GY_MEANT_TEXT];
+        return gy_json_fail(r->err, GANTRY_E_SCHEDULE, at, "\"%s\" is no %s%s", word, words->what,
+                            gy_meant_text(meant, gy_nearest(word, words->word, words->count)));
     }
     *out = (uint8_t)number;
     return GANTRY_OK;

@@ -36,6 +36,17 @@ gantry_status gy_check_same_size(const gantry_launch *l, int a, int b, char *tex
                          (long long)gy_arg_size(x), y->name, (long long)gy_arg_size(y));
 }
 
+gantry_status gy_check_regions_alike(const gantry_launch *l, char *text, size_t size)
+{
+    int first = 0;
+    gantry_status status = GANTRY_OK;
+    while (first < l->args && !l->arg[first].access)
+        first++;
+    for (int i = first + 1; i < l->args && !status; i++)
+        status = l->arg[i].access ? gy_check_same_size(l, first, i, text, size) : GANTRY_OK;
+    return status;
+}
+
 gantry_status gy_check_one_element(const gantry_launch *l, int a, char *text, size_t size)
 {
     const gantry_arg *x = &l->arg[a];

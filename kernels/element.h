@@ -58,6 +58,8 @@ static inline int64_t gy_arg_width(const gantry_arg *a)
 
 /* One line that says which two arguments disagree, for a manifest's check(). */
 gantry_status gy_check_same_size(const gantry_launch *l, int a, int b, char *text, size_t size);
+/* For manifests in which all regions have as many elements as the first. */
+gantry_status gy_check_regions_alike(const gantry_launch *l, char *text, size_t size);
 gantry_status gy_check_one_element(const gantry_launch *l, int a, char *text, size_t size);
 gantry_status gy_check_fail(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -28,12 +28,10 @@ template <typename T> static __device__ inline void gy_norm_fetch(const T *gain,
 static __device__ inline float gy_root(float x) { return sqrtf(x); }
 static __device__ inline double gy_root(double x) { return sqrt(x); }
 
-/* LONG: what a lane keeps of a row is `kept`. */
-template <bool CENTRED, bool PACKED, bool LONG = false, typename Wide, typename T>
+template <bool CENTRED, bool PACKED, typename Wide, typename T, typename Kept = gy_row_kept<false>>
 static __device__ inline void gy_norm_of(const T *x, int64_t width, double eps, Wide *mean, Wide *inverse,
-                                         uint4 *kept = nullptr)
+                                         const Kept &kept = Kept())
 {
-    const gy_reading first = LONG ? GY_READS_AND_KEEPS : GY_READS, again = LONG ? GY_READS_KEPT : GY_READS;
     double sum = 0; /* the only one: norm.c says why */
     Wide squares = 0, middle = 0;
     if (CENTRED) {
@@ -42,7 +40,7 @@ static __device__ inline void gy_norm_of(const T *x, int64_t width, double eps, 
             for (int j = 0; j < gy_pack<T>::COUNT; j++)
                 sum += j < count ? gy_wide<Wide>(v.at[j]) : 0.0;
         };
-        gy_each_pack<PACKED, first>(x, width, add, kept);
+        gy_each_pack<PACKED>(x, width, add, kept);
         middle = (Wide)(gy_lanes_sum(sum) / (double)width);
     }
     const auto square = [&](int64_t, const gy_pack<T> &v, int count) {
@@ -52,21 +50,21 @@ static __device__ inline void gy_norm_of(const T *x, int64_t width, double eps, 
             squares += apart * apart;
         }
     };
-    gy_each_pack<PACKED, CENTRED ? again : first>(x, width, square, kept);
+    gy_each_pack<PACKED, CENTRED>(x, width, square, kept);
     *mean = middle;
     *inverse = (Wide)1 / gy_root(gy_lanes_sum(squares) / (Wide)width + (Wide)eps);
 }
 
-template <bool CENTRED, bool PACKED, bool LONG, typename Wide, typename T>
+template <bool CENTRED, bool PACKED, typename Wide, typename T, typename Kept>
 static __device__ inline void gy_norm_rows(double eps, const T *__restrict__ x, const T *__restrict__ gain,
                                            const T *__restrict__ bias, T *__restrict__ y, int64_t rows, int64_t width,
-                                           uint4 *kept)
+                                           const Kept &kept)
 {
     typedef gy_element<Wide> e;
     GY_FOR_EACH_ROW (r, rows) {
         const T *row = x + r * width;
         Wide mean, inverse;
-        gy_norm_of<CENTRED, PACKED, LONG>(row, width, eps, &mean, &inverse, kept);
+        gy_norm_of<CENTRED, PACKED>(row, width, eps, &mean, &inverse, kept);
         const auto write = [&](int64_t c, const gy_pack<T> &v, int count) {
             const gy_pack<T> g = gy_load_pack<PACKED>(gain + c, count);
             const gy_pack<T> b = CENTRED ? gy_load_pack<PACKED>(bias + c, count) : g;
@@ -78,20 +76,21 @@ static __device__ inline void gy_norm_rows(double eps, const T *__restrict__ x, 
             }
             gy_store_pack<PACKED>(y + r * width + c, to, count);
         };
-        gy_each_pack<PACKED, LONG ? GY_READS_KEPT : GY_READS>(row, width, write, kept);
+        gy_each_pack<PACKED, true>(row, width, write, kept);
     }
 }
 
 /* `bias` is read only where a mean is taken off. */
 template <bool CENTRED, bool LONG, typename Wide, typename T>
 static __device__ void gy_norm_forward(double eps, const T *x, const T *gain, const T *bias, T *y, int64_t rows,
-                                       int64_t width, uint4 *kept = nullptr)
+                                       int64_t width)
 {
+    const gy_row_kept<LONG> kept;
     if (gy_row_is_packed(width, x) && gy_row_is_packed(width, gain) && gy_row_is_packed(width, y) &&
         (!CENTRED || gy_row_is_packed(width, bias)))
-        gy_norm_rows<CENTRED, true, LONG, Wide>(eps, x, gain, bias, y, rows, width, kept);
+        gy_norm_rows<CENTRED, true, Wide>(eps, x, gain, bias, y, rows, width, kept);
     else
-        gy_norm_rows<CENTRED, false, LONG, Wide>(eps, x, gain, bias, y, rows, width, kept);
+        gy_norm_rows<CENTRED, false, Wide>(eps, x, gain, bias, y, rows, width, kept);
 }
 
 /* dx, and what the columns want of each row. */

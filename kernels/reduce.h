@@ -19,10 +19,6 @@ static inline int gy_is_float(gantry_dtype d)
 {
     return d == GANTRY_F16 || d == GANTRY_BF16 || d == GANTRY_F32 || d == GANTRY_F64;
 }
-static inline int gy_is_signed(gantry_dtype d)
-{
-    return d == GANTRY_I8 || d == GANTRY_I32 || d == GANTRY_I64;
-}
 
 /* The value of one element, and its storing, in the wide form that belongs to the dtype. */
 gy_number gy_number_load(const void *data, gantry_dtype dtype, int64_t i);

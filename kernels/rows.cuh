@@ -43,33 +43,56 @@ template <bool PACKED, typename T> static __device__ inline void gy_store_pack(T
     }
 }
 
-/* The rows of all blocks do not stay in the caches between two readings where they are long. So a lane keeps the packs that
- * it reads first, for itself, in shared memory: nobody waits for anybody. */
-enum { GY_KEPT_PACKS = 10, GY_KEPT_STEP = GY_LANES * GY_ROW_WARPS };
-struct gy_kept {
-    uint4 pack[GY_KEPT_PACKS * GY_KEPT_STEP];
-};
-enum gy_reading { GY_READS, GY_READS_AND_KEEPS, GY_READS_KEPT };
+/* DO(name, LONG, type, wide): for each floating type a kernel for rows that are read again from a cache, and NAME_long
+ * for those that lanes keep (gy_row_is_kept of rows_launch.h). */
+#define GY_ROW_KERNELS(name, DO)                                                                                       \
+    DO(name##_f16, false, __half, float)                                                                               \
+    DO(name##_bf16, false, __nv_bfloat16, float)                                                                       \
+    DO(name##_f32, false, float, float)                                                                                \
+    DO(name##_f64, false, double, double)                                                                              \
+    DO(name##_long_f16, true, __half, float)                                                                           \
+    DO(name##_long_bf16, true, __nv_bfloat16, float)                                                                   \
+    DO(name##_long_f32, true, float, float)                                                                            \
+    DO(name##_long_f64, true, double, double)
 
-/* Pack i of this lane, which begins at x. `kept`: those of this lane. */
-template <bool PACKED, gy_reading HOW, typename T>
-static __device__ inline gy_pack<T> gy_read_pack(const T *x, int count, int i, uint4 *kept)
-{
-    gy_pack<T> v;
-    if (HOW == GY_READS_KEPT && i < GY_KEPT_PACKS) {
-        v.bits = kept[i * GY_KEPT_STEP];
+/* The part of its row that a lane has when the kernel reads it again: none, as short rows are still in a cache. */
+template <bool LONG> struct gy_row_kept {
+    template <bool PACKED, bool AGAIN, typename T> __device__ gy_pack<T> read(const T *x, int count, int) const
+    {
+        return gy_load_pack<PACKED>(x, count);
+    }
+};
+
+/* Long rows of all blocks do not stay in the caches between two readings. So a lane keeps the packs that it reads first,
+ * for itself, in shared memory: nobody waits for anybody. */
+template <> struct gy_row_kept<true> {
+    enum { PACKS = 10, STEP = GY_LANES * GY_ROW_WARPS };
+    uint4 *mine; /* of this lane: pack i is mine[i * STEP] */
+
+    __device__ gy_row_kept()
+    {
+        __shared__ uint4 pack[PACKS * STEP];
+        mine = pack + threadIdx.x;
+    }
+
+    template <bool PACKED, bool AGAIN, typename T> __device__ gy_pack<T> read(const T *x, int count, int i) const
+    {
+        gy_pack<T> v;
+        if (AGAIN && i < PACKS) {
+            v.bits = mine[i * STEP];
+            return v;
+        }
+        v = gy_load_pack<PACKED>(x, count);
+        if (!AGAIN && i < PACKS)
+            mine[i * STEP] = v.bits;
         return v;
     }
-    v = gy_load_pack<PACKED>(x, count);
-    if (HOW == GY_READS_AND_KEEPS && i < GY_KEPT_PACKS)
-        kept[i * GY_KEPT_STEP] = v.bits;
-    return v;
-}
+};
 
-/* Calls f(c, pack, count) for the packs of this lane, in their order: columns c to c + count of x. Some are loaded ahead:
- * sums in a stated order wait for each other, and loads need not. */
-template <bool PACKED, gy_reading HOW = GY_READS, typename T, typename F>
-static __device__ inline void gy_each_pack(const T *__restrict__ x, int64_t width, const F &f, uint4 *kept = nullptr)
+/* Calls f(c, pack, count) for the packs of this lane, in their order: columns c to c + count of x, which is read for the
+ * first time or AGAIN. Some are loaded ahead: sums in a stated order wait for each other, and loads need not. */
+template <bool PACKED, bool AGAIN = false, typename T, typename F, typename Kept = gy_row_kept<false>>
+static __device__ inline void gy_each_pack(const T *__restrict__ x, int64_t width, const F &f, const Kept &kept = Kept())
 {
     const int most = gy_pack<T>::COUNT, ahead = 4;
     const int64_t step = (int64_t)most * blockDim.x;
@@ -79,14 +102,14 @@ static __device__ inline void gy_each_pack(const T *__restrict__ x, int64_t widt
         gy_pack<T> v[ahead];
 #pragma unroll
         for (int k = 0; k < ahead; k++)
-            v[k] = gy_read_pack<PACKED, HOW>(x + c + k * step, most, i + k, kept);
+            v[k] = kept.template read<PACKED, AGAIN>(x + c + k * step, most, i + k);
 #pragma unroll
         for (int k = 0; k < ahead; k++)
             f(c + k * step, v[k], most);
     }
     for (; c < width; c += step, i++) {
         const int count = PACKED || c + most <= width ? most : (int)(width - c);
-        f(c, gy_read_pack<PACKED, HOW>(x + c, count, i, kept), count);
+        f(c, kept.template read<PACKED, AGAIN>(x + c, count, i), count);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry machine: this computer or a machine file, for people or as JSON. */
-#include "run.h"
+#include "runs/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

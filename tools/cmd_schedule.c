@@ -7,15 +7,12 @@
 /* The report, with the explanation as one more key. */
 static int report_json(const gantry_schedule *schedule, const char *explanation)
 {
-    gantry_error err;
-    char *text = NULL;
-    size_t length = 0;
+    json_t *report;
     if (!explanation)
         return print_schedule(schedule, GANTRY_REPORT);
-    if (gantry_schedule_export(schedule, GANTRY_REPORT, &text, &length, &err))
-        return fail(&err);
-    json_t *report = json_loadb(text, length, 0, NULL);
-    gantry_free(text);
+    int code = load_report(&report, schedule);
+    if (code)
+        return code;
     json_object_set_new(report, "explain", json_string(explanation));
     return print_json(report);
 }

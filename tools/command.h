@@ -124,14 +124,15 @@ int read_schedule_of(gantry_schedule **schedule, const char *path, gantry_graph 
 int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph, known_computer *k);
 /* cmd_schedule.c: the schedule as text or JSON; `explanation` (NULL: none) with it, or in its place. */
 int tell_schedule(const gantry_schedule *schedule, const options *o, const char *explanation);
-/* That --explain names a node, before anything is computed. */
-/* Says so after `where`, and which there are: EXIT_USAGE. */
+/* Says after `where` that there is no such node, and which there are: EXIT_USAGE. */
 int fail_no_node(const char *where, const gantry_graph *graph, const char *id);
+/* That --explain names a node, before anything is computed. */
 int check_explain(const options *o, const gantry_graph *graph);
 
 /* output.c */
 int write_text(const char *path, const char *text, size_t length); /* "-": standard output */
 int print_schedule(const gantry_schedule *schedule, gantry_format format);
+int load_report(json_t **report, const gantry_schedule *schedule); /* GANTRY_REPORT as an object, yours */
 /* Files that appear together: those that were added, when all could be (`code` is 0). Frees `files`; the exit code. */
 int begin_files(gantry_files **files);
 int end_files(gantry_files *files, int code);

@@ -134,6 +134,18 @@ int print_schedule(const gantry_schedule *schedule, gantry_format format)
     return add_exported(NULL, schedule, format, "-");
 }
 
+int load_report(json_t **report, const gantry_schedule *schedule)
+{
+    gantry_error err;
+    char *text = NULL;
+    size_t length = 0;
+    if (gantry_schedule_export(schedule, GANTRY_REPORT, &text, &length, &err))
+        return fail(&err);
+    *report = json_loadb(text, length, 0, NULL);
+    gantry_free(text);
+    return *report ? EXIT_FINE : fail_nomem();
+}
+
 static int add_schedule(gantry_files *files, const gantry_schedule *schedule, const char *path)
 {
     gantry_error err;

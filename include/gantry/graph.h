@@ -21,7 +21,7 @@ extern "C" {
 typedef struct gantry_graph gantry_graph;
 /** Names of things inside one graph. Wrapped, so that a node cannot be passed where a buffer belongs. `id` counts from
  * 0 in the order of adding. `graph` is a number of the graph that gave it, so that one of another graph is an error in
- *  every call; 0, in one that a program makes from an id, fits all graphs. */
+ * every call; 0, in one that a program makes from an id, fits all graphs. */
 typedef struct gantry_buffer {
     uint32_t id, graph;
 } gantry_buffer;
@@ -38,9 +38,9 @@ GANTRY_API gantry_graph *gantry_graph_new(const char *name);
 GANTRY_API void gantry_graph_free(gantry_graph *graph);
 
 /** The most nodes, parts of a buffer, tiles of a buffer and tasks (nodes times the iterations that are unrolled) that a
- *  graph may expand to, so that a count with too many zeros is an error at once. `most` 0: GANTRY_LIMIT, as in a new
- *  graph; negative: no limit but memory. Nodes that a program adds one by one are not counted. Dependencies, accesses
- *  that stand for many tiles, and ops of a schedule may be as many, and 16 more for each node or task. */
+ * graph may expand to, so that a count with too many zeros is an error at once. `most` 0: GANTRY_LIMIT, as in a new
+ * graph; negative: no limit but memory. Nodes that a program adds one by one are not counted. Dependencies, accesses
+ * that stand for many tiles, and ops of a schedule may be as many, and 16 more for each node or task. */
 #define GANTRY_LIMIT INT64_C(10000000)
 GANTRY_API void gantry_graph_limit(gantry_graph *graph, int64_t most);
 
@@ -76,24 +76,24 @@ typedef struct gantry_load_options {
 GANTRY_MUST_USE gantry_status gantry_graph_load(gantry_graph **graph, const char *path,
                                                 const gantry_load_options *options, gantry_error *err);
 /** The same from memory; `name` (or NULL) stands in messages for the file name; named files are refused unless `folder`
- *  is given. */
+ * is given. */
 GANTRY_MUST_USE gantry_status gantry_graph_parse(gantry_graph **graph, const char *text, size_t length,
                                                  const char *name, const char *folder,
                                                  const gantry_load_options *options, gantry_error *err);
 /** The graph's normal form as JSON: expressions resolved, `for` and `if` expanded. Reading and writing it again gives
- *  the same bytes. `*text` is yours (gantry_free). The graph must have passed gantry_graph_check. E_UNSUPPORTED: it has
- *  an init, a fill or a scalar that is NaN or infinite, which JSON cannot write. */
+ * the same bytes. `*text` is yours (gantry_free). The graph must have passed gantry_graph_check. E_UNSUPPORTED: it has
+ * an init, a fill or a scalar that is NaN or infinite, which JSON cannot write. */
 GANTRY_MUST_USE gantry_status gantry_graph_json(const gantry_graph *graph, char **text, size_t *length,
                                                 gantry_error *err);
 /** The same into a file, written under a temporary name and renamed. */
 GANTRY_MUST_USE gantry_status gantry_graph_save(const gantry_graph *graph, const char *path, gantry_error *err);
 
 /** Finds every mistake that does not depend on a machine, infers the dependencies, and seals the graph: later
- *  building calls are refused. Checking twice is fine. */
+ * building calls are refused. Checking twice is fine. */
 GANTRY_MUST_USE gantry_status gantry_graph_check(gantry_graph *graph, gantry_error *err);
 
 /** Asks gantry_graph_check to make one node of neighbouring maps, and of maps and the reduction behind them, where that
- *  changes no bit of any result: what lies between is neither written nor read again. Their ids are joined, "a+b";
+ * changes no bit of any result: what lies between is neither written nor read again. Their ids are joined, "a+b";
  * other nodes keep theirs, and handles of nodes are to be asked for again, by gantry_graph_find_node. */
 GANTRY_API void gantry_graph_fuse(gantry_graph *graph);
 
@@ -113,11 +113,12 @@ typedef enum gantry_buffer_class {
 /** A named array in C order. `shape` has `rank` >= 1 entries >= 0. */
 GANTRY_API gantry_buffer gantry_graph_buffer(gantry_graph *graph, const char *name, gantry_dtype dtype, int rank,
                                              const int64_t *shape);
+/** In place of the default, which its init decides. */
 GANTRY_API void gantry_buffer_set_class(gantry_graph *graph, gantry_buffer buffer, gantry_buffer_class cls);
 /** Fetched to host memory at the end of every start. */
 GANTRY_API void gantry_buffer_output(gantry_graph *graph, gantry_buffer buffer);
 /** An input, an output or both that the program keeps in the memory of a device, named by that memory's or the device's
- *  id in the machine: gantry_run_bind and gantry_run_bind_output get the device pointer. A device in that memory reads
+ * id in the machine: gantry_run_bind and gantry_run_bind_output get the device pointer. A device in that memory reads
  * such an input where it is. Not tiled, without an init, and not in graphs with `until` or loops too long to unroll. */
 GANTRY_API void gantry_buffer_external(gantry_graph *graph, gantry_buffer buffer, const char *memory);
 /** Tolerances with which tools compare this output with a reference. */
@@ -132,17 +133,24 @@ GANTRY_API void gantry_buffer_split_auto(gantry_graph *graph, gantry_buffer buff
 /** Cuts a 2-D array into rows x columns tiles, each stored on its own; tile (i, j) spans parts i and j of the axes. */
 GANTRY_API void gantry_buffer_tiles(gantry_graph *graph, gantry_buffer buffer, int64_t rows, int64_t columns);
 /** The same for an array of 1 to GANTRY_TILE_AXES axes: tiles[k] of them along axis k, `axes` entries; axes behind the
- *  last entry are not cut. */
+ * last entry are not cut. */
 GANTRY_API void gantry_buffer_tiles_by_axis(gantry_graph *graph, gantry_buffer buffer, int axes, const int64_t *tiles);
-/* The first contents of a buffer. Random numbers are Philox4x32-10 by element index: the same on every back end. */
+/* The first contents of a buffer: one of these, once. Random numbers are Philox4x32-10 by element index, so they do not
+ * depend on how the buffer is cut, nor on the back end. */
+/** Every element is `value`. */
 GANTRY_API void gantry_buffer_init_value(gantry_graph *graph, gantry_buffer buffer, double value);
+/** Uniform in [low, high); of integers both are whole numbers, and `high` does not occur. */
 GANTRY_API void gantry_buffer_init_uniform(gantry_graph *graph, gantry_buffer buffer, uint64_t seed, double low,
                                            double high);
+/** Floating element types only. */
 GANTRY_API void gantry_buffer_init_normal(gantry_graph *graph, gantry_buffer buffer, uint64_t seed, double mean,
                                           double deviation);
+/** Element e in C order is e. */
 GANTRY_API void gantry_buffer_init_iota(gantry_graph *graph, gantry_buffer buffer);
 /** A symmetric positive definite matrix (square, floating). */
 GANTRY_API void gantry_buffer_init_spd(gantry_graph *graph, gantry_buffer buffer, uint64_t seed);
+/** A file of NumPy of the buffer's type and shape, or one with its plain bytes in C order. A relative `path` begins at
+ * the current folder of the process. The file is read when a run wants it, not here. */
 GANTRY_API void gantry_buffer_init_npy(gantry_graph *graph, gantry_buffer buffer, const char *path);
 GANTRY_API void gantry_buffer_init_raw(gantry_graph *graph, gantry_buffer buffer, const char *path);
 
@@ -259,7 +267,7 @@ static inline gantry_region gantry_halo_axis(gantry_region r, int axis, int64_t 
 /* ---- nodes ---- */
 
 /** A kernel of the library or one that was added to this graph. An id that is taken becomes "id#1",
- *  "id#2", ...; NULL stands for the name of the kernel (of other nodes: "launch", "host", "copy", "fill", "work", ...).
+ * "id#2", ...; NULL stands for the name of the kernel (of other nodes: "launch", "host", "copy", "fill", "work", ...).
  */
 GANTRY_API gantry_node gantry_graph_kernel(gantry_graph *graph, const char *id, const char *kernel);
 /** Adds a kernel of your own; the manifest is borrowed until the graph, its schedules and runs are freed. */
@@ -282,7 +290,7 @@ typedef struct gantry_cuda_code {
     void *(*function)(void *user, int32_t device_ordinal);
     void *user;
     /** How many blocks, and threads of a block: expressions over the arguments, as in gantry_kernel; NULL is 1, but the
-     *  first of each is wanted. Of a grid with an extent of 0 nothing is launched. */
+     * first of each is wanted. Of a grid with an extent of 0 nothing is launched. */
     const char *grid[3], *block[3]; /* "ceil_div(x.size, 256)" */
     int64_t shared_bytes;           /* dynamic shared memory of a block */
     const gantry_dtype *types;      /* by argument: how a scalar is passed; NULL: all as double. Copied */
@@ -293,7 +301,7 @@ typedef struct gantry_cuda_code {
      */
     const char *source;
     /** Or a function that queues its work on launch->stream by itself, as gantry_kernel_fn says of CUDA: launches of
-     *  other libraries. `user` is launch->user then; there is no grid, and lists of tiles are fine. */
+     * other libraries. `user` is launch->user then; there is no grid, and lists of tiles are fine. */
     gantry_kernel_fn launch;
 } gantry_cuda_code;
 #define GANTRY_CUDA_CODE_INIT                                                                                          \
@@ -302,7 +310,7 @@ typedef struct gantry_cuda_code {
             NULL, NULL, NULL                                                                                           \
     }
 /** gantry_graph_add_kernel for a kernel with CUDA code; nodes name it like others (gantry_graph_kernel). With a host
- *  version it runs on CPUs as well, else it wants GANTRY_KERNEL_NO_CPU. Functions that launch things themselves, or
+ * version it runs on CPUs as well, else it wants GANTRY_KERNEL_NO_CPU. Functions that launch things themselves, or
  * call a library, are `launch`, or gantry_graph_launch's. */
 GANTRY_API void gantry_graph_add_cuda_kernel(gantry_graph *graph, const gantry_kernel *kernel,
                                              const gantry_cuda_code *code);
@@ -326,6 +334,8 @@ GANTRY_API gantry_node gantry_graph_launch(gantry_graph *graph, const char *id, 
 GANTRY_API gantry_node gantry_graph_host(gantry_graph *graph, const char *id, gantry_kernel_fn function, void *user);
 /** Rows to rows, of one dtype and size. */
 GANTRY_API gantry_node gantry_graph_copy(gantry_graph *graph, const char *id, gantry_region from, gantry_region to);
+/** Fills rows as gantry_buffer_init_value, _uniform and _iota do whole buffers; elements count from the first one of
+ * the buffer, also where `to` is a part of it. */
 GANTRY_API gantry_node gantry_graph_fill(gantry_graph *graph, const char *id, gantry_region to, double value);
 GANTRY_API gantry_node gantry_graph_fill_uniform(gantry_graph *graph, const char *id, gantry_region to, uint64_t seed,
                                                  double low, double high);
@@ -344,7 +354,10 @@ typedef enum gantry_collective {
 
 GANTRY_API const char *gantry_collective_name(gantry_collective kind); /* "all_reduce"; NULL if there is none */
 
-/** `in` and `out` in rank order; `op` is GANTRY_SUM, MIN, MAX or PROD where the kind reduces, else 0. */
+/** Regions of several ranks at once. `in` has `ins` and `out` has `outs` of them, in rank order, copied; of broadcast
+ * and scatter `in` is the one region of rank `root`, of reduce and gather `out` is ("Collectives" in
+ * docs/graph-format.md has the sizes of each kind, and what may be in place). `op` is GANTRY_SUM, MIN, MAX or PROD
+ * where the kind reduces, else 0; `root` is 0 where there is none. */
 GANTRY_API gantry_node gantry_graph_collective(gantry_graph *graph, const char *id, gantry_collective kind,
                                                gantry_access op, size_t ins, const gantry_region *in, size_t outs,
                                                const gantry_region *out, int root);
@@ -357,7 +370,7 @@ GANTRY_API void gantry_node_arg(gantry_graph *graph, gantry_node node, const cha
 GANTRY_API void gantry_node_arg_as(gantry_graph *graph, gantry_node node, const char *name, gantry_region region,
                                    gantry_access access);
 /** A number that the type of the scalar cannot hold is a mistake that gantry_graph_check finds (docs/graph-format.md,
- *  "Numbers and expressions"). A double holds whole numbers exactly up to 2^53; graph files hold all of 64 bits. */
+ * "Numbers and expressions"). A double holds whole numbers exactly up to 2^53; graph files hold all of 64 bits. */
 GANTRY_API void gantry_node_scalar(gantry_graph *graph, gantry_node node, const char *name, double value);
 /** A scalar that gantry_run_set_scalar may change between starts. */
 GANTRY_API void gantry_node_scalar_dynamic(gantry_graph *graph, gantry_node node, const char *name, double value);
@@ -374,11 +387,12 @@ GANTRY_API void gantry_node_on(gantry_graph *graph, gantry_node node, const char
 /** A place for each rank of a collective, in rank order: a device id, or an expression over `devices` that gives a
  * device index. Without it, ranks go where what they give was written. */
 GANTRY_API void gantry_node_on_ranks(gantry_graph *graph, gantry_node node, size_t ranks, const char *const *where);
+/** On the same device as `other`, or on another one. Places that cannot be are found when the graph is scheduled. */
 GANTRY_API void gantry_node_with(gantry_graph *graph, gantry_node node, gantry_node other);
 GANTRY_API void gantry_node_apart(gantry_graph *graph, gantry_node node, gantry_node other);
 /** The node runs only where the one element `flag` is not zero; NaN is not. Else what it writes or contributes to keeps
- *  what it held, so this has to be something. The flag is read when the node's turn comes, on its device: no host waits
- *  for it. Not for collectives. */
+ * what it held, so this has to be something. The flag is read when the node's turn comes, on its device: no host waits
+ * for it. Not for collectives. */
 GANTRY_API void gantry_node_when(gantry_graph *graph, gantry_node node, gantry_region flag);
 /** Larger runs earlier where there is a choice. */
 GANTRY_API void gantry_node_priority(gantry_graph *graph, gantry_node node, int priority);
@@ -387,48 +401,52 @@ GANTRY_API void gantry_node_cost(gantry_graph *graph, gantry_node node, double f
 /** The time on every device, or on those whose id or kind is `device` (id beats kind, both beat NULL). */
 GANTRY_API void gantry_node_time(gantry_graph *graph, gantry_node node, const char *device, double time_us);
 /** How much of a device the node can use at most, above 0, to 1. Default 1. On a GPU with several lanes, others compute
- *  beside it in what it leaves. */
+ * beside it in what it leaves. */
 GANTRY_API void gantry_node_share(gantry_graph *graph, gantry_node node, double share);
+/** Bytes of gantry_launch.scratch, in place of what the kernel's manifest says. */
 GANTRY_API void gantry_node_scratch(gantry_graph *graph, gantry_node node, int64_t bytes);
 
 /* ---- loops ---- */
 
 /** The nodes added until gantry_graph_repeat_end run `count` times. Repeats may be within one another: what follows is
- *  said of the one that was begun last and has no end yet. */
+ * said of the one that was begun last and has no end yet. */
 GANTRY_API void gantry_graph_repeat(gantry_graph *graph, int64_t count);
 /** Before each later iteration `prev` takes the value of `next` without copying, and `next` becomes unwritten. */
 GANTRY_API void gantry_graph_carry(gantry_graph *graph, gantry_buffer prev, gantry_buffer next);
 /** Stops after the first iteration that is a multiple of `every` where the one-element `flag` is not zero. In a repeat
- *  within another gantry_graph_repeat_end adds a flag of one element, by which its nodes run then (gantry_node_when),
- *  and a node; it carries nothing there, and has no collectives and no nodes with a when. */
+ * within another gantry_graph_repeat_end adds a flag of one element, by which its nodes run then (gantry_node_when),
+ * and a node; it carries nothing there, and has no collectives and no nodes with a when. */
 GANTRY_API void gantry_graph_until(gantry_graph *graph, gantry_buffer flag, int64_t every);
 GANTRY_API void gantry_graph_repeat_end(gantry_graph *graph);
 
 /* ---- looking ---- */
 
+/** The name of the graph, and how many buffers and nodes it has; ids are below these numbers. */
 GANTRY_API const char *gantry_graph_name(const gantry_graph *graph);
 GANTRY_API size_t gantry_graph_buffer_count(const gantry_graph *graph);
 GANTRY_API size_t gantry_graph_node_count(const gantry_graph *graph);
+/** The id that the node was given or got; borrowed. */
 GANTRY_API const char *gantry_graph_node_id(const gantry_graph *graph, gantry_node node);
 /** The file or object of the `machine` key of a graph file: *json is set for an inline object, *path for a file
- *  (already joined with the graph's folder); both NULL without one. Borrowed. Either may be NULL. gantry_graph_machine
- *  reads what is there, and takes care that the file is in that folder. */
+ * (already joined with the graph's folder); both NULL without one. Borrowed. Either may be NULL. gantry_graph_machine
+ * reads what is there, and takes care that the file is in that folder. */
 GANTRY_API void gantry_graph_machine_hint(const gantry_graph *graph, const char **json, const char **path);
 /** Ids are GANTRY_NONE where there is no such name. */
 GANTRY_API gantry_node gantry_graph_find_node(const gantry_graph *graph, const char *id);
 GANTRY_API gantry_buffer gantry_graph_find_buffer(const gantry_graph *graph, const char *name);
 
+/** A buffer as the graph has it. Pointers are borrowed from the graph. */
 typedef struct gantry_buffer_info {
     size_t struct_size;
     const char *name;
     gantry_dtype dtype;
     gantry_buffer_class cls;
-    int32_t rank, output;
-    const int64_t *shape;
-    int64_t parts;    /* 0: not split */
-    int64_t tiles[2]; /* along the first two axes, 1 where there is none; 0, 0: not tiled */
-    uint64_t bytes;
-    double rtol, atol;
+    int32_t rank, output;   /* axes; 1: it is an output */
+    const int64_t *shape;   /* `rank` extents */
+    int64_t parts;          /* 0: not split */
+    int64_t tiles[2];       /* along the first two axes, 1 where there is none; 0, 0: not tiled */
+    uint64_t bytes;         /* of the whole array */
+    double rtol, atol;      /* gantry_buffer_tolerance */
     int32_t equal_nan;      /* 1: NaN at the same place in both results counts as equal */
     const int64_t *by_axis; /* tiles along each axis, `rank` entries; NULL: not tiled */
 } gantry_buffer_info;
@@ -440,7 +458,7 @@ GANTRY_MUST_USE gantry_status gantry_graph_buffer_info(const gantry_graph *graph
                                                        gantry_buffer_info *info, gantry_error *err);
 
 /** Says where the next building calls come from, until it is said anew; the macros below do it for you. Returns the
- *  graph. */
+ * graph. */
 GANTRY_API gantry_graph *gantry_graph_at(gantry_graph *graph, const char *file, int line);
 
 /* The building calls: the same functions, but an error names the line of your program that called. All of them are

@@ -34,7 +34,7 @@ GANTRY_API const char *gantry_import_format(size_t i);
 GANTRY_API const char *gantry_import_summary(size_t i);
 
 /** Reads a file in a format of others; `path` "-" is standard input. The graph is checked. If the file, or
- *  `options->devices`, says what it is to run on, that machine is part of the graph as its `machine` key, and
+ * `options->devices`, says what it is to run on, that machine is part of the graph as its `machine` key, and
  * `*machine` is it as well (yours; `machine` may be NULL); else `*machine` is NULL. Format "dot" starts graphviz's
  * program `dot`, unless the file is the JSON that it writes. */
 GANTRY_MUST_USE gantry_status gantry_graph_import(gantry_graph **graph, gantry_machine **machine, const char *format,

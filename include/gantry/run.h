@@ -59,10 +59,10 @@ GANTRY_MUST_USE gantry_status gantry_network_from_mpi(gantry_network **network, 
  * one computer that see the same devices share them out (gantry_machine_spread): where it has no GPU, and fewer devices
  *  than processes, it is a virtual machine with one for each. Several computers are joined: by `link` (NULL: none),
  *  where that has gbs, else by what `network` of all of their machines says, else by what messages take that are sent
- *  now, by pairs and all together, rounded to one of twelve steps of a power of ten. E_INVALID: processes of a computer
- *  do not follow each other, or are more than it has GPUs where there are several computers; runs were made.
- *  E_DEVICE: another process has given up, or is lost. NULL:
- *  there is one process, and the machine is what it gives. */
+ *  now, by pairs and all together, rounded to one of twelve steps of a power of ten. `network` NULL: there is
+ *  one process, and the machine is what it gives. E_INVALID: processes of a computer do not follow each other, or are
+ *  more than it has GPUs where there are several computers; runs were made. E_DEVICE: another process has given
+ *  up, or is lost. */
 GANTRY_MUST_USE gantry_status gantry_network_machine(gantry_network *network, gantry_machine **machine,
                                                      const gantry_machine *here, const gantry_join_options *link,
                                                      gantry_error *err);
@@ -81,10 +81,10 @@ GANTRY_API void gantry_network_flush(void);
 /** Ends all processes, this one too, unless `network` is NULL; after a gantry_network_flush. */
 GANTRY_API void gantry_network_abort(gantry_network *network, int code);
 /** This process has done all that others may wait for, with its runs still there or not: returns when all have.
- * E_DEVICE: a rank is lost before that; end all (gantry_network_abort). Behind this call, all call gantry_network_free
- * at once: where another process has not done so after the time that a silent one is allowed, this one ends all, with
- * code
- * 6. Without this call it waits there for ever. NULL, or before a run is made: nothing to wait for. */
+ *  E_DEVICE: a rank is lost before that; end all (gantry_network_abort). Then all call gantry_network_free at once:
+ *  where another process has not done so after the time that a silent one is allowed, this one ends all, with code 6.
+ *  Without gantry_network_leave, gantry_network_free waits for the others for ever. NULL, or before a run is made:
+ *  nothing to wait for. */
 GANTRY_MUST_USE gantry_status gantry_network_leave(gantry_network *network, gantry_error *err);
 /** Leaves. All processes call it, when their runs are freed. */
 GANTRY_API void gantry_network_free(gantry_network *network);
@@ -95,8 +95,7 @@ typedef struct gantry_run_progress {
     /* Of loops that are not unrolled (phases), in the start at work: iterations carried out, and how many there are at
      * most; `most` 0: there are no such loops. */
     uint64_t iterations, most;
-    double watched; /* the element that `until` names, when it was looked at last; NaN: it was not yet, or there is none
-                     */
+    double watched; /* the element that `until` names, when it was looked at last; NaN: never, or there is none */
     const char *at; /* of a run with a network: what this process is at, such as an op and its device; until the call
                        returns. NULL: that is not known */
 } gantry_run_progress;
@@ -194,10 +193,9 @@ typedef gantry_status (*gantry_feed_fn)(void *user, uint64_t number, void *to, u
  * Each buffer that is fed has a thread of its own. Binding the buffer to something else, or gantry_run_free, ends it,
  * when the call at work has returned. gantry_run_take_over hands it over: numbers go on. While idle. Inputs in host
  * memory only. Back end "sim" calls nothing. An input is uploaded by the start that reads it. A constant lies where
- * devices read it when its start begins: on GPUs its next array comes to memory of its own there beside the start
- * before
- *  (`landing_bytes` of gantry_run_info), where that has room and starts do not overlap; else it is put when the start
- *  before has ended. A constant takes one process. */
+ *  devices read it when its start begins: on GPUs its next array comes to memory of its own there beside the start
+ *  before (`landing_bytes` of gantry_run_info), where that has room and starts do not overlap; else it is put when the
+ * start before has ended. A constant takes one process. */
 GANTRY_MUST_USE gantry_status gantry_run_feed(gantry_run *run, gantry_buffer buffer, gantry_feed_fn fill, void *user,
                                               gantry_error *err);
 /** Where the next start finds its array when files have no more. */

@@ -24,7 +24,7 @@ typedef struct gantry_plan_progress {
     double bound_us;    /* no schedule is faster; 0: not known yet, or phases */
 } gantry_plan_progress;
 /** Called by the thread that plans, at every step: up to a million times a second, and no clock is looked at, so that a
- *  schedule does not depend on one. Whoever draws looks at his own. Not 0: planning ends soon with E_CANCELED, and
+ * schedule does not depend on one. Whoever draws looks at his own. Not 0: planning ends soon with E_CANCELED, and
  * there is no schedule; a step takes microseconds, on large graphs and machines some of them take seconds. */
 typedef int (*gantry_plan_progress_fn)(void *user, const gantry_plan_progress *progress);
 
@@ -41,10 +41,10 @@ typedef struct gantry_schedule_options {
                                streams to a graph where that is faster, and of many starts tries some without the
                                host; "device": the schedule has counters by which GPUs carry a start out without the
                                host, where they can, else as "auto" */
-    const char *
-        balance; /* automatic splits: "static", "dynamic", "memory" or "guided"; NULL: what is predicted to be faster */
-    const gantry_schedule
-        *like;         /* automatic splits are cut as in this schedule of the same graph; NULL: by `balance` */
+    const char *balance;    /* automatic splits: "static", "dynamic", "memory" or "guided"; NULL: what is predicted to
+                               be faster */
+    const gantry_schedule *like; /* automatic splits are cut as in this schedule of the same graph; NULL: by
+                                    `balance` */
     const char *spill; /* what does not fit in a memory: "auto" leaves it and comes back, or is made again where that is
                           faster; "copy" is never made again; "off" is refused; NULL: "auto" */
     int32_t in_flight; /* objective "period": starts that may overlap, 1..64; 0: chosen */
@@ -64,25 +64,30 @@ GANTRY_API const char *gantry_policy_name(size_t i);
 GANTRY_API const char *gantry_policy_summary(size_t i);
 
 /** The machine that the key `machine` of a graph file says, or NULL without one. A file that it names must be a regular
- *  one in the graph's folder, and symbolic links must not lead out of it. */
+ * one in the graph's folder, and symbolic links must not lead out of it. */
 GANTRY_MUST_USE gantry_status gantry_graph_machine(gantry_machine **machine, const gantry_graph *graph,
                                                    gantry_error *err);
-/** Schedules a graph, which is checked first if it was not yet. Every schedule that is returned passed the checker. */
+/** Schedules a graph, which is checked first if it was not yet. Every schedule that is returned passed the checker.
+ * `options` may be NULL. E_CAPACITY: it does not fit; the text names the memory and what holds most of it. E_GRAPH:
+ * the graph wants a place that the machine does not have. E_UNSUPPORTED: no device of the machine can carry a node out.
+ */
 GANTRY_MUST_USE gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *graph,
                                                   const gantry_machine *machine, const gantry_schedule_options *options,
                                                   gantry_error *err);
 /** A schedule from a file is self-sufficient for looking and simulating; to run it, attach its graph. `name` of a text
- *  may be NULL. */
+ * may be NULL. */
 GANTRY_MUST_USE gantry_status gantry_schedule_load(gantry_schedule **schedule, const char *path, gantry_error *err);
 GANTRY_MUST_USE gantry_status gantry_schedule_parse(gantry_schedule **schedule, const char *text, size_t length,
                                                     const char *name, gantry_error *err);
 /** Proves the schedule right for the graph, by code that shares nothing with the scheduler; refuses a graph whose hash
- *  is not the one in the schedule. The error's `text` names the rule and the ops. */
+ * is not the one in the schedule. The error's `text` names the rule and the ops. */
 GANTRY_MUST_USE gantry_status gantry_schedule_check(gantry_schedule *schedule, gantry_graph *graph, gantry_error *err);
 /** The same as check, and the schedule keeps the graph so that it can be run. */
 GANTRY_MUST_USE gantry_status gantry_schedule_attach(gantry_schedule *schedule, gantry_graph *graph, gantry_error *err);
+/** JSON that gantry_schedule_parse reads back (docs/schedule-format.md); `*text` is yours (gantry_free). */
 GANTRY_MUST_USE gantry_status gantry_schedule_json(const gantry_schedule *schedule, char **text, size_t *length,
                                                    gantry_error *err);
+/** The same into a file, written under a temporary name and renamed. */
 GANTRY_MUST_USE gantry_status gantry_schedule_save(const gantry_schedule *schedule, const char *path,
                                                    gantry_error *err);
 GANTRY_API void gantry_schedule_free(gantry_schedule *schedule);
@@ -92,7 +97,8 @@ typedef struct gantry_schedule_summary {
     double makespan_us; /* predicted with contention, uploads and fetches included */
     double bound_us;    /* no schedule on this machine is faster */
     double gap;         /* makespan / bound - 1 */
-    uint64_t nodes, ops, copies, collectives, events, bytes_moved;
+    uint64_t nodes, ops, copies, collectives, events;
+    uint64_t bytes_moved;   /* from one memory to another */
     double period_us;       /* objective "period": predicted from one start to the next, many being queued; else 0 */
     double period_bound_us; /* no schedule on this machine has a shorter one */
     uint64_t in_flight;     /* starts that may overlap */
@@ -124,9 +130,9 @@ typedef struct gantry_rank_info {
 GANTRY_MUST_USE gantry_status gantry_schedule_rank(const gantry_schedule *schedule, size_t rank, gantry_rank_info *info,
                                                    gantry_error *err);
 /** Proves that the parts of all ranks carry the schedule out together: messages match in size and order, each rank
- *  waits for what has to end first, and no speed of ranks or of the network leads to a deadlock, also where every send
- *  waits for its receiver. The schedule itself has passed gantry_schedule_check. Where it has its graph (made from one,
- *  or attached), also as runs carry parts out that have inputs and outputs of their own (gantry_run_options).
+ * waits for what has to end first, and no speed of ranks or of the network leads to a deadlock, also where every send
+ * waits for its receiver. The schedule itself has passed gantry_schedule_check. Where it has its graph (made from one,
+ * or attached), also as runs carry parts out that have inputs and outputs of their own (gantry_run_options).
  * E_SCHEDULE: "rule ranks: ...". */
 GANTRY_MUST_USE gantry_status gantry_schedule_check_ranks(const gantry_schedule *schedule, gantry_error *err);
 /** The schedule's machine and policy; borrowed. */
@@ -157,7 +163,7 @@ typedef struct gantry_phase_info {
 /** 0: the schedule has no phases. */
 GANTRY_API size_t gantry_schedule_phase_count(const gantry_schedule *schedule);
 /** The schedule of a phase, borrowed, and what it is (`info` may be NULL); NULL past the last, or where the
- *  struct_size of `info` is not set. */
+ * struct_size of `info` is not set. */
 GANTRY_API const gantry_schedule *gantry_schedule_phase(const gantry_schedule *schedule, size_t i,
                                                         gantry_phase_info *info);
 
@@ -202,12 +208,12 @@ GANTRY_MUST_USE gantry_status gantry_graph_export(const gantry_graph *graph, gan
 GANTRY_MUST_USE gantry_status gantry_schedule_export(const gantry_schedule *schedule, gantry_format format, char **text,
                                                      size_t *length, gantry_error *err);
 /** The page of a schedule and, below it, of what was measured when it ran: `trace` is the text of gantry_run_trace.
- *  `phase`: which, of a schedule in phases; else 0. `*text` is yours. E_INVALID: there is no such phase, or the trace
- *  lacks times of ops or has those of others. */
+ * `phase`: which, of a schedule in phases; else 0. `*text` is yours. E_INVALID: there is no such phase, or the trace
+ * lacks times of ops or has those of others. */
 GANTRY_MUST_USE gantry_status gantry_schedule_page(const gantry_schedule *schedule, size_t phase, const char *trace,
                                                    size_t length, char **text, size_t *text_length, gantry_error *err);
 /** Differences between two schedules: makespans, nodes on other devices, ops that only one has, busy and idle times of
- *  devices. Ops are held against each other by nodes, iterations and rows of buffers, wherever they are; the graphs
+ * devices. Ops are held against each other by nodes, iterations and rows of buffers, wherever they are; the graphs
  * need not be the same. As GANTRY_TEXT, GANTRY_REPORT (one JSON object) or GANTRY_HTML (a page with both). `*text` is
  * yours. E_UNSUPPORTED: one is in phases; give one of its phases. */
 GANTRY_MUST_USE gantry_status gantry_schedule_diff(const gantry_schedule *first, const gantry_schedule *second,
@@ -227,8 +233,8 @@ typedef struct gantry_timeline {
         sizeof(gantry_timeline), NULL, 0, NULL, 0                                                                      \
     }
 /** gantry_schedule_diff for two timelines, such as two runs of one schedule: pairs of ops that took longer, or shorter,
- *  are named as well, the largest change first. E_INVALID: there is no such phase, or a trace lacks times of ops or has
- *  those of others. */
+ * are named as well, the largest change first. E_INVALID: there is no such phase, or a trace lacks times of ops or has
+ * those of others. */
 GANTRY_MUST_USE gantry_status gantry_timeline_diff(const gantry_timeline *first, const gantry_timeline *second,
                                                    gantry_format format, char **text, size_t *length,
                                                    gantry_error *err);
@@ -244,14 +250,14 @@ typedef struct gantry_move {
     uint32_t device;
 } gantry_move;
 /** The schedule with some nodes elsewhere, or on another machine. All other nodes stay on the devices, and in the
- *  order, that they have in `from`; copies, collectives, batches and addresses are planned anew for that, and the same
- *  simulator predicts the times. Nothing is searched, so it takes as long as one plan, and without a change it may end
- *  a little later than `from`, or sooner. The schedule is checked, and may be run, like any other.
- *  `machine` NULL: that of `from`; else one with the same devices and memories by name, in their order, such as that
- *  one with other rates. `move` may be NULL with `moves` 0; a later one of a node wins. E_INVALID: there is no such
- *  node or device, the node may not be there, or it is a collective, whose ranks are where their rows are; or the
- *  machines differ. E_UNSUPPORTED: `from` has no graph (gantry_schedule_attach), or is in phases (ask for one of them),
- *  or its objective is not "makespan". E_CAPACITY: memories are too small for it, even with spilling. */
+ * order, that they have in `from`; copies, collectives, batches and addresses are planned anew for that, and the same
+ * simulator predicts the times. Nothing is searched, so it takes as long as one plan, and without a change it may end
+ * a little later than `from`, or sooner. The schedule is checked, and may be run, like any other.
+ * `machine` NULL: that of `from`; else one with the same devices and memories by name, in their order, such as that
+ * one with other rates. `move` may be NULL with `moves` 0; a later one of a node wins. E_INVALID: there is no such
+ * node or device, the node may not be there, or it is a collective, whose ranks are where their rows are; or the
+ * machines differ. E_UNSUPPORTED: `from` has no graph (gantry_schedule_attach), or is in phases (ask for one of them),
+ * or its objective is not "makespan". E_CAPACITY: memories are too small for it, even with spilling. */
 GANTRY_MUST_USE gantry_status gantry_schedule_what_if(gantry_schedule **schedule, const gantry_schedule *from,
                                                       const gantry_machine *machine, const gantry_move *move,
                                                       size_t moves, gantry_error *err);

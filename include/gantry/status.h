@@ -11,12 +11,14 @@
  *    copied, unless the text says "borrowed". Objects may be freed in any order: a schedule keeps what it needs of
  *    its graph and machine.
  *  - NULL. A pointer must not be NULL but for `err`, `options`, what *_free is given, the length of a text, and where
- * the text says so. Otherwise a function with a status returns E_INVALID, a building call is a mistake of the graph,
- * and one that only looks finds nothing (NULL, 0, -1, GANTRY_NONE). NaN is refused where it is not an element or a
- * scalar.
+ *    the text says so. Otherwise a function with a status returns E_INVALID, a building call is a mistake of the graph,
+ *    and one that only looks finds nothing (NULL, 0, -1, GANTRY_NONE). NaN is refused where it is not an element or a
+ *    scalar.
+ *  - Texts are UTF-8 with a 0 behind. What is given with a length need not have that 0.
+ *  - Units. Sizes are bytes. Times are microseconds (names end in _us), rates 10^9 bytes a second (_gbs).
  *  - Threads. One thread at a time per object. A run that two threads use at once, or a child of the process that made
  *    it (fork), returns E_INVALID to the second thread, and to the child; gantry_run_cancel may be called by any
- * thread. A checked graph, a machine and a schedule are never changed and may be shared between threads.
+ *    thread. A checked graph, a machine and a schedule are never changed and may be shared between threads.
  *  - Sizes. A struct that begins with struct_size may grow in later versions: begin with its _INIT macro, or set the
  *    size to sizeof. One of an older program gets defaults for what it lacks; one of a newer program is accepted while
  *    fields that this library does not know are 0 (E_UNSUPPORTED else); no size is E_INVALID. See docs/abi.md.

@@ -27,11 +27,6 @@ static gantry_status run(const gantry_launch *l)
     return gantry_launch_cut(l, gy_arg_size(&l->arg[1]), GY_GRAIN, piece, NULL);
 }
 
-static gantry_status check(const gantry_launch *l, char *text, size_t size)
-{
-    return gy_check_same_size(l, 1, 3, text, size);
-}
-
 static const gantry_kernel_arg args[] = {
     GY_FACTOR("a", 'T', "factor of x"),
     GY_REGION("x", GANTRY_READ, 0, 'T', NULL),
@@ -46,5 +41,5 @@ const gantry_kernel gy_kernel_axpby = { .struct_size = sizeof(gantry_kernel),
                                         .flops = "3 * x.size",
                                         .bytes = "x.bytes + 2 * y.bytes",
                                         .host = run,
-                                        .check = check,
+                                        .check = gy_check_regions_alike,
                                         .formula = "y = a * x + b * y" };

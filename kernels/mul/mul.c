@@ -25,12 +25,6 @@ static gantry_status run(const gantry_launch *l)
     return gantry_launch_cut(l, gy_arg_size(&l->arg[0]), GY_GRAIN, piece, NULL);
 }
 
-static gantry_status check(const gantry_launch *l, char *text, size_t size)
-{
-    gantry_status status = gy_check_same_size(l, 0, 1, text, size);
-    return status ? status : gy_check_same_size(l, 0, 2, text, size);
-}
-
 static const gantry_kernel_arg args[] = {
     GY_REGION("x", GANTRY_READ, 0, 'T', NULL),
     GY_REGION("y", GANTRY_READ, 0, 'T', "as many elements as x"),
@@ -44,5 +38,5 @@ const gantry_kernel gy_kernel_mul = { .struct_size = sizeof(gantry_kernel),
                                       .flops = "x.size",
                                       .bytes = "x.bytes + y.bytes + z.bytes",
                                       .host = run,
-                                      .check = check,
+                                      .check = gy_check_regions_alike,
                                       .formula = "z = x * y" };

@@ -27,11 +27,6 @@ static gantry_status run(const gantry_launch *l)
     return gantry_launch_cut(l, gy_arg_size(&l->arg[0]), GY_GRAIN, piece, NULL);
 }
 
-static gantry_status check(const gantry_launch *l, char *text, size_t size)
-{
-    return gy_check_same_size(l, 0, 1, text, size);
-}
-
 static const gantry_kernel_arg args[] = {
     GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', NULL),
     GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as many elements as x"),
@@ -44,5 +39,5 @@ const gantry_kernel gy_kernel_relu = { .struct_size = sizeof(gantry_kernel),
                                        .flops = "x.size",
                                        .bytes = "x.bytes + y.bytes",
                                        .host = run,
-                                       .check = check,
+                                       .check = gy_check_regions_alike,
                                        .formula = "y = select(x > 0, x, 0)" };

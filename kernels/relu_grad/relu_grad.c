@@ -25,12 +25,6 @@ static gantry_status run(const gantry_launch *l)
     return gantry_launch_cut(l, gy_arg_size(&l->arg[0]), GY_GRAIN, piece, NULL);
 }
 
-static gantry_status check(const gantry_launch *l, char *text, size_t size)
-{
-    gantry_status status = gy_check_same_size(l, 0, 1, text, size);
-    return status ? status : gy_check_same_size(l, 0, 2, text, size);
-}
-
 static const gantry_kernel_arg args[] = {
     GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "what relu was given"),
     GY_REGION("dy", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "gradient of relu's result"),
@@ -44,5 +38,5 @@ const gantry_kernel gy_kernel_relu_grad = { .struct_size = sizeof(gantry_kernel)
                                             .flops = "x.size",
                                             .bytes = "x.bytes + dy.bytes + dx.bytes",
                                             .host = run,
-                                            .check = check,
+                                            .check = gy_check_regions_alike,
                                             .formula = "dx = select(x > 0, dy, 0)" };

@@ -26,11 +26,6 @@ static gantry_status run(const gantry_launch *l)
     return gantry_launch_cut(l, gy_arg_size(&l->arg[1]), GY_GRAIN, piece, NULL);
 }
 
-static gantry_status check(const gantry_launch *l, char *text, size_t size)
-{
-    return gy_check_same_size(l, 1, 2, text, size);
-}
-
 static const gantry_kernel_arg args[] = {
     GY_FACTOR("a", 'T', "factor"),
     GY_REGION("x", GANTRY_READ, 0, 'T', NULL),
@@ -44,5 +39,5 @@ const gantry_kernel gy_kernel_scale = { .struct_size = sizeof(gantry_kernel),
                                         .flops = "x.size",
                                         .bytes = "x.bytes + y.bytes",
                                         .host = run,
-                                        .check = check,
+                                        .check = gy_check_regions_alike,
                                         .formula = "y = a * x" };

@@ -196,11 +196,6 @@ static gantry_status run(const gantry_launch *l)
     return gantry_launch_cut(l, chunks, grain, scan_chunks, &s);
 }
 
-static gantry_status check(const gantry_launch *l, char *text, size_t size)
-{
-    return gy_check_same_size(l, X, Y, text, size);
-}
-
 static const gantry_kernel_arg args[] = {
     GY_SCALE_OR("exclusive", 0, "1: without the element itself, so the first result is 0"),
     GY_SCALE_OR("reverse", 0, "1: from the end on, so y[i] = x[i] + ... + x[n - 1]"),
@@ -216,4 +211,4 @@ const gantry_kernel gy_kernel_scan = { .struct_size = sizeof(gantry_kernel),
                                        .bytes = "2 * x.bytes + y.bytes",
                                        .scratch = GY_SCAN_SCRATCH,
                                        .host = run,
-                                       .check = check };
+                                       .check = gy_check_regions_alike };

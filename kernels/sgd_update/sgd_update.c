@@ -26,11 +26,6 @@ static gantry_status run(const gantry_launch *l)
     return gantry_launch_cut(l, gy_arg_size(&l->arg[1]), GY_GRAIN, piece, NULL);
 }
 
-static gantry_status check(const gantry_launch *l, char *text, size_t size)
-{
-    return gy_check_same_size(l, 1, 2, text, size);
-}
-
 static const gantry_kernel_arg args[] = {
     GY_SCALE("lr", "learning rate"),
     GY_REGION("w", GANTRY_READWRITE, GY_FLOAT_DTYPES, 'T', "weights"),
@@ -44,5 +39,5 @@ const gantry_kernel gy_kernel_sgd_update = { .struct_size = sizeof(gantry_kernel
                                              .flops = "2 * w.size",
                                              .bytes = "2 * w.bytes + g.bytes",
                                              .host = run,
-                                             .check = check,
+                                             .check = gy_check_regions_alike,
                                              .formula = "w = w - lr * g" };

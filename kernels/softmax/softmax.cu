@@ -22,13 +22,11 @@ static __device__ inline int seen(int64_t c, int count, int64_t stop)
     return stop - c < count ? (int)(stop - c) : count;
 }
 
-/* LONG: what a lane keeps of a row is `kept`. */
-template <bool PACKED, bool LONG, typename Wide, typename T>
+template <bool PACKED, typename Wide, typename T, typename Kept>
 static __device__ inline void soften(Wide scale, const mask &m, const T *__restrict__ x, T *__restrict__ y, int64_t rows,
-                                     int64_t width, uint4 *kept)
+                                     int64_t width, const Kept &kept)
 {
     typedef gy_element<Wide> e;
-    const gy_reading first = LONG ? GY_READS_AND_KEEPS : GY_READS, again = LONG ? GY_READS_KEPT : GY_READS;
     GY_FOR_EACH_ROW (r, rows) {
         const T *row = x + r * width;
         const int64_t stop = m.causal ? m.before + (m.first + r) % m.period + 1 : width;
@@ -42,7 +40,7 @@ static __device__ inline void soften(Wide scale, const mask &m, const T *__restr
             for (int j = 0; j < gy_pack<T>::COUNT; j++)
                 largest = j < seen(c, count, stop) ? fmax(largest, scale * (Wide)e::load(v.at[j])) : largest;
         };
-        gy_each_pack<PACKED, first>(row, read, compare, kept);
+        gy_each_pack<PACKED>(row, read, compare, kept);
         largest = gy_lanes_join(largest, [](Wide a, Wide b) { return fmax(a, b); });
         const auto add = [&](int64_t c, const gy_pack<T> &v, int count) {
             Wide part = 0; /* of a pack: converting each would take longer than computing it */
@@ -51,7 +49,7 @@ static __device__ inline void soften(Wide scale, const mask &m, const T *__restr
                 part += j < seen(c, count, stop) ? power(scale, (Wide)e::load(v.at[j]), largest) : (Wide)0;
             sum += (double)part;
         };
-        gy_each_pack<PACKED, again>(row, read, add, kept);
+        gy_each_pack<PACKED, true>(row, read, add, kept);
         const Wide inverse = (Wide)(1 / gy_lanes_sum(sum));
         const auto write = [&](int64_t c, const gy_pack<T> &v, int count) {
             gy_pack<T> to;
@@ -61,40 +59,29 @@ static __device__ inline void soften(Wide scale, const mask &m, const T *__restr
                     j < seen(c, count, stop) ? power(scale, (Wide)e::load(v.at[j]), largest) * inverse : (Wide)0);
             gy_store_pack<PACKED>(y + r * width + c, to, count);
         };
-        gy_each_pack<PACKED, again>(row, width, write, kept); /* packs behind `read`, which nobody kept, are not seen */
+        gy_each_pack<PACKED, true>(row, width, write, kept); /* packs behind `read`, which nobody kept, are not seen */
     }
 }
 
 template <bool LONG, typename Wide, typename T>
 static __device__ inline void soften_rows(double scale, const mask &m, const T *__restrict__ x, T *__restrict__ y,
-                                          int64_t rows, int64_t width, uint4 *kept = nullptr)
+                                          int64_t rows, int64_t width)
 {
+    const gy_row_kept<LONG> kept;
     if (gy_row_is_packed(width, x) && gy_row_is_packed(width, y))
-        soften<true, LONG>((Wide)scale, m, x, y, rows, width, kept);
+        soften<true>((Wide)scale, m, x, y, rows, width, kept);
     else
-        soften<false, LONG>((Wide)scale, m, x, y, rows, width, kept);
+        soften<false>((Wide)scale, m, x, y, rows, width, kept);
 }
 
-#define KERNEL(suffix, type, wide)                                                                                     \
+#define KERNEL(name, LONG, type, wide)                                                                                 \
     extern "C" __global__ void __launch_bounds__(GY_LANES *GY_ROW_WARPS)                                               \
-        softmax_##suffix(double scale, int64_t causal, int64_t first, const type *x, type *y, int64_t rows, int64_t width)\
+        name(double scale, int64_t causal, int64_t first, const type *x, type *y, int64_t rows, int64_t width)         \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        soften_rows<false, wide>(scale, mask{ causal, first, width, 0 }, x, y, rows, width);                           \
+        soften_rows<LONG, wide>(scale, mask{ causal, first, width, 0 }, x, y, rows, width);                            \
     }
-GY_CUDA_FLOAT_TYPES(KERNEL)
-#undef KERNEL
-
-#define KERNEL(suffix, type, wide)                                                                                     \
-    extern "C" __global__ void __launch_bounds__(GY_LANES *GY_ROW_WARPS)                                               \
-        softmax_long_##suffix(double scale, int64_t causal, int64_t first, const type *x, type *y, int64_t rows,       \
-                              int64_t width)                                                                           \
-    {                                                                                                                  \
-        gy_begin();                                                                                                    \
-        __shared__ gy_kept kept;                                                                                       \
-        soften_rows<true, wide>(scale, mask{ causal, first, width, 0 }, x, y, rows, width, kept.pack + threadIdx.x);   \
-    }
-GY_CUDA_FLOAT_TYPES(KERNEL)
+GY_ROW_KERNELS(softmax, KERNEL)
 #undef KERNEL
 
 /* Of attention: the same `period` queries of each head, of which the first sees `before` keys and one more. y may be x:

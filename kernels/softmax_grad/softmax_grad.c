@@ -39,12 +39,6 @@ static gantry_status run(const gantry_launch *l)
     return gantry_launch_cut(l, gy_row_count(&l->arg[Y], width), gy_grain_of_rows(width * 8), piece, NULL);
 }
 
-static gantry_status check(const gantry_launch *l, char *text, size_t size)
-{
-    gantry_status status = gy_check_same_size(l, Y, DY, text, size);
-    return status ? status : gy_check_same_size(l, Y, DX, text, size);
-}
-
 static const gantry_kernel_arg args[] = {
     GY_SCALE_OR("scale", 1, "that of softmax"),
     GY_REGION("y", GANTRY_READ, GY_FLOAT_DTYPES, 'T',
@@ -61,5 +55,5 @@ const gantry_kernel gy_kernel_softmax_grad = {
     .flops = "5 * y.size",
     .bytes = "2 * y.bytes + 2 * dy.bytes + dx.bytes",
     .host = run,
-    .check = check
+    .check = gy_check_regions_alike
 };

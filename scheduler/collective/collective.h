@@ -37,7 +37,7 @@ typedef struct gy_net {
     gy_ticks *begin;        /* per resource with a load: when the first of them can come */
     GY_VEC(uint32_t) used;  /* resources with a load */
     bool *wire;             /* per resource with a load: messages are part of it */
-    uint32_t *device;       /* per memory: gy_net_device */
+    uint32_t *device;       /* per memory: the one whose launches and engines count, or GY_MACHINE_NONE */
     gy_ticks *engine;       /* per device: time that copies of the step keep its engines busy */
     GY_VEC(uint32_t) order; /* ranks along a ring */
     gy_islands islands;     /* of the group at hand */
@@ -59,8 +59,6 @@ gy_ticks gy_net_flow(gy_net *net);
 gy_ticks gy_net_copies(gy_net *net);
 gy_ticks gy_ticks_sum(gy_ticks a, gy_ticks b);
 gy_ticks gy_ticks_times(gy_ticks time, int64_t count);
-/* The device whose launches and engines count for a memory (lowest worker, else lowest), or GY_MACHINE_NONE. */
-uint32_t gy_net_device(const gantry_machine *m, uint32_t memory);
 
 /* ---- collective_times.c: times of algorithms that can do the group ---- */
 gy_ticks gy_time_copy(gy_net *net, const gy_group *g);

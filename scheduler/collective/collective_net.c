@@ -40,14 +40,6 @@ void gy_net_free(gy_net *net)
     gy_islands_free(&net->islands);
 }
 
-uint32_t gy_net_device(const gantry_machine *m, uint32_t memory)
-{
-    for (uint32_t d = 0; d < m->devices; d++) /* those that are no workers come last */
-        if (m->device[d].memory == memory)
-            return d;
-    return GY_MACHINE_NONE;
-}
-
 bool gy_net_begin(gy_net *net, const gy_group *g)
 {
     net->slow = true;

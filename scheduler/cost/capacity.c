@@ -21,14 +21,14 @@ static gantry_status no_memory(const gantry_machine *m, const char *name, gantry
         gy_near_offer(&near, name, m->device[i].id);
     for (uint32_t i = 0; i < m->memories; i++)
         gy_near_offer(&near, name, m->memory[i].id);
+    char meant[GY_MEANT_TEXT];
     gy_text ids = { 0 };
     gy_machine_list_devices(&ids, m);
     gantry_status status =
         ids.failed ? gy_fail_nomem(err)
                    : gy_fail(err, GANTRY_E_INVALID, NULL,
-                             "max_memory: machine \"%s\" has no device or memory \"%s\"%s%s%s; its devices are %s",
-                             m->name, name, near.best ? " (did you mean \"" : "", near.best ? near.best : "",
-                             near.best ? "\"?)" : "", ids.at);
+                             "max_memory: machine \"%s\" has no device or memory \"%s\"%s; its devices are %s", m->name,
+                             name, gy_meant_text(meant, near.best), ids.at);
     gy_text_free(&ids);
     return status;
 }

@@ -116,6 +116,7 @@ static gantry_status on_unknown(gy_plan *p, const gy_node *n, const char *on, ga
         gy_near_offer(&near, on, p->machine->device[d].id);
         gy_near_offer(&near, on, p->machine->device[d].kind);
     }
+    char meant[GY_MEANT_TEXT];
     gy_text ids = { 0 };
     gy_machine_list_devices(&ids, p->machine);
     gantry_status status =
@@ -123,10 +124,9 @@ static gantry_status on_unknown(gy_plan *p, const gy_node *n, const char *on, ga
             ? gy_fail_nomem(err)
             : gy_graph_fail(p->graph, n->origin, err, GANTRY_E_GRAPH,
                             "on \"%s\" of node \"%s\" is no device id, kind or expression over devices of machine "
-                            "\"%s\"%s%s%s: it has %s; write one of them, an index from 0 to %u, or an "
+                            "\"%s\"%s: it has %s; write one of them, an index from 0 to %u, or an "
                             "expression such as i %% devices",
-                            on, n->id, p->machine->name, near.best ? " (did you mean \"" : "",
-                            near.best ? near.best : "", near.best ? "\"?)" : "", ids.at, p->workers - 1);
+                            on, n->id, p->machine->name, gy_meant_text(meant, near.best), ids.at, p->workers - 1);
     gy_text_free(&ids);
     return status;
 }

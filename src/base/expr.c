@@ -2,6 +2,7 @@
 /* Reading expressions: precedence climbing over a token at a time. */
 #include "base/expr.h"
 
+#include "base/chars.h"
 #include "base/error.h"
 #include "base/expr_tree.h"
 #include <stdarg.h>
@@ -91,16 +92,6 @@ int gy_expr_precedence(gy_expr_kind kind)
 
 /* ---- tokens ---- */
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool token_is(const parser *p, const char *word)
 {
     size_t length = strlen(word);
@@ -124,7 +115,8 @@ static bool take_operator(parser *p)
 
 static token_kind take_word(parser *p)
 {
-    while (p->end < p->length && (is_letter(p->text[p->end]) || is_digit(p->text[p->end]) || p->text[p->end] == '.'))
+    while (p->end < p->length &&
+           (gy_is_letter(p->text[p->end]) || gy_is_digit(p->text[p->end]) || p->text[p->end] == '.'))
         p->end++;
     p->op = token_is(p, "or") ? GY_EXPR_OR : GY_EXPR_AND;
     if (token_is(p, "or") || token_is(p, "and"))
@@ -141,11 +133,11 @@ static token_kind take_token(parser *p)
         return T_END;
     char c = p->text[p->at];
     bool is_real;
-    if (is_digit(c)) {
+    if (gy_is_digit(c)) {
         p->end += gy_number_length(p->text + p->at, p->length - p->at, &is_real);
         return T_NUMBER;
     }
-    if (is_letter(c))
+    if (gy_is_letter(c))
         return take_word(p);
     if (take_operator(p))
         return T_OPERATOR;
@@ -269,7 +261,7 @@ static gy_expr_node *parse_number(parser *p, bool negative)
 {
     bool is_real;
     gy_number_length(p->text + p->at, p->end - p->at, &is_real);
-    if (p->end < p->length && (is_letter(p->text[p->end]) || p->text[p->end] == '.'))
+    if (p->end < p->length && (gy_is_letter(p->text[p->end]) || p->text[p->end] == '.'))
         return fail_at(p, p->at, "badly written number: write 12, 0.5, 1e-3 or 2*n");
     gy_expr_node *node = is_real ? parse_real(p, negative) : parse_integer(p, negative);
     advance(p);

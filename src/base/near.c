@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Near misses: the optimal string alignment distance (Damerau-Levenshtein where no piece is edited twice). */
 #include "base/text.h"
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -64,4 +65,12 @@ const char *gy_nearest(const char *word, const char *const *candidates, size_t c
         if (candidates[i])
             gy_near_offer(&near, word, candidates[i]);
     return near.best;
+}
+
+const char *gy_meant_text(char to[GY_MEANT_TEXT], const char *near)
+{
+    *to = '\0';
+    if (near)
+        snprintf(to, GY_MEANT_TEXT, " (did you mean \"%s\"?)", near);
+    return to;
 }

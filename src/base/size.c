@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes in bytes as people write them. */
 #include "base/text.h"
+
+#include "base/chars.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,22 +66,17 @@ static bool parse_unit(const char *text, uint64_t *unit)
     return false;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 bool gy_parse_bytes(const char *text, uint64_t *bytes)
 {
     uint64_t whole = 0, part = 0, scale = 1, unit, total;
-    if (!is_digit(*text))
+    if (!gy_is_digit(*text))
         return false;
-    for (; is_digit(*text); text++)
+    for (; gy_is_digit(*text); text++)
         if (__builtin_mul_overflow(whole, 10, &whole) || __builtin_add_overflow(whole, *text - '0', &whole))
             return false;
-    if (*text == '.' && is_digit(text[1])) {
+    if (*text == '.' && gy_is_digit(text[1])) {
         /* Six digits are below a byte of a megabyte and keep part * unit inside 64 bits (10^6 * 2^40 < 2^60). */
-        for (text++; is_digit(*text); text++) {
+        for (text++; gy_is_digit(*text); text++) {
             if (scale < 1000000) {
                 part = part * 10 + (uint64_t)(*text - '0');
                 scale *= 10;

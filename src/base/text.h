@@ -77,6 +77,9 @@ typedef struct gy_near {
 } gy_near;
 void gy_near_offer(gy_near *near, const char *word, const char *candidate);
 const char *gy_nearest(const char *word, const char *const *candidates, size_t count);
+/* " (did you mean "near"?)", for messages; "" where `near` is NULL. Returns `to`. */
+enum { GY_MEANT_TEXT = 160 };
+const char *gy_meant_text(char to[GY_MEANT_TEXT], const char *near);
 
 /* The first lines of what a compiler said, joined by " | ", without those that only underline; as many characters as
  * fit, 0-terminated. */

@@ -125,13 +125,13 @@ typedef struct gy_node_time {
     double us;
 } gy_node_time;
 
-/* Attributes that few nodes have. */
 /* The place of one rank of a collective: a device id, or an expression over `devices` that gives an index. */
 typedef struct gy_rank_place {
     const char *on;
     const gy_expr *on_expr;
 } gy_rank_place;
 
+/* Attributes that few nodes have. */
 typedef struct gy_node_extra {
     gy_init fill;
     gantry_collective collective;
@@ -170,6 +170,7 @@ typedef struct gy_node {
     double flops, bytes; /* after sealing: given, by the manifest, or 0 and the bytes of all regions (work: 0) */
     int64_t scratch;     /* bytes */
 } gy_node;
+typedef GY_VEC(gy_node) gy_nodes;
 
 /* Buffers: before each later iteration `prev` takes the value of `next`. */
 typedef struct gy_carry {
@@ -220,7 +221,7 @@ struct gantry_graph {
     GY_VEC(gy_buffer) buffers;
     GY_VEC(gy_kernel) kernels;
     GY_VEC(gy_function) functions;
-    GY_VEC(gy_node) nodes;
+    gy_nodes nodes;
     GY_VEC(gy_access) access;
     GY_VEC(gy_scalar) scalar;
     GY_VEC(uint32_t) after;

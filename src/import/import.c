@@ -35,8 +35,8 @@ const char *gantry_import_summary(size_t i)
 
 static gantry_status find_format(const char *name, const format **found, gantry_error *err)
 {
-    const char *names[FORMATS], *near;
-    char list[160] = "";
+    const char *names[FORMATS];
+    char list[160] = "", meant[GY_MEANT_TEXT];
     for (size_t i = 0, length = 0; i < FORMATS; i++) {
         if (strcmp(formats[i].name, name) == 0) {
             *found = &formats[i];
@@ -45,9 +45,8 @@ static gantry_status find_format(const char *name, const format **found, gantry_
         names[i] = formats[i].name;
         length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", names[i]);
     }
-    near = gantry_nearest(name, names, FORMATS);
-    return gy_fail(err, GANTRY_E_INVALID, NULL, "no format \"%.60s\"%s%s%s; there are %s", name,
-                   near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "", list);
+    return gy_fail(err, GANTRY_E_INVALID, NULL, "no format \"%.60s\"%s; there are %s", name,
+                   gy_meant_text(meant, gy_nearest(name, names, FORMATS)), list);
 }
 
 static gantry_status take_options(gantry_import_options *all, const gantry_import_options *given, gantry_error *err)

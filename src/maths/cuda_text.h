@@ -60,6 +60,13 @@ void gy_maths_cuda_add_loaded(gy_text *to, const char *text, gantry_dtype dtype)
 /* A value as a cast to `dtype` makes it. */
 void gy_maths_cuda_add_cast(gy_text *to, const char *text, gy_maths_type type, gantry_dtype dtype);
 
+/* cuda_totals.c: the struct, none() and join(); down(), the totals of the lane so many further on; value() and store();
+ * and the macros by which kernels load, compute and store. */
+void gy_maths_cuda_add_totals(gy_text *to, const gy_maths_program *program);
+void gy_maths_cuda_add_down(gy_text *to, const gy_maths_program *program);
+void gy_maths_cuda_add_total_functions(gy_text *to, const gy_maths_program *program);
+void gy_maths_cuda_add_total_macros(gy_text *to, const gy_maths_program *program);
+
 /* cuda_reduce.c: everything behind the prelude. */
 void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *program, const char *name);
 

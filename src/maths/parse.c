@@ -2,6 +2,7 @@
 /* Reading formulas: precedence climbing over a token at a time, as base/expr.c does for whole numbers. */
 #include "maths/ops.h"
 
+#include "base/chars.h"
 #include "base/error.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -99,7 +100,7 @@ static uint32_t fail_operand(parser *p)
 
 static bool is_of_word(char c)
 {
-    return c == '_' || c == '.' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return c == '.' || gy_is_letter(c) || gy_is_digit(c);
 }
 
 /* Behind an operand stands no operator: another operand beside it is a product on paper alone. */
@@ -154,20 +155,10 @@ static uint32_t fail_rest(parser *p)
 
 /* ---- tokens ---- */
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static size_t name_length(const char *text, size_t length)
 {
     size_t end = 0;
-    while (end < length && (is_letter(text[end]) || (end && is_digit(text[end]))))
+    while (end < length && (gy_is_letter(text[end]) || (end && gy_is_digit(text[end]))))
         end++;
     return end;
 }
@@ -199,11 +190,11 @@ static token_kind take_token(parser *p)
         return T_END;
     char c = p->text[p->at];
     bool is_real;
-    if (is_digit(c)) {
+    if (gy_is_digit(c)) {
         p->end += gy_number_length(p->text + p->at, p->length - p->at, &is_real);
         return T_NUMBER;
     }
-    if (is_letter(c)) {
+    if (gy_is_letter(c)) {
         p->end += name_length(p->text + p->at, p->length - p->at);
         return T_NAME;
     }
@@ -264,7 +255,7 @@ static uint32_t parse_number(parser *p)
     gy_maths_node node = { .op = GY_MATHS_NUMBER };
     size_t at = p->at;
     gy_number_length(p->text + at, p->end - at, &node.is_real);
-    if (p->end < p->length && (is_letter(p->text[p->end]) || p->text[p->end] == '.'))
+    if (p->end < p->length && (gy_is_letter(p->text[p->end]) || p->text[p->end] == '.'))
         return fail_at(p, at, "badly written number: write 12, 0.5, 1e-3 or 2*x");
     if (!gy_parse_double(p->text + at, p->end - at, &node.real))
         return fail_at(p, at, "the number does not fit in a double: the largest is about 1.8e308");
@@ -516,7 +507,7 @@ static uint32_t parse_axis(parser *p, gy_maths_result *out)
         advance(p);
     bool is_short = p->token == T_NUMBER && p->end - p->at <= 3;
     for (size_t i = p->at; i < p->end && is_short; i++)
-        is_short = is_digit(p->text[i]);
+        is_short = gy_is_digit(p->text[i]);
     if (!is_short)
         return fail_at(p, at, "the axis of a reduction is a whole number, as in sum(x, 0) or sum(x, -1)");
     if (out->axes == GY_MATHS_NAMED)

@@ -2,26 +2,17 @@
 /* Formulas with other texts in place of names. */
 #include "maths/maths.h"
 
+#include "base/chars.h"
 #include <string.h>
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /* Characters of the number or the name at the start of the text; 1 for any other sign. */
 static size_t word_length(const char *text)
 {
     bool is_real;
     size_t length = 0;
-    if (is_digit(*text))
+    if (gy_is_digit(*text))
         return gy_number_length(text, strlen(text), &is_real);
-    while (is_letter(text[length]) || (length && is_digit(text[length])))
+    while (gy_is_letter(text[length]) || (length && gy_is_digit(text[length])))
         length++;
     return length ? length : 1;
 }
@@ -40,7 +31,7 @@ void gy_maths_rewrite(gy_text *to, const gy_maths *maths, const char *text, cons
 {
     while (*text) {
         size_t length = word_length(text);
-        uint32_t arg = is_letter(*text) ? find_arg(maths, text, length) : GY_MATHS_ARGS;
+        uint32_t arg = gy_is_letter(*text) ? find_arg(maths, text, length) : GY_MATHS_ARGS;
         if (arg == GY_MATHS_ARGS)
             gy_text_add_n(to, text, length);
         else

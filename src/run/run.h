@@ -145,9 +145,9 @@ void gy_run_feeds_return(gantry_run *run);
 void gy_run_feed_end(gantry_run *run, uint32_t buffer);
 /* Feeds of `from`, which is idle, go on in a run of the same graph that has not been started. */
 gantry_status gy_run_feeds_hand_over(gantry_run *run, gantry_run *from, gantry_error *err);
-/* The threads are gone; their memory, which a hung start may read, is not. */
 /* The next start has that array. */
 gantry_status gy_run_feeds_go_on(gantry_run *run, uint64_t first, gantry_error *err);
+/* The threads are gone; their memory, which a hung start may read, is not. */
 void gy_run_feeds_stop(gantry_run *run);
 void gy_run_feeds_free(gantry_run *run);
 

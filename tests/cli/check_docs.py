@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command that README.md, docs/guide.md, docs/install.md and docs/train.md show, and their graphs: they work as they stand. What README.md shows in C is of an example that
-is built and run. docs/kernels.md names every kernel.
+"""Commands that README.md and the pages below show, and their graphs and kernels: they work as they stand, in the order of the page. What README.md shows in C is of an example
+that is built and run. docs/kernels.md names every kernel.
 
 check_docs.py GANTRY ROOT
 """
@@ -13,9 +13,17 @@ import sys
 import tempfile
 
 
+# The pages, and how many commands each has at least.
+PAGES = {"README.md": 5, "docs/guide.md": 5, "docs/install.md": 3, "docs/train.md": 5, "docs/viewer.md": 8, "docs/gpus.md": 3, "docs/machine-format.md": 2, "docs/ranks.md": 2,
+         "docs/reliability.md": 2}
+# Commands that want GPUs, a file of the reader's, several processes, or that do not end by themselves.
+LEFT_OUT = re.compile(r"--backend cuda|machine calibrate|image_blur.json --iterations|gantry doctor|mine\.json|a\.json b\.json --link|ab\.json|--processes|gantry serve|jacobi_until.json --machine dgx-h100|s.json --ranks")
+
+
 def commands(text):
     """Lines of code blocks by indentation that begin with the command; comments behind them do not count."""
-    return [line.split("   #")[0].strip() for line in text.splitlines() if re.match(r" {4}gantry ", line)]
+    lines = [line.split("   #")[0].strip() for line in text.splitlines() if re.match(r" {4}gantry ", line)]
+    return [line for line in lines if not LEFT_OUT.search(line)]
 
 
 def block(file, language):
@@ -41,12 +49,15 @@ def main(gantry, root):
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(root / "graphs", pathlib.Path(folder) / "graphs")
         lines = []
-        for name, least in [("README.md", 5), ("docs/guide.md", 5), ("docs/install.md", 3), ("docs/train.md", 5)]:
+        for name, least in PAGES.items():
             found = commands((root / name).read_text())
             assert len(found) >= least, f"{name} shows {len(found)} commands; are they still indented by four?"
             lines += found
         for name, graph in ("docs/guide.md", "norms.json"), ("README.md", "squares.json"):
             (pathlib.Path(folder) / graph).write_text(block(root / name, "json"))
+        gpus = re.findall(r"```(?:c|json)\n(.*?)```", (root / "docs/gpus.md").read_text(), re.S)
+        for name, content in zip(("blend.cu", "blend.c", "blend.json"), gpus):
+            (pathlib.Path(folder) / name).write_text(content)
         assert block(root / "README.md", "c") in (root / "docs/examples/squares.c").read_text(), "README.md shows C that docs/examples/squares.c has not"
         names = re.findall(r"^(\w+):", subprocess.run([gantry, "kernels"], capture_output=True, text=True, check=True).stdout, re.M)
         missing = [name for name in names if f"`{name}`" not in (root / "docs/kernels.md").read_text()]

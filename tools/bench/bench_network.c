@@ -4,8 +4,8 @@
  * together. What one takes is how much longer a start with more of them takes, so that what a start costs is not in it.
  * A chain begins and ends on rank 0, which has the clock.
  */
-#include "../run.h"
 #include "bench.h"
+#include "runs/run.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -56,12 +56,10 @@ static double gbs(double bytes, double us)
 /* The one collective of a schedule: how long it takes alone, by what, and whether that was measured. */
 static int read_report(const gantry_schedule *schedule, double *us, char *name, size_t size, bool *measured)
 {
-    gantry_error err;
-    char *text = NULL;
-    size_t length = 0;
-    if (gantry_schedule_export(schedule, GANTRY_REPORT, &text, &length, &err))
-        return fail(&err);
-    json_t *report = json_loadb(text, length, 0, NULL);
+    json_t *report;
+    int code = load_report(&report, schedule);
+    if (code)
+        return code;
     const json_t *op = json_array_get(json_object_get(report, "collective_ops"), 0);
     const char *by = json_string_value(json_object_get(op, "algorithm"));
     const char *from = json_string_value(json_object_get(op, "provenance"));
@@ -69,7 +67,6 @@ static int read_report(const gantry_schedule *schedule, double *us, char *name, 
     *measured = from && strcmp(from, "measured") == 0;
     snprintf(name, size, "%s", by ? by : "");
     json_decref(report);
-    gantry_free(text);
     return EXIT_FINE;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run: what inputs begin with, and those that each start finds filled anew. */
-#include "../run.h"
+#include "runs/run.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run --watch: the values of small outputs, a line for each start. */
-#include "../run.h"
+#include "runs/run.h"
 
 #include "../results/results.h"
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef GANTRY_COMMAND_PROFILE_H
 #define GANTRY_COMMAND_PROFILE_H
 
-#include "run.h"
+#include "runs/run.h"
 
 /* An op in one lane, as it was measured. */
 typedef struct slice {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run --checkpoint N:FOLDER and --resume FOLDER. */
-#include "run.h"
+#include "runs/run.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The contents of files of --input as a number: where all ranks find the same, each reads what it needs by itself. */
-#include "run.h"
+#include "runs/run.h"
 
 #include <stdlib.h>
 #include <string.h>

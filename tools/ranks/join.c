@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry machine join: one machine file of several, each a rank of its own, with a network between them. */
-#include "run.h"
+#include "runs/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

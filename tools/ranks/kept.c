@@ -5,7 +5,7 @@
  * for it. A rank that does not find it there, as on another computer, plans for itself, and comes to the same.
  */
 #include "launch.h"
-#include "run.h"
+#include "runs/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * gantry run as one of several processes that mpirun started: rank 0 shows results and writes files, the others are
  * silent. What they would say on standard error is kept, and told where they fail and rank 0 does not.
  */
-#include "run.h"
+#include "runs/run.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

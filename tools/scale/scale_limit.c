@@ -81,13 +81,10 @@ static void read_report(scale_row *row, const json_t *report)
 
 int scale_limit(scale_row *row, const gantry_schedule *schedule)
 {
-    gantry_error err;
-    char *text = NULL;
-    size_t length = 0;
-    if (gantry_schedule_export(schedule, GANTRY_REPORT, &text, &length, &err))
-        return fail(&err);
-    json_t *report = json_loadb(text, length, 0, NULL);
-    gantry_free(text);
+    json_t *report;
+    int code = load_report(&report, schedule);
+    if (code)
+        return code;
     read_report(row, report);
     json_decref(report);
     return EXIT_FINE;

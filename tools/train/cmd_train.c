@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry train: a model gets its backward pass and its optimiser, and is then run like any graph, a start a step. */
-#include "../run.h"
+#include "runs/run.h"
 #include "strategies.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * training does not see. It is a graph, a schedule and a run of its own, so that no bit of the training, and nothing of
  * its schedule, depends on it.
  */
-#include "../run.h"
+#include "runs/run.h"
 
 #include "../results/results.h"
 #include <inttypes.h>

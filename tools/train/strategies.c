@@ -50,16 +50,13 @@ static void offer(char *limit, size_t size, double *most, double busy_us, double
 /* The device or the route that has most to do. */
 static int find_limit(candidate *c, const gantry_schedule *schedule)
 {
-    gantry_error err;
-    char *text = NULL;
-    size_t length = 0, i;
+    size_t i;
     const char *name;
-    json_t *value;
+    json_t *report, *value;
     double most = 0;
-    if (gantry_schedule_export(schedule, GANTRY_REPORT, &text, &length, &err))
-        return fail(&err);
-    json_t *report = json_loadb(text, length, 0, NULL);
-    gantry_free(text);
+    int code = load_report(&report, schedule);
+    if (code)
+        return code;
     c->busy_us = 0;
     json_object_foreach(json_object_get(report, "busy_us"), name, value)
     {
@@ -71,7 +68,7 @@ static int find_limit(candidate *c, const gantry_schedule *schedule)
         offer(c->limit, sizeof c->limit, &most, json_number_value(json_object_get(value, "busy_us")), c->us, "%s -> %s",
               json_string_value(json_object_get(value, "from")), json_string_value(json_object_get(value, "to")));
     json_decref(report);
-    return report ? EXIT_FINE : fail_nomem();
+    return EXIT_FINE;
 }
 
 static int take_figures(candidate *c, const gantry_schedule *schedule)

@@ -6,7 +6,7 @@
  * bits are those of the trial alone on one device, wherever the scheduler puts it. With --strategy a trial is made for
  * as many devices as that is for, and trials take turns with groups of so many.
  */
-#include "../run.h"
+#include "runs/run.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run --html: the page of the last start, what was predicted above what was measured. */
-#include "run.h"
+#include "runs/run.h"
 
 int write_page(const session *s, gantry_files *files)
 {

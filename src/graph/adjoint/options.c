@@ -115,12 +115,11 @@ static gantry_status fail_name(const gantry_graph *g, const char *inside, const 
                                gantry_error *err)
 {
     gy_near near = { 0 };
-    char offer[100] = "";
+    char meant[GY_MEANT_TEXT];
     for (size_t i = 0; i < g->buffers.count; i++)
         gy_near_offer(&near, name, g->buffers.at[i].name);
-    if (near.best)
-        snprintf(offer, sizeof offer, " (did you mean \"%.60s\"?)", near.best);
-    return fail_option(g, inside, err, "no buffer \"%.60s\"%s to be %s; name a buffer of the graph", name, offer, what);
+    return fail_option(g, inside, err, "no buffer \"%.60s\"%s to be %s; name a buffer of the graph", name,
+                       gy_meant_text(meant, near.best), what);
 }
 
 static gantry_status check_loss(gantry_graph *g, const char *name, gantry_error *err)

@@ -24,7 +24,7 @@ typedef struct remaking {
     uint8_t *is_needed; /* by node of the model: it is carried out again */
     uint32_t *latest;   /* by piece: the segment of which the backward pass has begun last; GY_NONE: none */
     uint32_t buffers;   /* before any came for rows that are made again */
-    GY_VEC(gy_node) nodes;
+    gy_nodes nodes;
     GY_VEC(first_copy) firsts;
 } remaking;
 
@@ -269,14 +269,7 @@ static gantry_status remake(remaking *r)
     GY_TRY(gy_adjoint_built(r->a));
     if (!ok)
         return gy_fail_nomem(r->a->err);
-    gy_build_renumber(g, r->number);
-    gy_vec_free(&g->nodes);
-    g->nodes.at = r->nodes.at;
-    g->nodes.count = r->nodes.count;
-    g->nodes.capacity = r->nodes.capacity;
-    memset(&r->nodes, 0, sizeof r->nodes);
-    gy_map_free(&g->build_->late_args);
-    if (!gy_build_regroup(g))
+    if (!gy_build_replace_nodes(g, &r->nodes, r->number))
         return gy_fail_nomem(r->a->err);
     set_order(r);
     return gy_adjoint_built(r->a);

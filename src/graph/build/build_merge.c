@@ -246,3 +246,13 @@ bool gy_build_regroup(gantry_graph *graph)
 {
     return move_operands(graph) && rename_nodes(graph);
 }
+
+bool gy_build_replace_nodes(gantry_graph *graph, gy_nodes *nodes, const uint32_t *number)
+{
+    gy_build_renumber(graph, number);
+    gy_vec_free(&graph->nodes);
+    graph->nodes = *nodes;
+    *nodes = (gy_nodes){ 0 };
+    gy_map_free(&graph->build_->late_args);
+    return gy_build_regroup(graph);
+}

@@ -103,6 +103,9 @@ void gy_build_renumber(gantry_graph *graph, const uint32_t *number);
 /* Nodes came or went: accesses and scalars lie node by node again, and indices of names are those of nodes. false: out
  * of memory. */
 bool gy_build_regroup(gantry_graph *graph);
+/* The graph has these nodes in place of its own, renumbered and regrouped, and `nodes` has none. false: out of
+ * memory. */
+bool gy_build_replace_nodes(gantry_graph *graph, gy_nodes *nodes, const uint32_t *number);
 /* Gives back what a sealed graph has no use for. */
 void gy_build_trim(gy_build *build);
 void gy_build_free(gy_build *build);

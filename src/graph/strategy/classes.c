@@ -146,7 +146,7 @@ enum { WRITTEN = 4 }; /* nodes for one, which are at the end, in the order of th
 static gantry_status reorder(writer *w, const gy_spreading *s)
 {
     gantry_graph *g = w->a.graph;
-    GY_VEC(gy_node) nodes = { 0 };
+    gy_nodes nodes = { 0 };
     uint32_t next = w->nodes;
     bool ok = true;
     for (uint32_t i = 0; i < w->nodes; i++) {
@@ -161,13 +161,7 @@ static gantry_status reorder(writer *w, const gy_spreading *s)
         gy_vec_free(&nodes);
         return gy_fail_nomem(w->a.err);
     }
-    gy_build_renumber(g, w->number);
-    gy_vec_free(&g->nodes);
-    g->nodes.at = nodes.at;
-    g->nodes.count = nodes.count;
-    g->nodes.capacity = nodes.capacity;
-    gy_map_free(&g->build_->late_args);
-    return gy_build_regroup(g) ? GANTRY_OK : gy_fail_nomem(w->a.err);
+    return gy_build_replace_nodes(g, &nodes, w->number) ? GANTRY_OK : gy_fail_nomem(w->a.err);
 }
 
 static gantry_status write_all(writer *w, const gy_spreading *s)

@@ -21,7 +21,7 @@ typedef struct cut_node {
 typedef struct cutter {
     gy_spreading *s;
     gantry_graph *g;
-    GY_VEC(gy_node) nodes;
+    gy_nodes nodes;
     GY_VEC(gy_piece_range) of;
     GY_VEC(gy_origin_of_node) from;
     uint32_t *number;  /* by old node, and one more: the new one, the first of several */
@@ -342,19 +342,12 @@ static gantry_status cut(cutter *c)
     for (uint32_t i = 0; i < count; i++)
         GY_TRY(add(c, i));
     c->number[count] = (uint32_t)c->nodes.count;
-    gy_build_renumber(g, c->number);
-    gy_vec_free(&g->nodes);
-    g->nodes.at = c->nodes.at;
-    g->nodes.count = c->nodes.count;
-    g->nodes.capacity = c->nodes.capacity;
-    memset(&c->nodes, 0, sizeof c->nodes);
     gy_free(c->s->of);
     c->s->of = c->of.at;
     memset(&c->of, 0, sizeof c->of);
     c->s->from = c->from.at;
     memset(&c->from, 0, sizeof c->from);
-    gy_map_free(&g->build_->late_args);
-    return gy_build_regroup(g) ? GANTRY_OK : gy_fail_nomem(c->s->err);
+    return gy_build_replace_nodes(g, &c->nodes, c->number) ? GANTRY_OK : gy_fail_nomem(c->s->err);
 }
 
 gantry_status gy_spread_cut(gy_spreading *s)

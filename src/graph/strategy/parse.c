@@ -23,11 +23,11 @@ enum { WORDS = sizeof words / sizeof *words };
 
 static gantry_status fail_key(const char *key, gantry_error *err)
 {
-    const char *near = gy_nearest(key, keys, KEYS);
+    char meant[GY_MEANT_TEXT];
     return gy_fail(err, GANTRY_E_INVALID, NULL,
-                   "strategy: there is no \"%.40s\"%s%s%s; allowed are dp, tp, pp, interleave, micro, zero and "
+                   "strategy: there is no \"%.40s\"%s; allowed are dp, tp, pp, interleave, micro, zero and "
                    "recompute, such as \"dp=2,micro=4\"",
-                   key, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+                   key, gy_meant_text(meant, gy_nearest(key, keys, KEYS)));
 }
 
 static bool has_words(size_t key)

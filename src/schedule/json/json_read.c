@@ -17,6 +17,18 @@ gantry_status gy_file_list(const gy_schedule_reader *r, const gy_json_at *at, co
                         gy_json_kind(list->value));
 }
 
+gantry_status gy_file_each(gy_schedule_reader *r, const gy_json_at *at, const char *key,
+                           gantry_status (*read)(gy_schedule_reader *, const gy_json_at *))
+{
+    gy_json_at list;
+    GY_TRY(gy_file_list(r, at, key, &list));
+    for (size_t i = 0; i < json_array_size(list.value); i++) {
+        gy_json_at item = gy_json_item(&list, i);
+        GY_TRY(read(r, &item));
+    }
+    return GANTRY_OK;
+}
+
 gantry_status gy_file_item(const gy_schedule_reader *r, const gy_json_at *list, size_t i, int64_t low, int64_t high,
                            int64_t *out)
 {
@@ -61,9 +73,9 @@ gantry_status gy_file_word_of(const gy_schedule_reader *r, const gy_json_at *at,
     const char *word = json_string_value(at->value);
     size_t number = gy_word_find(words, word);
     if (number == SIZE_MAX) {
-        const char *near = gy_nearest(word, words->word, words->count);
-        return gy_json_fail(r->err, GANTRY_E_SCHEDULE, at, "\"%s\" is no %s%s%s%s", word, words->what,
-                            near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+        char meant[GY_MEANT_TEXT];
+        return gy_json_fail(r->err, GANTRY_E_SCHEDULE, at, "\"%s\" is no %s%s", word, words->what,
+                            gy_meant_text(meant, gy_nearest(word, words->word, words->count)));
     }
     *out = (uint8_t)number;
     return GANTRY_OK;

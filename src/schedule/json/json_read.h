@@ -18,6 +18,9 @@ typedef struct gy_schedule_reader {
 
 /* An array that must be there. */
 gantry_status gy_file_list(const gy_schedule_reader *r, const gy_json_at *at, const char *key, gy_json_at *list);
+/* Reads each element of an array that must be there. */
+gantry_status gy_file_each(gy_schedule_reader *r, const gy_json_at *at, const char *key,
+                           gantry_status (*read)(gy_schedule_reader *, const gy_json_at *));
 /* Element i of an array of integers. */
 gantry_status gy_file_item(const gy_schedule_reader *r, const gy_json_at *list, size_t i, int64_t low, int64_t high,
                            int64_t *out);

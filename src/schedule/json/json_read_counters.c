@@ -56,13 +56,7 @@ static gantry_status read_counter(gy_schedule_reader *r, const gy_json_at *at)
 
 gantry_status gy_file_counters(gy_schedule_reader *r, const gy_json_at *root)
 {
-    gy_json_at list;
     if (r->s->replay != GY_REPLAY_DEVICE)
         return gy_file_absent(r, root, "counters", "schedules of the replay mode \"device\"");
-    GY_TRY(gy_file_list(r, root, "counters", &list));
-    for (size_t i = 0; i < json_array_size(list.value); i++) {
-        gy_json_at item = gy_json_item(&list, i);
-        GY_TRY(read_counter(r, &item));
-    }
-    return GANTRY_OK;
+    return gy_file_each(r, root, "counters", read_counter);
 }

@@ -346,14 +346,7 @@ gantry_status gy_file_lists(gy_schedule_reader *r, const gy_json_at *root)
     } lists[] = {
         { "nodes", read_node }, { "values", read_value }, { "lanes", read_lane }, { "instances", read_instance }
     };
-    gantry_status status = GANTRY_OK;
-    for (size_t i = 0; !status && i < GY_COUNT_OF(lists); i++) {
-        gy_json_at list;
-        status = gy_file_list(r, root, lists[i].key, &list);
-        for (size_t j = 0; !status && j < json_array_size(list.value); j++) {
-            gy_json_at item = gy_json_item(&list, j);
-            status = lists[i].read(r, &item);
-        }
-    }
-    return status;
+    for (size_t i = 0; i < GY_COUNT_OF(lists); i++)
+        GY_TRY(gy_file_each(r, root, lists[i].key, lists[i].read));
+    return GANTRY_OK;
 }

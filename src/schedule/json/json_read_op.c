@@ -202,23 +202,12 @@ static void join_batches(gantry_schedule *s)
 
 gantry_status gy_file_ops(gy_schedule_reader *r, const gy_json_at *root)
 {
-    gy_json_at list;
-    gantry_status status = gy_file_list(r, root, "ops", &list);
-    for (size_t i = 0; !status && i < json_array_size(list.value); i++) {
-        gy_json_at item = gy_json_item(&list, i);
-        status = read_op(r, &item);
-    }
+    GY_TRY(gy_file_each(r, root, "ops", read_op));
     join_batches(r->s);
-    return status;
+    return GANTRY_OK;
 }
 
 gantry_status gy_file_sync(gy_schedule_reader *r, const gy_json_at *root)
 {
-    gy_json_at list;
-    gantry_status status = gy_file_list(r, root, "sync", &list);
-    for (size_t i = 0; !status && i < json_array_size(list.value); i++) {
-        gy_json_at item = gy_json_item(&list, i);
-        status = read_row(r, &item);
-    }
-    return status;
+    return gy_file_each(r, root, "sync", read_row);
 }

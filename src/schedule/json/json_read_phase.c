@@ -57,13 +57,5 @@ static gantry_status add_phase(gy_schedule_reader *r, const gy_json_at *at)
 
 gantry_status gy_file_phases(gy_schedule_reader *r, const gy_json_at *root)
 {
-    gy_json_at list;
-    if (!gy_json_key(root, "phases").value)
-        return GANTRY_OK;
-    gantry_status status = gy_file_list(r, root, "phases", &list);
-    for (size_t i = 0; !status && i < json_array_size(list.value); i++) {
-        gy_json_at item = gy_json_item(&list, i);
-        status = add_phase(r, &item);
-    }
-    return status;
+    return gy_json_key(root, "phases").value ? gy_file_each(r, root, "phases", add_phase) : GANTRY_OK;
 }

@@ -101,6 +101,14 @@ typedef struct gy_cuda_batch {
     CUdeviceptr data; /* in memory of the device: `data` of argument a of launch i, a * count + i pointers from here */
 } gy_cuda_batch;
 
+/* The launch with another handle: that of the kernel that one of a library falls back on, or is made of. */
+static inline gantry_launch gy_launch_with(const gantry_launch *l, void *handle)
+{
+    gantry_launch other = *l;
+    other.handle = handle;
+    return other;
+}
+
 /* Initialise members by name: those at the end are optional. */
 typedef struct gy_cuda_kernel {
     const char *name; /* of the manifest */

@@ -57,19 +57,10 @@ static gantry_status prepare_blas(const gantry_launch *l, uint64_t *scratch, gan
     return gy_linalg_check_sizes(l, err);
 }
 
-/* The launch as the plain version sees it. */
-static gantry_launch plain_of(const gantry_launch *l)
-{
-    const handle *h = l->handle;
-    gantry_launch plain = *l;
-    plain.handle = h->plain;
-    return plain;
-}
-
 /* Their functions are found and the workspace is known before anything is launched. */
 static gantry_status prepare_both(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
 {
-    gantry_launch plain = plain_of(l);
+    gantry_launch plain = gy_launch_with(l, ((const handle *)l->handle)->plain);
     GY_TRY(gy_cuda_image_prepare(&plain, scratch, err));
     return prepare_blas(l, scratch, err);
 }
@@ -95,7 +86,7 @@ static gy_blas_product product_of(const gantry_launch *l)
 /* Products of one row by the image, with what is known of why they were not launched. */
 static gantry_status launch_rows(handle *h, const gantry_launch *l, const gy_cuda_batch *batch)
 {
-    gantry_launch plain = plain_of(l);
+    gantry_launch plain = gy_launch_with(l, h->plain);
     gantry_status status = gy_plain_gemm_rows(&plain, batch);
     const char *why = status ? gy_cuda_image_why(h->plain) : NULL;
     snprintf(h->calls.why, sizeof h->calls.why, "%s", why ? why : "");
@@ -249,7 +240,7 @@ static gantry_status launch_getrs(const gantry_launch *l)
 {
     handle *h = l->handle;
     gy_gpu_matrix b = gy_gpu_matrix_of(&l->arg[2]);
-    gantry_launch plain = plain_of(l);
+    gantry_launch plain = gy_launch_with(l, h->plain);
     gantry_status status = begin(h, l);
     if (status || b.rows == 0 || b.columns == 0)
         return status;

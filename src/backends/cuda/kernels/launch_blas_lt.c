@@ -230,7 +230,7 @@ static const plan *find(const handle *h, const shape *s)
 static gantry_status launch_apart(handle *h, const gantry_launch *l)
 {
     gantry_arg arg[7];
-    gantry_launch product = *l, own = *l;
+    gantry_launch product = gy_launch_with(l, h->product), own = gy_launch_with(l, h->plain);
     memset(arg, 0, sizeof arg);
     arg[0] = (gantry_arg){ .name = "alpha", .number = 1, .integer = 1 };
     arg[1] = (gantry_arg){ .name = "beta" };
@@ -241,8 +241,6 @@ static gantry_status launch_apart(handle *h, const gantry_launch *l)
     arg[6] = l->arg[C];
     product.arg = arg;
     product.args = 7;
-    product.handle = h->product;
-    own.handle = h->plain;
     GY_TRY(gy_library_gemm.launch(&product));
     return gy_plain_finish_gemm_bias(&own);
 }
@@ -279,9 +277,7 @@ static gantry_status launch_gemm_bias(const gantry_launch *l)
 static gantry_status prepare_gemm_bias(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
 {
     const handle *h = l->handle;
-    gantry_launch product = *l, own = *l;
-    product.handle = h->product;
-    own.handle = h->plain;
+    gantry_launch product = gy_launch_with(l, h->product), own = gy_launch_with(l, h->plain);
     GY_TRY(gy_cuda_image_prepare(&own, scratch, err));
     return gy_library_gemm.prepare(&product, scratch, err);
 }

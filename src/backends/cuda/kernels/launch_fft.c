@@ -126,19 +126,11 @@ static gantry_status add_plan(handle *h, const gy_fft_shape *s, gantry_error *er
     return GANTRY_OK;
 }
 
-static gantry_launch plain_of(const gantry_launch *l)
-{
-    const handle *h = l->handle;
-    gantry_launch plain = *l;
-    plain.handle = h->plain;
-    return plain;
-}
-
 static gantry_status prepare_fft(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
 {
     handle *h = l->handle;
     gy_fft_shape s = gy_fft_shape_of(l);
-    gantry_launch plain = plain_of(l);
+    gantry_launch plain = gy_launch_with(l, h->plain);
     if (calls_of(&s) > MOST_CALLS)
         return gy_plain_fft.prepare(&plain, scratch, err);
     GY_TRY(gy_cuda_image_prepare(&plain, scratch, err));
@@ -170,7 +162,7 @@ static gantry_status transform(handle *h, const gantry_launch *l, const made *m,
 static gantry_status launch_plain(handle *h, const gantry_launch *l, gantry_status (*launch)(const gantry_launch *),
                                   const char *what)
 {
-    gantry_launch plain = plain_of(l);
+    gantry_launch plain = gy_launch_with(l, h->plain);
     gantry_status status = launch(&plain);
     if (status)
         snprintf(h->why, sizeof h->why, "the driver refused to launch the kernel that %s", what);

@@ -125,8 +125,7 @@ static gantry_status prepare(const gantry_launch *l, ask_fn *ask, uint64_t *scra
     handle *h = l->handle;
     gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[0]);
     int elements = 0;
-    gantry_launch plain = *l;
-    plain.handle = h->plain;
+    gantry_launch plain = gy_launch_with(l, h->plain);
     gantry_status status = gy_linalg_check_sizes(l, err);
     status = status ? status : gy_cuda_image_prepare(&plain, scratch, err);
     status = status || find(h, l->stream) ? status : add_lane(h, l->stream, err);
@@ -181,8 +180,7 @@ static gantry_status factor_pivoted(handle *h, const gantry_launch *l)
 
 static gantry_status turn(handle *h, const gantry_launch *l)
 {
-    gantry_launch plain = *l;
-    plain.handle = h->plain;
+    gantry_launch plain = gy_launch_with(l, h->plain);
     gantry_status status = gy_plain_turn(&plain);
     if (status)
         snprintf(h->why, sizeof h->why, "the driver refused to launch the kernel that turns the matrix");
@@ -211,13 +209,6 @@ static gantry_status launch_getrf(const gantry_launch *l)
 
 /* ---- qr ---- */
 
-static gantry_launch plain_of(const gantry_launch *l)
-{
-    gantry_launch plain = *l;
-    plain.handle = ((const handle *)l->handle)->plain;
-    return plain;
-}
-
 /* The larger of what cuSOLVER wants for the reflections and for what is made of them. */
 static gantry_status ask_qr(handle *h, cusolverDnHandle_t with, bool wide, int m, int n, int *elements)
 {
@@ -234,7 +225,7 @@ static gantry_status ask_qr(handle *h, cusolverDnHandle_t with, bool wide, int m
 static gantry_status prepare_qr(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
 {
     handle *h = l->handle;
-    gantry_launch plain = plain_of(l);
+    gantry_launch plain = gy_launch_with(l, h->plain);
     int elements = 0, m = (int)l->arg[0].rows, n = (int)l->arg[2].rows;
     gantry_status status = gy_linalg_check_sizes(l, err);
     status = status ? status : gy_plain_qr_prepare(&plain, scratch, err);
@@ -271,7 +262,7 @@ static gantry_status unfold(handle *h, const gantry_launch *l, const gy_qr_scrat
 
 static gantry_status own_step(handle *h, const gantry_launch *l, gantry_status (*step)(const gantry_launch *l))
 {
-    gantry_launch plain = plain_of(l);
+    gantry_launch plain = gy_launch_with(l, h->plain);
     gantry_status status = step(&plain);
     if (status)
         snprintf(h->why, sizeof h->why, "the driver refused to launch a kernel around the factorisation");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run --calibrate FILE: the machine of the run, with the times that its kernels and copies took. */
-#include "run.h"
+#include "runs/run.h"
 #include <string.h>
 
 int check_calibrate(const options *o)

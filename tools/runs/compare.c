@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run --compare: predicted against measured, op by op. Both are in the trace of the last start: process 0 (with
  * phases: each even one) is what was measured, and each of its slices carries the prediction. */
-#include "run.h"
+#include "runs/run.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run: its outputs in the report, in files and drawn. */
-#include "run.h"
+#include "runs/run.h"
 
 #include "results/results.h"
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* BUFFER=FILE, for --input, --output and --show. */
-#include "run.h"
+#include "runs/run.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inside gantry run: the parts of one session. */
-#ifndef GANTRY_COMMAND_RUN_H
-#define GANTRY_COMMAND_RUN_H
+#ifndef GANTRY_COMMAND_RUNS_RUN_H
+#define GANTRY_COMMAND_RUNS_RUN_H
 
 #include "command.h"
 #include <stdio.h>
@@ -68,7 +68,7 @@ void add_fed_json(json_t *report, const session *s, const gantry_run_info *info)
 int check_watched(const session *s);
 int watch(const session *s, size_t number);
 
-/* run_binding.c: the buffer and the file of "BUFFER=FILE"; prints what is wrong, as the value of --`option`. */
+/* binding.c: the buffer and the file of "BUFFER=FILE"; prints what is wrong, as the value of --`option`. */
 int find_binding(const session *s, const char *option, const char *text, gantry_buffer *buffer, const char **path);
 /* Prints that the graph has no buffer of the name that ends at `sign`; the exit code. */
 int no_buffer(const session *s, const char *option, const char *text, const char *sign);
@@ -89,7 +89,7 @@ uint64_t inputs_key(const session *s);
 int check_checkpoint(const options *o);
 void take_checkpoint(const options *o, gantry_run_options *ro);
 int resume_run(session *s);
-/* run_outputs.c: what became of the outputs. The file of one that is to be written there, NULL: none. */
+/* outputs.c: what became of the outputs. The file of one that is to be written there, NULL: none. */
 const char *output_file(const session *s, uint32_t output);
 /* Before anything runs: that outputs can be what the ends of their files' names say, and what --show names be drawn. */
 int check_output_format(const gantry_buffer_info *info, const char *path);
@@ -100,11 +100,11 @@ json_t *outputs_json(const session *s);
 void print_outputs(FILE *to, const session *s);
 int print_shown(FILE *to, const session *s);
 
-/* run_check.c: checking mode, then its outputs against those of one device. Keeps the reference open. */
+/* check.c: checking mode, then its outputs against those of one device. Keeps the reference open. */
 int check_run(session *s);
 int compare_outputs(const session *s, gantry_run *run);
 
-/* run_compare.c: predicted against measured, from the trace of the last start. */
+/* compare.c: predicted against measured, from the trace of the last start. */
 int compare_times(const session *s, json_t **comparison);
 void print_comparison(FILE *to, json_t *comparison);
 
@@ -112,21 +112,21 @@ void print_comparison(FILE *to, json_t *comparison);
 int profile_json(const session *s, json_t **json);
 void print_profile(FILE *to, json_t *times);
 
-/* run_calibrate.c: whether the run can measure; keeps the times of the last start, where --calibrate asks for it;
+/* calibrate.c: whether the run can measure; keeps the times of the last start, where --calibrate asks for it;
  * writes the machine. */
 int check_calibrate(const options *o);
 int sample_start(const session *s);
 int write_calibrated(const session *s, gantry_files *files);
 void print_calibrated(FILE *to, const session *s);
 
-/* run_learn.c: once all is done and told, keeps what kernels took whose times were not known on this computer. */
+/* learn.c: once all is done and told, keeps what kernels took whose times were not known on this computer. */
 void learn(session *s);
 
-/* run_guided.c: so many starts, parts being cut anew in between by what was measured. */
+/* guided.c: so many starts, parts being cut anew in between by what was measured. */
 int run_guided(session *s, size_t count);
 void print_rebalanced(FILE *to, const session *s);
 
-/* run_progress.c: the options of a run that is looked at, and can be interrupted; says how far it came then, writes the
+/* progress.c: the options of a run that is looked at, and can be interrupted; says how far it came then, writes the
  * outputs that are complete, and returns the exit code. */
 gantry_run_options run_options(session *s);
 uint64_t starts_completed(const session *s);
@@ -161,7 +161,7 @@ size_t until_evaluation(const session *s, size_t done, size_t most);
 void free_evaluation(evaluation *all);
 void add_evaluations_json(json_t *report, const session *s);
 
-/* run_report.c */
+/* report.c */
 int report_run(const session *s);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run: load, schedule, run, save, report. */
-#include "run.h"
+#include "runs/run.h"
 
 #include "ranks/launch.h"
 #include "train/strategies.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run: how far it is, while it runs and when it is interrupted. */
-#include "run.h"
+#include "runs/run.h"
 
 #include "ranks/launch.h"
 #include <inttypes.h>

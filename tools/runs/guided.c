@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run --balance guided: between starts, parts are cut anew by what was measured. */
-#include "run.h"
+#include "runs/run.h"
 #include <stdlib.h>
 
 /* A new run takes over what the old one has. */

@@ -4,7 +4,7 @@
  * That is done in a run of its own, after the other was told of, so that no time that is shown has the cost of
  * measuring in it, no state goes on further than was asked for, and nothing is told of what fails.
  */
-#include "run.h"
+#include "runs/run.h"
 
 #define SHORT_US 0.25e6 /* starts that take no longer are made a few times before times count */
 #define LONG_US  2e6    /* longer ones are not made only to be measured */

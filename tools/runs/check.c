@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run --check: checking mode, and outputs against those of one device. */
-#include "run.h"
+#include "runs/run.h"
 
 #include "results/results.h"
 #include <inttypes.h>

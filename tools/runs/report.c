@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry run: what it did, for people and as JSON. */
-#include "run.h"
+#include "runs/run.h"
 #include <inttypes.h>
 #include <string.h>
 

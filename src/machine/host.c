@@ -43,7 +43,7 @@ static void add_hidden_memory(gy_host_info *host, hwloc_topology_t topology)
         host->node[i].bytes += host->hidden_bytes / host->nodes;
 }
 
-/* What a container may not have is no memory of its machine: each node has so much less. */
+/* Memory that a container may not have is not its machine's: each node has so much less. */
 static void leave_out_forbidden(gy_host_info *host, hwloc_topology_t topology)
 {
     __extension__ typedef unsigned __int128 wide;

@@ -8,7 +8,7 @@
 /* Bytes that a control group allows, of those that the process is in, as containers are; UINT64_MAX: any. `root` stands
  * before the paths of /proc and /sys: "" but in tests. */
 uint64_t gy_memory_allowed(const char *root);
-/* What the computer has, if that is less. */
+/* The same, or the memory of the computer, if that is less. */
 uint64_t gy_memory_limit(void);
 
 #endif

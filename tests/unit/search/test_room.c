@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has no room in the memories, against its definition, read at every task for every piece; and by hand. */
+/* Rows that have no room in the memories, against the definition, read at every task for every piece; and by hand. */
 #include "suite.h"
 
 #include "scheduler/search/room.h"

@@ -148,7 +148,7 @@ static gantry_status try_waits(best *b, const gy_options *o, gantry_error *err)
     return b->plan->end.overtakes && b->plan->flow->tasks <= TASKS_UP_TO ? try_other(b, attempt, o, err) : GANTRY_OK;
 }
 
-/* What comes behind collectives, copies and replicas. */
+/* Ways that come behind collectives, copies and replicas. */
 static gantry_status try_rest(best *b, const gy_options *o, gantry_error *err)
 {
     gy_plan *p = b->plan;

@@ -63,6 +63,30 @@ static gantry_status apply_all(gy_plan *p, const char *max_memory, gantry_error 
     return status;
 }
 
+bool gy_capacity_select(gy_text *text, const char *max_memory, const gantry_machine *m, const gantry_machine *some)
+{
+    char *copy = gy_strdup(max_memory), *rest = copy, *entry;
+    bool same = true;
+    text->failed = text->failed || !copy;
+    gy_text_add(text, "");
+    while (copy && same && (entry = strsep(&rest, ",")) != NULL) {
+        const char *equal = strchr(entry, '=');
+        if (!equal)
+            continue;
+        entry[equal - entry] = 0;
+        uint32_t whole = find_memory(m, entry), here = find_memory(some, entry);
+        const char *id = whole == GY_MACHINE_NONE ? "" : m->memory[whole].id;
+        same = here == GY_MACHINE_NONE ? gy_machine_find_memory(some, id) == GY_MACHINE_NONE
+                                       : !strcmp(some->memory[here].id, id);
+        if (here != GY_MACHINE_NONE)
+            gy_text_printf(text, "%s=%s,", entry, equal + 1);
+    }
+    gy_free(copy);
+    if (!same)
+        gy_text_free(text);
+    return same;
+}
+
 gantry_status gy_plan_capacity(gy_plan *p, const char *max_memory, gantry_error *err)
 {
     const gantry_machine *m = p->machine;

@@ -17,6 +17,9 @@ bool gy_plan_is_tied(const gy_plan *p, uint32_t node);
 gantry_status gy_plan_on_rank(gy_plan *p, uint32_t node, uint32_t rank, uint32_t *device, gantry_error *err);
 /* The capacity of each memory; `max_memory` as in gantry_schedule_options. */
 gantry_status gy_plan_capacity(gy_plan *p, const char *max_memory, gantry_error *err);
+/* The entries of `max_memory`, which `m` can read, that are of memories of `some`, a selection of it. False, and no
+ * text: a name stands for another memory there. `text` is the caller's. */
+bool gy_capacity_select(gy_text *text, const char *max_memory, const gantry_machine *m, const gantry_machine *some);
 /* Takes scratch off the capacity of the memories, once tasks are placed. Where memory is to be spared, devices whose
  * small nodes ask for scratch compute in one lane, which has it once. */
 gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err);

@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "schedule/relocate.h"
 #include "scheduler/balance/balance.h"
+#include "scheduler/cost/cost.h"
 #include "scheduler/devices/parts.h"
 #include "scheduler/devices/wishes.h"
 #include "scheduler/pipeline/pipeline.h"
@@ -89,7 +90,7 @@ static gantry_status finish(gantry_schedule *s, const gantry_schedule *best, gan
     if (s->phases.count)
         return gy_schedule_phases_sum(s, err);
     if (s->graph != best->graph)
-        GY_TRY(gy_fewer_bound(&bound, s->graph, s->machine, err));
+        GY_TRY(gy_fewer_bound(&bound, s->graph, s->machine, NULL, err));
     s->bound = bound.time;
     s->bound_by = bound.by;
     s->bytes_needed = (uint64_t)bound.bytes;
@@ -124,6 +125,17 @@ static bool has_hope(const fewer *x, gy_ticks made)
     return made <= x->least + gy_machine_after_start(x->machine, x->least) / HOPELESS;
 }
 
+/* The limits of memories that are of the part; false: a name means another memory there. */
+static bool limit_memory(const fewer *x, gy_fewer_part *p)
+{
+    const char *limits = x->options->max_memory;
+    if (!limits)
+        return true;
+    bool same = gy_capacity_select(&p->limits, limits, x->machine, p->machine);
+    p->options.max_memory = p->limits.at;
+    return same;
+}
+
 /* With the first devices, in their order. Without the others there may be no route. */
 static gantry_status set_up(const fewer *x, gy_fewer_part *p, gantry_error *err)
 {
@@ -138,9 +150,10 @@ static gantry_status set_up(const fewer *x, gy_fewer_part *p, gantry_error *err)
     gantry_status status = gantry_machine_select(&p->machine, x->machine, text, NULL);
     if (status)
         return status == GANTRY_E_NOMEM ? gy_fail_nomem(err) : GANTRY_OK;
-    if (!gy_wishes_hold(x->graph, x->machine, p->machine))
+    bool same = limit_memory(x, p);
+    if (!same || !gy_wishes_hold(x->graph, x->machine, p->machine))
         gy_fewer_free(p);
-    return GANTRY_OK;
+    return p->limits.failed ? gy_fail_nomem(err) : GANTRY_OK;
 }
 
 /* Others that were planned at the same time may have been better: it ends as if it had been planned after them. */
@@ -342,8 +355,7 @@ static void move_rows(fewer *x, gantry_schedule *s, bool back)
 /* A policy that was named decides alone, and a proof is of all devices. Measured paces are of devices by number. */
 static bool may_leave_idle(const gy_options *o, const gantry_machine *m)
 {
-    return !o->policy && o->effort > 0 && !o->optimal && o->objective == GY_OBJECTIVE_MAKESPAN && !m->pace &&
-           !o->max_memory;
+    return !o->policy && o->effort > 0 && !o->optimal && o->objective == GY_OBJECTIVE_MAKESPAN && !m->pace;
 }
 
 /* The schedule that was chosen may be longer by as much as counts as equal. */

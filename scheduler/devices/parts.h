@@ -15,6 +15,7 @@ typedef struct gy_fewer_part {
     gantry_graph *graph;     /* borrowed */
     gantry_machine *machine; /* the part; owned; NULL: it cannot have the graph, or is not wanted */
     gy_options options;
+    gy_text limits;       /* `max_memory` of these options: of the part's memories */
     gy_known_plans known; /* of the graph, on so many devices; freed by who made the part */
     uint32_t devices;
     gy_ticks hope;  /* a plan that is to be searched on from what takes so long; 0: a first one */
@@ -36,7 +37,8 @@ typedef struct gy_fewer_part {
 void gy_fewer_plan(gy_fewer_part *part, uint32_t count);
 void gy_fewer_free(gy_fewer_part *part);
 
-/* The bound of a graph on a machine, as a plan finds it. */
-gantry_status gy_fewer_bound(gy_bound *bound, gantry_graph *graph, const gantry_machine *machine, gantry_error *err);
+/* The bound of a graph on a machine, as a plan finds it; `max_memory` as in gantry_schedule_options. */
+gantry_status gy_fewer_bound(gy_bound *bound, gantry_graph *graph, const gantry_machine *machine,
+                             const char *max_memory, gantry_error *err);
 
 #endif

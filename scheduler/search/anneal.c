@@ -234,6 +234,14 @@ static void look_at_device(const gy_anneal *a, uint32_t task, changed *c)
     c->uploads = c->uploads || has_uploads(m, task);
 }
 
+/* The makespan, if it is no more than the limit with what lacks room, or some value above the limit. */
+static gy_ticks with_lack(gy_anneal *a, gy_ticks makespan, gy_ticks limit)
+{
+    if (!a->room || makespan > limit)
+        return makespan;
+    return gy_ticks_both(makespan, gy_room_lack(a->room, a->order, a->decode.device));
+}
+
 static gy_ticks decode(gy_anneal *a, const step *s, gy_ticks limit)
 {
     const gy_model *m = a->m;
@@ -245,7 +253,7 @@ static gy_ticks decode(gy_anneal *a, const step *s, gy_ticks limit)
              s->unit[i] != GY_NONE && k < a->first_member[s->unit[i] + 1]; k++)
             look_at_device(a, a->member[k], &c);
     a->evaluations++;
-    return gy_decode_again(&a->decode, a->order, c.position, c.uploads, limit);
+    return with_lack(a, gy_decode_again(&a->decode, a->order, c.position, c.uploads, limit), limit);
 }
 
 /* Decodes what was loaded: steps are decoded from where they differ from it. */
@@ -255,7 +263,7 @@ static gy_ticks decode_all(gy_anneal *a)
     gy_decode_keep(&a->decode, a->order);
     a->chained = gy_decode_critical(&a->decode, a->chain);
     a->evaluations++;
-    return makespan;
+    return with_lack(a, makespan, GY_TICKS_MAX);
 }
 
 /* ---- a run ---- */

@@ -15,6 +15,7 @@
 #include "scheduler/search/decode.h"
 #include "scheduler/search/folding.h"
 #include "scheduler/search/random.h"
+#include "scheduler/search/room.h"
 
 typedef struct gy_anneal {
     const gy_model *m;
@@ -23,7 +24,8 @@ typedef struct gy_anneal {
     uint32_t *chain, chained;      /* tasks that decide the makespan, as of a short while ago */
     const uint32_t *unit, *member; /* as in gy_model: of the model, or families */
     const size_t *first_member;
-    bool folded; /* families */
+    bool folded;   /* families */
+    gy_room *room; /* borrowed: what lacks room counts, too; NULL: it does not */
     gy_random random;
     uint64_t evaluations; /* of all runs so far */
 } gy_anneal;

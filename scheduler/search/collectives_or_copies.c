@@ -101,25 +101,6 @@ static gantry_status try_others(best *b, bool replicate, const gy_options *o, ga
     return batched ? try_other(b, attempt, o, err) : GANTRY_OK;
 }
 
-/* The placement of a policy is planned in all ways without replicas, too, so that the default is never worse than the
- * policy alone; those of the search, of which there are many, only if that is better than with replicas. */
-static gantry_status choose(best *b, const gy_options *o, gantry_error *err)
-{
-    gy_plan *p = b->plan;
-    gy_attempt attempt = *p->attempt;
-    bool replicable = p->end.replicable;
-    attempt.replicate = true;
-    if (p->flow->tasks > TASKS_UP_TO)
-        return replicable ? try_other(b, attempt, o, err) : GANTRY_OK;
-    if (!replicable || !attempt.candidate)
-        GY_TRY(try_others(b, false, o, err));
-    if (!replicable)
-        return GANTRY_OK;
-    GY_TRY(try_other(b, attempt, o, err));
-    bool kept = p->end.replicated;
-    return kept || attempt.candidate ? try_others(b, kept, o, err) : GANTRY_OK;
-}
-
 /* So long, that another way cannot be expected to make it the best. */
 static bool is_hopeless(const gy_plan *p)
 {
@@ -167,12 +148,10 @@ static gantry_status try_waits(best *b, const gy_options *o, gantry_error *err)
     return b->plan->end.overtakes && b->plan->flow->tasks <= TASKS_UP_TO ? try_other(b, attempt, o, err) : GANTRY_OK;
 }
 
-static gantry_status try_ways(best *b, const gy_options *o, gantry_error *err)
+/* Ways that come behind collectives, copies and replicas. */
+static gantry_status try_rest(best *b, const gy_options *o, gantry_error *err)
 {
     gy_plan *p = b->plan;
-    if (p->attempt->settled || is_hopeless(p))
-        return GANTRY_OK;
-    GY_TRY(choose(b, o, err));
     GY_TRY(try_waits(b, o, err));
     b->attempt.pack_copies = may_pack(p, o);
     if (b->attempt.pack_copies)
@@ -181,6 +160,32 @@ static gantry_status try_ways(best *b, const gy_options *o, gantry_error *err)
     if (may_join(p, o))
         GY_TRY(try_joined(b, o, err));
     return try_one_instance(b, o, err);
+}
+
+/* The placement of a policy is planned in all ways without replicas, too, so that the default is never worse than the
+ * policy alone; those of the search, of which there are many, only if that is better than with replicas. */
+static gantry_status try_ways(best *b, const gy_options *o, gantry_error *err)
+{
+    gy_plan *p = b->plan;
+    gy_attempt attempt = *p->attempt;
+    bool replicable = p->end.replicable;
+    if (p->attempt->settled || is_hopeless(p))
+        return GANTRY_OK;
+    attempt.replicate = true;
+    if (p->flow->tasks > TASKS_UP_TO)
+        GY_TRY(replicable ? try_other(b, attempt, o, err) : GANTRY_OK);
+    else if (!replicable || !attempt.candidate)
+        GY_TRY(try_others(b, false, o, err));
+    if (!replicable || p->flow->tasks > TASKS_UP_TO)
+        return try_rest(b, o, err);
+    if (!attempt.candidate)
+        GY_TRY(try_rest(b, o, err));
+    GY_TRY(try_other(b, attempt, o, err));
+    bool kept = p->end.replicated;
+    if (!kept && !attempt.candidate)
+        return GANTRY_OK;
+    GY_TRY(try_others(b, kept, o, err));
+    return try_rest(b, o, err);
 }
 
 gantry_status gy_trials_plan(gy_plan *p, const gy_options *o, gy_attempt *way, gantry_error *err)

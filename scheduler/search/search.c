@@ -2,6 +2,7 @@
 #include "scheduler/search/search.h"
 
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/plan/share.h"
 #include "scheduler/policies/partition/partition.h"
@@ -37,9 +38,11 @@ typedef struct search {
     gy_model model;
     gy_anneal anneal;
     gy_folding fold;
+    gy_room room;                     /* where memory is short */
     gy_candidate best, champion, now; /* by the model, by simulation; the one at work */
     gy_candidate folded, dealt; /* of those that keep families together, the best by the model; by simulation, of those
                                    that were dealt out */
+    gy_candidate squeezed;      /* the best by the model and by what lacks room */
     gy_tried tried;
 } search;
 
@@ -278,6 +281,51 @@ static gantry_status search_families(search *x, int round, gantry_error *err)
     return status;
 }
 
+/* From the placement on, families or tasks. */
+static gantry_status anneal_squeezed(search *x, const gy_candidate *from, bool folded, uint64_t budget,
+                                     gantry_error *err)
+{
+    gy_ticks heat = heat_of(&x->model, budget);
+    gy_candidate_copy(&x->now, from);
+    x->now.model = GY_TICKS_MAX;
+    x->anneal.room = &x->room;
+    if (folded)
+        gy_anneal_fold(&x->anneal, &x->fold);
+    gy_anneal_run(&x->anneal, &x->now, budget, folded ? heat * (x->model.tasks / x->fold.units) : heat);
+    gy_anneal_unfold(&x->anneal);
+    x->anneal.room = NULL;
+    if (x->now.model < x->squeezed.model)
+        gy_candidate_copy(&x->squeezed, &x->now);
+    return simulate(x, &x->now, gy_search_name, err);
+}
+
+static gantry_status make_room(search *x, gantry_error *err)
+{
+    if (!x->plan.capacity)
+        GY_TRY(gy_plan_capacity(&x->plan, x->f.t.options->max_memory, err));
+    return x->room.m ? GANTRY_OK : gy_room_make(&x->room, &x->model, err);
+}
+
+/* Where memory is short: annealing that counts what would have to leave memories and come back, which the model does
+ * not know. With lots of its own, as families. */
+static gantry_status squeeze(search *x, int round, gantry_error *err)
+{
+    uint64_t budget = budget_of(&x->model, round) / SEGMENTS + 1;
+    gy_random random = x->anneal.random;
+    if (!x->f.make_room || x->model.tasks > DEALT_UP_TO || x->f.t.options->optimal)
+        return GANTRY_OK;
+    GY_TRY(make_room(x, err));
+    if (!x->room.pieces)
+        return GANTRY_OK;
+    if (x->fold.units)
+        GY_TRY(anneal_squeezed(x, &x->champion, true, budget, err));
+    if (x->squeezed.model < GY_TICKS_MAX)
+        GY_TRY(anneal_squeezed(x, &x->squeezed, false, budget, err));
+    GY_TRY(anneal_squeezed(x, &x->champion, false, budget, err));
+    x->anneal.random = random;
+    return GANTRY_OK;
+}
+
 /* Large graphs: there annealing has too few evaluations for anything. Another division of the graph instead, which is
  * simulated if it looks better than all before. */
 static gantry_status divide_again(search *x, int round, gantry_error *err)
@@ -399,6 +447,8 @@ static gantry_status search_round(search *x, int round, gantry_error *err)
     if (!status && !x->f.t.options->optimal)
         status = climb(x, round, err);
     bool done = x->champion.simulated <= x->f.t.best->bound;
+    if (!status && !done)
+        status = squeeze(x, round, err);
     return status || done || x->f.t.options->optimal ? status : search_families(x, round, err);
 }
 
@@ -450,7 +500,7 @@ static gantry_status improve(search *x, gantry_error *err)
         status = gy_anneal_init(&x->anneal, &x->model, x->f.t.options->seed, err);
     if (!status && !(gy_candidate_init(&x->best, x->model.tasks) && gy_candidate_init(&x->now, x->model.tasks) &&
                      gy_candidate_init(&x->champion, x->model.tasks) && gy_candidate_init(&x->folded, x->model.tasks) &&
-                     gy_candidate_init(&x->dealt, x->model.tasks)))
+                     gy_candidate_init(&x->dealt, x->model.tasks) && gy_candidate_init(&x->squeezed, x->model.tasks)))
         status = gy_fail_nomem(err);
     if (!status && x->model.tasks <= LARGE)
         status = gy_folding_make(&x->fold, &x->model, err);
@@ -461,6 +511,8 @@ static gantry_status improve(search *x, gantry_error *err)
     gy_candidate_free(&x->now);
     gy_candidate_free(&x->folded);
     gy_candidate_free(&x->dealt);
+    gy_candidate_free(&x->squeezed);
+    gy_room_free(&x->room);
     gy_folding_free(&x->fold);
     gy_anneal_free(&x->anneal);
     gy_model_free(&x->model);

@@ -26,11 +26,18 @@ static bool describe(gantry_machine *m, const gy_host_info *host)
     bool ok = m->source != NULL;
     if (host->hidden_bytes) {
         char seen[32], hidden[32];
-        gy_bytes_text(seen, sizeof seen, host->bytes - host->hidden_bytes);
-        gy_bytes_text(hidden, sizeof hidden, host->bytes);
+        gy_bytes_text(seen, sizeof seen, host->bytes + host->forbidden_bytes - host->hidden_bytes);
+        gy_bytes_text(hidden, sizeof hidden, host->bytes + host->forbidden_bytes);
         ok = ok &&
              gy_machine_note(m, gy_arena_printf(&m->arena, "memory: hwloc tells of %s, the system of %s, which is used",
                                                 seen, hidden));
+    }
+    if (host->forbidden_bytes) {
+        char allowed[32], all[32];
+        gy_bytes_text(allowed, sizeof allowed, host->bytes);
+        gy_bytes_text(all, sizeof all, host->bytes + host->forbidden_bytes);
+        ok = ok &&
+             gy_machine_note(m, gy_arena_printf(&m->arena, "memory: a control group allows %s of %s", allowed, all));
     }
     for (uint32_t i = 0; i < host->gpus && ok; i++)
         ok = note_gpu(m, &host->gpu[i]);

@@ -3,6 +3,7 @@
 #include "machine/host.h"
 
 #include "base/error.h"
+#include "machine/limit.h"
 #include <errno.h>
 #include <hwloc.h>
 #include <string.h>
@@ -40,6 +41,21 @@ static void add_hidden_memory(gy_host_info *host, hwloc_topology_t topology)
     host->bytes = bytes;
     for (uint32_t i = 0; i < host->nodes; i++)
         host->node[i].bytes += host->hidden_bytes / host->nodes;
+}
+
+/* Memory that a container may not have is not its machine's: each node has so much less. */
+static void leave_out_forbidden(gy_host_info *host, hwloc_topology_t topology)
+{
+    __extension__ typedef unsigned __int128 wide;
+    uint64_t allowed = gy_memory_allowed("");
+    if (!hwloc_topology_is_thissystem(topology) || allowed >= host->bytes || !allowed)
+        return;
+    for (uint32_t i = 0; i < host->nodes; i++) {
+        uint64_t bytes = (uint64_t)((wide)host->node[i].bytes * allowed / host->bytes);
+        host->node[i].bytes = bytes ? bytes : 1;
+    }
+    host->forbidden_bytes = host->bytes - allowed;
+    host->bytes = allowed;
 }
 
 /* "NVIDIA" for an id that everybody knows, for computers without a list of PCI names. */
@@ -97,8 +113,10 @@ static gantry_status read_all(gy_host_info *host, hwloc_topology_t topology, gan
     if (!host->cpu)
         return gy_fail_nomem(err);
     gantry_status status = read_nodes(host, topology, err);
-    if (!status)
+    if (!status) {
         add_hidden_memory(host, topology);
+        leave_out_forbidden(host, topology);
+    }
     return status ? status : read_gpus(host, topology, err);
 }
 

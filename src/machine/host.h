@@ -30,6 +30,7 @@ typedef struct gy_host_info {
     uint32_t nodes, gpus, cores; /* nodes >= 1, cores >= 1 */
     uint64_t bytes;              /* memory of all nodes */
     uint64_t hidden_bytes;       /* of those, what hwloc does not know of: virtual machines report little */
+    uint64_t forbidden_bytes;    /* that a control group does not allow; they are in neither of these */
 } gy_host_info;
 
 /* Asks hwloc, which obeys its own environment (HWLOC_XMLFILE, HWLOC_SYNTHETIC). Free on success only. */

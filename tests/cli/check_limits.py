@@ -118,8 +118,10 @@ ON_MACHINES = {
     "loads beyond all times": (long(40), ["schedule", "--objective", "max_load"], 2, "add up to 926 days"),
     "addresses beyond all that there are": ((WIDE, [work("a", writes=["x", "y"])]), ["schedule"], 4,
                                             "needs 4611686018427388160 B at node"),
-    "a slab without memory": (large(2**41), ["run"], 4, "cannot allocate 8.0 TiB for the memory \"m0\""),
-    "a checked slab without memory": (large(2**41), ["run", "--check"], 4, "cannot allocate 8.0 TiB"),
+    "more than the computer has": (large(2**41), ["run"], 4,
+                                   "the memories of the virtual devices take 8.0 TiB together (\"m0\" 8.0 TiB), and"),
+    "more than the computer has, checked": (large(2**41), ["run", "--check"], 4, "such as --max-memory m0="),
+    "a slab without memory": (large(600 << 20), ["run"], 4, "cannot allocate 2.3 GiB for the memory \"m0\""),
     "a checked slab without room beside it": (large(300 << 20), ["run", "--check"], 4,
                                               "checking mode cannot allocate 1.2 GiB more"),
 }

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "machine/limit.h"
 #include <sys/mman.h>
 
 static char *aligned(void *block)
@@ -18,6 +19,46 @@ static gantry_status fail_slab(const gantry_schedule *s, uint32_t memory, gantry
     return gy_fail(err, GANTRY_E_NOMEM, NULL,
                    "cannot allocate %s for the memory \"%s\" of the machine; take fewer devices, or more parts",
                    gy_bytes_text(size, sizeof size, s->slab.at[memory]), s->machine->memory[memory].id);
+}
+
+static bool is_here(const gy_job *job, uint32_t memory)
+{
+    return !job->network || job->schedule->machine->memory[memory].rank == job->network->rank;
+}
+
+static uint64_t slab_of(const gy_job *job, uint32_t memory)
+{
+    return job->room ? job->room[memory] : job->schedule->slab.at[memory];
+}
+
+static uint64_t staging_of(const gy_job *job)
+{
+    return job->room ? job->room[job->schedule->slab.count] : job->schedule->staging;
+}
+
+/* All memories of virtual devices are one memory in truth, and a system that promises more than it has ends the program
+ * when the rows are touched. */
+static gantry_status look_at_sum(const gy_job *job, gantry_error *err)
+{
+    const gantry_schedule *s = job->schedule;
+    uint64_t sum = staging_of(job), limit = gy_memory_limit(), used = 0;
+    uint32_t largest = 0;
+    for (uint32_t i = 0; i < s->slab.count; i++) {
+        uint64_t bytes = is_here(job, i) ? slab_of(job, i) : 0;
+        sum = bytes < UINT64_MAX - sum ? sum + bytes : UINT64_MAX;
+        used += bytes > 0;
+        largest = bytes > (is_here(job, largest) ? slab_of(job, largest) : 0) ? i : largest;
+    }
+    if (sum <= limit)
+        return GANTRY_OK;
+    char all[32], has[32], most[32];
+    return gy_fail(
+        err, GANTRY_E_NOMEM, NULL,
+        "the memories of the virtual devices take %s together (\"%s\" %s), and this process may have %s; limit "
+        "each, such as --max-memory %s=%lluMiB, or take fewer devices, or more parts",
+        gy_bytes_text(all, sizeof all, sum), s->machine->memory[largest].id,
+        gy_bytes_text(most, sizeof most, slab_of(job, largest)), gy_bytes_text(has, sizeof has, limit),
+        s->machine->memory[largest].id, (unsigned long long)(limit / (used + 1) >> 20));
 }
 
 static void *map_pages(uint64_t bytes)
@@ -39,10 +80,9 @@ static gantry_status make_slabs(gy_host_memory *m, const gy_job *job, gantry_err
 {
     const gantry_schedule *s = job->schedule;
     for (uint32_t i = 0; i < m->count && i < s->slab.count; i++)
-        if ((!job->network || s->machine->memory[i].rank == job->network->rank) &&
-            !make_slab(m, i, job->room ? job->room[i] : s->slab.at[i]))
+        if (is_here(job, i) && !make_slab(m, i, slab_of(job, i)))
             return fail_slab(s, i, err);
-    m->staging_block_ = gy_alloc((job->room ? job->room[s->slab.count] : s->staging) + GY_HOST_ALIGN);
+    m->staging_block_ = gy_alloc(staging_of(job) + GY_HOST_ALIGN);
     if (!m->staging_block_)
         return gy_fail_nomem(err);
     m->staging = aligned(m->staging_block_);
@@ -56,7 +96,8 @@ gantry_status gy_host_memory_make(gy_host_memory *m, const gy_job *job, bool gua
     m->block_ = gy_calloc(m->count, sizeof *m->block_);
     m->bytes_ = gy_calloc(m->count, sizeof *m->bytes_);
     bool room = m->slab && m->block_ && m->bytes_;
-    gantry_status status = room ? make_slabs(m, job, err) : gy_fail_nomem(err);
+    gantry_status status = room ? look_at_sum(job, err) : gy_fail_nomem(err);
+    status = status ? status : make_slabs(m, job, err);
     if (status)
         gy_host_memory_free(m);
     return status;

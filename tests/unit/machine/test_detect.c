@@ -2,11 +2,13 @@
 /* Virtual machines, and what hwloc tells of this computer and of others given as XML or as a synthetic description. */
 #include "machine/gpus.h"
 #include "machine/host.h"
+#include "machine/limit.h"
 #include "suite.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static gantry_machine *virtual_of(int devices)
 {
@@ -166,6 +168,62 @@ START_TEST(h200_description)
 }
 END_TEST
 
+/* A file below the folder, and the folders that it lies in. */
+static void write_below(const char *folder, const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s%s", folder, name);
+    for (char *at = path + strlen(folder); (at = strchr(at + 1, '/'));) {
+        *at = 0;
+        (void)mkdir(path, 0700);
+        *at = '/';
+    }
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* By the kernel's documentation: version 2 has one line, "0::path", and "max" for no limit; version 1 a line with the
+ * controller; a group has no more than those above it; and a container sees its own group as the topmost. */
+START_TEST(control_groups)
+{
+    static const struct {
+        const char *lines, *at[2], *text[2];
+        uint64_t allowed;
+    } cases[] = {
+        { "0::/a/b\n",
+          { "/sys/fs/cgroup/a/b/memory.max", "/sys/fs/cgroup/a/memory.max" },
+          { "max\n", "3000\n" },
+          3000 },
+        { "0::/a/b\n", { "/sys/fs/cgroup/a/b/memory.max", "/sys/fs/cgroup/a/memory.max" }, { "200\n", "3000\n" }, 200 },
+        { "0::/a\n", { "/sys/fs/cgroup/a/memory.max" }, { "max\n" }, UINT64_MAX },
+        { "0::/elsewhere\n", { "/sys/fs/cgroup/memory.max" }, { "4096\n" }, 4096 },
+        { "3:cpu,memory2:/a\n2:memory:/a\n0::/\n",
+          { "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "/sys/fs/cgroup/memory2/a/memory.limit_in_bytes" },
+          { "9223372036854771712\n", "5\n" },
+          UINT64_C(9223372036854771712) },
+        { "2:memory:/a\n", { "/sys/fs/cgroup/memory/memory.limit_in_bytes" }, { "77\n" }, 77 },
+        { "nothing of the kind\n2:memory\n", { "/sys/fs/cgroup/memory.max" }, { "5\n" }, UINT64_MAX },
+        { NULL, { "/sys/fs/cgroup/memory.max" }, { "5\n" }, UINT64_MAX },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char folder[] = "/tmp/gantry-groups-XXXXXX", remove[64];
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        if (cases[i].lines)
+            write_below(folder, "/proc/self/cgroup", cases[i].lines);
+        for (int k = 0; k < 2 && cases[i].at[k]; k++)
+            write_below(folder, cases[i].at[k], cases[i].text[k]);
+        uint64_t allowed = gy_memory_allowed(folder);
+        snprintf(remove, sizeof remove, "rm -r %s", folder);
+        ck_assert_int_eq(system(remove), 0);
+        ck_assert_msg(allowed == cases[i].allowed, "case %zu: %llu", i, (unsigned long long)allowed);
+    }
+    ck_assert_uint_ge(gy_memory_limit(), 1 << 20);
+    ck_assert_uint_le(gy_memory_limit(), gy_memory_allowed(""));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("machine detect");
@@ -178,6 +236,7 @@ int main(void)
     tcase_add_test(tc, no_cores_known);
     tcase_add_test(tc, nothing_to_see);
     tcase_add_test(tc, h200_description);
+    tcase_add_test(tc, control_groups);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

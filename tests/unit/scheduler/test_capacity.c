@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs that fit, or do not, and how that is said. Bases are multiples of 256 bytes: 64 rows of f32 are one unit. */
+#include "base/map.h"
+#include "base/text.h"
 #include "schedule/check/verify.h"
+#include "scheduler/cost/cost.h"
 #include "suite.h"
 
 #include <stdio.h>
@@ -302,6 +305,70 @@ START_TEST(lanes_are_given_up_for_scratch)
 }
 END_TEST
 
+static gantry_graph *tasks_that_read_each_other(uint64_t seed)
+{
+    gantry_graph *g = gantry_graph_new("random");
+    gantry_buffer made[18];
+    for (int t = 0; t < 18; t++) {
+        char name[16];
+        snprintf(name, sizeof name, "b%d", t);
+        made[t] = buffer(g, name, 65536);
+        snprintf(name, sizeof name, "n%d", t);
+        seed = gy_hash64(seed + 1);
+        gantry_node n = work(g, name, 5 + (double)(seed % 40));
+        for (int k = 1; k <= 3 && k <= t; k++)
+            if (seed >> (8 * k) & 1)
+                gantry_node_read(g, n, gantry_all(made[t - (int)(seed >> (8 * k + 1) & 7) % t - 1]));
+        gantry_node_write(g, n, gantry_all(made[t]));
+    }
+    return g;
+}
+
+/* A limit is as good as a memory of that size: the same is tried, on fewer devices, too. */
+START_TEST(a_limit_is_as_a_memory_of_that_size)
+{
+    gantry_machine *large = small_machine(3, 1 << 30), *small = small_machine(3, 6 * 262144);
+    gantry_graph *g = tasks_that_read_each_other((uint64_t)_i);
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_schedule *s = NULL, *like = schedule(g, small, NULL);
+    gantry_error err;
+    size_t fewer = 0;
+    o.max_memory = _i % 2 ? "m0=1536KiB,m1=1536KiB,m2=1536KiB" : "d2=1536KiB,,m1=1536KiB,m0=1536KiB";
+    ck_assert_msg(!gantry_schedule_new(&s, g, large, &o, &err), "%s", err.text);
+    ck_assert_msg(s->makespan == like->makespan, "%lld, not %lld", (long long)s->makespan, (long long)like->makespan);
+    for (uint32_t i = 1; i <= 3; i++)
+        ck_assert_uint_le(gantry_schedule_peak_bytes(s, i), 6 * 262144);
+    for (size_t i = 0; i < s->tried.count; i++)
+        fewer += s->tried.at[i].devices > 0;
+    ck_assert_uint_gt(fewer, 0);
+    gantry_schedule_free(s);
+    gantry_schedule_free(like);
+    gantry_graph_free(g);
+    gantry_machine_free(large);
+    gantry_machine_free(small);
+}
+END_TEST
+
+/* Without the device "b", its name is that of the memory of the other: a limit of that one must not become its. */
+START_TEST(names_that_would_change_their_meaning)
+{
+    gantry_machine *m =
+        parse_machine("{\"gantry_machine\":1,\"name\":\"n\",\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},"
+                      "{\"id\":\"b\",\"capacity\":\"1GiB\"},{\"id\":\"c\",\"capacity\":\"1GiB\"}],"
+                      "\"devices\":[{\"id\":\"a\",\"memory\":\"b\"},{\"id\":\"b\",\"memory\":\"c\"}],"
+                      "\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"bandwidth_gbs\":1}]}");
+    gantry_machine *first = NULL;
+    gy_text text = { 0 };
+    ck_assert_int_eq(gantry_machine_select(&first, m, "1", NULL), GANTRY_OK);
+    ck_assert(!gy_capacity_select(&text, "b=1MiB", m, first));
+    ck_assert(gy_capacity_select(&text, "a=1MiB,c=2MiB,host=3MiB", m, first));
+    ck_assert_str_eq(text.at, "a=1MiB,host=3MiB,");
+    gy_text_free(&text);
+    gantry_machine_free(first);
+    gantry_machine_free(m);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("capacity");
@@ -317,6 +384,8 @@ int main(void)
     tcase_add_test(c, scratch_counts);
     tcase_add_loop_test(c, ranks_that_no_node_wrote_go_where_there_is_room, 0, 16);
     tcase_add_loop_test(c, lanes_are_given_up_for_scratch, 0, 3);
+    tcase_add_loop_test(c, a_limit_is_as_a_memory_of_that_size, 0, 3);
+    tcase_add_test(c, names_that_would_change_their_meaning);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

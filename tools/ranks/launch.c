@@ -26,6 +26,7 @@ typedef struct attempt {
     size_t words;
     char count[24], kept[KEPT_ROOM];
     int64_t ranks;
+    bool replans; /* for what a loss has left */
 } attempt;
 
 static const char *const hows[] = { "stop", "restart", "replan" };
@@ -143,6 +144,8 @@ static void become(const attempt *a, pid_t launcher)
     setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 0);
     if (*a->kept)
         setenv(KEPT, a->kept, 1);
+    if (a->replans)
+        setenv(LEFT, "1", 1);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     execvp(a->word[0], (char *const *)(uintptr_t)a->word);
@@ -239,7 +242,8 @@ int launch(const options *o)
         long long now = newest(folder);
         stuck = now == at ? stuck + 1 : 0;
         at = now;
-        a.ranks -= again && strcmp(how, "replan") == 0;
+        a.replans = again && strcmp(how, "replan") == 0;
+        a.ranks -= a.replans;
         if (!again || a.ranks < 1 || stuck >= STUCK)
             break;
         from = at ? folder : NULL;

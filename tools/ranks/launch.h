@@ -14,6 +14,8 @@
 #define KEPT_PART     "schedule.part"
 #define KEPT_LOSS     "lost"
 enum { KEPT_ROOM = 1024 };
+/* Tells a rank that devices may have gone with a loss: --devices N is as many as are left then. */
+#define LEFT "GANTRY_LEFT"
 
 /* launch.c: the options --processes, --on-loss and --mpirun; the exit code of the last attempt. */
 int check_launch(const options *o);

@@ -178,6 +178,13 @@ void keep_loss(void)
 
 /* ---- of the launcher ---- */
 
+bool has_loss(const char *folder)
+{
+    char path[KEPT_ROOM + 32];
+    snprintf(path, sizeof path, "%s/%s", folder, KEPT_LOSS);
+    return *folder && access(path, F_OK) == 0;
+}
+
 bool kept_loss(const char *folder)
 {
     char path[KEPT_ROOM + 32];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What ranks leave that were killed while MPI began: processes that wait for them for ever, whose mpirun does, too, and
+ * Remains of ranks that were killed while MPI began: processes that wait for them for ever, whose mpirun does, too, and
  * a file in shared memory, which MPICH would have removed when all had come to it.
  */
 #include "launch.h"

@@ -124,7 +124,7 @@ static void look_for_pack(packer *p, uint32_t id, uint32_t from, uint32_t to)
 
 /* ---- groups ---- */
 
-/* What the copy waits for comes before the head in the order of ops, so it may come right behind the head there. The
+/* All that the copy waits for comes before the head in the order of ops, so it may come right behind the head. The
  * lane is but an order, in which members may be beside each other. */
 static bool may_follow(const packer *p, uint32_t copy, uint32_t head)
 {

@@ -110,9 +110,9 @@ def check_gallery(r, root):
         groups = [tuple(map(int, line.split())) for line in (r.files / "groups").read_text().splitlines()]
         both, messages = [group for group in groups if group[1] and group[2]], sum(group[1] + group[2] for group in groups)
         print(f"{name}: {messages} messages in {len(groups)} groups, {len(both)} of which go both ways", flush=True)
-        # Halos of two ranks: each has as many groups as the other, and all but what has no counterpart goes both ways.
+        # Halos of two processes, of two GPUs each: both have the same groups, and most of them go both ways.
         assert name != "jacobi_blocks" or (len(both) >= len(groups) / 2), groups
-        assert name != "jacobi_blocks" or sorted(g[1:] for g in groups if g[0] == 0) == sorted(g[:0:-1] for g in groups if g[0] == 1), groups
+        assert name != "jacobi_blocks" or sorted(g[1:] for g in groups if g[0] < 2) == sorted(g[:0:-1] for g in groups if g[0] >= 2), groups
     r.same(graph_of("i32", 2, "auto", 2), 3, ["--devices", 2, "--spread", 2, "--replay", "stream"], "; NCCL")  # one has nothing to do
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loading what the options name, and telling errors. */
 #include "command.h"
+#include "ranks/launch.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,6 +181,15 @@ static bool is_of_cpu(const options *o, const gantry_graph *graph)
     return !o->machine && !json && !path && !counts_gpus(o);
 }
 
+/* A loss has taken devices of this computer, and --devices counts more than there are now. */
+static bool asks_for_lost(const options *o, const gantry_machine *whole)
+{
+    char *end = NULL;
+    long count = o->devices ? strtol(o->devices, &end, 10) : 0;
+    return getenv(LEFT) && end && end != o->devices && *end == 0 && !o->machine && count > 0 &&
+           (size_t)count > gantry_machine_worker_count(whole);
+}
+
 int load_machine(gantry_machine **machine, const options *o, const gantry_graph *graph, known_computer *k)
 {
     gantry_error err;
@@ -189,7 +199,7 @@ int load_machine(gantry_machine **machine, const options *o, const gantry_graph 
         complain("%s", is_virtual ? "--devices: " : "");
         return fail_reading(&err);
     }
-    if (!o->devices || is_virtual) {
+    if (!o->devices || is_virtual || asks_for_lost(o, whole)) {
         *machine = whole;
         return spread_machine(machine, o);
     }

@@ -12,6 +12,11 @@
  * later one waits for has ended before an earlier one begins, so that the earlier one waits for nothing more; the step
  * of the earlier one carries the messages of both. Of a collective, uses that follow each other.
  *
+ * Groups. Where queues are lanes, all messages of a rank are in one queue, so what two ranks send each other at the
+ * same moment, both ways, goes together: the step of the first of such copies between GPUs carries the messages of all,
+ * in any order, which is one call of NCCL. It waits for what any of them waits for; all of that comes before it in the
+ * order of ops, and is predicted to end soon after what it waits for itself. None of them writes what another touches.
+ *
  * A part is carried out by queues, each of which does its steps one after the other: one for each device, or for each
  * lane, with its ops that do not cross, and those of the network with ops that cross. Lanes have one of the network.
  * With devices, copies to each other rank are a queue, and those from it: a rank that waits for one neighbour goes on
@@ -37,11 +42,14 @@ typedef struct gy_message {
 /* Both sides copy what is packed, which takes less time than a message if each is small. Bytes of one, and of all
  * together, at most. */
 enum { GY_PACK_ONE = GY_MESSAGE_SMALL, GY_PACK_ALL = GY_COPIES_AT_ONCE * GY_MESSAGE_SMALL };
+/* Of a group: copies and bytes at most, as hosts may have to keep them all; the time from the first start to the last,
+ * 20 us, less than what a call of NCCL takes. */
+enum { GY_GROUP_MOST = GY_COPIES_AT_ONCE, GY_GROUP_ALL = 64 << 20, GY_GROUP_TICKS = 20000000 };
 
 typedef struct gy_part_step {
     uint32_t op;
     bool runs;                  /* this rank runs the op; else it only sends and receives */
-    bool packed;                /* a copy whose messages an earlier step carries: nothing is left to do */
+    bool packed;                /* a copy whose messages an earlier step carries, of its pack or group */
     uint32_t queue;             /* see gy_part_queue; those of the network come last */
     uint32_t message, messages; /* range of gy_part.message; none where the op does not cross */
     uint32_t wait, waits;       /* range of gy_part.wait */

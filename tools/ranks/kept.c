@@ -76,13 +76,38 @@ static bool deal_out(gantry_schedule **schedule, const options *o)
     return done;
 }
 
+static size_t count_gpus(const gantry_machine *m)
+{
+    size_t count = 0;
+    gantry_device_info info = GANTRY_DEVICE_INFO_INIT;
+    for (size_t i = 0; i < gantry_machine_device_count(m); i++)
+        count += !gantry_machine_device(m, i, &info, NULL) && info.gpu;
+    return count;
+}
+
+/* A GPU may have gone with the loss: then what is left is planned for. Devices of a file are what that says. */
+static bool is_still_there(const gantry_schedule *kept, const options *o, const gantry_graph *graph)
+{
+    const char *json = NULL, *path = NULL;
+    gantry_machine *here = NULL;
+    size_t wanted = count_gpus(gantry_schedule_machine(kept));
+    gantry_graph_machine_hint(graph, &json, &path);
+    if (!wanted || o->machine || json || path)
+        return true;
+    if (o->found)
+        return count_gpus(o->found) >= wanted;
+    bool there = !gantry_machine_detect(&here, NULL, NULL) && count_gpus(here) >= wanted;
+    gantry_machine_free(here);
+    return there;
+}
+
 bool take_kept(gantry_schedule **schedule, const options *o, gantry_graph *graph)
 {
     char path[ROOM];
     *schedule = NULL;
     bool taken = path_of(path, KEPT_SCHEDULE) && access(path, R_OK) == 0 &&
-                 !gantry_schedule_load(schedule, path, NULL) && deal_out(schedule, o) &&
-                 !gantry_schedule_attach(*schedule, graph, NULL);
+                 !gantry_schedule_load(schedule, path, NULL) && is_still_there(*schedule, o, graph) &&
+                 deal_out(schedule, o) && !gantry_schedule_attach(*schedule, graph, NULL);
     if (!taken) {
         gantry_schedule_free(*schedule);
         *schedule = NULL;
@@ -152,6 +177,13 @@ void keep_loss(void)
 }
 
 /* ---- of the launcher ---- */
+
+bool has_loss(const char *folder)
+{
+    char path[KEPT_ROOM + 32];
+    snprintf(path, sizeof path, "%s/%s", folder, KEPT_LOSS);
+    return *folder && access(path, F_OK) == 0;
+}
 
 bool kept_loss(const char *folder)
 {

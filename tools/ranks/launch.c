@@ -18,7 +18,7 @@
 
 /* Of --mpirun; losses at one place after which it is no use; seconds for ranks to end after mpirun. */
 enum { MOST_WORDS = 64, STUCK = 3, PATIENCE = 10 };
-#define GRACE_US 3e6 /* for ranks to say that they were interrupted */
+#define GRACE_US 3e6 /* for ranks to say that they were interrupted, and for mpirun to end where one is lost */
 
 typedef struct attempt {
     const options *o;
@@ -26,6 +26,7 @@ typedef struct attempt {
     size_t words;
     char count[24], kept[KEPT_ROOM];
     int64_t ranks;
+    bool replans; /* for what a loss has left */
 } attempt;
 
 static const char *const hows[] = { "stop", "restart", "replan" };
@@ -143,6 +144,8 @@ static void become(const attempt *a, pid_t launcher)
     setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 0);
     if (*a->kept)
         setenv(KEPT, a->kept, 1);
+    if (a->replans)
+        setenv(LEFT, "1", 1);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     execvp(a->word[0], (char *const *)(uintptr_t)a->word);
@@ -156,36 +159,57 @@ static void nap(void)
     nanosleep(&nap, NULL);
 }
 
-/* Waits for mpirun. A first signal to this process is passed on: as SIGUSR1, which launchers hand to the guards of the
- * ranks and do nothing about themselves, so that ranks end by themselves and say so; if they do not, as it is. It is
- * asked for again and again, as handlers of signals here let calls go on. */
-static int wait_for(pid_t child)
+/* A first signal to this process is passed on: as SIGUSR1, which launchers hand to the guards of the ranks and do
+ * nothing about themselves, so that ranks end by themselves and say so; if they do not, as it is. */
+static void pass_signal(pid_t child, double *told, bool *passed)
 {
-    int status = 0;
-    double told = 0;
+    if (interrupt_code() && *told == 0) {
+        kill(child, SIGUSR1);
+        *told = now_us();
+    } else if (*told > 0 && !*passed && now_us() - *told > GRACE_US) {
+        kill(child, interrupt_code() - 128);
+        *passed = true;
+    }
+}
+
+/* A guard has said that its rank was killed. Where that was while MPI began, MPICH's mpirun waits on with the others:
+ * it is told to end, then killed. */
+static void end_stuck(const attempt *a, pid_t child, double *lost, int *signals)
+{
+    static const int sends[] = { SIGTERM, SIGKILL };
+    if (*lost == 0 && has_loss(a->kept))
+        *lost = now_us();
+    if (*lost > 0 && *signals < 2 && now_us() - *lost > GRACE_US * (1 + *signals))
+        kill(child, sends[(*signals)++]);
+}
+
+/* Waits for mpirun. It is asked for again and again, as handlers of signals here let calls go on. */
+static int wait_for(const attempt *a, pid_t child)
+{
+    int status = 0, signals = 0;
+    double told = 0, lost = 0;
     bool passed = false;
     while (waitpid(child, &status, WNOHANG) == 0) {
-        if (interrupt_code() && told == 0) {
-            kill(child, SIGUSR1);
-            told = now_us();
-        } else if (told > 0 && !passed && now_us() - told > GRACE_US) {
-            kill(child, interrupt_code() - 128);
-            passed = true;
-        }
+        pass_signal(child, &told, &passed);
+        end_stuck(a, child, &lost, &signals);
         nap();
     }
+    if (signals)
+        return EXIT_LOST;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /* mpirun may end before the ranks do, and theirs is the folder of checkpoints until then. Who has lost the parent is a
  * child of this process (launch). What an mpirun leaves for good, such as connections that ssh keeps, is not
- * waited for any longer than that. */
-static void wait_for_rest(void)
+ * waited for any longer than that; but where a rank is lost, others may wait for it for ever, and are killed. */
+static void wait_for_rest(bool lost)
 {
-    const double until = now_us() + 1e6 * PATIENCE;
+    const double begun = now_us(), until = begun + 1e6 * PATIENCE;
     pid_t ended = 1;
     while (ended >= 0 && now_us() < until) {
         ended = waitpid(-1, NULL, WNOHANG);
+        if (ended == 0 && lost && now_us() - begun > GRACE_US)
+            kill_children();
         if (ended == 0)
             nap();
     }
@@ -206,9 +230,9 @@ static int try_once(attempt *a, const char *from)
         if (child < 0)
             complain("gantry run: cannot start mpirun: %s\n", strerror(errno));
         else
-            code = wait_for(child);
+            code = wait_for(a, child);
         if (code)
-            wait_for_rest();
+            wait_for_rest(has_loss(a->kept));
     }
     free(launcher);
     return code;
@@ -228,18 +252,21 @@ int launch(const options *o)
     long long at = newest(folder);
     interrupt_note(true);
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* for wait_for_rest */
-    if (strcmp(how, hows[0]) != 0)
-        kept_begin(a.kept);
+    kept_begin(a.kept);
     for (bool again = true; again;) {
         double begun = now_us();
+        const time_t since = time(NULL);
         code = try_once(&a, from);
+        if (code)
+            remove_segments(since);
         if (code && kept_loss(a.kept) && !interrupt_code())
             code = EXIT_LOST;
         again = is_loss(code) && !interrupt_code() && how != hows[0] && strcmp(how, hows[0]) != 0;
         long long now = newest(folder);
         stuck = now == at ? stuck + 1 : 0;
         at = now;
-        a.ranks -= again && strcmp(how, "replan") == 0;
+        a.replans = again && strcmp(how, "replan") == 0;
+        a.ranks -= a.replans;
         if (!again || a.ranks < 1 || stuck >= STUCK)
             break;
         from = at ? folder : NULL;

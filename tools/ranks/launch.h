@@ -4,6 +4,7 @@
 #define GANTRY_COMMAND_LAUNCH_H
 
 #include "command.h"
+#include <time.h>
 
 /* Tells a rank that the launcher has started it: "1", or "0" behind its guard. */
 #define GUARDED "GANTRY_GUARDED"
@@ -14,6 +15,8 @@
 #define KEPT_PART     "schedule.part"
 #define KEPT_LOSS     "lost"
 enum { KEPT_ROOM = 1024 };
+/* Tells a rank that devices may have gone with a loss: --devices N is as many as are left then. */
+#define LEFT "GANTRY_LEFT"
 
 /* launch.c: the options --processes, --on-loss and --mpirun; the exit code of the last attempt. */
 int check_launch(const options *o);
@@ -24,10 +27,16 @@ int guard_begin(void);
 /* Keeps what the rank is at, to be said when it is gone. */
 void guard_note(uint64_t starts, const char *at);
 
+/* remains.c, of the launcher: kills its children; those of children that are gone are among them, with launch(). */
+void kill_children(void);
+/* Removes what MPICH has left in shared memory since then, and nobody uses. */
+void remove_segments(time_t since);
+
 /* kept.c, of the launcher: makes the folder, or "" where none can be; removes it with all in it. */
 void kept_begin(char folder[KEPT_ROOM]);
 void kept_end(const char *folder);
-/* True if a guard has noted a loss there since the last call. */
+/* True if a guard has noted a loss there since the last kept_loss. */
+bool has_loss(const char *folder);
 bool kept_loss(const char *folder);
 /* Of a guard: notes that its rank was killed. The exit code of mpirun may be that of another rank, which MPI ended
  * since its peer was gone. */

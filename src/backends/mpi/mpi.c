@@ -31,6 +31,28 @@ static struct {
     bool open, begun_here; /* there is a network; MPI was begun for it, and ends with it */
 } now;
 
+/* Small messages are sent from here, so that who sends goes on: some implementations let a send wait until its receiver
+ * has come to it, Open MPI from 4 KiB on, and a rank that waits for one neighbour sends nothing to the others. They
+ * move the bytes in calls of MPI only: so a sender looks after its message for a while, and behind that the thread of
+ * heartbeats does, which is told. */
+enum { KEPT = 32, KEPT_BYTES = 1 << 16, LOOKS = 200 };
+static struct {
+    char bytes[KEPT][KEPT_BYTES];
+    MPI_Request request[KEPT];
+    bool used[KEPT];
+    pthread_cond_t left; /* to the thread of heartbeats */
+} kept;
+
+/* Its clock is one that nobody sets. */
+static void begin_kept(void)
+{
+    pthread_condattr_t how;
+    pthread_condattr_init(&how);
+    pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
+    pthread_cond_init(&kept.left, &how);
+    pthread_condattr_destroy(&how);
+}
+
 static int begin(void)
 {
     int given = 0;
@@ -77,6 +99,7 @@ static gantry_status network_open(const void *from, uint32_t *rank, uint32_t *ra
     MPI_Comm_size(comm, &all);
     *rank = (uint32_t)mine;
     *ranks = (uint32_t)all;
+    begin_kept();
     now.open = true;
     return GANTRY_OK;
 }
@@ -163,32 +186,49 @@ static bool wait_for(MPI_Request *request, int code, gy_stop stop, void *context
     return true;
 }
 
-/* Small messages are sent from here, so that who sends goes on: some implementations let a send wait until its receiver
- * has come to it, Open MPI from 4 KiB on, and a rank that waits for one neighbour sends nothing to the others. */
-enum { KEPT = 32, KEPT_BYTES = 1 << 16 };
-static struct {
-    char bytes[KEPT][KEPT_BYTES];
-    MPI_Request request[KEPT];
-    bool used[KEPT];
-} kept;
+static bool look_at_kept(int place)
+{
+    int done = !kept.used[place];
+    if (!done && MPI_Test(&kept.request[place], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        done = 0;
+    kept.used[place] = !done;
+    return done;
+}
+
+/* Goes on with all of them. True: some have not ended. */
+static bool look_at_all_kept(void)
+{
+    bool some = false;
+    for (int i = 0; i < KEPT; i++)
+        some = !look_at_kept(i) || some;
+    return some;
+}
 
 /* False: it is too large, all places are taken, or MPI says that the peer is gone; then it is sent as others are. */
-static bool send_kept(const gy_transfer *t)
+static bool send_kept(gy_transfer *t)
 {
-    int place = KEPT;
-    for (int i = 0; i < KEPT && t->bytes <= KEPT_BYTES; i++) {
-        int done = !kept.used[i];
-        if (!done && MPI_Test(&kept.request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            done = 0;
-        kept.used[i] = !done;
-        place = done && place == KEPT ? i : place;
-    }
+    int place = 0;
+    if (t->bytes > KEPT_BYTES)
+        return false;
+    look_at_all_kept();
+    while (place < KEPT && kept.used[place])
+        place++;
     if (place == KEPT)
         return false;
     memcpy(kept.bytes[place], t->from, t->bytes);
     kept.used[place] = MPI_Isend(kept.bytes[place], (int)t->bytes, MPI_BYTE, (int)t->peer, tag_of[t->channel], comm,
                                  &kept.request[place]) == MPI_SUCCESS;
-    return kept.used[place];
+    t->kept = kept.used[place] ? (uint32_t)place + 1 : 0;
+    return t->kept;
+}
+
+/* The place may be that of a later message by now, if this one has ended. */
+static bool end_send_kept(gy_transfer *t)
+{
+    bool ended = look_at_kept((int)t->kept - 1);
+    if (!ended && ++t->looks >= LOOKS)
+        pthread_cond_signal(&kept.left);
+    return ended || t->looks >= LOOKS;
 }
 
 static void end_kept(void)
@@ -221,8 +261,10 @@ static void begin_piece(gy_transfer *t)
 static bool go_on(gy_transfer *t)
 {
     int done = 1;
-    if (t->bytes == 0 || (!t->begun && t->from && send_kept(t)))
+    if (t->bytes == 0)
         return true;
+    if (t->kept || (!t->begun && t->from && send_kept(t)))
+        return end_send_kept(t);
     if (!t->begun)
         begin_piece(t);
     t->begun = true;
@@ -301,6 +343,38 @@ static bool network_gather(const void *mine, void *all, uint64_t count, gy_stop 
     return wait_for(&request, code, stop, context);
 }
 
+static struct timespec time_after(int64_t ns)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    ns += at.tv_nsec;
+    at.tv_sec += ns / 1000000000;
+    at.tv_nsec = ns % 1000000000;
+    return at;
+}
+
+static bool is_past(struct timespec at)
+{
+    struct timespec here = time_after(0);
+    return here.tv_sec > at.tv_sec || (here.tv_sec == at.tv_sec && here.tv_nsec >= at.tv_nsec);
+}
+
+static void network_rest(int64_t ns)
+{
+    const struct timespec nap = { .tv_nsec = NAP_NS }, until = time_after(ns);
+    pthread_mutex_lock(&calls);
+    while (!is_past(until)) {
+        if (!look_at_all_kept()) {
+            (void)pthread_cond_timedwait(&kept.left, &calls, &until);
+            continue;
+        }
+        pthread_mutex_unlock(&calls);
+        nanosleep(&nap, NULL);
+        pthread_mutex_lock(&calls);
+    }
+    pthread_mutex_unlock(&calls);
+}
+
 static bool network_beat(const void *mine, void *theirs)
 {
     int rank, ranks, gone = 0, come = 0;
@@ -327,9 +401,8 @@ GANTRY_API const void *JOIN(GY_MPI, _module)(void);
 
 const void *JOIN(GY_MPI, _module)(void)
 {
-    static const gy_network_calls table = {
-        "MPI",           network_open, network_close, network_end_all, network_send,
-        network_receive, network_pass, network_share, network_gather,  network_beat
-    };
+    static const gy_network_calls table = { "MPI",          network_open,    network_close, network_end_all,
+                                            network_send,   network_receive, network_pass,  network_share,
+                                            network_gather, network_beat,    network_rest };
     return &table;
 }

@@ -57,7 +57,6 @@ static void *beat(void *network)
 {
     gantry_network *n = network;
     char mine[GY_BEAT] = "", theirs[GY_BEAT] = "";
-    const struct timespec tick = { .tv_nsec = TICK_NS };
     gy_waited silent = gy_waited_begin();
     for (unsigned i = 0; !atomic_load(&n->ends); i++) {
         bool speaks = i % TICKS_OF_A_BEAT == 0;
@@ -68,7 +67,7 @@ static void *beat(void *network)
         theirs[sizeof theirs - 1] = 0;
         if (!atomic_load(&n->lost) && gy_waited_look(&silent) > n->patience_ns)
             note_lost(n, &silent, theirs);
-        nanosleep(&tick, NULL);
+        n->calls->rest(TICK_NS);
     }
     atomic_store(&n->mute, true);
     watch_end(n);

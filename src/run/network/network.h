@@ -26,6 +26,7 @@ typedef struct gy_transfer {
 
     /* Of the module; 0 at first. */
     bool begun, failed;
+    uint32_t kept, looks;
     uint64_t moved, piece;
     union {
         int number;
@@ -55,6 +56,8 @@ typedef struct gy_network_calls {
     /* Ranks are a ring here. Sends `mine` to the next one, if what was sent before has left, where it is not NULL.
      * True: *theirs is what the one before has sent last, and it has come since the last call. GY_BEAT bytes each. */
     bool (*beat)(const void *mine, void *theirs);
+    /* The thread of heartbeats waits so long, and goes on meanwhile with messages that have left their senders. */
+    void (*rest)(int64_t ns);
 } gy_network_calls;
 
 enum { GY_BEAT = 256 };

@@ -10,7 +10,10 @@
  *
  * Packs. A copy may give its messages to a step of an earlier copy, with which they are one message. Both ranks have
  * the same ones there, in the same order. On each of them all that has to end before the later copy begins has ended
- * when the earlier one begins, or is packed with it; so its rows may move that early.
+ * when the earlier one begins, or is packed with it; so its rows may move that early. Where queues are lanes, messages
+ * of one step need not be one: they are a group, also of both ways. All that may end before one of them begins, has
+ * ended when their step begins, or is of the step; and none of them writes what another reads or writes, so that they
+ * may move in any order.
  *
  * No race. What is in the memory of a rank is touched by steps of that rank only. Of any two such ops, one ends before
  * the other begins if the clocks of the schedule say so; here it is seen that then the steps do so, too.
@@ -144,13 +147,41 @@ static gantry_status check_packed(const fitting *f, uint32_t id, uint32_t rank, 
 {
     bool copies = m->op > id && m->op < f->s->ops.count && gy_op_is_copy(&f->s->ops.at[id]) &&
                   gy_op_is_copy(&f->s->ops.at[m->op]) && m->use == 0;
-    if (m->op != id && (!copies || !m->packed || f->packed[m->op] != GY_NONE))
+    bool may = m->packed || f->part[rank].by == GY_PART_BY_LANE;
+    if (m->op != id && (!copies || !may || f->packed[m->op] != GY_NONE))
         return stuck(f, id, "carries rows of another op", rank);
-    if (!m->packed)
-        return GANTRY_OK;
     bool one = f->message[rank] > 0 && (m - 1)->peer == m->peer && (m - 1)->sends == m->sends;
-    if (!one || gy_op_has_flag(&f->s->ops.at[id]) || gy_op_has_flag(&f->s->ops.at[m->op]))
+    bool flag = gy_op_has_flag(&f->s->ops.at[id]) || gy_op_has_flag(&f->s->ops.at[m->op]);
+    if (m->packed && (!one || flag))
         return stuck(f, id, "has messages that cannot be one", rank);
+    if (m->op != id && flag)
+        return stuck(f, id, "has messages that cannot go together", rank);
+    return GANTRY_OK;
+}
+
+/* Bytes that one of two uses may write, and both touch. */
+static bool share_bytes(const gantry_schedule *s, const gy_use *a, const gy_use *b)
+{
+    const gy_instance *x = &s->instances.at[a->instance], *y = &s->instances.at[b->instance];
+    if (x->memory != y->memory || x->space != y->space || (x->space != GY_SPACE_SLAB && x->value != y->value))
+        return false;
+    uint64_t begin = x->offset + gy_instance_offset(s, x, a->first), other = y->offset;
+    other += gy_instance_offset(s, y, b->first);
+    return begin < other ? begin + gy_use_bytes(s, a) > other : other + gy_use_bytes(s, b) > begin;
+}
+
+/* Copies of one step move in any order. */
+static gantry_status check_apart(const fitting *f, uint32_t id, uint32_t rank)
+{
+    const gy_part_step *step = step_at(f, rank, id);
+    const gy_message *m = step ? &f->part[rank].message.at[step->message] : NULL;
+    for (uint32_t i = 1; step && gy_op_is_copy(&f->s->ops.at[id]) && i < step->messages; i++)
+        for (uint32_t k = 0; k < i; k++) {
+            const gy_use *a = &f->s->use.at[f->s->ops.at[m[i].op].use], *b = &f->s->use.at[f->s->ops.at[m[k].op].use];
+            if (m[i].op != m[k].op &&
+                (share_bytes(f->s, &a[0], &b[1]) || share_bytes(f->s, &a[1], &b[0]) || share_bytes(f->s, &a[1], &b[1])))
+                return stuck(f, id, "moves rows together of which some are those of another", rank);
+        }
     return GANTRY_OK;
 }
 
@@ -320,6 +351,8 @@ static gantry_status check_op(fitting *f, uint32_t id, uint32_t *seen)
         status = exchange(f, id);
     if (!status)
         status = check_complete(f, id);
+    for (uint32_t rank = 0; rank < f->ranks && !status; rank++)
+        status = check_apart(f, id, rank);
     for (uint32_t rank = 0; rank < f->ranks && !status; rank++)
         if (step_at(f, rank, id)) {
             advance(f, rank);

@@ -16,7 +16,7 @@ typedef struct cutter {
     gy_part_rows rows;
     uint32_t *last;                  /* per lane: its last op so far, or GY_NONE */
     uint32_t *step;                  /* per op: its step, or GY_NONE */
-    uint32_t *head, *next;           /* per op: the one that it is packed with; the next one of its pack; or GY_NONE */
+    uint32_t *head, *next;           /* per op: the one that it goes with; the next that goes with that; or GY_NONE */
     uint32_t before_from, before_to; /* of the op at hand, of whatever ranks: the last message */
     uint64_t before_bytes;           /* of it and those that are one with it; 0: nothing may be packed with it */
     uint32_t *behind; /* per op and queue: 1 + the last step that has ended when the op has; of ops of others */
@@ -81,8 +81,7 @@ static void add_behind(cutter *c, uint32_t op)
         c->now[q] = behind[q] > c->now[q] ? behind[q] : c->now[q];
 }
 
-/* Adds all that the op waits for; what it is packed with goes with it, and waits for nothing else. `id`: of that one.
- */
+/* Adds all that the op waits for, up to the one that it goes with, `id`: it waits for nothing later. */
 static void add_all_behind(cutter *c, uint32_t op, uint32_t id)
 {
     const gy_op *o = &c->s->ops.at[op];
@@ -166,7 +165,14 @@ static bool add_message(cutter *c, gy_part_step *step, uint32_t id, uint32_t use
     return gy_vec_push(&c->part->message, m);
 }
 
-/* The flag of a copy, its rows, and those of all that is packed with it. */
+/* The rows of a copy. */
+static bool add_rows(cutter *c, gy_part_step *step, uint32_t id)
+{
+    const gy_op *op = &c->s->ops.at[id];
+    return add_message(c, step, id, 0, gy_part_rank(c->part, c->s, op, 0), gy_part_rank(c->part, c->s, op, 1));
+}
+
+/* The flag of a copy, its rows, and those of all that goes with it. */
 static bool add_copies(cutter *c, gy_part_step *step)
 {
     const gantry_schedule *s = c->s;
@@ -174,7 +180,7 @@ static bool add_copies(cutter *c, gy_part_step *step)
     uint32_t home = gy_op_rank(s, op), from = gy_part_rank(c->part, s, op, 0), to = gy_part_rank(c->part, s, op, 1);
     bool ok = !gy_op_has_flag(op) || add_message(c, step, step->op, 2, home, home == from ? to : from);
     for (uint32_t id = step->op; id != GY_NONE && ok; id = c->next[id])
-        ok = add_message(c, step, id, 0, from, to);
+        ok = add_rows(c, step, id);
     return ok;
 }
 

@@ -2,7 +2,7 @@
 """Ranks that are lost: killed, or stopped for good. The launcher says which, begins anew from the last checkpoint on as many ranks or on one less,
 and the result has the bits of one process that nothing happened to. No process is left, nothing in shared memory.
 
-check_losses.py GANTRY ROOT mpich|openmpi 1|0 [LOSSES [SEED]]: with LOSSES, as many on random graphs at random moments, and a table.
+check_losses.py GANTRY ROOT mpich|openmpi 1|0 [LOSSES [SEED]]: with LOSSES, as many on random graphs at random moments, and a table; with moments:ROUNDS in its place, so many of each of MOMENTS.
 """
 import json
 import os
@@ -69,24 +69,54 @@ def shared_memory():
     return {entry.name for entry in pathlib.Path("/dev/shm").iterdir() if not entry.name.startswith("tmp")} if pathlib.Path("/dev/shm").exists() else set()
 
 
+def used_by_others():
+    """Of that, what a process has: runs of somebody else beside this one."""
+    found = set()
+    for maps in pathlib.Path("/proc").glob("[0-9]*/maps"):
+        try:
+            found |= {line.rsplit("/", 1)[1].removesuffix(" (deleted)").strip() for line in maps.read_text().splitlines() if "/dev/shm/" in line}
+        except OSError:
+            continue
+    return found
+
+
+def wait_until(child, found, most=100):
+    """What it found, or what is no truth: the run was over before."""
+    begun, there = time.monotonic(), found()
+    while not there and child.poll() is None and time.monotonic() < begun + most:
+        time.sleep(0.002)
+        there = found()
+    return there
+
+
+def kill(child, victim, sig=signal.SIGKILL):
+    if not victim or child.poll() is not None:
+        return False
+    try:
+        os.kill(victim, sig)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 class Losses:
     def __init__(self, gantry, root, mpi, folder):
         self.gantry, self.root, self.mpi, self.folder, self.want, self.rows = gantry, root, mpi, folder, {}, []
 
-    def words(self, name):
+    def words(self, name, devices=4):
         graph = self.folder / f"{name}.json"
         shutil.copy(self.root / f"graphs/{name}.json", graph)
-        return graph, ["run", graph, "--devices", 4, "--backend", "host", *CASES[name][0], "--json"]
+        return graph, ["run", graph, "--devices", devices, "--backend", "host", *CASES[name][0], "--json"]
 
-    def expected(self, name):
-        if name not in self.want:
-            _, words = self.words(name)
-            self.want[name] = hashes(subprocess.run([self.gantry, *map(str, words)], capture_output=True, text=True, check=True).stdout)
-        return self.want[name]
+    def expected(self, name, devices=4):
+        if (name, devices) not in self.want:
+            _, words = self.words(name, devices)
+            self.want[name, devices] = hashes(subprocess.run([self.gantry, *map(str, words)], capture_output=True, text=True, check=True).stdout)
+        return self.want[name, devices]
 
-    def lose(self, name, ranks, how, sig, rank, delay):
-        """One rank is sent the signal, `delay` after the first checkpoint is there."""
-        want, (graph, words), kept, before = self.expected(name), self.words(name), self.folder / "kept", shared_memory()
+    def under(self, attack, name, ranks, how, devices=4):
+        """Runs it, and attack(child, graph, kept) beside it: the lines of standard error with their times. The result is right, and nothing is left."""
+        want, (graph, words), kept, before = self.expected(name, devices), self.words(name, devices), self.folder / "kept", shared_memory()
         shutil.rmtree(kept, ignore_errors=True)
         words = [*words, "--processes", ranks, "--on-loss", how, "--mpirun", LAUNCH[self.mpi], "--timeout", TIMEOUT, "--checkpoint", f"{CASES[name][1]}:{kept}", "--verbose"]
         child = subprocess.Popen([self.gantry, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -94,17 +124,7 @@ class Losses:
         readers = [threading.Thread(target=lambda: [lines.append((time.monotonic(), line)) for line in child.stderr]), threading.Thread(target=lambda: out.append(child.stdout.read()))]
         for reader in readers:
             reader.start()
-        begun = time.monotonic()
-        while child.poll() is None and not list(kept.glob("checkpoint-0*")) and time.monotonic() < begun + 100:
-            time.sleep(0.005)
-        time.sleep(delay)
-        sent, victim = None, workers(graph).get(rank)
-        if victim and child.poll() is None:
-            try:
-                os.kill(victim, sig)
-                sent = time.monotonic()
-            except ProcessLookupError:
-                pass
+        attack(child, graph, kept)
         child.wait(timeout=300)
         for reader in readers:
             reader.join()
@@ -113,21 +133,37 @@ class Losses:
         while processes(graph) and time.monotonic() < begun + 20:  # who was killed may not be gone yet
             time.sleep(0.02)
         assert not processes(graph), f"left behind: {processes(graph)}"
-        assert shared_memory() <= before, f"left in shared memory: {shared_memory() - before}"
-        lost = "beginning anew" in text
-        if how == "stop":
-            assert not sent or child.returncode != 0, text
-        else:
+        left, begun = shared_memory() - before - used_by_others(), time.monotonic()
+        while left & shared_memory() and time.monotonic() < begun + 2:  # who was about to use, or to remove it
+            time.sleep(0.1)
+            left &= shared_memory() - used_by_others()
+        assert not left & shared_memory(), f"left in shared memory: {left}"
+        if how != "stop":
             assert child.returncode == 0 and hashes(out[0]) == want, f"{name}: exit {child.returncode}\n{text}\n{out}"
-        recovery = next((at - sent for at, line in lines if "going on from checkpoint" in line and sent and at > sent), None)
-        return bool(sent), lost, recovery, text
+        return lines, child.returncode
+
+    def lose(self, name, ranks, how, sig, rank, delay, devices=4):
+        """One rank is sent the signal, `delay` after the first checkpoint is there."""
+        sent = []
+
+        def attack(child, graph, kept):
+            wait_until(child, lambda: list(kept.glob("checkpoint-0*")))
+            time.sleep(delay)
+            if kill(child, workers(graph).get(rank), sig):
+                sent.append(time.monotonic())
+
+        lines, code = self.under(attack, name, ranks, how, devices)
+        text = "".join(line for _, line in lines)
+        assert how != "stop" or not sent or code != 0, text
+        recovery = next((at - sent[0] for at, line in lines if "going on from checkpoint" in line and sent and at > sent[0]), None)
+        return bool(sent), "beginning anew" in text, recovery, text
 
 
 def lose_surely(losses, *case):
     """A run may be over before the signal: then it is tried again, with less delay."""
-    *words, delay = case
+    name, ranks, how, sig, rank, delay, *devices = case
     for attempt in range(6):
-        result = losses.lose(*words, delay if attempt == 0 else 0)
+        result = losses.lose(name, ranks, how, sig, rank, delay if attempt == 0 else 0, *devices)
         if result[0]:
             break
     return result
@@ -233,6 +269,105 @@ def check_kept(losses):
                     break
 
 
+# ---- moments ----
+
+
+def in_beginning(draw, ranks, kills):
+    """While MPI begins: MPICH's mpirun may wait for ever then, and a file in shared memory may be left; the launcher sees to both."""
+    def attack(child, graph, kept):
+        wait_until(child, lambda: workers(graph))
+        time.sleep(draw.uniform(0, 0.06))
+        found = workers(graph)
+        kills.append(bool(found) and kill(child, draw.choice(sorted(found.values()))))
+    return attack
+
+
+def in_planning(draw, ranks, kills):
+    """Before there is any checkpoint, as soon as there are all ranks or somewhat later."""
+    def attack(child, graph, kept):
+        found = wait_until(child, lambda: len(workers(graph)) == ranks and workers(graph))
+        time.sleep(draw.uniform(0, 0.2))
+        kills.append(bool(found) and kill(child, found.get(draw.randrange(ranks))))
+    return attack
+
+
+def in_checkpoint(draw, ranks, kills):
+    """Rank 0, while it writes one."""
+    def attack(child, graph, kept):
+        wait_until(child, lambda: list(kept.glob("checkpoint-0*")))
+        first = workers(graph).get(0)
+        kills.append(bool(wait_until(child, lambda: (kept / "checkpoint.writing").exists())) and kill(child, first))
+    return attack
+
+
+def first_rank(draw, ranks, kills):
+    def attack(child, graph, kept):
+        wait_until(child, lambda: list(kept.glob("checkpoint-0*")))
+        time.sleep(draw.uniform(0, 0.2))
+        kills.append(kill(child, workers(graph).get(0)))
+    return attack
+
+
+def all_but_one(draw, ranks, kills):
+    def attack(child, graph, kept):
+        wait_until(child, lambda: list(kept.glob("checkpoint-0*")))
+        time.sleep(draw.uniform(0, 0.2))
+        found, spared = workers(graph), draw.randrange(ranks)
+        kills.append(sum([kill(child, found.get(rank)) for rank in range(ranks) if rank != spared]) == ranks - 1)
+    return attack
+
+
+def all_of_them(draw, ranks, kills):
+    def attack(child, graph, kept):
+        wait_until(child, lambda: list(kept.glob("checkpoint-0*")))
+        found = workers(graph)
+        kills.append(sum([kill(child, found.get(rank)) for rank in range(ranks)]) == ranks)
+    return attack
+
+
+def in_recovery(draw, ranks, kills):
+    """A second one among those that go on, between their start and some tenths of a second later."""
+    def attack(child, graph, kept):
+        wait_until(child, lambda: list(kept.glob("checkpoint-0*")))
+        old = workers(graph)
+        if not kill(child, old.get(draw.randrange(ranks))):
+            kills.append(False)
+            return
+        new = wait_until(child, lambda: {rank: pid for rank, pid in workers(graph).items() if pid not in old.values()})
+        time.sleep(draw.uniform(0, 0.3))
+        new = {rank: pid for rank, pid in workers(graph).items() if pid not in old.values()} or new
+        kills.append(bool(new) and kill(child, draw.choice(sorted(new.values()))))
+    return attack
+
+
+MOMENTS = (in_beginning, in_planning, in_checkpoint, first_rank, all_but_one, all_of_them, in_recovery)
+
+
+def at_moments(losses, rounds, seed):
+    """Of each moment, how often it came to be, and how often somebody began anew. A run may be over before."""
+    draw = random.Random(seed)
+    for moment in MOMENTS:
+        kills, anew = [], 0
+        for _ in range(rounds):
+            name, ranks, how = draw.choice(("jacobi_until", "mlp_step", "jacobi")), draw.choice((2, 4)), draw.choice(("restart", "replan"))
+            how = "restart" if ranks == 2 and moment is in_recovery else how  # two are lost
+            lines, _ = losses.under(moment(draw, ranks, kills), name, ranks, how)
+            anew += sum("beginning anew" in line for _, line in lines)
+        print(f"{moment.__name__}: {rounds} runs, {sum(kills)} killed then, begun anew {anew} times, all results equal", flush=True)
+        yield moment, sum(kills), anew
+
+
+def check_moments(losses):
+    for moment, kills, anew in at_moments(losses, 2, 19):
+        assert anew >= kills, (moment.__name__, kills, anew)
+
+
+def check_eight(losses):
+    """Eight ranks, of which one is killed: seven go on."""
+    _, lost, _, text = lose_surely(losses, "jacobi", 8, "replan", signal.SIGKILL, 5, 0.1, 8)
+    assert lost and "beginning anew with 7 processes" in text, text
+
+
 def check_words(losses):
     graph = losses.root / "graphs/saxpy.json"
     for words, says in ((["--on-loss", "restart"], "--on-loss is for --processes N"), (["--mpirun", "x"], "--mpirun is for --processes N"),
@@ -268,10 +403,14 @@ def main(gantry, root, mpi, built, count="0", seed="1"):
     os.environ["OMP_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory() as folder:
         losses = Losses(gantry, pathlib.Path(root), mpi, pathlib.Path(folder))
+        if count.startswith("moments:"):
+            for _ in at_moments(losses, int(count.split(":")[1]), int(seed)):
+                pass
+            return 0
         if int(count):
             at_random(losses, int(count), int(seed))
             return 0
-        for check in (check_words, check_kept, check_slow, check_full, check_told, check_stops):
+        for check in (check_words, check_kept, check_slow, check_full, check_told, check_stops, check_moments, check_eight):
             begun = time.monotonic()
             check(losses)
             print(f"{check.__name__}: {time.monotonic() - begun:.1f} s")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """NCCL between processes, on fake GPUs and a fake NCCL whose ranks are files (tests/support/fake_nccl): every collective has the bits of one process; where it is not
-used the report says why; a rank that makes another call, or none, is found out; one that is lost ends all, with one message.
+used the report says why; halos of both ways go in one group; a rank that makes another call, or none, is found out; one that is lost ends all, with one message.
 
 check_nccl.py GANTRY ROOT 1|0: is the module of MPICH built?
 """
@@ -107,6 +107,12 @@ def check_gallery(r, root):
         graph = json.loads((root / f"graphs/{name}.json").read_text())
         graph["params"].update(params)
         r.same(graph, ranks, ["--devices", 4, "--spread", ranks, "--replay", replay], "NCCL 2.28.9 does [0-9]+ ops between ranks")
+        groups = [tuple(map(int, line.split())) for line in (r.files / "groups").read_text().splitlines()]
+        both, messages = [group for group in groups if group[1] and group[2]], sum(group[1] + group[2] for group in groups)
+        print(f"{name}: {messages} messages in {len(groups)} groups, {len(both)} of which go both ways", flush=True)
+        # Halos of two processes, of two GPUs each: both have the same groups, and most of them go both ways.
+        assert name != "jacobi_blocks" or (len(both) >= len(groups) / 2), groups
+        assert name != "jacobi_blocks" or sorted(g[1:] for g in groups if g[0] < 2) == sorted(g[:0:-1] for g in groups if g[0] >= 2), groups
     r.same(graph_of("i32", 2, "auto", 2), 3, ["--devices", 2, "--spread", 2, "--replay", "stream"], "; NCCL")  # one has nothing to do
 
 

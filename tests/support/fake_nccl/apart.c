@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks of several processes, by files: of a communicator ID.rank, of the n-th collective of a rank ID.rank.n, of the
- * n-th message ID.from-to.n. A file has its name once it is whole. */
+ * n-th message ID.from-to.n. A file has its name once it is whole. `groups` has a line for each group: its rank, its
+ * sends, its receives. */
 #include "fake.h"
 
 #include <errno.h>
@@ -167,9 +168,25 @@ static int numbered(int number, int rank)
 }
 
 /* Calls are numbered as they are carried out: a graph does so more than once. */
+static void note_group(const job *j)
+{
+    char path[PATH_MAX];
+    int ways[2] = { 0, 0 };
+    for (int i = 0; i < j->local; i++)
+        if (j->calls[i].what >= SEND)
+            ways[j->calls[i].what == RECV]++;
+    snprintf(path, sizeof path, "%s/groups", getenv("FAKE_NCCL_FOLDER"));
+    FILE *file = ways[0] + ways[1] ? fopen(path, "a") : NULL;
+    if (file) {
+        fprintf(file, "%d %d %d\n", j->calls[0].comm->rank, ways[0], ways[1]);
+        fclose(file);
+    }
+}
+
 void apart_publish(job *j)
 {
     char path[PATH_MAX];
+    note_group(j);
     j->looks = 0;
     while (j->count > j->local)
         free(j->source[--j->count]);

@@ -297,8 +297,8 @@ static gantry_status fail_op(gy_submit *x, int result)
     return GANTRY_E_DEVICE;
 }
 
-/* Calls for copies that are packed with this one. */
-static int call_pack(const gy_submit *x)
+/* Calls for copies that go with this one, both ways. */
+static int call_joint(const gy_submit *x)
 {
     const gy_cuda *h = x->h;
     const gy_part_step *step = &h->part.step.at[h->step[x->op] - 1];
@@ -314,7 +314,7 @@ static int call_pack(const gy_submit *x)
 /* Calls for the op, and for those of the batch that it begins. */
 static int call_batch(const gy_submit *x)
 {
-    int result = x->h->step ? call_pack(x) : GY_NCCL_SUCCESS;
+    int result = x->h->step ? call_joint(x) : GY_NCCL_SUCCESS;
     gy_submit at = *x;
     for (uint32_t i = 0; i < gy_nccl_members(x->h, x->op) && gy_nccl_fine(result); i++) {
         at.op = x->op + i;

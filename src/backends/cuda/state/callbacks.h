@@ -17,6 +17,7 @@ typedef enum gy_callback_kind {
     GY_CALLBACK_REDUCE,    /* combines sources[0] (+) sources[1] ... into `to` */
     GY_CALLBACK_SEND,      /* sends `from` to the rank `peer` */
     GY_CALLBACK_RECEIVE,   /* receives `to` from it */
+    GY_CALLBACK_EXCHANGE,  /* sends and receives `to`, `count` transfers with one rank, both ways at the same time */
     GY_CALLBACK_COMBINE,   /* carries out a collective of several ranks; `to` is a table of where its uses are */
     GY_CALLBACK_MIRROR_IN, /* copies inputs to their mirrors */
     GY_CALLBACK_MIRROR_OUT /* copies results from their mirrors */
@@ -29,7 +30,7 @@ typedef struct gy_callback {
     void *to;
     const void *from;
     const void **sources;
-    uint32_t count; /* of sources */
+    uint32_t count; /* of sources, or of transfers */
     uint32_t peer;
     const void *flag; /* of a message: one element of `dtype`, which is 0 if nothing is sent; NULL: it always is */
     gantry_dtype dtype;

@@ -6,7 +6,9 @@
 #include "run/fill.h"
 #include "run/number.h"
 #include "run/reduce.h"
+#include <sched.h>
 #include <string.h>
+#include <time.h>
 
 /* The first failure is kept; host functions of different lanes may run at once. */
 static void record_failure(gy_cuda *h, const gy_callback *callback, gantry_status status, int32_t word)
@@ -77,6 +79,46 @@ static void pass(gy_cuda *h, const gy_callback *callback)
         record_failure(h, callback, GANTRY_E_CANCELED, 0);
 }
 
+/* ---- messages both ways ---- */
+
+/* Messages come within microseconds or take long. */
+enum { POLLS = 200, YIELDS = 2000, NAP_NS = 50000 };
+
+/* Goes on with the message of that way whose number is *at, or the next one: those of one way follow each other. True:
+ * one has ended. */
+static bool pass_next(const gy_network_calls *calls, gy_transfer *transfer, uint32_t count, uint32_t *at, bool sends)
+{
+    while (*at < count && (transfer[*at].from != NULL) != sends)
+        ++*at;
+    bool ended = *at < count && calls->pass(&transfer[*at]);
+    *at += ended;
+    return ended;
+}
+
+static void exchange(gy_cuda *h, const gy_callback *callback)
+{
+    const gy_network_calls *calls = h->job->network->calls;
+    gy_transfer *transfer = callback->to;
+    uint32_t at[2] = { 0, 0 };
+    for (uint32_t i = 0; i < callback->count; i++) { /* a captured start passes them again */
+        const gy_transfer *t = &transfer[i];
+        transfer[i] = (gy_transfer){ .from = t->from, .to = t->to, .bytes = t->bytes, .peer = t->peer };
+    }
+    for (unsigned polls = 0; at[0] < callback->count || at[1] < callback->count; polls++) {
+        bool moved = pass_next(calls, transfer, callback->count, &at[0], false);
+        moved = pass_next(calls, transfer, callback->count, &at[1], true) || moved;
+        polls = moved ? 0 : polls;
+        if (!moved && is_to_stop(h)) {
+            record_failure(h, callback, GANTRY_E_CANCELED, 0);
+            return;
+        }
+        if (polls >= POLLS + YIELDS)
+            nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+        else if (polls >= POLLS)
+            sched_yield();
+    }
+}
+
 void gy_callback_run(void *data)
 {
     const gy_callback *callback = data;
@@ -106,6 +148,9 @@ void gy_callback_run(void *data)
     case GY_CALLBACK_SEND:
     case GY_CALLBACK_RECEIVE:
         pass(callback->h, callback);
+        break;
+    case GY_CALLBACK_EXCHANGE:
+        exchange(callback->h, callback);
         break;
     case GY_CALLBACK_COMBINE:
         gy_host_collective_execute(callback->h->collective[callback->op], callback->to);

@@ -99,15 +99,17 @@ static uint64_t boxes_before(const gy_cuda *h, uint32_t id, uint32_t uses)
     return bytes;
 }
 
-/* Rows of messages that are one lie behind the boxes. */
-static uint64_t pack_bytes(const gy_cuda *h, const gy_part_step *step)
+/* Rows of a pack or a group, which are of copies without a flag, lie behind the boxes. */
+static uint64_t joint_bytes(const gy_cuda *h, const gy_part_step *step)
 {
-    return gy_pack_end(&h->part, step, 0) > 1 ? gy_pack_bytes(&h->part, step, 0, step->messages) : 0;
+    const gy_op *op = op_of(h, step->op);
+    bool joint = gy_op_is_copy(op) && !gy_op_has_flag(op) && step->messages > 1;
+    return joint ? gy_pack_bytes(&h->part, step, 0, step->messages) : 0;
 }
 
 uint64_t gy_cross_stage(const gy_cuda *h, uint32_t op)
 {
-    return gy_cuda_has(h, op) ? boxes_before(h, op, op_of(h, op)->uses) + pack_bytes(h, step_of(h, op)) : 0;
+    return gy_cuda_has(h, op) ? boxes_before(h, op, op_of(h, op)->uses) + joint_bytes(h, step_of(h, op)) : 0;
 }
 
 static gy_location place_of(const gy_submit *x, uint32_t k)
@@ -167,31 +169,49 @@ static gy_callback message_of(const gy_submit *x, const gy_message *m)
     return callback;
 }
 
-/* Copies that are packed: the rows of all lie behind each other on their way. */
-static gantry_status move_pack(gy_submit *x, const gy_part_step *step, char *at, bool to_box)
+/* Copies that go together: the rows of all lie behind each other on their way. Moves those that are sent to there, or
+ * from there those that have come. */
+static gantry_status move_joint(gy_submit *x, const gy_part_step *step, char *at, bool sends)
 {
     const gantry_schedule *s = x->h->job->schedule;
     for (uint32_t i = 0; i < step->messages; i++) {
         const gy_message *m = &x->h->part.message.at[step->message + i];
         gy_location box = { .device = GY_NONE, .pinned = true, .host = at };
         gy_location place = gy_cuda_location(x->h, &s->use.at[op_of(x->h, m->op)->use + !m->sends], x->turn);
-        GY_TRY(gy_submit_copy(x, to_box ? box : place, to_box ? place : box, m->bytes));
-        GY_TRY(gy_submit_join(x));
         at += m->bytes;
+        if (m->sends != sends)
+            continue;
+        GY_TRY(gy_submit_copy(x, sends ? box : place, sends ? place : box, m->bytes));
+        GY_TRY(gy_submit_join(x));
     }
     return GANTRY_OK;
 }
 
-static gantry_status submit_pack(gy_submit *x, const gy_part_step *step)
+/* A message for each pack. */
+static void list_transfers(const gy_submit *x, const gy_part_step *step, char *at, gy_callback *callback)
 {
-    const gy_message *m = &x->h->part.message.at[step->message];
+    gy_transfer *transfer = callback->to;
+    for (uint32_t i = 0, end; i < step->messages; i = end) {
+        const gy_message *m = &x->h->part.message.at[step->message + i];
+        end = gy_pack_end(&x->h->part, step, i);
+        gy_transfer next = { .from = m->sends ? at : NULL, .to = at, .peer = m->peer };
+        next.bytes = gy_pack_bytes(&x->h->part, step, i, end);
+        at += next.bytes;
+        transfer[callback->count++] = next;
+    }
+}
+
+static gantry_status submit_joint(gy_submit *x, const gy_part_step *step)
+{
     char *at = gy_cuda_lane_of(x->h, x->op, 0)->stage + boxes_before(x->h, x->op, op_of(x->h, x->op)->uses);
-    gy_callback callback = { .kind = m->sends ? GY_CALLBACK_SEND : GY_CALLBACK_RECEIVE, .peer = m->peer };
-    callback.bytes = pack_bytes(x->h, step);
-    callback.from = callback.to = at;
-    GY_TRY(m->sends ? move_pack(x, step, at, true) : GANTRY_OK);
+    gy_callback callback = { .kind = GY_CALLBACK_EXCHANGE };
+    callback.to = gy_callbacks_add(x->callbacks, step->messages * sizeof(gy_transfer));
+    if (!callback.to)
+        return gy_fail_nomem(x->err);
+    list_transfers(x, step, at, &callback);
+    GY_TRY(move_joint(x, step, at, true));
     GY_TRY(gy_submit_callback(x, x->first_lane, callback));
-    return m->sends ? GANTRY_OK : move_pack(x, step, at, false);
+    return move_joint(x, step, at, false);
 }
 
 /* The messages of a copy, or of a collective that another rank combines. Rows of a copy are sent from its first use,
@@ -251,8 +271,8 @@ gantry_status gy_cross_submit(gy_submit *x)
         return GANTRY_OK;
     if (x->h->op[x->op].nccl)
         return gy_nccl_submit_ranks(x);
-    if (pack_bytes(x->h, step))
-        return submit_pack(x, step);
+    if (joint_bytes(x->h, step))
+        return submit_joint(x, step);
     return step->runs && !gy_op_is_copy(op_of(x->h, x->op)) ? submit_here(x, step) : submit_messages(x, step);
 }
 

@@ -67,6 +67,19 @@ def check_train(folder):
     again = run(["train", "mlp", "--devices", 1, "--steps", 6, "--every", 1, "--resume", kept]).stdout
     losses = [line for line in want.splitlines() if line.startswith("step")]
     assert [line for line in again.splitlines() if line.startswith("step")] == losses[2:], (want, again)
+    check_fewer(folder)
+
+
+def check_fewer(folder):
+    """A strategy goes on with the same bits where there are fewer devices than it is for: each takes what several had."""
+    for strategy in "dp=4,zero=3", "dp=2,pp=2,micro=2", "dp=2,tp=2":
+        words, kept = ["train", "mlp", "--effort", 0, "--every", 1, "--json", "--watch", "loss", "--strategy", strategy], folder / strategy.replace(",", "-")
+        want = run([*words, "--devices", 4, "--steps", 6]).stdout.splitlines()[:-1]
+        run([*words, "--devices", 4, "--steps", 4, "--checkpoint", f"2:{kept}"])
+        for devices in 4, 3, 2, 1:
+            again = run([*words, "--devices", devices, "--steps", 6, "--resume", kept]).stdout.splitlines()[:-1]
+            assert again == want[2:], (strategy, devices, want, again)
+        says([*words, "--devices", 2, "--steps", 6], 2, f'strategy "{strategy}" is for 4 devices, and there are 2')
 
 
 def check_words(folder):

@@ -116,7 +116,7 @@ void print_profile(FILE *to, json_t *times);
  * writes the machine. */
 int check_calibrate(const options *o);
 int sample_start(const session *s);
-int write_calibrated(const session *s, gantry_files *files);
+int write_calibrated(session *s, gantry_files *files);
 void print_calibrated(FILE *to, const session *s);
 
 /* run_learn.c: once all is done and told, keeps what kernels took whose times were not known on this computer. */

@@ -275,7 +275,8 @@ static int run_iterations(session *s)
     bool overlap =
         sum.in_flight > 1 && count > alone + 1 && !s->ranks.network; /* one start at a time goes over ranks */
     int code = overlap ? run_alone(s, alone) : run_in_turn(s);
-    return code || !overlap ? code : run_series(s, count - alone, &sum);
+    code = code || !overlap ? code : run_series(s, count - alone, &sum);
+    return code ? code : keep_last(s);
 }
 
 static int save_outputs(const session *s, gantry_files *files)

@@ -250,7 +250,8 @@ int count_devices(int32_t *count, const options *o, const gantry_graph *graph)
     return code;
 }
 
-/* The graph for one device, if there is such a one, says which machine it brings along. */
+/* The graph for one device, if there is such a one, says which machine it brings along. What is resumed is the graph
+ * that it was, so its strategy may be for more devices than there are. */
 static int load_counted(gantry_graph **graph, const options *o, const char *path, gantry_error *err)
 {
     gantry_graph *single = NULL;
@@ -262,6 +263,7 @@ static int load_counted(gantry_graph **graph, const options *o, const char *path
     load.strategy = o->strategy;
     int code = count_devices(&load.devices, o, single);
     gantry_graph_free(single);
+    load.devices = o->resume && o->strategy ? 0 : load.devices;
     if (!code && gantry_graph_load(graph, path, &load, err))
         code = fail_reading(err);
     return code;

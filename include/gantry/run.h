@@ -205,11 +205,13 @@ typedef enum gantry_feed {
     GANTRY_FEED_CYCLE, /**< in the first one */
     GANTRY_FEED_ONCE   /**< nowhere: it fails, E_INVALID */
 } gantry_feed;
-/** The same from files. A pattern with * ? [...] means files by name, each with one array of the buffer. A .npy file
- *  with one more axis in front, of any length, has so many arrays; of several files all are such, or none. JPEG and PNG
- *  files are taken as many at a time as an array has images ([image, height, width, channel]); E_IO if one is left.
- *  Sizes and types of .npy and raw files are looked at here, what images are only when they are read. One file with one
- *  array, and as many images as an array has, are bound as gantry_run_bind_file does, whatever class the buffer has.
+/** The same from files, by several threads at once, a large array in parts. Eight arrays wait for their starts, fewer
+ * where these are more than 32 MiB, but two. A pattern with * ? [...] means files by name, each with one array of the
+ * buffer. A .npy file with one more axis in front, of any length, has so many arrays; of several files all are such, or
+ * none. JPEG and PNG files are taken as many at a time as an array has images ([image, height, width, channel]); E_IO
+ * if one is left. Sizes and types of .npy and raw files are looked at here, what images are only when they are read.
+ * One file with one array, and as many images as an array has, are bound as gantry_run_bind_file does, whatever class
+ * the buffer has.
  *  `*arrays`: how many there are; 0: bound. It may be NULL. */
 GANTRY_MUST_USE gantry_status gantry_run_feed_files(gantry_run *run, gantry_buffer buffer, const char *pattern,
                                                     gantry_feed order, uint64_t *arrays, gantry_error *err);

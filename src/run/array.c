@@ -6,6 +6,7 @@
 #include "base/npy.h"
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CUT_OFF "; it is cut off, or has more than its header says: write it anew"
 
@@ -117,6 +118,16 @@ gantry_status gy_array_get(void *to, const gy_file *file, const gy_buffer *b, ga
     if (got == b->bytes && !file->regular)
         GY_TRY(gy_file_get(file, &beyond, 1, &more, err));
     return got + more == b->bytes ? GANTRY_OK : fail_bytes(got + more, b, file, err);
+}
+
+gantry_status gy_array_get_bytes(void *to, const gy_file *file, const gy_array_place *place, uint64_t index,
+                                 uint64_t first, uint64_t last, const gy_buffer *b, gantry_error *err)
+{
+    size_t got = 0;
+    if (lseek(file->fd, (off_t)(place->offset + index * b->bytes + first), SEEK_SET) < 0)
+        return gy_fail_errno(err, "read", file->path);
+    GY_TRY(gy_file_get(file, (char *)to + first, last - first, &got, err));
+    return got == last - first ? GANTRY_OK : fail_bytes(first + got, b, file, err);
 }
 
 static gantry_status read_array(void **array, const gy_file *file, const gy_buffer *b, bool npy, gantry_error *err)

@@ -23,6 +23,9 @@ gantry_status gy_array_look(gy_array_place *place, const gy_file *file, const gy
                             gantry_error *err);
 /* The array that follows in the open file, all that there is of one that is not regular. */
 gantry_status gy_array_get(void *to, const gy_file *file, const gy_buffer *buffer, gantry_error *err);
+/* Bytes [first, last) of array `index` of a regular file; `to` is where the array begins. */
+gantry_status gy_array_get_bytes(void *to, const gy_file *file, const gy_array_place *place, uint64_t index,
+                                 uint64_t first, uint64_t last, const gy_buffer *buffer, gantry_error *err);
 /* JPEG or PNG files that the pattern names (images/images.h), in order of their names. The same errors, and
  * E_UNSUPPORTED without the module of their format. */
 gantry_status gy_array_read_images(void **array, const gy_buffer *buffer, const char *pattern, gantry_error *err);

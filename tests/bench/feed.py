@@ -4,6 +4,7 @@
 turn.
 
     tests/bench/feed.py [BUILD] [--backend host|cuda] [--devices 1] [--rounds 5] [--many 400] [--param NAME=VALUE]... [--machine FILE]
+                        [--cases "resident;fed"]
 
 A step takes what lies between the ends of two starts, as the process of MANY steps says: the median where starts follow each other
 (apart_us), the mean where they overlap (throughput_us). Reading, decoding, uploads and printed lines are in it; opening and the first starts
@@ -55,6 +56,7 @@ class Bench:
         period = ["--objective", "period"]
         self.cases = {"resident": [], "one file": one, "fed": many, "fed, watch": [*many, "--watch", "loss"], "resident, period": period,
                       "fed, period": [*many, *period], "fed, watch, period": [*many, "--watch", "loss", *period]}
+        self.cases = {case: words for case, words in self.cases.items() if case in options.cases.split(";") or not options.cases}
 
     def step(self, case):
         used, many = cpu_seconds(), self.options.many
@@ -86,6 +88,7 @@ def main():
     parser.add_argument("--many", type=int, default=400)
     parser.add_argument("--param", action="append", default=[])
     parser.add_argument("--machine")
+    parser.add_argument("--cases", default="", help='some of them, such as "resident;fed"; with a period case goes "resident, period"')
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options, folder)

@@ -62,11 +62,26 @@ def check_equal(folder):
 
 
 def check_train(folder):
-    want, kept = run(["train", "mlp", "--devices", 1, "--steps", 6, "--every", 1]).stdout, folder / "train"
-    run(["train", "mlp", "--devices", 1, "--steps", 4, "--every", 1, "--checkpoint", f"2:{kept}"])
-    again = run(["train", "mlp", "--devices", 1, "--steps", 6, "--every", 1, "--resume", kept]).stdout
+    want = run(["train", "mlp", "--devices", 1, "--steps", 6, "--every", 1]).stdout
     losses = [line for line in want.splitlines() if line.startswith("step")]
-    assert [line for line in again.splitlines() if line.startswith("step")] == losses[2:], (want, again)
+    for steps, every in (4, 2), (5, 2), (3, 3), (2, 7): # one behind the last step, too: a training may be asked for more
+        kept = folder / f"train-{steps}-{every}"
+        run(["train", "mlp", "--devices", 1, "--steps", steps, "--every", 1, "--checkpoint", f"{every}:{kept}"])
+        again = run(["train", "mlp", "--devices", 1, "--steps", 6, "--every", 1, "--resume", kept]).stdout
+        assert [line for line in again.splitlines() if line.startswith("step")] == losses[steps:], (want, again)
+    check_fewer(folder)
+
+
+def check_fewer(folder):
+    """A strategy goes on with the same bits where there are fewer devices than it is for: each takes what several had."""
+    for strategy in "dp=4,zero=3", "dp=2,pp=2,micro=2", "dp=2,tp=2":
+        words, kept = ["train", "mlp", "--effort", 0, "--every", 1, "--json", "--watch", "loss", "--strategy", strategy], folder / strategy.replace(",", "-")
+        want = run([*words, "--devices", 4, "--steps", 6]).stdout.splitlines()[:-1]
+        run([*words, "--devices", 4, "--steps", 4, "--checkpoint", f"2:{kept}"])
+        for devices in 4, 3, 2, 1:
+            again = run([*words, "--devices", devices, "--steps", 6, "--resume", kept]).stdout.splitlines()[:-1]
+            assert again == want[4:], (strategy, devices, want, again)
+        says([*words, "--devices", 2, "--steps", 6], 2, f'strategy "{strategy}" is for 4 devices, and there are 2')
 
 
 def check_words(folder):

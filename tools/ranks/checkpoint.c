@@ -50,6 +50,16 @@ void take_checkpoint(const options *o, gantry_run_options *ro)
     ro->checkpoint_every = every;
 }
 
+int keep_last(session *s)
+{
+    uint64_t every;
+    const char *folder;
+    gantry_error err;
+    if (!s->o->train || !s->o->checkpoint || !split(s->o->checkpoint, &every, &folder))
+        return EXIT_FINE;
+    return gantry_run_checkpoint(s->run, folder, &err) ? fail(&err) : EXIT_FINE;
+}
+
 int resume_run(session *s)
 {
     gantry_error err;

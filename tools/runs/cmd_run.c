@@ -275,7 +275,8 @@ static int run_iterations(session *s)
     bool overlap =
         sum.in_flight > 1 && count > alone + 1 && !s->ranks.network; /* one start at a time goes over ranks */
     int code = overlap ? run_alone(s, alone) : run_in_turn(s);
-    return code || !overlap ? code : run_series(s, count - alone, &sum);
+    code = code || !overlap ? code : run_series(s, count - alone, &sum);
+    return code ? code : keep_last(s);
 }
 
 static int save_outputs(const session *s, gantry_files *files)
@@ -304,7 +305,7 @@ static int write_trace(const session *s, gantry_files *files)
 }
 
 /* Files that the run leaves appear together. */
-static int write_results(const session *s)
+static int write_results(session *s)
 {
     gantry_files *files = NULL;
     int code = begin_files(&files);
@@ -376,7 +377,7 @@ static int give_states(const session *s)
 }
 
 /* States of several ranks are written while all are there; anything else when all have carried out their part. */
-static int meet_and_write(const session *s)
+static int meet_and_write(session *s)
 {
     bool is_first = !s->ranks.network || gantry_network_rank(s->ranks.network) == 0;
     bool reads = s->ranks.network && have_state(s, is_first ? &s->o->outputs : &s->ranks.outputs);

@@ -88,6 +88,8 @@ uint64_t inputs_key(const session *s);
 /* ranks/checkpoint.c: --checkpoint and --resume, before anything runs; as options of a run; and once it is open. */
 int check_checkpoint(const options *o);
 void take_checkpoint(const options *o, gantry_run_options *ro);
+/* Behind the last step of a training, which may be asked for more steps later. */
+int keep_last(session *s);
 int resume_run(session *s);
 /* outputs.c: what became of the outputs. The file of one that is to be written there, NULL: none. */
 const char *output_file(const session *s, uint32_t output);
@@ -116,7 +118,7 @@ void print_profile(FILE *to, json_t *times);
  * writes the machine. */
 int check_calibrate(const options *o);
 int sample_start(const session *s);
-int write_calibrated(const session *s, gantry_files *files);
+int write_calibrated(session *s, gantry_files *files);
 void print_calibrated(FILE *to, const session *s);
 
 /* learn.c: once all is done and told, keeps what kernels took whose times were not known on this computer. */

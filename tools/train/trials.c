@@ -103,6 +103,27 @@ static void keep_together(json_t *graph)
     }
 }
 
+/* "3 % devices", as strategies write it; other texts stay. */
+static void shift_text(json_t *on, int64_t first)
+{
+    long long index;
+    int end = 0;
+    char text[48];
+    const char *was = json_string_value(on);
+    if (!was || sscanf(was, "%lld %% devices%n", &index, &end) != 1 || end == 0 || was[end])
+        return;
+    snprintf(text, sizeof text, "%lld %% devices", index + (long long)first);
+    json_string_set(on, text);
+}
+
+static void shift_one(json_t *on, int64_t first)
+{
+    if (json_is_integer(on))
+        json_integer_set(on, json_integer_value(on) + first);
+    else
+        shift_text(on, first);
+}
+
 /* Devices 0 to width - 1, where the strategy has put nodes, become those of the group of the trial. */
 static void shift(json_t *graph, int64_t first)
 {
@@ -111,12 +132,10 @@ static void shift(json_t *graph, int64_t first)
     json_array_foreach(json_object_get(graph, "nodes"), i, node)
     {
         json_t *on = json_object_get(node, "on");
-        if (json_is_integer(on))
-            json_integer_set(on, json_integer_value(on) + first);
+        shift_one(on, first);
         json_array_foreach(on, k, place)
         {
-            if (json_is_integer(place))
-                json_integer_set(place, json_integer_value(place) + first);
+            shift_one(place, first);
         }
     }
 }

@@ -34,8 +34,17 @@ void gy_adjoint_come_from(gantry_graph *g, uint32_t node)
         gantry_graph_at(g, o.file, o.line);
 }
 
+/* Nodes see what those before them wrote, so a scale that changes is written ahead of all that read it, whichever rule
+ * asks for it first. */
+static void begin_scale(gy_adjoint *a)
+{
+    if (gy_train_scales_itself(a->options))
+        gy_adjoint_buffer(a, a->loss);
+}
+
 static gantry_status go_back(gy_adjoint *a)
 {
+    begin_scale(a);
     for (uint32_t i = a->nodes; i-- > 0;) {
         gy_primal p;
         if (!gy_adjoint_is_on_path(a, i))

@@ -209,6 +209,8 @@ gy_access gy_stencil_inflow(const gy_adjoint *a, const gy_primal *p);
 /* Gives a node that steps a part of a weight its place, where one follows from who reads the part. */
 void gy_adjoint_own(gy_adjoint *a, gantry_node node, uint32_t weight, int64_t part);
 
+/* The device's index that a node says, where there are as many devices as it thinks of ("3 % devices"). */
+bool gy_adjoint_index(const gy_node_extra *x, int64_t *index);
 /* Do both nodes say the same device? */
 bool gy_adjoint_is_same_place(const gy_node_extra *a, const gy_node_extra *b);
 

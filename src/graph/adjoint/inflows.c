@@ -202,6 +202,7 @@ static void make_first(gy_adjoint *a, gantry_buffer made)
         a->scale = gy_adjoint_number(a, "train.scale");
         gantry_buffer_set_class(a->graph, a->scale, GANTRY_STATE);
         gantry_buffer_init_value(a->graph, a->scale, first);
+        gantry_buffer_output(a->graph, a->scale); /* so that it can be watched */
         gantry_node node = gantry_graph_map(a->graph, "train.seed", "seed = scale");
         gantry_node_arg(a->graph, node, "seed", gantry_all(made));
         gantry_node_arg(a->graph, node, "scale", gantry_all(a->scale));

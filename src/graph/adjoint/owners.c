@@ -6,13 +6,27 @@
 
 #include <string.h>
 
+static bool enough_devices(void *context, const char *name, int64_t *integer, double *real, bool *is_real)
+{
+    (void)context;
+    *integer = INT32_MAX;
+    *real = INT32_MAX;
+    *is_real = false;
+    return strcmp(name, "devices") == 0;
+}
+
+bool gy_adjoint_index(const gy_node_extra *x, int64_t *index)
+{
+    gantry_error none;
+    return x->on_expr && !gy_expr_integer(x->on_expr, enough_devices, NULL, index, GANTRY_E_GRAPH, NULL, &none);
+}
+
 bool gy_adjoint_is_same_place(const gy_node_extra *a, const gy_node_extra *b)
 {
     if (a->on && b->on)
         return strcmp(a->on, b->on) == 0;
     int64_t one, other;
-    return a->on_expr && b->on_expr && gy_expr_is_integer(a->on_expr, &one) && gy_expr_is_integer(b->on_expr, &other) &&
-           one == other;
+    return gy_adjoint_index(a, &one) && gy_adjoint_index(b, &other) && one == other;
 }
 
 /* Notes a node that is somewhere where none of those before is. False: nobody says where. */

@@ -164,7 +164,7 @@ static void find_stages(gy_recompute *c)
     for (uint32_t i = 0; i < c->a->nodes && devices; i++) {
         const gy_node_extra *x = gy_node_extra_of(c->a->graph, i);
         int64_t place = 0;
-        if (x->on_expr && gy_expr_is_integer(x->on_expr, &place))
+        if (gy_adjoint_index(x, &place))
             c->stage[i] = (uint32_t)place / devices + (uint32_t)x->back_delay;
     }
 }

@@ -150,12 +150,13 @@ static bool has_place(const gantry_graph *g, uint32_t node)
     return x->on || x->on_expr;
 }
 
-/* One expression for each device, so that places are equal where they are the same one. */
+/* One expression for each device, so that places are equal where they are the same one. On fewer devices than the
+ * strategy is for, each takes what several would have: the same graph, so it can go on there (checkpoints). */
 static gantry_status make_places(gy_spreading *s, const gy_expr **place, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        char text[16];
-        int length = snprintf(text, sizeof text, "%u", i);
+        char text[32];
+        int length = snprintf(text, sizeof text, "%u %% devices", i);
         GY_TRY(gy_expr_parse(&place[i], &s->graph->arena, text, (size_t)length, GANTRY_E_GRAPH, NULL, s->err));
     }
     return GANTRY_OK;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "run/edge.h"
 #include "run/feed/ahead.h"
 #include "run/feed/files.h"
@@ -11,7 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_NS INT64_C(50000000)
+#define LOOK_NS     INT64_C(50000000)
+#define AHEAD_BYTES UINT64_C(33554432)
+enum { MORE = 2, MOST = 8 };
 
 struct gy_feed {
     const gy_buffer *buffer;
@@ -19,6 +22,7 @@ struct gy_feed {
     gantry_feed_fn fill;  /* the program's; NULL: `files` */
     void *user;           /* of `fill` */
     gy_feed_files *files; /* the feed's */
+    uint32_t parts;       /* of each array, that threads read at once */
     gy_ahead *ahead;      /* NULL: the back end executes nothing */
     uint64_t since;       /* starts that there were before it */
     uint64_t first;       /* number of the array that the start behind those has */
@@ -28,11 +32,11 @@ struct gy_feed {
 };
 
 /* A program may say nothing but a status. */
-static gantry_status make(void *of, uint64_t number, void *to, gantry_error *err)
+static gantry_status make(void *of, uint64_t number, uint32_t part, void *to, gantry_error *err)
 {
     const gy_feed *f = of;
     if (!f->fill)
-        return gy_feed_files_make(f->files, number, to, err);
+        return gy_feed_files_make(f->files, number, part, f->parts, to, err);
     gantry_error said = { 0 };
     gantry_status status = f->fill(f->user, number, to, f->buffer->bytes, &said);
     if (!status)
@@ -171,23 +175,43 @@ static bool reads_places(const gantry_run *run, const gy_feed *f)
     return persists(f) || (!run->backend->steady && !f->buffer->tile_offset);
 }
 
+/* Arrays beyond those that starts have: one that is ready and one that is being made, and more of files where they are
+ * small, so that one that comes late is made up for. */
+static uint32_t more_places(const gy_feed *f)
+{
+    uint64_t fit = f->buffer->bytes ? AHEAD_BYTES / f->buffer->bytes : MOST;
+    return f->fill || fit < MORE ? MORE : fit < MOST ? (uint32_t)fit : MOST;
+}
+
+/* Half of the processors, which have more to do, and two where there are few, since one may wait for a disk. What a
+ * program makes is asked for by one thread. */
+static gy_ahead_work share_work(gy_feed *f)
+{
+    uint32_t most = gy_thread_processors() / 2, threads = 1;
+    most = most < 2 ? 2 : most < GY_AHEAD_THREADS ? most : GY_AHEAD_THREADS;
+    f->parts = 1;
+    if (!f->fill)
+        gy_feed_files_share(f->files, most, &f->parts, &threads);
+    return (gy_ahead_work){ .make = make, .user = f, .parts = f->parts, .threads = threads };
+}
+
 static gantry_status begin(gantry_run *run, gy_feed *f, gantry_error *err)
 {
-    enum { MORE = 2 }; /* one that is ready, and one that is being made */
-    uint32_t held = reads_places(run, f) ? run->job.turns : 0;
+    uint32_t held = reads_places(run, f) ? run->job.turns : 0, places = held + more_places(f);
     const gy_ahead_memory pinned = { run->backend->pinned, run->backend->unpin, run->state };
     gantry_error no_room = { 0 };
     f->since = run->started;
     f->landed = f->first;
     if (!run->backend->executes)
         return GANTRY_OK;
+    const gy_ahead_work work = share_work(f);
     f->lands = persists(f) && can_land(run, f);
-    if (f->lands && !gy_ahead_start(&f->ahead, &pinned, held + MORE, f->buffer->bytes, f->first, make, f, &no_room))
+    if (f->lands && !gy_ahead_start(&f->ahead, &pinned, places, f->buffer->bytes, f->first, &work, &no_room))
         return GANTRY_OK;
     if (f->lands)
         snprintf(f->why, sizeof f->why, "%.190s", no_room.text);
     f->lands = false;
-    return gy_ahead_start(&f->ahead, NULL, held + MORE, f->buffer->bytes, f->first, make, f, err);
+    return gy_ahead_start(&f->ahead, NULL, places, f->buffer->bytes, f->first, &work, err);
 }
 
 static void end(gy_feed *f)

@@ -6,7 +6,9 @@
 #include "images/images.h"
 #include "run/array.h"
 #include <inttypes.h>
-#include <unistd.h>
+
+#define PAGE_BYTES UINT64_C(4096)
+#define PART_BYTES UINT64_C(524288) /* smaller parts cost more to open than to read */
 
 struct gy_feed_files {
     const gy_buffer *buffer;
@@ -16,17 +18,19 @@ struct gy_feed_files {
     gy_paths paths; /* of .npy and raw files */
     uint64_t *end;  /* per file: how many arrays there are in it and those before it */
     bool stacked;   /* each file is a stack of arrays; else each is one */
+    bool piped;     /* the one file there is can be read only from its beginning to its end */
     gy_images images;
 };
 
 /* ---- .npy and raw files ---- */
 
-static gantry_status look(const gy_feed_files *f, size_t i, gy_array_place *place, gantry_error *err)
+static gantry_status look(gy_feed_files *f, size_t i, gy_array_place *place, gantry_error *err)
 {
     const char *path = f->paths.at[i];
     gy_file file;
     GY_TRY(gy_file_open(&file, path, NULL, err));
     gantry_status status = GANTRY_OK;
+    f->piped |= !file.regular;
     if (!file.regular && f->paths.count > 1)
         status = gy_fail(err, GANTRY_E_IO, NULL, "%s is no regular file, and can be read only once; %s takes files",
                          path, f->pattern);
@@ -74,16 +78,30 @@ static gantry_status fail_changed(const gy_feed_files *f, size_t i, uint64_t arr
                    f->paths.at[i], f->end[i] - (i ? f->end[i - 1] : 0), f->buffer->name, arrays);
 }
 
-static gantry_status read_from(const gy_feed_files *f, size_t i, uint64_t index, const gy_file *file, void *to,
-                               gantry_error *err)
+/* Which part of an array is to be read. */
+typedef struct share {
+    uint32_t part, parts;
+} share;
+
+/* Parts are of as many bytes, up to a page. */
+static uint64_t begin_of(uint64_t bytes, uint32_t part, share of)
+{
+    uint64_t pages = bytes / PAGE_BYTES;
+    return part == of.parts ? bytes : pages * part / of.parts * PAGE_BYTES;
+}
+
+static gantry_status read_from(const gy_feed_files *f, size_t i, uint64_t index, share of, const gy_file *file,
+                               void *to, gantry_error *err)
 {
     gy_array_place place;
+    uint64_t bytes = f->buffer->bytes;
     GY_TRY(gy_array_look(&place, file, f->buffer, gy_is_npy_name(file->path), f->stacked, err));
     if (index >= place.arrays || place.stacked != f->stacked)
         return fail_changed(f, i, place.arrays, err);
-    if (file->regular && lseek(file->fd, (off_t)(place.offset + index * f->buffer->bytes), SEEK_SET) < 0)
-        return gy_fail_errno(err, "read", file->path);
-    return gy_array_get(to, file, f->buffer, err);
+    if (!file->regular)
+        return gy_array_get(to, file, f->buffer, err);
+    return gy_array_get_bytes(to, file, &place, index, begin_of(bytes, of.part, of), begin_of(bytes, of.part + 1, of),
+                              f->buffer, err);
 }
 
 /* The file that has the array: the first whose end lies behind it. */
@@ -100,12 +118,12 @@ static size_t file_of(const gy_feed_files *f, uint64_t array)
     return low;
 }
 
-static gantry_status read_array(const gy_feed_files *f, uint64_t array, void *to, gantry_error *err)
+static gantry_status read_array(const gy_feed_files *f, uint64_t array, share of, void *to, gantry_error *err)
 {
     gy_file file;
     size_t i = file_of(f, array);
     GY_TRY(gy_file_open(&file, f->paths.at[i], NULL, err));
-    gantry_status status = read_from(f, i, array - (i ? f->end[i - 1] : 0), &file, to, err);
+    gantry_status status = read_from(f, i, array - (i ? f->end[i - 1] : 0), of, &file, to, err);
     gy_file_close(&file);
     return status;
 }
@@ -190,9 +208,21 @@ void gy_feed_files_move(gy_feed_files *f, const gy_buffer *buffer)
     f->buffer = buffer;
 }
 
-gantry_status gy_feed_files_make(void *files, uint64_t number, void *to, gantry_error *err)
+/* An array of several images is decoded by as many threads as it likes (images.h). */
+void gy_feed_files_share(const gy_feed_files *f, uint32_t most, uint32_t *parts, uint32_t *threads)
 {
-    const gy_feed_files *f = files;
+    uint64_t most_parts = f->buffer->bytes / PART_BYTES;
+    *parts = *threads = 1;
+    if (f->piped || f->arrays == 0 || (f->images.count && images_of(f->buffer) > 1))
+        return;
+    if (!f->images.count && most_parts > 1)
+        *parts = most_parts < most ? (uint32_t)most_parts : most;
+    *threads = *parts < most ? *parts + 1 : most; /* one more goes on with the next array */
+}
+
+gantry_status gy_feed_files_make(const gy_feed_files *f, uint64_t number, uint32_t part, uint32_t parts, void *to,
+                                 gantry_error *err)
+{
     if (f->once && number >= f->arrays) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "%s has %" PRIu64 " array%s for buffer \"%s\", and start %" PRIu64
@@ -200,7 +230,7 @@ gantry_status gy_feed_files_make(void *files, uint64_t number, void *to, gantry_
                        f->pattern, f->arrays, f->arrays == 1 ? "" : "s", f->buffer->name, number + 1);
     }
     uint64_t array = number % f->arrays;
-    return f->images.count ? read_images(f, array, to, err) : read_array(f, array, to, err);
+    return f->images.count ? read_images(f, array, to, err) : read_array(f, array, (share){ part, parts }, to, err);
 }
 
 void gy_feed_files_free(void *files)

@@ -143,6 +143,33 @@ def check_phases(here, batches):
     expect(totals[0] == totals[1], "phases give other bits")
 
 
+def check_large(here):
+    """Arrays that several threads read, each a part: sums of whole numbers are exact, so nothing is left out or read twice. One that is cut off meanwhile."""
+    folder, draw, rows = here / "large", np.random.default_rng(5), 200001
+    folder.mkdir()
+    batches = draw.integers(-4, 5, (14, rows, WIDTH)).astype("f4")
+    for i, batch in enumerate(batches):
+        np.save(folder / f"x{i:02d}.npy", batch)
+        batch[: rows - 3].tofile(folder / f"x{i:02d}.bin")
+    np.save(here / "large.npy", batches[:5])
+    for pattern, count, few in ("large/*.npy", 14, rows), ("large.npy", 5, rows), ("large/*.bin", 14, rows - 3):
+        for words in [], ["--objective", "period"]:
+            found, _ = lines(gantry(here, "sum.json", "--devices", "2", "--param", f"n={few}", "--input", f"x={pattern}", "--iterations", "17", "--watch", "total", "--watch", "columns",
+                                    "--json", *words))
+            expect(len(found) == 17, f"{pattern} {words}: {len(found)} lines")
+            for i, line in enumerate(found):
+                batch = batches[i % count][:few].astype("f8")
+                expect(line["total"] == float(batch.sum() * 0.5) and line["columns"] == batch.max(0).tolist(), f"{pattern} {words}: start {i + 1}: {line}, not {batch.sum() * 0.5}")
+    command = [COMMAND, "run", "slow.json", "--devices", "1", "--input", "x=large/*.npy", "--iterations", "100", "--watch", "total"]
+    with subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        first = running.stdout.readline()
+        with open(folder / "x12.npy", "r+b") as file:
+            file.truncate(3000000)
+        out, said = running.communicate(timeout=60)
+    made = len([line for line in [first, *out.splitlines()] if line.startswith("start ")])
+    expect(running.returncode == 1 and made == 12 and f"large/x12.npy has 2999872 bytes of data, but buffer \"x\" has {rows * WIDTH * 4}; it is cut off" in said, f"cut off: {made} starts, {said}")
+
+
 def check_sizes(here):
     """Bare params are the sizes of an array, without the axis in front."""
     (here / "wide").mkdir()
@@ -218,17 +245,17 @@ def check_change(here, batches):
     """A file that changes, or goes, while the run reads: the starts before it are told of."""
     change = here / "change"
     change.mkdir()
-    for i in range(12):
+    for i in range(22): # more than are read ahead
         np.save(change / f"x{i:02d}.npy", batches[0])
     command = [COMMAND, "run", "slow.json", "--devices", "1", "--input", "x=change/*.npy", "--iterations", "100", "--watch", "total"]
-    for spoil, text in ((lambda file: file.unlink(), "cannot open change/x09.npy"), (lambda file: np.save(file, batches[:2]), "change/x09.npy holds f32 [2, 6, 5]")):
+    for spoil, text in ((lambda file: file.unlink(), "cannot open change/x19.npy"), (lambda file: np.save(file, batches[:2]), "change/x19.npy holds f32 [2, 6, 5]")):
         with subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
             first = running.stdout.readline()
-            spoil(change / "x09.npy")
+            spoil(change / "x19.npy")
             out, said = running.communicate(timeout=60)
         made = len([line for line in [first, *out.splitlines()] if line.startswith("start ")])
-        expect(running.returncode == 1 and text in said and made == 9, f"{text}: exit {running.returncode}, {made} starts, {said}")
-        np.save(change / "x09.npy", batches[0])
+        expect(running.returncode == 1 and text in said and made == 19, f"{text}: exit {running.returncode}, {made} starts, {said}")
+        np.save(change / "x19.npy", batches[0])
 
 
 def check_shorter(here, batches):
@@ -306,6 +333,7 @@ def main():
         check_values(here, batches)
         check_parts(here, batches)
         check_phases(here, batches)
+        check_large(here)
         check_sizes(here)
         check_text(here)
         check_refusals(here, batches)

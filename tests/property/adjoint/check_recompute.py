@@ -13,7 +13,7 @@ import unittest
 import check_gpt as gpt
 import check_strategy as spread
 import check_training as training
-from differences import gantry, np
+from differences import gantry, np, place
 from suite import ROOT
 
 MODELS = ROOT / "graphs/models"
@@ -120,12 +120,12 @@ class Nodes(unittest.TestCase):
     def test_layers_of_stages(self):
         """So many layers of each stage."""
         nodes = self.gpt("pp=2,micro=2,recompute=1", 2)
-        again = {(int(m[1]), str(node["on"])) for name, node in nodes.items() for m in [re.match(r"layer\[(\d),\d\].*\.again$", name)] if m}
-        self.assertEqual({device for _, device in again}, {"0", "1"})
-        for device in ("0", "1"):
+        again = {(int(m[1]), place(node)) for name, node in nodes.items() for m in [re.match(r"layer\[(\d),\d\].*\.again$", name)] if m}
+        self.assertEqual({device for _, device in again}, {0, 1})
+        for device in (0, 1):
             on = sorted(layer for layer, where in again if where == device)
             first = min(int(m[1]) for name, node in nodes.items() for m in [re.match(r"layer\[(\d),\d\]\.\w+(\[\d\])?$", name)]
-                        if m and str(node["on"]) == device)
+                        if m and place(node) == device)
             self.assertEqual(set(on), {first})
 
     def test_nothing_is_wasted(self):

@@ -14,7 +14,7 @@ import unittest
 
 import check_training as training
 from check_strategy import losses, nodes_of, whole
-from differences import buffer, gantry, np
+from differences import buffer, gantry, np, place
 from suite import ROOT
 
 GIVEN = {"class": "input"}
@@ -249,8 +249,8 @@ class Networks(unittest.TestCase):
         nodes = nodes_of(whole(**self.CASE), "dp=2,tp=2,pp=2")
         for replica in range(2):
             for slice in range(2):
-                self.assertEqual(str(nodes[f"fc1[{replica},{slice}]"]["on"]), str(2 * replica + slice))
-                self.assertEqual(str(nodes[f"loss[{2 * replica + slice}]"]["on"]), str(4 + 2 * replica + slice))
+                self.assertEqual(place(nodes[f"fc1[{replica},{slice}]"]), 2 * replica + slice)
+                self.assertEqual(place(nodes[f"loss[{2 * replica + slice}]"]), 4 + 2 * replica + slice)
         self.assertEqual(nodes["tanh[1,0]"]["args"]["b"], "b1[0]")
         self.assertNotIn("fc1[2,0]", nodes)
         nodes = nodes_of(whole(**self.CASE), "tp=2,micro=2")
@@ -269,7 +269,7 @@ class Networks(unittest.TestCase):
             stages = {}
             for name, node in nodes.items():
                 if ".grad" not in name and name.split("[")[0] in {node["id"] for node in text["nodes"]}:
-                    stages.setdefault(name.split("[")[0], set()).add(int(node["on"]) // 4)
+                    stages.setdefault(name.split("[")[0], set()).add(place(node) // 4)
             self.assertEqual({len(stage) for stage in stages.values()}, {1}, stages)
             self.assertEqual(set.union(*stages.values()), set(range(pp)))
 

@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 import check_training as training
-from differences import buffer, gantry, np
+from differences import buffer, gantry, np, place
 from suite import ROOT
 
 
@@ -133,29 +133,29 @@ class Strategies(unittest.TestCase):
         nodes = nodes_of(whole(**self.CASE), "dp=2,micro=3,zero=1")
         for piece in range(6):
             for name in ("fc1", "tanh"):
-                self.assertEqual(nodes[f"{name}[{piece}]"]["on"], str(piece // 3) if not isinstance(nodes[f"{name}[{piece}]"]["on"], int) else piece // 3)
+                self.assertEqual(place(nodes[f"{name}[{piece}]"]), piece // 3)
             self.assertEqual(nodes[f"fc2[{piece}]"].get("priority", 0), -(piece % 3))
             self.assertEqual(nodes[f"fc2[{piece}].grad.b"].get("priority", 0), -(piece % 3))
-        self.assertEqual({str(nodes[f"w1.step[{i}]"]["on"]) for i in range(2)}, {"0", "1"})
+        self.assertEqual({place(nodes[f"w1.step[{i}]"]) for i in range(2)}, {0, 1})
         nodes = nodes_of(whole(**self.CASE), "dp=2,pp=2")
-        self.assertEqual({str(nodes[f"fc1[{i}]"]["on"]) for i in range(2)}, {"0", "1"})
-        self.assertEqual({str(nodes[f"loss[{i}]"]["on"]) for i in range(2)}, {"2", "3"})
+        self.assertEqual({place(nodes[f"fc1[{i}]"]) for i in range(2)}, {0, 1})
+        self.assertEqual({place(nodes[f"loss[{i}]"]) for i in range(2)}, {2, 3})
         nodes = nodes_of(whole(**self.CASE), "pp=2")
-        self.assertEqual(str(nodes["w1.step"]["on"]), "0")
-        self.assertEqual(str(nodes["b2.step"]["on"]), "1")
+        self.assertEqual(place(nodes["w1.step"]), 0)
+        self.assertEqual(place(nodes["b2.step"]), 1)
 
     def test_stages_of_parts(self):
         """What does the same for several parts of a piece is of one stage."""
         nodes = nodes_of(training.network("f64", 4, False, **self.CASE), "dp=2,pp=2")
         for part in range(4):
-            self.assertEqual(str(nodes[f"fc1[{part}]"]["on"]), str(part // 2))
-            self.assertEqual(str(nodes[f"loss[{part}]"]["on"]), str(2 + part // 2))
+            self.assertEqual(place(nodes[f"fc1[{part}]"]), part // 2)
+            self.assertEqual(place(nodes[f"loss[{part}]"]), 2 + part // 2)
 
     def test_chunks(self):
         """Chunk c of stage s is on device s; backward passes come when the chunks were gone through, gradients of weights a round later."""
         nodes = nodes_of(chain(), "pp=2,interleave=2,micro=4")
-        where = [str(nodes[f"fc{i}[0]"]["on"]) for i in range(8)]
-        self.assertEqual(where, [*"00110011"])
+        where = [place(nodes[f"fc{i}[0]"]) for i in range(8)]
+        self.assertEqual(where, [0, 0, 1, 1, 0, 0, 1, 1])
         turns = {chunk: [-nodes[f"fc{layer}[{micro}]"].get("priority", 0) for micro in range(4)] for chunk, layer in ((0, 0), (1, 4))}
         self.assertEqual(turns, {0: [0, 1, 4, 5], 1: [2, 3, 6, 7]})
         back = {layer: [-nodes[f"fc{layer}[{micro}].grad.a"].get("priority", 0) for micro in range(4)] for layer in (1, 4)}

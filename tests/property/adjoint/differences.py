@@ -11,6 +11,11 @@ def buffer(shape, dtype="f64", **more):
     return {"dtype": dtype, "shape": list(shape), **more}
 
 
+def place(node):
+    """The device that a strategy puts the node on, of as many as the strategy is for."""
+    return int(str(node["on"]).split()[0])
+
+
 def model(buffers, nodes, weights, loss="loss", **train):
     """A model whose gradients are outputs, unless an optimiser is given."""
     return {"gantry": 1, "name": "model", "buffers": buffers, "nodes": nodes,

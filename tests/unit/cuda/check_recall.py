@@ -49,6 +49,20 @@ class Place:
         return EXACT in self.run("schedule", TINY, "--explain", "saxpy[0]", **settings)
 
 
+def calibrated(place):
+    """Kernels that run beside others all the time have times, too: each is measured alone."""
+    sizes = [16 << (i % 7) for i in range(21)]
+    buffers = {f"{name}{i}": {"dtype": "f32", "shape": [n], "init": 1, "output": name == "y"} for i, n in enumerate(sizes) for name in "xy"}
+    nodes = [{"id": f"s{i}", "kernel": "saxpy", "args": {"a": 2, "x": f"x{i}", "y": f"y{i}"}} for i in range(len(sizes))]
+    for i, n in enumerate(sizes):
+        buffers[f"y{i}"]["class"] = "state"
+    (place.folder / "wide.json").write_text(json.dumps({"gantry": 1, "buffers": buffers, "nodes": nodes}))
+    found = json.loads(place.run("run", "wide.json", "--devices", 1, "--json", "--calibrate", "wide-machine.json"))
+    assert found["calibrated"] == "wide-machine.json"
+    cases = {k["case"] for k in json.loads((place.folder / "wide-machine.json").read_text())["kernels"] if k["kernel"] == "saxpy" and "case" in k}
+    assert cases == {f"{n} {n}" for n in sizes}, cases
+
+
 def second_plan(place):
     assert not place.knows() and not place.kept()
     first = json.loads(place.run("run", TINY, "--json"))
@@ -175,7 +189,7 @@ def batches_of_copies(place):
     assert place.kept() and first["outputs"] == again["outputs"]
 
 
-TESTS = [second_plan, other_gpus, not_wanted, damage, no_place_for_it, starts_that_were_asked_for, times_that_were_asked_for, at_one_time,
+TESTS = [calibrated, second_plan, other_gpus, not_wanted, damage, no_place_for_it, starts_that_were_asked_for, times_that_were_asked_for, at_one_time,
          batches, batches_of_copies]
 for test in TESTS:
     with tempfile.TemporaryDirectory() as temporary:

@@ -35,6 +35,7 @@ typedef struct gy_resident_lane {
     uint32_t resident, streamed; /* ops that workers carry out, and that its stream does */
     uint32_t workers, meet;      /* meet: index among those of the GPU */
     uint32_t widest;             /* blocks of its widest call */
+    uint64_t shared;             /* blocks of all calls that its workers share */
     /* Of the turn that was built last. */
     gy_resident_packets leader, helper;
 } gy_resident_lane;
@@ -56,7 +57,6 @@ typedef struct gy_resident_gpu {
     gy_queue queue, aside;             /* of the kernels; of the host's copies while a kernel runs */
     CUevent end;                       /* of the last kernel */
     uint32_t counters, lanes, workers; /* lanes: that have workers */
-    uint32_t wide;                     /* of these, those that several workers pay for */
     gy_streamed streamed;
     CUdeviceptr block; /* counters, the words of series, a meet a lane, a word of progress a worker */
     uint64_t meets_at, progress_at, bytes;

@@ -26,6 +26,7 @@ static void make_unfit(gy_resident *r, uint32_t id, const char *why)
 static gantry_status find_calls(gy_cuda *h, uint32_t turn, gy_resident_plan *p, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
+    h->resident->far.count = 0;
     for (uint32_t i = 0; i < s->ops.count; i++) {
         const char *why = NULL;
         p->first[i] = p->calls.count;
@@ -317,7 +318,7 @@ static uint64_t table_bytes(const gy_resident_gpu *g)
     return packets * sizeof(gy_resident_packet);
 }
 
-static uint64_t bytes_of(const gy_cuda *h, uint32_t device)
+static uint64_t packets_end(const gy_cuda *h, uint32_t device)
 {
     const gy_resident *r = h->resident;
     uint64_t bytes = table_bytes(&r->gpu[device]);
@@ -325,6 +326,17 @@ static uint64_t bytes_of(const gy_cuda *h, uint32_t device)
         if (r->lane[i].resident && h->lane[i].queue.device == device)
             bytes += (r->lane[i].leader.count + r->lane[i].helper.count) * sizeof(gy_resident_packet);
     return bytes;
+}
+
+/* Behind the packets are parameters that these have no room for: of all GPUs, since few have some. */
+static uint64_t far_bytes(const gy_cuda *h)
+{
+    return h->resident->far.count * sizeof *h->resident->far.at;
+}
+
+static uint64_t bytes_of(const gy_cuda *h, uint32_t device)
+{
+    return packets_end(h, device) + far_bytes(h);
 }
 
 static gantry_status make_memory(gy_cuda *h, uint32_t device, uint32_t turn, gantry_error *err)
@@ -345,12 +357,25 @@ static gantry_status make_memory(gy_cuda *h, uint32_t device, uint32_t turn, gan
     return GANTRY_OK;
 }
 
-/* Appends packets at `at`; returns their address on the GPU. */
-static const gy_resident_packet *put(const gy_resident_turn *t, uint64_t *at, const gy_resident_packets *from)
+/* The index of parameters becomes their address. */
+static void point_to_far(gy_resident_packet *p, uint64_t far)
+{
+    uint32_t word = (uint32_t)GY_RESIDENT_WAIT_WORDS * p->waits + (uint32_t)GY_RESIDENT_SIGNAL_WORDS * p->signals +
+                    (uint32_t)GY_RESIDENT_SEND_WORDS * p->sends + (uint32_t)GY_RESIDENT_ASK_WORDS * p->guarded;
+    if (p->function & GY_RESIDENT_FAR)
+        p->word[word] = far + p->word[word] * sizeof *p->word;
+}
+
+/* Appends packets at `at`; returns their address on the GPU, where those parameters lie from address `far` on. */
+static const gy_resident_packet *put(const gy_resident_turn *t, uint64_t *at, const gy_resident_packets *from,
+                                     uint64_t far)
 {
     uint64_t address = t->at + *at;
-    if (from->count)
-        memcpy(t->host + *at, from->at, from->count * sizeof *from->at);
+    gy_resident_packet *to = (gy_resident_packet *)(void *)(t->host + *at);
+    for (size_t i = 0; i < from->count; i++) {
+        to[i] = from->at[i];
+        point_to_far(&to[i], far);
+    }
     *at += from->count * sizeof *from->at;
     return (const gy_resident_packet *)(uintptr_t)address;
 }
@@ -358,8 +383,10 @@ static const gy_resident_packet *put(const gy_resident_turn *t, uint64_t *at, co
 static void write_lane(gy_cuda *h, uint32_t id, const gy_resident_turn *t, uint64_t *at, uint32_t *worker)
 {
     gy_resident_lane *l = &h->resident->lane[id];
-    gy_resident_gpu *g = &h->resident->gpu[h->lane[id].queue.device];
-    const gy_resident_packet *leader = put(t, at, &l->leader), *helper = put(t, at, &l->helper);
+    uint32_t device = h->lane[id].queue.device;
+    uint64_t far = t->at + packets_end(h, device);
+    gy_resident_gpu *g = &h->resident->gpu[device];
+    const gy_resident_packet *leader = put(t, at, &l->leader, far), *helper = put(t, at, &l->helper, far);
     gy_resident_worker *table = (gy_resident_worker *)(void *)t->host;
     for (uint32_t i = 0; i < l->workers; i++, (*worker)++) {
         const gy_resident_packets *all = i == 0 ? &l->leader : &l->helper;
@@ -387,6 +414,8 @@ static gantry_status write_program(gy_cuda *h, uint32_t device, uint32_t turn, g
     for (uint32_t i = 0; i < h->lanes; i++)
         if (h->resident->lane[i].resident && h->lane[i].queue.device == device)
             write_lane(h, i, t, &at, &worker);
+    if (far_bytes(h))
+        memcpy(t->host + at, h->resident->far.at, far_bytes(h));
     GY_TRY(gy_cuda_use(h, device, err));
     CUresult code = h->d.cuMemcpyHtoDAsync(t->at, t->host, bytes, g->queue.stream);
     return code == CUDA_SUCCESS ? GANTRY_OK

@@ -282,10 +282,24 @@ static bool has_room(const gy_cuda *h)
     return room;
 }
 
+/* Replay "auto" took this schedule for what workers would need for all that is computed, and streams have a part. */
+static bool is_void(const gy_cuda *h)
+{
+    const gantry_schedule *s = h->job->schedule;
+    bool computes = false;
+    for (uint32_t i = 0; i < h->resident->lefts && !computes; i++) {
+        const gy_op *op = &s->ops.at[h->resident->left[i]];
+        computes = s->machine->device[gy_op_device(s, op, 0)].gpu && !gy_op_is_copy(op);
+    }
+    return computes && s->machine->workers && s->by_host > 0;
+}
+
 static const char *obstacle(const gy_cuda *h)
 {
     const gy_resident *r = h->resident;
     const gantry_schedule *s = h->job->schedule;
+    if (is_void(h))
+        return r->unfit_why ? r->unfit_why : "streams would have to compute a part of what was planned for workers";
     if (gy_stretches_work(s, r->has))
         return has_room(h) ? NULL : "a GPU has more lanes than it can run blocks at once";
     return gy_stretches_known(s) && gy_stretches_work(s, r->can)

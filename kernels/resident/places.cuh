@@ -24,7 +24,7 @@ struct alignas(16) gy_warp {
     uint32_t sends, send;   /* of its packet; from which word of `staged` on */
 };
 __shared__ gy_warp gy_warps[8];
-/* What functions ask for by GY_SHARED, of which a worker calls one at a time. Where formulas are linked to them, all have one room, which the
+/* Shared memory that functions ask for by GY_SHARED. A worker calls one at a time. Where formulas are linked to them, all have one room, which the
  * launch gives. */
 #ifdef GY_RESIDENT_OPEN
 extern __shared__ __align__(16) unsigned char gy_room[];

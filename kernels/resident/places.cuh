@@ -24,7 +24,15 @@ struct alignas(16) gy_warp {
     uint32_t sends, send;   /* of its packet; from which word of `staged` on */
 };
 __shared__ gy_warp gy_warps[8];
-alignas(16) __shared__ unsigned char gy_shared_bytes[17408]; /* the most that one of them asks for */
+/* Shared memory that functions ask for by GY_SHARED. A worker calls one at a time. Where formulas are linked to them, all have one room, which the
+ * launch gives. */
+#ifdef GY_RESIDENT_OPEN
+extern __shared__ __align__(16) unsigned char gy_room[];
+static __device__ __forceinline__ void *gy_shared_bytes(void) { return gy_room + GY_RESIDENT_PLACES; }
+#else
+alignas(16) __shared__ unsigned char gy_kept_bytes[GY_RESIDENT_KEPT];
+static __device__ __forceinline__ void *gy_shared_bytes(void) { return gy_kept_bytes; }
+#endif
 
 static __device__ inline gy_warp &gy_here(void)
 {

@@ -16,10 +16,10 @@
 
 template <typename T> static __device__ inline T &gy_shared_as(void *bytes)
 {
-    static_assert(sizeof(T) <= sizeof gy_shared_bytes, "shared memory is as large as the largest piece");
+    static_assert(sizeof(T) <= GY_RESIDENT_KEPT, "shared memory is as large as the largest piece");
     return *(T *)bytes;
 }
-#define GY_SHARED(type, name) type &name = gy_shared_as<type>(gy_shared_bytes)
+#define GY_SHARED(type, name) type &name = gy_shared_as<type>(gy_shared_bytes())
 #define GY_KERNELS_BEGIN_CUH
 static __device__ inline void gy_begin(void) {}
 
@@ -305,9 +305,12 @@ static __device__ __forceinline__ void call(uint32_t function, uint32_t first)
 #include "kernels/resident/functions.def"
     default:
 #ifdef GY_RESIDENT_OPEN
-        if (function >= GY_RESIDENT_FUNCTIONS)
-            return gy_linked(function - GY_RESIDENT_FUNCTIONS, (const uint64_t *)staged + first, gy_here().block.x, gy_here().block.y,
-                             gy_here().blocks.x, gy_here().blocks.y);
+        if (function >= GY_RESIDENT_FUNCTIONS) {
+            const uint64_t *word = (const uint64_t *)staged + first;
+            const uint32_t number = (function & ~(uint32_t)GY_RESIDENT_FAR) - GY_RESIDENT_FUNCTIONS;
+            word = function & GY_RESIDENT_FAR ? (const uint64_t *)*word : word;
+            return gy_linked(number, word, gy_here().block.x, gy_here().block.y, gy_here().blocks.x, gy_here().blocks.y);
+        }
 #endif
         return functions[function](first);
     }

@@ -27,6 +27,9 @@ enum {
     GY_RESIDENT_SENDS = 2,       /* at most, of a packet */
     GY_RESIDENT_ENDS = 10,       /* what is combined, and where that goes: parameters of a function */
     GY_RESIDENT_CHUNK = 16384,   /* bytes that a block copies or fills */
+    GY_RESIDENT_KEPT = 17408,    /* bytes of shared memory: the most that a function of the library asks for */
+    GY_RESIDENT_PLACES = 256,    /* ahead of these where formulas have the room, too: their names of CUDA */
+    GY_RESIDENT_FAR = 1 << 15,   /* beside the number of a function: its word is where its parameters are */
     GY_RESIDENT_SHARED = 1 << 20 /* at most so many packets of a lane are shared */
 };
 
@@ -41,7 +44,7 @@ enum gy_resident_function {
 };
 
 /* Of one packet, in `word`: its waits, its signals, its sends, its flag, then the parameters of its function, a word
- * each. */
+ * each; of a function that was linked, and has more of them than a packet has room for, their address. */
 typedef struct gy_resident_wait {
     uint64_t counter; /* address */
     uint32_t value, signals;

@@ -20,6 +20,8 @@ static CUresult find_code(gy_cuda_resident *r, const gy_resident_image *image)
     r->shared = image->shared;
     r->module = code == CUDA_SUCCESS ? r->module : NULL;
     code = code ? code : d->cuModuleGetFunction(&r->function, r->module, "gy_resident");
+    if (code == CUDA_SUCCESS && r->shared) /* with what code of users has, it may be more than kernels have unasked */
+        d->cuFuncSetAttribute(r->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)r->shared);
     code = code ? code : d->cuCtxGetDevice(&device);
     code = code ? code : d->cuDeviceGetAttribute(&r->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
     return code ? code

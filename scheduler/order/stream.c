@@ -44,6 +44,7 @@ typedef struct stream {
     gy_ticks *end;            /* by op: when it may have ended, ops of a device waiting for their lane only */
     bool *urgent;             /* by op: the end waits for it; NULL: ops of a device do not compute beside each other */
     bool *has_urgent;         /* by device: the first compute lane is kept for such ops */
+    uint32_t *wide;           /* by device: where workers carry ops out, the lane of wide ones; GY_NONE: none yet */
 } stream;
 
 static bool add_lane(stream *st, queues *q, uint32_t device, uint8_t kind)
@@ -282,6 +283,29 @@ static bool are_kin(const gantry_schedule *s, const gy_op *a, const gy_op *b)
     return x && y && x->first == y->first && x->last == y->last;
 }
 
+/* An op that leaves less than half of its GPU to others has to have most of its workers. A lane keeps its workers for a
+ * whole start, so such ops have one lane together: in two, each would have half of the workers, and they could not
+ * overlap anyway. One that takes hardly more than an empty call is none, whatever is known of it. */
+static bool is_wide(const gy_plan *p, const gy_draft_op *d, const gy_op *op)
+{
+    const gy_device *device = &p->machine->device[d->device];
+    return d->lane == GY_LANE_COMPUTE && gy_op_calls(op) && op->spare < GY_WHOLE_DEVICE / 2 &&
+           op->duration > 2 * device->launch;
+}
+
+/* The lane of wide ops: a new one for the first, if there may be another. */
+static bool choose_wide_lane(stream *st, uint32_t device, uint32_t position, uint32_t *lane_id, gy_ticks *begin)
+{
+    queues *q = &st->of[device * 3 + GY_LANE_COMPUTE];
+    uint32_t lanes = st->p->machine->device[device].lanes;
+    size_t next = q->count < lanes ? q->count : lanes - 1;
+    if (st->wide[device] == GY_NONE && !nth_lane(st, device, GY_LANE_COMPUTE, next, &st->wide[device]))
+        return false;
+    *lane_id = st->wide[device];
+    *begin = begin_in(st, device, position, *lane_id);
+    return true;
+}
+
 /* The lane in which the op begins first: one of an op that it waits for, the one that is free first, or a new one. */
 static bool choose_worker(stream *st, uint32_t device, uint32_t position, uint32_t *lane_id, gy_ticks *begin)
 {
@@ -312,7 +336,9 @@ static bool choose_compute_lane(stream *st, const gy_draft_op *d, uint32_t posit
 {
     gy_ticks ready = ready_at(st, position);
     if (st->p->machine->workers && spreads(st->p, d->device)) {
-        if (!choose_worker(st, d->device, position, lane_id, &ready))
+        const gy_op *op = &st->p->schedule->ops.at[position];
+        if (!(is_wide(st->p, d, op) ? choose_wide_lane(st, d->device, position, lane_id, &ready)
+                                    : choose_worker(st, d->device, position, lane_id, &ready)))
             return false;
     } else if (!(spreads(st->p, d->device) ? choose_spread_lane(st, d->device, position, ready, lane_id)
                                            : nth_lane(st, d->device, GY_LANE_COMPUTE, 0, lane_id))) {
@@ -448,6 +474,7 @@ static void free_stream(stream *st)
     gy_free(st->end);
     gy_free(st->urgent);
     gy_free(st->has_urgent);
+    gy_free(st->wide);
     gy_vec_free(&st->lanes);
     gy_vec_free(&st->op_lane);
 }
@@ -459,7 +486,11 @@ gantry_status gy_plan_stream(gy_plan *p, const gy_arrangement *how, gantry_error
     st.of = gy_calloc(st.queues, sizeof *st.of);
     st.host_lane = gy_calloc((size_t)p->devices * 2, sizeof *st.host_lane);
     st.end = gy_calloc(p->schedule->ops.count + 1, sizeof *st.end);
-    gantry_status status = st.of && st.host_lane && st.end && find_urgent(&st) ? GANTRY_OK : gy_fail_nomem(err);
+    st.wide = gy_calloc(p->devices, sizeof *st.wide);
+    bool room = st.of && st.host_lane && st.end && st.wide && find_urgent(&st);
+    gantry_status status = room ? GANTRY_OK : gy_fail_nomem(err);
+    for (size_t i = 0; i < p->devices && !status; i++)
+        st.wide[i] = GY_NONE;
     for (size_t i = 0; i < (size_t)p->devices * 2 && !status; i++)
         st.host_lane[i] = GY_NONE;
     for (uint32_t i = 0; i < p->schedule->ops.count && !status; i++)

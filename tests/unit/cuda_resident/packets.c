@@ -32,3 +32,12 @@ void each_packet(int gpus, void (*see)(void *context, int device, int worker, co
         }
     }
 }
+
+uint32_t workers_of(int device, int worker)
+{
+    uint64_t first;
+    gy_resident_worker w;
+    ck_assert_int_gt(fakeCudaCooperative(device, &first), worker);
+    fetch(device, &w, (const gy_resident_worker *)(uintptr_t)first + worker, sizeof w);
+    return w.workers;
+}

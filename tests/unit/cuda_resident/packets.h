@@ -10,4 +10,7 @@
 void each_packet(int gpus, void (*see)(void *context, int device, int worker, const gy_resident_packet *packet),
                  void *context);
 
+/* How many workers the lane has that such a packet is of. */
+uint32_t workers_of(int device, int worker);
+
 #endif

@@ -259,6 +259,78 @@ START_TEST(wide)
 }
 END_TEST
 
+/* Scales of arrays of their own, each in a lane of its own; the first and the last are outputs. */
+static gantry_graph *scales_of(const int64_t length[3])
+{
+    gantry_graph *g = gantry_graph_new("scales");
+    for (int i = 0; i < 3; i++) {
+        char id[16];
+        gantry_buffer b[2];
+        for (int k = 0; k < 2; k++) {
+            snprintf(id, sizeof id, "%c%d", "xy"[k], i);
+            b[k] = gantry_graph_buffer(g, id, GANTRY_F32, 1, &length[i]);
+            gantry_buffer_init_iota(g, b[k]);
+            gantry_buffer_set_class(g, b[k], GANTRY_STATE);
+        }
+        if (i != 1)
+            gantry_buffer_output(g, b[1]);
+        snprintf(id, sizeof id, "n%d", i);
+        gantry_node node = gantry_graph_kernel(g, id, "scale");
+        gantry_node_scalar(g, node, "a", 3);
+        gantry_node_arg(g, node, "x", gantry_all(b[0]));
+        gantry_node_arg(g, node, "y", gantry_all(b[1]));
+        gantry_node_on(g, node, "gpu0");
+        gantry_node_share(g, node, 0.3); /* or the scheduler would put those that fill the GPU into one lane */
+    }
+    return g;
+}
+
+/* The blocks of each scale, and the workers of its lane, the most blocks first. */
+typedef struct shared {
+    uint32_t blocks[3], workers[3];
+    int count;
+} shared;
+
+static void note_shared(void *context, int device, int worker, const gy_resident_packet *packet)
+{
+    shared *s = context;
+    if (packet->function != GY_RESIDENT_scale_f32)
+        return;
+    ck_assert_int_lt(s->count, 3);
+    int at = s->count++;
+    for (; at > 0 && s->blocks[at - 1] < packet->blocks_x; at--) {
+        s->blocks[at] = s->blocks[at - 1];
+        s->workers[at] = s->workers[at - 1];
+    }
+    s->blocks[at] = packet->blocks_x;
+    s->workers[at] = workers_of(device, worker);
+}
+
+/* A GPU has room for 16 workers, also where streams copy to the host, which takes none of it. Each lane has one. Of the
+ * other 12, a lane with 64 blocks, four times those of another, has twice as many. With one more lane that copies there
+ * are 11: a lane of 4 blocks can use no more than 3 of them, and the rest is that of 12 blocks. */
+START_TEST(shares)
+{
+    static const int64_t length[2][3] = { { 1 << 17, 1 << 14, 256 }, { 12288, 4096, 256 } };
+    static const uint32_t wanted[2][3] = { { 9, 5, 1 }, { 9, 4, 1 } };
+    char replay[512];
+    shared found = { .count = 0 };
+    fakeCudaDevices(1, "all", 0);
+    world w = make(scales_of(length[_i]), ring_machine(1, 4));
+    compare_with_host(w.g, w.s, 2, replay, sizeof replay);
+    ck_assert_msg(begins(replay, _i ? "device" : "device and stream"), "%s", replay);
+    gantry_run *run = open_run(w.s, "cuda");
+    run_results(run, w.g);
+    each_packet(1, note_shared, &found);
+    gantry_run_free(run);
+    ck_assert_int_eq(found.count, 3);
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg(found.workers[i] == wanted[_i][i], "%u blocks have %u workers, not %u", found.blocks[i],
+                      found.workers[i], wanted[_i][i]);
+    drop(&w);
+}
+END_TEST
+
 START_TEST(scalars)
 {
     static const char scaled[] =
@@ -564,6 +636,10 @@ int main(void)
     TCase *fills = tcase_create("fills");
     tcase_set_timeout(fills, 60);
     tcase_add_loop_test(fills, drawn, 0, 8);
+    TCase *dealt = tcase_create("workers of lanes");
+    tcase_set_timeout(dealt, 60);
+    tcase_add_loop_test(dealt, shares, 0, 2);
+    suite_add_tcase(s, dealt);
     suite_add_tcase(s, fills);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);

@@ -115,6 +115,43 @@ START_TEST(no_source)
 }
 END_TEST
 
+/* A machine on which workers take less time than launches by far, as was measured there. */
+static gantry_machine *quick_machine(void)
+{
+    static const char text[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"gpu0\",\"capacity\":"
+        "\"64MiB\"}],\"devices\":[{\"id\":\"cpu\",\"type\":\"cpu\",\"memory\":\"host\"},{\"id\":\"gpu0\",\"type\":"
+        "\"gpu\","
+        "\"memory\":\"gpu0\",\"ordinal\":0,\"launch_us\":20,\"workers\":{\"times_us\":[[20,0.5],[100,90]],\"switch_"
+        "us\":1,"
+        "\"start_us\":1}}],\"routes\":[{\"from\":\"gpu*\",\"to\":\"host\",\"both\":true,\"bandwidth_gbs\":10}]}";
+    gantry_machine *m = NULL;
+    MUST(gantry_machine_parse(&m, text, strlen(text), "quick", MUST_ERR));
+    return m;
+}
+
+/* Workers were to have all that is computed, and cannot have the user's kernel: what was predicted of them is void, and
+ * starts are led by the host as ever. With replay "device" it is as the caller will have it. */
+START_TEST(planned_in_vain)
+{
+    static const size_t sizes[] = { 4, 8, 8, 8 };
+    static const char *const wanted[] = { "; not by the device: its kernel has no CUDA C++ source",
+                                          "device and stream; not by the device alone" };
+    char replay[720];
+    fakeCudaDevices(1, "all", 0);
+    fakeCudaFunction("mix", mix_on_gpu, sizes, 4);
+    gantry_graph *g = graph_of(false, 0);
+    gantry_machine *m = quick_machine();
+    gantry_schedule *s = make_schedule(g, m, _i ? "device" : "auto", NULL);
+    compare_with_host(g, s, 3, replay, sizeof replay);
+    ck_assert_msg(strstr(replay, wanted[_i]), "%s", replay);
+    ck_assert_msg(_i || strncmp(replay, "device", 6) != 0, "%s", replay);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 START_TEST(too_much)
 {
     static const struct {
@@ -141,6 +178,7 @@ int main(void)
     TCase *c = tcase_create("code of users");
     tcase_set_timeout(c, 120);
     tcase_add_test(c, no_source);
+    tcase_add_loop_test(c, planned_in_vain, 0, 2);
     tcase_add_loop_test(c, too_much, 0, 4);
     Suite *s = suite_create("code of users");
     suite_add_tcase(s, c);

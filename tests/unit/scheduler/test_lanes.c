@@ -215,6 +215,62 @@ START_TEST(workers)
 }
 END_TEST
 
+static void add_chain(const char *name, int64_t length, int steps)
+{
+    char id[24];
+    gantry_buffer b[2];
+    for (int k = 0; k < 2; k++) {
+        snprintf(id, sizeof id, "%s%c", name, k ? 'y' : 'x');
+        b[k] = gantry_graph_buffer(g, id, GANTRY_F32, 1, &length);
+        gantry_buffer_set_class(g, b[k], GANTRY_STATE);
+        gantry_buffer_init_value(g, b[k], 1);
+    }
+    for (int i = 0; i < steps; i++) {
+        snprintf(id, sizeof id, "%s[%d]", name, i);
+        gantry_node n = gantry_graph_kernel(g, id, "scale");
+        gantry_node_scalar(g, n, "a", 0.5);
+        gantry_node_arg(g, n, "x", gantry_all(b[i % 2]));
+        gantry_node_arg(g, n, "y", gantry_all(b[1 - i % 2]));
+        gantry_node_on(g, n, "d0");
+    }
+}
+
+/* The lane of all steps of the chain. */
+static uint32_t lane_of_chain(const char *name, int steps)
+{
+    char id[24];
+    snprintf(id, sizeof id, "%s[0]", name);
+    uint32_t lane = lane_of(id);
+    for (int i = 1; i < steps; i++) {
+        snprintf(id, sizeof id, "%s[%d]", name, i);
+        ck_assert_msg(lane_of(id) == lane, "%s has another lane", id);
+    }
+    return lane;
+}
+
+/* Chains that have nothing to do with each other: of ops that fill the GPU, and of small ones. Workers are dealt out to
+ * lanes for a whole start, so all of the former are in one lane, and each of the latter has its own. */
+START_TEST(wide_ops_of_workers)
+{
+    enum { STEPS = 5 };
+    char text[sizeof machine + 40];
+    const char *rest = strstr(machine, "\"lanes\":4");
+    snprintf(text, sizeof text, "%.*s\"bandwidth_gbs\":1000,%s", (int)(rest - machine), machine, rest);
+    gantry_machine_free(m);
+    m = parse_machine(text);
+    add_chain("large", 1 << 22, STEPS);
+    add_chain("larger", 1 << 23, STEPS);
+    add_chain("small", 1000, STEPS);
+    add_chain("smaller", 100, STEPS);
+    s = by_device(g);
+    uint32_t wide = lane_of_chain("large", STEPS), small = lane_of_chain("small", STEPS);
+    ck_assert_uint_eq(lane_of_chain("larger", STEPS), wide);
+    ck_assert(small != wide);
+    uint32_t smaller = lane_of_chain("smaller", STEPS);
+    ck_assert(smaller != wide && smaller != small);
+}
+END_TEST
+
 /* One kernel that workers have no code for, and it is planned as if it were launched: in the lanes that the machine
  * has. */
 START_TEST(no_workers)
@@ -248,6 +304,7 @@ int main(void)
     tcase_add_test(t, scratch);
     tcase_add_test(t, beside_copies);
     tcase_add_loop_test(t, workers, 0, 2);
+    tcase_add_test(t, wide_ops_of_workers);
     tcase_add_test(t, no_workers);
     suite_add_tcase(suite, t);
     return run_suite(suite);

@@ -92,7 +92,7 @@ typedef struct gy_cuda_recorder {
                          const uint64_t *word, uint32_t words);
     bool is_second; /* the call is of the function of formulas that ends the work, or does all of it */
 } gy_cuda_recorder;
-enum { GY_CUDA_RECORDED_WORDS = 16 }; /* more parameters, or longer ones, are not written down */
+enum { GY_CUDA_RECORDED_WORDS = 16 }; /* more parameters of the library, or longer ones, are not written down */
 
 /* Launches of alike nodes (graph/alike.h) on one stream, with one handle: only addresses and status words differ. */
 typedef struct gy_cuda_batch {

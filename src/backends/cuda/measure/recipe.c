@@ -27,7 +27,9 @@ typedef struct recipe {
 #define ROWS     "[\"n / 256\",256]"
 #define PLANES   "[16,\"n\",\"n\"]"
 #define SQUARE   "[\"n\",\"n\"]"
-#define HEADS    "[8,\"n\",64]"
+/* As large as a square; small ones have four rows, as parts of small grids have few, for which kernels have a form. */
+#define GRID  "[\"n - (n <= 64) * (n - 4)\",\"n * (1 + (n <= 64) * (n - 4) / 4)\"]"
+#define HEADS "[8,\"n\",64]"
 
 static const recipe recipes[] = {
     { "gemm", true, STATE("a", "$", SQUARE, "0") "," STATE("b", "$", SQUARE, "0") "," STATE("c", "$", SQUARE, "0"),
@@ -53,7 +55,7 @@ static const recipe recipes[] = {
     { "qr", true, STATE("a", "$", SQUARE, SPD) "," STATE("q", "$", SQUARE, "0") "," STATE("r", "$", SQUARE, "0"),
       "\"a\":\"a\",\"q\":\"q\",\"r\":\"r\"" },
     { "transpose", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
-    { "jacobi2d", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
+    { "jacobi2d", true, STATE("x", "$", GRID, "0") "," STATE("y", "$", GRID, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "jacobi3d", true, STATE("x", "$", PLANES, "0") "," STATE("y", "$", PLANES, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "jacobi2d_grad", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "jacobi3d_grad", true, STATE("x", "$", PLANES, "0") "," STATE("y", "$", PLANES, "0"), "\"x\":\"x\",\"y\":\"y\"" },

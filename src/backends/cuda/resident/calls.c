@@ -47,6 +47,7 @@ uint32_t gy_resident_function_of(const char *name)
 
 typedef struct recorder {
     gy_cuda_recorder base;
+    gy_resident *resident;
     gy_resident_calls *to;
     uint32_t linked; /* of what was linked: the number of its first function */
     bool together;   /* threads of that wait for each other, or may */
@@ -62,12 +63,25 @@ static gantry_status refuse(recorder *r, const char *why)
     return GANTRY_E_UNSUPPORTED;
 }
 
+/* Functions of the library have few. */
+static bool set_words(recorder *r, gy_resident_call *call, const uint64_t *word, uint32_t words)
+{
+    call->far = words > GY_CUDA_RECORDED_WORDS;
+    call->words = call->far ? 1 : words;
+    call->word[0] = r->resident->far.count;
+    if (!call->far)
+        memcpy(call->word, word, words * sizeof *word);
+    for (uint32_t i = 0; i < words && call->far; i++)
+        if (!gy_vec_push(&r->resident->far, word[i]))
+            return false;
+    return true;
+}
+
 static gantry_status add_call(gy_cuda_recorder *base, const char *name, const unsigned grid[3], const unsigned block[3],
                               const uint64_t *word, uint32_t words)
 {
     recorder *r = (recorder *)(void *)base; /* its first member */
-    gy_resident_call call = { .function = r->linked ? r->linked + base->is_second : gy_resident_function_of(name),
-                              .words = words };
+    gy_resident_call call = { .function = r->linked ? r->linked + base->is_second : gy_resident_function_of(name) };
     call.grid[0] = grid[0];
     call.grid[1] = grid[1];
     call.together = r->linked ? r->together : together[call.function];
@@ -83,8 +97,7 @@ static gantry_status add_call(gy_cuda_recorder *base, const char *name, const un
         return refuse(r, "its kernel has a grid of three dimensions");
     if (block[2] != 1 || block[0] * block[1] != GY_RESIDENT_THREADS)
         return refuse(r, "its kernel has blocks of another size than workers");
-    memcpy(call.word, word, words * sizeof *word);
-    r->nomem = !gy_vec_push(r->to, call);
+    r->nomem = !set_words(r, &call, word, words) || !gy_vec_push(r->to, call);
     return r->nomem ? GANTRY_E_NOMEM : GANTRY_OK;
 }
 
@@ -127,37 +140,16 @@ static void set_recorder(const gy_cuda_call *call, gy_cuda_recorder *to)
         ((gy_user_kernel *)call->launch.handle)->recorder = to;
 }
 
-static int64_t hidden(const gantry_launch *l, const char *name)
-{
-    int64_t value = 0;
-    for (int32_t i = 0; i < l->args; i++)
-        value = strcmp(l->arg[i].name, name) == 0 ? l->arg[i].integer : value;
-    return value;
-}
-
-/* Does a block of the launch have totals of more segments than workers have shared memory for? It has no more than its
- * results have. */
-static bool runs_too_long(const gantry_launch *l, const gy_kernel *formula)
-{
-    const gy_maths_program *p = formula->program;
-    int64_t segment = p->is_columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT, most = gy_resident_runs(formula);
-    return hidden(l, "_run") > most && hidden(l, "_mid") > most * segment;
-}
-
 static gantry_status record(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
                             gantry_error *err)
 {
     const gy_cuda_call *call = &h->op[id].call[turn];
-    recorder r = { .base = { .add = add_call }, .to = to };
+    recorder r = { .base = { .add = add_call }, .resident = h->resident, .to = to };
     uint32_t kernel = linked_of(h, call, id);
     *why = obstacle(h, call, kernel);
     if (*why)
         return GANTRY_OK;
     const gy_maths_program *formula = kernel == GY_NONE ? NULL : h->job->graph->kernels.at[kernel].program;
-    if (formula && formula->maths->reduces && runs_too_long(&call->launch, &h->job->graph->kernels.at[kernel])) {
-        *why = "a block of its reduction has more totals than workers have shared memory for";
-        return GANTRY_OK;
-    }
     r.linked = kernel == GY_NONE ? 0 : h->resident->linked.number[kernel];
     r.own = r.linked && !formula;
     r.together = r.own || (formula && formula->maths->reduces);
@@ -255,7 +247,7 @@ static gantry_status copy(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_ca
 static gantry_status record_fill(gy_cuda *h, const gy_fill_target *target, gy_resident_calls *to, const char **why,
                                  gantry_error *err)
 {
-    recorder r = { .base = { .add = add_call }, .to = to };
+    recorder r = { .base = { .add = add_call }, .resident = h->resident, .to = to };
     GY_TRY(gy_cuda_use(h, target->to.device, err));
     gy_fill_record(h, target, &r.base);
     gantry_status status = gy_fill_launch(h, target, NULL);

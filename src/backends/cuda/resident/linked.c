@@ -24,8 +24,7 @@
 #include <string.h>
 
 enum {
-    PLACES_BYTES = 256,   /* ahead of the room: "gy_room + 256" in the text */
-    MOST_ROOM = 16384,    /* of shared memory; two workers of a multiprocessor have room for that beside their own */
+    MOST_SHARED = 16384,  /* bytes of shared memory that code of users has; more would leave no room for two workers */
     MOST_KERNELS = 256,   /* of a graph: compiling more would take long */
     MOST_REGISTERS = 128, /* of a worker's thread, and so of what it calls */
     KINDS = 2             /* of functions of a formula: itself, and the one that ends a reduction */
@@ -100,33 +99,16 @@ static const char dispatch[] =
     "    __syncwarp();\n"
     "    switch (number) {\n";
 
-static bool can_link(const gy_kernel *kernel)
-{
-    if (!kernel->program)
-        return kernel->code && gy_kernel_for_workers(kernel);
-    return !kernel->program->maths->reduces ||
-           GY_MATHS_BLOCK * gy_maths_total_bytes(kernel->program->maths) <= MOST_ROOM; /* one run: gy_resident_runs() */
-}
+_Static_assert((int)GY_RESIDENT_PLACES == 256, "the text of formulas has it as a number");
 
-/* The totals of threads, for one of the neighbouring segments that a block of a long reduction has. */
-static size_t totals_bytes(const gy_maths *maths)
-{
-    return GY_MATHS_BLOCK * gy_maths_total_bytes(maths);
-}
-
-int gy_resident_runs(const gy_kernel *reduction)
-{
-    const gy_maths *maths = reduction->program->maths;
-    int runs = gy_maths_most_run(maths);
-    while (runs > 1 && (size_t)runs * totals_bytes(maths) > MOST_ROOM)
-        runs /= 2;
-    return runs;
-}
-
+/* The totals of all threads of a block, which has up to so many neighbouring segments. Of a multiprocessor of 100 KiB
+ * two workers have room for the most that there are. */
 size_t gy_resident_room(const gy_kernel *kernel)
 {
-    bool keeps = kernel->program && kernel->program->maths->reduces;
-    return PLACES_BYTES + (keeps ? (size_t)gy_resident_runs(kernel) * totals_bytes(kernel->program->maths) : 0);
+    const gy_maths *maths = kernel->program ? kernel->program->maths : NULL;
+    size_t totals =
+        maths && maths->reduces ? (size_t)gy_maths_most_run(maths) * GY_MATHS_BLOCK * gy_maths_total_bytes(maths) : 0;
+    return GY_RESIDENT_PLACES + (totals > GY_RESIDENT_KEPT ? totals : GY_RESIDENT_KEPT);
 }
 
 /* The number of each kernel that a launch calls becomes 1. */
@@ -150,7 +132,7 @@ static void number_all(gy_cuda *h)
     mark_used(h);
     for (uint32_t k = 0; k < h->job->graph->kernels.count; k++) {
         const gy_kernel *kernel = &h->job->graph->kernels.at[k];
-        bool wanted = l->number[k] && can_link(kernel);
+        bool wanted = l->number[k] && (kernel->program || kernel->code) && gy_kernel_for_workers(kernel);
         l->number[k] = wanted ? GY_RESIDENT_FUNCTIONS + KINDS * kernels : 0;
         kernels += wanted;
         if (!wanted)
@@ -205,9 +187,9 @@ static gantry_status look_at(gy_cuda *h, uint32_t kernel, const char **why, gant
     else if (k->shared_bytes)
         *why = gy_arena_printf(&h->arena, "its kernel asks for %u bytes of dynamic shared memory, and workers give 0",
                                k->shared_bytes);
-    else if (shared > MOST_ROOM)
+    else if (shared > MOST_SHARED)
         *why = gy_arena_printf(&h->arena, "its kernel has %d bytes of shared memory, and workers give up to %d", shared,
-                               MOST_ROOM);
+                               MOST_SHARED);
     else if (registers > MOST_REGISTERS)
         *why = gy_arena_printf(&h->arena, "its kernel has %d registers a thread, and workers have %d", registers,
                                MOST_REGISTERS);

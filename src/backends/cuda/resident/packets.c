@@ -53,7 +53,7 @@ static void set_call(gy_resident_packet *p, const draft *d)
         memcpy(to, &c->flag, sizeof c->flag);
     to += GY_RESIDENT_ASK_WORDS * p->guarded;
     memcpy(to, c->word, c->words * sizeof *c->word);
-    p->function = (uint16_t)c->function;
+    p->function = (uint16_t)(c->function | (c->far ? GY_RESIDENT_FAR : 0));
     p->blocks_x = c->grid[0];
     p->blocks_y = c->grid[1];
     p->threads_x = (uint16_t)c->block[0];

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "schedule/stretches/stretches.h"
+#include <math.h>
 #include <string.h>
 
 /* Where it was not measured: a stretch of fewer ops between others is left to the stream, as to switch twice is taken
@@ -25,6 +26,7 @@ static void make_unfit(gy_resident *r, uint32_t id, const char *why)
 static gantry_status find_calls(gy_cuda *h, uint32_t turn, gy_resident_plan *p, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
+    h->resident->far.count = 0;
     for (uint32_t i = 0; i < s->ops.count; i++) {
         const char *why = NULL;
         p->first[i] = p->calls.count;
@@ -88,11 +90,31 @@ static void keep_carried(gy_cuda *h)
     }
 }
 
+static bool is_at_host(const gy_cuda *h, const gy_use *use)
+{
+    return gy_cuda_location(h, use, 0).device == GY_NONE;
+}
+
+/* Functions of the host need no multiprocessor, nor do copies with the host that copy engines make. */
+static gy_streamed needs_of(const gy_cuda *h, uint32_t id)
+{
+    const gantry_schedule *s = h->job->schedule;
+    const gy_op *op = &s->ops.at[id];
+    if (op->kind == GY_OP_HOST)
+        return GY_STREAMED_NOTHING;
+    if (!gy_op_is_copy(op))
+        return GY_STREAMED_KERNELS;
+    bool by_engine = !h->op[id].by_kernel && !h->op[id].carried;
+    for (uint32_t k = 0; k < op->uses / 2 && by_engine; k++)
+        by_engine = is_at_host(h, &s->use.at[op->use + k]) || is_at_host(h, &s->use.at[op->use + op->uses / 2 + k]);
+    return by_engine ? GY_STREAMED_NOTHING : GY_STREAMED_COPIES;
+}
+
 /* A stream has the op. */
-static void note_streamed(gy_cuda *h, uint32_t lane, const gy_op *op)
+static void note_streamed(gy_cuda *h, uint32_t lane, uint32_t id)
 {
     gy_resident_gpu *g = &h->resident->gpu[h->lane[lane].queue.device];
-    gy_streamed what = gy_op_is_copy(op) || op->kind == GY_OP_HOST ? GY_STREAMED_COPIES : GY_STREAMED_KERNELS;
+    gy_streamed what = needs_of(h, id);
     g->streamed = what > g->streamed ? what : g->streamed;
 }
 
@@ -113,7 +135,7 @@ static void count_ops(gy_cuda *h)
             l->resident += r->has[i];
             l->streamed += !r->has[i];
             if (!r->has[i])
-                note_streamed(h, s->op_lane.at[s->ops.at[i].lane + k], &s->ops.at[i]);
+                note_streamed(h, s->op_lane.at[s->ops.at[i].lane + k], i);
         }
     }
 }
@@ -159,8 +181,8 @@ static gantry_status deal_out(gy_cuda *h, gantry_error *err)
     return status;
 }
 
-/* A stream's kernel may need all of a multiprocessor, so half of these are left to them. Where streams only copy, each
- * multiprocessor has a worker and room for a kernel that copies. */
+/* A stream's kernel may need all of a multiprocessor, so half of these are left to them. Where streams have no kernels
+ * but those that copy, each multiprocessor has a worker and room for one of these. */
 static uint32_t room_of(const gy_cuda *h, uint32_t device)
 {
     const gy_resident_gpu *g = &h->resident->gpu[device];
@@ -170,46 +192,86 @@ static uint32_t room_of(const gy_cuda *h, uint32_t device)
                                                : half;
 }
 
-/* The most blocks that a call of each lane has. */
+/* The blocks of all calls of each lane that workers can share, and the most that a call has. */
 static void find_widest(gy_cuda *h, const gy_resident_plan *p)
 {
     const gantry_schedule *s = h->job->schedule;
     gy_resident *r = h->resident;
-    for (uint32_t i = 0; i < h->lanes; i++)
+    for (uint32_t i = 0; i < h->lanes; i++) {
         r->lane[i].widest = 0;
+        r->lane[i].shared = 0;
+    }
     for (uint32_t i = 0; i < s->ops.count; i++) {
         for (size_t k = p->first[i]; r->has[i] && k < p->first[i + 1]; k++) {
             gy_resident_lane *l = &r->lane[s->op_lane.at[s->ops.at[i].lane + p->calls.at[k].lane]];
             uint32_t blocks = p->calls.at[k].grid[0] * p->calls.at[k].grid[1];
             l->widest = blocks > l->widest ? blocks : l->widest;
+            l->shared += blocks >= GY_RESIDENT_LEAST_SHARED ? blocks : 0;
         }
     }
 }
 
-/* Each lane with a wide call has as many workers as that can use, of an equal share of what one for each lane leaves.
- */
+/* One more than it has is of use to the lane. */
+static bool wants_more(const gy_resident_lane *l)
+{
+    return l->resident && l->shared > 0 && l->workers < l->widest;
+}
+
+/* Of the GPU's workers that are left, the share of each of its lanes by the square root of its blocks. A lane that can
+ * use no more than a part of its share gets that part, and true is returned: others have more then. */
+static bool deal_workers(gy_cuda *h, uint32_t device, double roots, uint32_t *left)
+{
+    uint32_t before = *left;
+    bool any = false;
+    for (int part = 1; part >= 0 && !any; part--) { /* first those that get all they can use */
+        for (uint32_t i = 0; i < h->lanes; i++) {
+            gy_resident_lane *l = &h->resident->lane[i];
+            if (h->lane[i].queue.device != device || !wants_more(l))
+                continue;
+            uint32_t share = (uint32_t)(before * sqrt((double)l->shared) / roots), most = l->widest - l->workers;
+            if (part && share < most)
+                continue;
+            any = any || part;
+            l->workers += share < most ? share : most;
+            *left -= share < most ? share : most;
+        }
+    }
+    return any;
+}
+
+static double roots_of(const gy_cuda *h, uint32_t device)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < h->lanes; i++)
+        if (h->lane[i].queue.device == device && wants_more(&h->resident->lane[i]))
+            sum += sqrt((double)h->resident->lane[i].shared);
+    return sum;
+}
+
+/* Each lane has a worker, and what is left goes to lanes with wide calls. How long a call takes goes by its blocks for
+ * each worker of its lane, and what lanes do one after the other takes the least time in all if workers are dealt out
+ * by the square roots of their blocks; lanes that are alike, and overlap, have as many each. */
 static void share_room(gy_cuda *h, const gy_resident_plan *p)
 {
     gy_resident *r = h->resident;
     find_widest(h, p);
     for (uint32_t i = 0; i < h->devices; i++)
-        r->gpu[i].lanes = r->gpu[i].workers = r->gpu[i].wide = 0;
+        r->gpu[i].lanes = r->gpu[i].workers = 0;
     for (uint32_t i = 0; i < h->lanes; i++) {
         gy_resident_gpu *g = &r->gpu[h->lane[i].queue.device];
-        if (!r->lane[i].resident)
-            continue;
-        r->lane[i].meet = g->lanes++;
-        g->wide += r->lane[i].widest >= GY_RESIDENT_LEAST_SHARED;
+        r->lane[i].workers = r->lane[i].resident > 0;
+        if (r->lane[i].resident)
+            r->lane[i].meet = g->lanes++;
     }
-    for (uint32_t i = 0; i < h->lanes; i++) {
-        gy_resident_lane *l = &r->lane[i];
-        gy_resident_gpu *g = &r->gpu[h->lane[i].queue.device];
-        uint32_t room = l->resident ? room_of(h, h->lane[i].queue.device) : 0;
-        uint32_t more = room > g->lanes && l->widest >= GY_RESIDENT_LEAST_SHARED ? (room - g->lanes) / g->wide : 0;
-        l->workers = !l->resident ? 0 : l->widest > more ? 1 + more : l->widest;
-        l->workers += l->resident && !l->workers;
-        g->workers += l->workers;
+    for (uint32_t i = 0; i < h->devices; i++) {
+        gy_resident_gpu *g = &r->gpu[i];
+        uint32_t room = g->lanes ? room_of(h, i) : 0, left = room > g->lanes ? room - g->lanes : 0;
+        double roots;
+        while (left && (roots = roots_of(h, i)) > 0 && deal_workers(h, i, roots, &left))
+            ;
     }
+    for (uint32_t i = 0; i < h->lanes; i++)
+        r->gpu[h->lane[i].queue.device].workers += r->lane[i].workers;
 }
 
 static bool has_room(const gy_cuda *h)
@@ -220,20 +282,29 @@ static bool has_room(const gy_cuda *h)
     return room;
 }
 
+/* Replay "auto" took this schedule for what workers would need for all that is computed, and streams have a part. */
+static bool is_void(const gy_cuda *h)
+{
+    const gantry_schedule *s = h->job->schedule;
+    bool computes = false;
+    for (uint32_t i = 0; i < h->resident->lefts && !computes; i++) {
+        const gy_op *op = &s->ops.at[h->resident->left[i]];
+        computes = s->machine->device[gy_op_device(s, op, 0)].gpu && !gy_op_is_copy(op);
+    }
+    return computes && s->machine->workers && s->by_host > 0;
+}
+
 static const char *obstacle(const gy_cuda *h)
 {
     const gy_resident *r = h->resident;
     const gantry_schedule *s = h->job->schedule;
+    if (is_void(h))
+        return r->unfit_why ? r->unfit_why : "streams would have to compute a part of what was planned for workers";
     if (gy_stretches_work(s, r->has))
         return has_room(h) ? NULL : "a GPU has more lanes than it can run blocks at once";
     return gy_stretches_known(s) && gy_stretches_work(s, r->can)
                ? "as was measured, launches take less time than workers for each stretch of its ops"
                : "workers have code for no stretch of its ops";
-}
-
-static bool is_at_host(const gy_cuda *h, const gy_use *use)
-{
-    return gy_cuda_location(h, use, 0).device == GY_NONE;
 }
 
 /* Streams make all copies to and from the host, whose lanes then need no worker. */
@@ -261,7 +332,7 @@ static uint64_t table_bytes(const gy_resident_gpu *g)
     return packets * sizeof(gy_resident_packet);
 }
 
-static uint64_t bytes_of(const gy_cuda *h, uint32_t device)
+static uint64_t packets_end(const gy_cuda *h, uint32_t device)
 {
     const gy_resident *r = h->resident;
     uint64_t bytes = table_bytes(&r->gpu[device]);
@@ -269,6 +340,17 @@ static uint64_t bytes_of(const gy_cuda *h, uint32_t device)
         if (r->lane[i].resident && h->lane[i].queue.device == device)
             bytes += (r->lane[i].leader.count + r->lane[i].helper.count) * sizeof(gy_resident_packet);
     return bytes;
+}
+
+/* Behind the packets are parameters that these have no room for: of all GPUs, since few have some. */
+static uint64_t far_bytes(const gy_cuda *h)
+{
+    return h->resident->far.count * sizeof *h->resident->far.at;
+}
+
+static uint64_t bytes_of(const gy_cuda *h, uint32_t device)
+{
+    return packets_end(h, device) + far_bytes(h);
 }
 
 static gantry_status make_memory(gy_cuda *h, uint32_t device, uint32_t turn, gantry_error *err)
@@ -289,12 +371,25 @@ static gantry_status make_memory(gy_cuda *h, uint32_t device, uint32_t turn, gan
     return GANTRY_OK;
 }
 
-/* Appends packets at `at`; returns their address on the GPU. */
-static const gy_resident_packet *put(const gy_resident_turn *t, uint64_t *at, const gy_resident_packets *from)
+/* The index of parameters becomes their address. */
+static void point_to_far(gy_resident_packet *p, uint64_t far)
+{
+    uint32_t word = (uint32_t)GY_RESIDENT_WAIT_WORDS * p->waits + (uint32_t)GY_RESIDENT_SIGNAL_WORDS * p->signals +
+                    (uint32_t)GY_RESIDENT_SEND_WORDS * p->sends + (uint32_t)GY_RESIDENT_ASK_WORDS * p->guarded;
+    if (p->function & GY_RESIDENT_FAR)
+        p->word[word] = far + p->word[word] * sizeof *p->word;
+}
+
+/* Appends packets at `at`; returns their address on the GPU, where those parameters lie from address `far` on. */
+static const gy_resident_packet *put(const gy_resident_turn *t, uint64_t *at, const gy_resident_packets *from,
+                                     uint64_t far)
 {
     uint64_t address = t->at + *at;
-    if (from->count)
-        memcpy(t->host + *at, from->at, from->count * sizeof *from->at);
+    gy_resident_packet *to = (gy_resident_packet *)(void *)(t->host + *at);
+    for (size_t i = 0; i < from->count; i++) {
+        to[i] = from->at[i];
+        point_to_far(&to[i], far);
+    }
     *at += from->count * sizeof *from->at;
     return (const gy_resident_packet *)(uintptr_t)address;
 }
@@ -302,8 +397,10 @@ static const gy_resident_packet *put(const gy_resident_turn *t, uint64_t *at, co
 static void write_lane(gy_cuda *h, uint32_t id, const gy_resident_turn *t, uint64_t *at, uint32_t *worker)
 {
     gy_resident_lane *l = &h->resident->lane[id];
-    gy_resident_gpu *g = &h->resident->gpu[h->lane[id].queue.device];
-    const gy_resident_packet *leader = put(t, at, &l->leader), *helper = put(t, at, &l->helper);
+    uint32_t device = h->lane[id].queue.device;
+    uint64_t far = t->at + packets_end(h, device);
+    gy_resident_gpu *g = &h->resident->gpu[device];
+    const gy_resident_packet *leader = put(t, at, &l->leader, far), *helper = put(t, at, &l->helper, far);
     gy_resident_worker *table = (gy_resident_worker *)(void *)t->host;
     for (uint32_t i = 0; i < l->workers; i++, (*worker)++) {
         const gy_resident_packets *all = i == 0 ? &l->leader : &l->helper;
@@ -331,6 +428,8 @@ static gantry_status write_program(gy_cuda *h, uint32_t device, uint32_t turn, g
     for (uint32_t i = 0; i < h->lanes; i++)
         if (h->resident->lane[i].resident && h->lane[i].queue.device == device)
             write_lane(h, i, t, &at, &worker);
+    if (far_bytes(h))
+        memcpy(t->host + at, h->resident->far.at, far_bytes(h));
     GY_TRY(gy_cuda_use(h, device, err));
     CUresult code = h->d.cuMemcpyHtoDAsync(t->at, t->host, bytes, g->queue.stream);
     return code == CUDA_SUCCESS ? GANTRY_OK

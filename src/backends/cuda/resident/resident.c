@@ -261,6 +261,7 @@ void gy_resident_free(gy_cuda *h)
         gy_vec_free(&h->resident->lane[i].helper);
     }
     gy_vec_free(&h->resident->pairs);
+    gy_vec_free(&h->resident->far);
     if (h->resident->told)
         h->d.cuMemFreeHost(h->resident->told);
 }

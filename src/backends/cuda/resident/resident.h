@@ -35,6 +35,7 @@ typedef struct gy_resident_lane {
     uint32_t resident, streamed; /* ops that workers carry out, and that its stream does */
     uint32_t workers, meet;      /* meet: index among those of the GPU */
     uint32_t widest;             /* blocks of its widest call */
+    uint64_t shared;             /* blocks of all calls that its workers share */
     /* Of the turn that was built last. */
     gy_resident_packets leader, helper;
 } gy_resident_lane;
@@ -56,7 +57,6 @@ typedef struct gy_resident_gpu {
     gy_queue queue, aside;             /* of the kernels; of the host's copies while a kernel runs */
     CUevent end;                       /* of the last kernel */
     uint32_t counters, lanes, workers; /* lanes: that have workers */
-    uint32_t wide;                     /* of these, those that several workers pay for */
     gy_streamed streamed;
     CUdeviceptr block; /* counters, the words of series, a meet a lane, a word of progress a worker */
     uint64_t meets_at, progress_at, bytes;
@@ -91,6 +91,7 @@ typedef struct gy_resident {
      * signals in a start. */
     uint32_t *number, *signals_of;
     gy_resident_edges waits, signals;
+    GY_VEC(uint64_t) far; /* parameters that packets have no room for, of the turn that was built last */
     gy_resident_linked linked;
     uint64_t epoch;    /* starts since counters were 0 */
     bool begun;        /* a start was given to the GPUs since then */
@@ -154,10 +155,8 @@ gantry_status gy_resident_compile_user(struct gy_code *to, const struct gy_nvrtc
                                        uint32_t kernel, uint32_t number, int capability, gantry_error *err);
 /* Workers have none, and why. */
 void gy_resident_link_none(gy_cuda *h, const char *why);
-/* How many neighbouring segments of a reduction of formulas workers have room for, at most what a block of a launch
- * has: what is given more is left to streams. And the dynamic shared memory for it, of which names of CUDA have the
- * first. */
-int gy_resident_runs(const gy_kernel *reduction);
+/* The dynamic shared memory of workers that call it: that of functions of the library, or the totals of a reduction's
+ * threads, whichever is more, behind what names of CUDA are in formulas. */
 size_t gy_resident_room(const gy_kernel *kernel);
 /* Workers do not have this kernel, and why, a text of the run's arena; NULL: out of memory. */
 gantry_status gy_resident_link_refuse(gy_cuda *h, uint32_t kernel, const char *why, gantry_error *err);
@@ -191,6 +190,7 @@ typedef struct gy_resident_call {
     unsigned grid[2], block[2];
     uint64_t word[GY_CUDA_RECORDED_WORDS];
     uint32_t words;
+    bool far; /* its parameters are more than that, and lie in `far` of the state from that index on: its one word */
     bool together; /* threads of a block wait for each other */
     bool guarded;  /* it is made only where the flag is not 0 */
     gy_resident_asked flag;

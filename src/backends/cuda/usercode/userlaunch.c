@@ -179,9 +179,7 @@ static gantry_status queue(const gy_user_call *u, CUfunction function, const ext
     const unsigned block[] = { (unsigned)e->block[0], (unsigned)e->block[1], (unsigned)e->block[2] };
     if (k->recorder) {
         k->recorder->is_second = function == k->finish;
-        return u->params > GY_CUDA_RECORDED_WORDS ? GANTRY_E_UNSUPPORTED
-                                                  : k->recorder->add(k->recorder, k->kernel->manifest->name, grid,
-                                                                     block, u->value, (uint32_t)u->params);
+        return k->recorder->add(k->recorder, k->kernel->manifest->name, grid, block, u->value, (uint32_t)u->params);
     }
     char what[200];
     CUresult code = gy_early_launch(&k->early, k->driver, function, grid, block, k->shared_bytes, l->stream, u->param);

@@ -63,6 +63,15 @@ static int check_ending(const char *option, const char *path, const char *const 
     return EXIT_FINE;
 }
 
+/* A phase is that of a picture. */
+static int check_phase(const options *o)
+{
+    if (o->phase < 0 || o->dot || o->svg || o->html || o->trace)
+        return EXIT_FINE;
+    complain("--phase is for pictures; add --dot, --svg, --html or --trace, or leave it out\n");
+    return EXIT_USAGE;
+}
+
 int check_files(const options *o)
 {
     const struct {
@@ -75,7 +84,7 @@ int check_files(const options *o)
         { "trace", o->trace, { ".json", ".txt" } },
         { "calibrate", o->calibrate, { ".json", ".txt" } },
     };
-    int code = EXIT_FINE;
+    int code = check_phase(o);
     for (size_t i = 0; i < sizeof files / sizeof *files && !code; i++) {
         if (!files[i].path)
             continue;

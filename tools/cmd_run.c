@@ -267,6 +267,7 @@ static int run_iterations(session *s)
     int unfit = check_fed(s);
     if (unfit)
         return unfit;
+    tell_unkept(s);
     if (is_guided(s))
         return run_guided(s, s->starts);
     if (gantry_schedule_summarize(s->schedule, &sum, &err))

@@ -50,6 +50,21 @@ void take_checkpoint(const options *o, gantry_run_options *ro)
     ro->checkpoint_every = every;
 }
 
+/* A run that ends before the first checkpoint, as its loops are no phases, which have some of their own. */
+void tell_unkept(const session *s)
+{
+    uint64_t every;
+    const char *folder;
+    if (!s->o->checkpoint || !split(s->o->checkpoint, &every, &folder) || s->o->quiet ||
+        gantry_network_rank(s->ranks.network) || every < s->starts || gantry_schedule_phase_count(s->schedule))
+        return;
+    fprintf(
+        stderr,
+        "note: --checkpoint %s writes nothing: the run ends with start %zu, and no loop is in phases; give a smaller "
+        "N%s\n",
+        s->o->checkpoint, s->starts, s->o->train ? "" : ", or have loops in phases by --unroll");
+}
+
 int resume_run(session *s)
 {
     gantry_error err;

@@ -47,6 +47,7 @@ static int check_words(const session *s)
             code = check_writable("output", path);
     }
     code = code ? code : check_files(s->o);
+    code = code ? code : check_phase(s->o);
     code = code ? code : check_feed(s->o);
     code = code ? code : check_watched(s);
     code = code ? code : check_evaluated(s->o);

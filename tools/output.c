@@ -63,8 +63,7 @@ static int check_ending(const char *option, const char *path, const char *const 
     return EXIT_FINE;
 }
 
-/* A phase is that of a picture. */
-static int check_phase(const options *o)
+int check_phase(const options *o)
 {
     if (o->phase < 0 || o->dot || o->svg || o->html || o->trace)
         return EXIT_FINE;
@@ -84,7 +83,7 @@ int check_files(const options *o)
         { "trace", o->trace, { ".json", ".txt" } },
         { "calibrate", o->calibrate, { ".json", ".txt" } },
     };
-    int code = check_phase(o);
+    int code = EXIT_FINE;
     for (size_t i = 0; i < sizeof files / sizeof *files && !code; i++) {
         if (!files[i].path)
             continue;
@@ -158,6 +157,8 @@ static int add_schedule(gantry_files *files, const gantry_schedule *schedule, co
 const gantry_schedule *drawn_phase(const gantry_schedule *schedule, const options *o)
 {
     size_t count = gantry_schedule_phase_count(schedule);
+    if (o->phase < 0 && count == 1)
+        return gantry_schedule_phase(schedule, 0, NULL); /* nothing to choose from */
     if (o->phase < 0)
         return schedule;
     if (count == 0)

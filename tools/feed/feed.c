@@ -48,9 +48,18 @@ static bool is_fed(const session *s)
     return false;
 }
 
+/* The files of a pattern may be as many as one array has. */
+static bool may_be_fed(const session *s)
+{
+    for (size_t i = 0; i < s->o->inputs.count; i++)
+        if (strpbrk(s->o->inputs.at[i], "*?["))
+            return true;
+    return is_fed(s);
+}
+
 int check_fed(const session *s)
 {
-    if (s->o->feed && !is_fed(s)) {
+    if (s->o->feed && !may_be_fed(s)) {
         complain(
             "--feed %s: no --input has several arrays; give a pattern of files, or a .npy file with one more axis in "
             "front, or leave --feed out\n",

@@ -38,6 +38,8 @@ static int schedule_graph(const options *o)
     if (!code)
         code = check_files(o);
     if (!code)
+        code = check_phase(o);
+    if (!code)
         code = make_schedule(&schedule, o, graph, &k);
     if (!code)
         code = write_files(schedule, o);

@@ -137,7 +137,10 @@ int load_report(json_t **report, const gantry_schedule *schedule); /* GANTRY_REP
 int begin_files(gantry_files **files);
 int end_files(gantry_files *files, int code);
 int add_text(gantry_files *files, const char *path, const char *text, size_t length);
-/* The schedule to draw, or the phase of it that --phase names; prints what is wrong. NULL: there is nothing to draw. */
+/* --phase is given with a picture. */
+int check_phase(const options *o);
+/* The schedule to draw, or the phase of it that --phase names, or the only one; prints what is wrong. NULL: there is
+ * nothing to draw. */
 const gantry_schedule *drawn_phase(const gantry_schedule *schedule, const options *o);
 /* The other files a scheduling command was asked for: -o, --dot, --svg, --html, --trace. */
 int write_files(const gantry_schedule *schedule, const options *o);

@@ -133,6 +133,17 @@ static gantry_status detect(gantry_machine **machine, known_computer *k, gantry_
     return status;
 }
 
+/* So many virtual devices. What an int does not hold is told as it was written. */
+static gantry_status make_virtual(gantry_machine **machine, const char *devices, gantry_error *err)
+{
+    long count = strtol(devices, NULL, 10);
+    if (count >= INT_MIN && count <= INT_MAX)
+        return gantry_machine_virtual(machine, (int)count, err);
+    *err = (gantry_error){ .status = GANTRY_E_INVALID, .device = -1 };
+    snprintf(err->text, sizeof err->text, "cannot make %s virtual devices; give 1 to 4096", devices);
+    return GANTRY_E_INVALID;
+}
+
 /* The machine before --devices; *is_virtual says that --devices was used already. */
 static gantry_status base_machine(gantry_machine **machine, const options *o, const gantry_graph *graph,
                                   known_computer *k, bool *is_virtual, gantry_error *err)
@@ -146,9 +157,8 @@ static gantry_status base_machine(gantry_machine **machine, const options *o, co
     if (status || *machine)
         return status;
     if (counts_virtual(o)) {
-        long count = strtol(o->devices, NULL, 10);
         *is_virtual = true;
-        return gantry_machine_virtual(machine, count > INT_MAX ? INT_MAX : count < 0 ? -1 : (int)count, err);
+        return make_virtual(machine, o->devices, err);
     }
     return o->found ? take_found(machine, o->found, err) : detect(machine, k, err);
 }

@@ -63,6 +63,14 @@ static int check_ending(const char *option, const char *path, const char *const 
     return EXIT_FINE;
 }
 
+int check_phase(const options *o)
+{
+    if (o->phase < 0 || o->dot || o->svg || o->html || o->trace)
+        return EXIT_FINE;
+    complain("--phase is for pictures; add --dot, --svg, --html or --trace, or leave it out\n");
+    return EXIT_USAGE;
+}
+
 int check_files(const options *o)
 {
     const struct {
@@ -161,6 +169,8 @@ static int add_schedule(gantry_files *files, const gantry_schedule *schedule, co
 const gantry_schedule *drawn_phase(const gantry_schedule *schedule, const options *o)
 {
     size_t count = gantry_schedule_phase_count(schedule);
+    if (o->phase < 0 && count == 1)
+        return gantry_schedule_phase(schedule, 0, NULL); /* nothing to choose from */
     if (o->phase < 0)
         return schedule;
     if (count == 0)

@@ -226,10 +226,12 @@ gantry_status gy_guided_schedule(gantry_schedule **next, const gantry_schedule *
     g.base = at_hand->graph->base ? at_hand->graph->base : at_hand->graph;
     *next = NULL;
     *result = (gy_guided){ 0 };
-    if (at_hand->phases.count)
-        status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
-                         "the schedule of \"%s\" has phases, whose parts are not cut anew by what was measured",
-                         at_hand->graph_name);
+    if (at_hand->phases.count && gy_graph_has_auto(g.base))
+        status = gy_fail(
+            err, GANTRY_E_UNSUPPORTED, NULL,
+            "the schedule of \"%s\" has phases, whose parts are not cut anew by what was measured; balance them "
+            "by another method than \"guided\", or unroll its loops",
+            at_hand->graph_name);
     if (!status && gy_graph_has_auto(g.base))
         status = measure(&g, options, err);
     if (!status && g.machine)

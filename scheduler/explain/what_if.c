@@ -26,7 +26,8 @@ static gantry_status check_from(const gantry_schedule *s, gantry_error *err)
 {
     if (s->phases.count)
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
-                       "the schedule is in %zu phases; ask one of them (gantry_schedule_phase)", s->phases.count);
+                       "the schedule is in phases 0 to %zu; ask one of them (--phase, gantry_schedule_phase)",
+                       s->phases.count - 1);
     if (!s->graph)
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
                        "the schedule was read from a file without its graph; attach the graph "

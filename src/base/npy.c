@@ -108,7 +108,8 @@ static gantry_status read_type(scan *s, gantry_dtype *dtype)
                        (int)length, text);
     }
     return gy_fail(s->err, GANTRY_E_IO, NULL,
-                   "%s: has elements of type '%.*s'; allowed are f2 f4 f8 i1 u1 i4 u4 i8 u8: save a.astype(...)",
+                   "%s: has elements of type '%.*s'; allowed are f2 f4 f8 i1 u1 i4 u4 i8 u8, and V2, the bits of bf16: "
+                   "save a.astype(...), or of uint16 with such bits a.view('V2')",
                    s->file, (int)(length < 40 ? length : 40), text);
 }
 

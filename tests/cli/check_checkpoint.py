@@ -90,6 +90,10 @@ def check_words(folder):
     for words in (["--check"], ["--backend", "sim"], ["--balance", "guided"]):
         says(["run", *STATES, "--checkpoint", f"1:{folder}/no", *words], 2, "does not go with " + words[0])
         says(["run", *STATES, "--resume", f"{folder}/no", *words], 2, "does not go with " + words[0])
+    unkept = ["writes nothing: the run ends with start 7, and no loop is in phases", "give a smaller N"]
+    says(["run", *STATES, "--checkpoint", f"7:{folder}/never"], 0, f"note: --checkpoint 7:{folder}/never", *unkept)
+    for words in ([*STATES, "--checkpoint", f"6:{folder}/once"], [*LOOP, "--checkpoint", f"40:{folder}/phases"]):
+        assert not run(["run", *words]).stderr
     says(["run", *STATES, "--resume", folder / "none"], 2, "cannot open", "none")
     (folder / "empty").mkdir()
     says(["run", *STATES, "--resume", folder / "empty"], 2, "no checkpoint in", "there is none", "begin without")

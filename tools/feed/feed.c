@@ -40,8 +40,32 @@ int bind_inputs(session *s, gantry_run *run)
     return EXIT_FINE;
 }
 
+static bool is_fed(const session *s)
+{
+    for (size_t i = 0; i < s->o->inputs.count; i++)
+        if (s->fed[i])
+            return true;
+    return false;
+}
+
+/* The files of a pattern may be as many as one array has. */
+static bool may_be_fed(const session *s)
+{
+    for (size_t i = 0; i < s->o->inputs.count; i++)
+        if (strpbrk(s->o->inputs.at[i], "*?["))
+            return true;
+    return is_fed(s);
+}
+
 int check_fed(const session *s)
 {
+    if (s->o->feed && !may_be_fed(s)) {
+        complain(
+            "--feed %s: no --input has several arrays; give a pattern of files, or a .npy file with one more axis in "
+            "front, or leave --feed out\n",
+            s->o->feed);
+        return EXIT_USAGE;
+    }
     for (size_t i = 0; i < s->o->inputs.count; i++) {
         if (goes_around(s->o) || !s->fed[i] || s->fed[i] >= s->starts)
             continue;
@@ -52,14 +76,6 @@ int check_fed(const session *s)
         return EXIT_USAGE;
     }
     return EXIT_FINE;
-}
-
-static bool is_fed(const session *s)
-{
-    for (size_t i = 0; i < s->o->inputs.count; i++)
-        if (s->fed[i])
-            return true;
-    return false;
 }
 
 void print_fed(FILE *to, const session *s, const gantry_run_info *info)

@@ -35,6 +35,10 @@ int check_watched(const session *s)
     gantry_buffer_info info;
     gantry_buffer buffer;
     int code = EXIT_FINE;
+    if (s->o->every && !s->o->watched.count && !s->o->train) {
+        complain("gantry run: --every is for lines of --watch BUFFER; add it, or leave --every out\n");
+        code = EXIT_USAGE;
+    }
     for (size_t i = 0; i < s->o->watched.count && !code; i++)
         code = find_watched(s, s->o->watched.at[i], &info, &buffer);
     if (!code && s->o->watched.count && s->o->backend && strcmp(s->o->backend, "sim") == 0) {

@@ -60,6 +60,21 @@ int keep_last(session *s)
     return gantry_run_checkpoint(s->run, folder, &err) ? fail(&err) : EXIT_FINE;
 }
 
+/* A run that ends before the first checkpoint, as its loops are no phases, which have some of their own. A training has
+ * one behind its last step. */
+void tell_unkept(const session *s)
+{
+    uint64_t every;
+    const char *folder;
+    if (!s->o->checkpoint || s->o->train || !split(s->o->checkpoint, &every, &folder) || s->o->quiet ||
+        gantry_network_rank(s->ranks.network) || every < s->starts || gantry_schedule_phase_count(s->schedule))
+        return;
+    fprintf(stderr,
+            "note: --checkpoint %s writes nothing: the run ends with start %zu, and no loop is in phases; give a "
+            "smaller N, or have loops in phases by --unroll\n",
+            s->o->checkpoint, s->starts);
+}
+
 int resume_run(session *s)
 {
     gantry_error err;

@@ -47,6 +47,7 @@ static int check_words(const session *s)
             code = check_writable("output", path);
     }
     code = code ? code : check_files(s->o);
+    code = code ? code : check_phase(s->o);
     code = code ? code : check_feed(s->o);
     code = code ? code : check_watched(s);
     code = code ? code : check_evaluated(s->o);
@@ -267,6 +268,7 @@ static int run_iterations(session *s)
     int unfit = check_fed(s);
     if (unfit)
         return unfit;
+    tell_unkept(s);
     if (is_guided(s))
         return run_guided(s, s->starts);
     if (gantry_schedule_summarize(s->schedule, &sum, &err))

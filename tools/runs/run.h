@@ -85,12 +85,14 @@ int meet_ranks(const ranks *r);
 int leave_ranks(ranks *r, int code);
 /* ranks/inputs.c: of the run options; 0: files of --input cannot be compared. */
 uint64_t inputs_key(const session *s);
-/* ranks/checkpoint.c: --checkpoint and --resume, before anything runs; as options of a run; and once it is open. */
+/* ranks/checkpoint.c: --checkpoint and --resume, before anything runs; as options of a run; once it is open; and a note
+ * where none will be written. */
 int check_checkpoint(const options *o);
 void take_checkpoint(const options *o, gantry_run_options *ro);
 /* Behind the last step of a training, which may be asked for more steps later. */
 int keep_last(session *s);
 int resume_run(session *s);
+void tell_unkept(const session *s);
 /* outputs.c: what became of the outputs. The file of one that is to be written there, NULL: none. */
 const char *output_file(const session *s, uint32_t output);
 /* Before anything runs: that outputs can be what the ends of their files' names say, and what --show names be drawn. */

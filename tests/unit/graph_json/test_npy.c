@@ -66,8 +66,10 @@ START_TEST(mistakes)
                 "a.npy: is in Fortran order; save numpy.ascontiguousarray(a), which is in C order");
     check_error("{'shape': (2,), 'fortran_order': False, 'descr': '>f4'}",
                 "a.npy: has big-endian elements '>f4'; save a.astype(a.dtype.newbyteorder('<'))");
-    check_error("{'shape': (2,), 'fortran_order': False, 'descr': '|b1'}",
-                "a.npy: has elements of type '|b1'; allowed are f2 f4 f8 i1 u1 i4 u4 i8 u8: save a.astype(...)");
+    check_error(
+        "{'shape': (2,), 'fortran_order': False, 'descr': '|b1'}",
+        "a.npy: has elements of type '|b1'; allowed are f2 f4 f8 i1 u1 i4 u4 i8 u8, and V2, the bits of bf16: save "
+        "a.astype(...), or of uint16 with such bits a.view('V2')");
     check_error("{'shape': (2,), 'fortran_order': False, 'descr': [('a', '<f4')]}",
                 "a.npy: has records of several fields; save one plain array a file");
     check_error("{'shape': 2, 'fortran_order': False, 'descr': '<f4'}",

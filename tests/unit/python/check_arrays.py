@@ -233,6 +233,14 @@ class Foreign(Case):
         for wrong in ([1, 2, 3, 4.5], [1, 2, 3, 1 << 40], ["1", "2", "3", "4"]):
             with self.refused(gantry.InvalidError, r'input "x" was given .*, which i32 does not hold, but takes i32 of shape \[4\]'):
                 g(x=wrong)
+        large = gantry.Graph("large")  # NumPy makes doubles of these numbers, and objects of what is beyond
+        x, y = large.input("x", 4, "u64"), large.buffer("y", 4, "u64", output=True)
+        large.node("add", x=x, y=x, z=y)
+        self.equal(large(x=[1 << 63, 1, 2, (1 << 64) - 2])["y"], np.array([0, 2, 4, (1 << 64) - 4], np.uint64))
+        for wrong in ([1 << 63, 1, 2, -1], [1 << 64, 1, 2, 3], [1 << 63, 1, 2, 0.5]):
+            with self.refused(gantry.InvalidError, r'input "x" was given .*, which u64 does not hold'):
+                large(x=wrong)
+        self.equal(scaled(0, "i32")(x=[])["y"], np.zeros(0, np.int32))
         self.equal(scaled(1)(x=2.5)["y"], np.array([6], np.float32))
         with self.refused(gantry.InvalidError, r'input "x" was given shape \[\]'):
             scaled(4)(x=2.5)

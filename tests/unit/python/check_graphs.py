@@ -304,6 +304,12 @@ class Mistakes(Case):
             r"the halo is 18446744073709551617; it must be from": lambda: x.halo(2**64 + 1),
             r"the first row is 0.5; it must be a whole number": lambda: x.rows(0.5, 2),
             r"the count of a repeat is 18446744073709551617; it must be from": lambda: g.repeat(2**64 + 1).__enter__(),
+            r"the number of virtual devices is 4294967298; it must be from 1 to 4096": lambda: gantry.Machine.virtual(2**32 + 2),
+            r"effort is 4294967297; it must be from -2147483648 to 2147483647": lambda: scaled().schedule(1, effort=2**32 + 1),
+            r"in_flight is 'two'; it must be a whole number": lambda: scaled().schedule(1, in_flight="two"),
+            r"seed is -1; it must be from 0 to 18446744073709551615": lambda: scaled().schedule(1, seed=-1),
+            r"threads is 4294967297; it must be from": lambda: scaled().schedule(1).run(threads=2**32 + 1),
+            r"devices is 4294967297; it must be from": lambda: gantry.load(ROOT / "graphs/saxpy.json", devices=2**32 + 1),
             r"the count of a repeat is 'n'; it must be a whole number": lambda: g.repeat("n").__enter__(),
         }
         for words, call in calls.items():

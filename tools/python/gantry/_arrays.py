@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from typing import TYPE_CHECKING, Any
 
 from ._structs import Buffer, BufferClass, Dtype
@@ -87,6 +88,10 @@ def _from_numbers(info: Info, role: str, value: Any) -> Any:
     """Lists and numbers of Python have no element type: they take the buffer's, where it holds what they say."""
     want = np.dtype(NUMPY[info.dtype])
     plain = np.asarray(value)
+    if want.kind in "iu" and plain.dtype.kind in "fO":  # NumPy makes doubles of whole numbers that no one type of it holds, and of none
+        exact = np.asarray(value, object)
+        if all(isinstance(n, numbers.Integral) and np.iinfo(want).min <= n <= np.iinfo(want).max for n in exact.flat):
+            plain = exact.astype(want)
     fits = plain.dtype.kind in ("iub" if want.kind in "iu" else "iubf") and info.dtype != "bf16"
     array = plain.astype(want) if fits else None
     if array is None or (want.kind in "iu" and not np.array_equal(array, plain)):

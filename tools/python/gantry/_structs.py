@@ -125,15 +125,21 @@ class Region(Structure):
     ]
 
 
+RANGES = {c_int32: (-2**31, 2**31 - 1), c_uint32: (0, 2**32 - 1), c_int64: (-2**63, 2**63 - 1), c_uint64: (0, 2**64 - 1)}
+
+
 class Sized(Structure):
-    """A struct that begins with its own size, which is set when it is made."""
+    """A struct that begins with its own size, which is set when it is made. Numbers that a field does not hold are refused."""
 
     _fields_: ClassVar[Sequence[Any]] = [("struct_size", c_size_t)]
 
     def __init__(self, **values: object) -> None:
+        from .errors import whole  # which needs the structs of this file
         super().__init__(ctypes.sizeof(type(self)))
+        kinds = dict(self._fields_)
         for name, value in values.items():
-            setattr(self, name, value)
+            kind = kinds[name]
+            setattr(self, name, whole(name, value, *RANGES[kind]) if kind in RANGES else value)
 
 
 class LoadOptions(Sized):

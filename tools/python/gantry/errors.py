@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Iterable
+from typing import Any, Iterable
 
 from ._structs import ErrorRecord, Status
 
@@ -126,3 +126,14 @@ def listed(names: Iterable[str], most: int = 12) -> str:
     every = list(names)
     text = ", ".join(f'"{name}"' for name in every[:most]) or "none"
     return text if len(every) <= most else f"{text}, ... ({len(every)} in all)"
+
+
+def whole(what: str, value: Any, least: int = -2**63, most: int = 2**63 - 1) -> int:
+    """A whole number, also one of NumPy, that the library's type has: ctypes would keep its low bits."""
+    try:
+        number = int(value.__index__())
+    except AttributeError:
+        raise InvalidError(f"{what} is {value!r}; it must be a whole number") from None
+    if not least <= number <= most:
+        raise InvalidError(f"{what} is {number}; it must be from {least} to {most}")
+    return number

@@ -16,7 +16,7 @@ from . import _structs as c
 from ._arrays import DTYPES, Info, dtype_of
 from ._library import Owned, caller, did_you_mean, encoded, lib, made, must, strings, text_from, word
 from ._structs import Access, BufferClass, Collective, RegionKind
-from .errors import GantryWarning, InvalidError, OutOfMemoryError, error_of, listed
+from .errors import GantryWarning, InvalidError, OutOfMemoryError, error_of, listed, whole
 from ._kernels import Kernel, kernel
 
 if TYPE_CHECKING:
@@ -37,17 +37,6 @@ def _word(kind: type[Any], what: str, word: str | int) -> int:
         near = did_you_mean(word, names) if isinstance(word, str) else ""
         raise InvalidError(f"{word!r} is no {what}{near}; there are {listed(names)}")
     return int(kind[word.upper()])
-
-
-def whole(what: str, value: Any, least: int = -2**63, most: int = 2**63 - 1) -> int:
-    """A whole number, also one of NumPy, that the library's type has: ctypes would keep its low bits."""
-    try:
-        number = int(value.__index__())
-    except AttributeError:
-        raise InvalidError(f"{what} is {value!r}; it must be a whole number") from None
-    if not least <= number <= most:
-        raise InvalidError(f"{what} is {number}; it must be from {least} to {most}")
-    return number
 
 
 def _seed(value: Any) -> int:

@@ -11,7 +11,7 @@ from typing import Callable, NamedTuple
 from . import _data
 from ._library import Owned, caller, encoded, lib, made, must, text_from, word
 from ._structs import CalibrateOptions, DeviceInfo, ProgressFunction
-from .errors import GantryWarning, InvalidError
+from .errors import GantryWarning, InvalidError, whole
 
 
 class Device(NamedTuple):
@@ -61,7 +61,7 @@ class Machine(Owned):
     @classmethod
     def virtual(cls, devices: int) -> Machine:
         """So many virtual devices on the CPU of this computer, each with a memory of its own."""
-        return cls(_handle=made(lib.gantry_machine_virtual, devices))
+        return cls(_handle=made(lib.gantry_machine_virtual, whole("the number of virtual devices", devices, 1, 4096)))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Machine:

@@ -39,6 +39,8 @@ static int schedule_graph(const options *o)
     if (!code)
         code = check_explain(o, graph);
     if (!code)
+        code = check_inits(graph, o);
+    if (!code)
         code = check_files(o);
     if (!code)
         code = make_schedule(&schedule, o, graph, &k);

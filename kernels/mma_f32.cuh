@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What mma_rows.cuh has, for f32. Tensor cores take 11 bits of a float, so each is split in two, big and small, of 11 bits each with a
+ * Products of mma_rows.cuh for f32. Tensor cores take 11 bits of a float, so each is split in two, big and small, of 11 bits each with a
  * sign, and of the four products of two floats the three are added up that are not below the last bit of the result:
  *
  *   a b = big(a) big(b) + big(a) small(b) + small(a) big(b)     but for 2^-22 of it

@@ -212,7 +212,7 @@ template <int WIDTH> struct gy_attention_way<float, GY_ATTENTION_MMA, WIDTH> {
 #define GY_ATTENTION_BOUNDS(type, side, width)                                                                         \
     (side) == GY_ATTENTION_MMA ? GY_ATTENTION_MMA_THREADS(type) : GY_ATTENTION_THREADS,                                \
         (side) != GY_ATTENTION_MMA ? ((width) <= 128 ? 2 : 1)                                                          \
-                                   : ((width) <= 64 ? 2 : 1) + (gy_attention_rows<type>::ROWS == 64)
+                                   : ((width) <= 64 ? 2 : 1) + (GY_ATTENTION_MMA_THREADS(type) == 128)
 #define GY_ATTENTION_KERNEL(name, suffix, type, wide, side, width)                                                     \
     extern "C" __global__ void __launch_bounds__(GY_ATTENTION_BOUNDS(type, side, width))                               \
         name##_##width##_##suffix(gy_attention a, uint32_t across, const type *q, const type *k, const type *v,        \

@@ -183,7 +183,7 @@ template <int WIDTH> struct gy_grad_way<float, GY_ATTENTION_MMA, WIDTH> {
 
 #define GY_GRAD_BOUNDS(type, side, width)                                                                              \
     (side) == GY_ATTENTION_MMA ? GY_ATTENTION_MMA_THREADS(type) : GY_ATTENTION_THREADS,                                \
-        (side) == GY_ATTENTION_MMA && gy_attention_rows<type>::ROWS == 64 ? ((width) <= 64 ? 3 : 2) : 1
+        (side) == GY_ATTENTION_MMA && GY_ATTENTION_MMA_THREADS(type) == 128 ? ((width) <= 64 ? 3 : 2) : 1
 #define GY_GRAD_KERNEL(suffix, type, wide, side, width)                                                                \
     extern "C" __global__ void __launch_bounds__(GY_GRAD_BOUNDS(type, side, width)) attention_grad_##width##_##suffix(        \
         gy_attention a, uint32_t across, int step, gy_grad_arrays<type> x)                                             \

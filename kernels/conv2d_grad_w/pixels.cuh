@@ -104,12 +104,15 @@ struct gy_pixels {
     __device__ void add(int first)
     {
         const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, r = threadIdx.x / 32 % 4 * 16 + g;
-#pragma unroll
+#pragma unroll 1
         for (int i = 0; i < TILES; i++)
-#pragma unroll
-            for (int k = 0; k < 4; k++)
+#pragma unroll 1
+            for (int k = 0; k < 4; k++) {
+                const float *from = room.x + place_of(8 * tile(i) + 2 * t + k % 2);
+#pragma unroll 1
                 for (int p = first; p < first + CHUNK; p++)
-                    sum[i][k] += room.dy[r + k / 2 * 8][p] * room.x[place_of(8 * tile(i) + 2 * t + k % 2) + p * c.stride];
+                    sum[i][k] += room.dy[r + k / 2 * 8][p] * from[p * c.stride];
+            }
     }
 #endif
 

@@ -10,6 +10,12 @@
  *
  * So two neighbouring sums, rounded, are a left operand of the next product without an exchange between lanes.
  *
+ * And products of 16 x 8 by 8 x 8 elements of TF32, which are floats whose last 13 bits do not count, mma.m16n8k8:
+ *
+ *   left    a[0], a[1]: rows g and g + 8, column t;  a[2], a[3]: the same rows, 4 columns further
+ *   right   b[0]: row t, column g;  b[1]: 4 rows further
+ *   sum     as above
+ *
  * GY_MMA: there are such functions, from 8.0 on. tests/support/cuda_emulator/mma.h has them for the CPU.
  */
 #ifndef GY_KERNELS_MMA_CUH
@@ -28,12 +34,16 @@ template <typename T> static __device__ inline void gy_mma_add(float (&c)[4], co
 {
     emulator_mma<T>(c, a, b0, b1);
 }
+static __device__ inline void gy_mma_add_tf32(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
+{
+    emulator_mma_tf32(c, a, b);
+}
 static __device__ inline void gy_load_matrices(uint32_t (&to)[4], const uint16_t *row) { emulator_load_matrices(to, row, false); }
 static __device__ inline void gy_load_matrices_turned(uint32_t (&to)[4], const uint16_t *row)
 {
     emulator_load_matrices(to, row, true);
 }
-static __device__ inline void gy_copy_16(uint16_t *to, const void *from, bool there) { emulator_copy_16(to, from, there); }
+static __device__ inline void gy_copy_16(void *to, const void *from, bool there) { emulator_copy_16(to, from, there); }
 static __device__ inline void gy_copies_end_group() {}
 template <int UNENDED> static __device__ inline void gy_copies_wait() {}
 static __device__ inline float gy_exp2(float x) { return exp2f(x); }
@@ -49,6 +59,12 @@ static __device__ inline float gy_exp2(float x) { return exp2f(x); }
 template <typename T> static __device__ void gy_mma_add(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1);
 GY_MMA_ADD(__half, "f16")
 GY_MMA_ADD(__nv_bfloat16, "bf16")
+static __device__ inline void gy_mma_add_tf32(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
+{
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
 
 static __device__ inline uint32_t gy_shared_address(const void *at) { return (uint32_t)__cvta_generic_to_shared(at); }
 
@@ -71,7 +87,7 @@ static __device__ inline void gy_load_matrices_turned(uint32_t (&to)[4], const u
 
 /* 16 bytes to shared memory, zeros where they are not there. They are there once their group has been waited for, by the thread that
  * asked for them. */
-static __device__ inline void gy_copy_16(uint16_t *to, const void *from, bool there)
+static __device__ inline void gy_copy_16(void *to, const void *from, bool there)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(gy_shared_address(to)), "l"(from), "r"(there ? 16 : 0) : "memory");
 }

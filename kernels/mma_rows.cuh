@@ -10,22 +10,34 @@
 #include "kernels/mma.cuh"
 
 #ifdef GY_MMA
+/* How elements lie in memory, how many columns of a left operand a product takes, and by how much rows in shared memory are longer than
+ * they have to be, so that what a warp loads at once has no bank in common. */
+template <typename T> struct gy_mma_type {
+    typedef uint16_t word;
+    typedef uint32_t operand; /* what a lane has of a left operand, four of them */
+    enum { DEPTH = 16, APART = 8 };
+};
+template <> struct gy_mma_type<float> {
+    typedef float word, operand;
+    enum { DEPTH = 8, APART = 4 };
+};
+
 /* Rows [first, first + ROWS) of x, which has `rows` of d elements; zeros where there are none. In whole: all rows begin at multiples of
  * 16 bytes. */
-template <int ROWS, int WIDTH, int THREADS>
-static __device__ inline void gy_mma_load(uint16_t (*to)[WIDTH + 8], const uint16_t *x, int64_t first, int64_t rows, int d, bool whole)
+template <int ROWS, int WIDTH, int THREADS, typename Word, int LINE>
+static __device__ inline void gy_mma_load(Word (*to)[LINE], const Word *x, int64_t first, int64_t rows, int d, bool whole)
 {
     if (whole) {
-        enum { PIECES = WIDTH / 8 };
+        enum { PIECE = 16 / sizeof(Word), PIECES = WIDTH / PIECE };
         for (int i = threadIdx.x; i < ROWS * PIECES; i += THREADS) {
-            const int r = i / PIECES, c = i % PIECES * 8;
+            const int r = i / PIECES, c = i % PIECES * PIECE;
             const bool there = first + r < rows && c < d;
             gy_copy_16(&to[r][c], there ? x + (first + r) * d + c : x, there);
         }
     } else {
         for (int i = threadIdx.x; i < ROWS * WIDTH; i += THREADS) {
             const int r = i / WIDTH, c = i % WIDTH;
-            to[r][c] = first + r < rows && c < d ? x[(first + r) * d + c] : (uint16_t)0;
+            to[r][c] = first + r < rows && c < d ? x[(first + r) * d + c] : (Word)0;
         }
     }
     gy_copies_end_group();
@@ -38,6 +50,15 @@ static __device__ inline uint32_t gy_mma_pair_at(const uint16_t *row, int c, int
         return c < d ? *reinterpret_cast<const uint32_t *>(row + c) : 0;
     const uint32_t low = c < d ? row[c] : 0, high = c + 1 < d ? row[c + 1] : 0;
     return low | high << 16;
+}
+
+/* so_far + the products of elements c and c + 1 of two rows. */
+template <typename T>
+static __device__ inline float gy_mma_add_pair(float so_far, const uint16_t *x, const uint16_t *y, int c, int d, bool whole)
+{
+    const uint32_t of_x = gy_mma_pair_at(x, c, d, whole), of_y = gy_mma_pair_at(y, c, d, whole);
+    so_far += gy_float_of<T>(of_x) * gy_float_of<T>(of_y);
+    return so_far + gy_float_of<T>(of_x >> 16) * gy_float_of<T>(of_y >> 16);
 }
 
 /* The row that a lane gives the address of when two matrices of columns next to each other, of 16 rows, are loaded, and its first
@@ -150,5 +171,9 @@ static __device__ inline float gy_mma_factor(double scale)
 {
     return fmaxf(fabsf((float)(scale * 1.4426950408889634)), 1.2e-38f); /* infinity times 0 is none */
 }
+
+/* By how much exponentials shrink when `base` takes the place of the factor times the largest score so far: not at all where both are
+ * the same, which a fused product, unrounded, would not say. */
+static __device__ inline float gy_mma_shrink(float largest, float factor, float base) { return gy_exp2(__fmul_rn(largest, factor) - base); }
 #endif
 #endif

@@ -118,6 +118,8 @@ static int run(const options *o)
     with.schedule = o->positional.at[1];
     int code = load_graph(&graph, &with, o->positional.at[0]);
     if (!code)
+        code = check_inits(graph, o);
+    if (!code)
         code = read_schedule(&schedule, o->positional.at[1]);
     if (!code)
         code = check_machine(schedule, graph, o);

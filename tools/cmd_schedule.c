@@ -36,6 +36,8 @@ static int schedule_graph(const options *o)
     if (!code)
         code = check_explain(o, graph);
     if (!code)
+        code = check_inits(graph, o);
+    if (!code)
         code = check_files(o);
     if (!code)
         code = check_phase(o);

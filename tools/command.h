@@ -101,6 +101,8 @@ int fail_reading(const gantry_error *err); /* a file of the command line that ca
 gantry_load_options load_options(const options *o);
 void print_warnings(const gantry_graph *graph); /* on standard error */
 int load_graph(gantry_graph **graph, const options *o, const char *path);
+/* Do the files that buffers begin with fit them, where they are there? For commands that start nothing. */
+int check_inits(const gantry_graph *graph, const options *o);
 /* How many devices the machine has that the command is for; that of --schedule is the schedule's. `graph` as in
  * load_machine. */
 int count_devices(int32_t *count, const options *o, const gantry_graph *graph);

@@ -298,6 +298,12 @@ int load_graph(gantry_graph **graph, const options *o, const char *path)
     return code;
 }
 
+int check_inits(const gantry_graph *graph, const options *o)
+{
+    gantry_error err;
+    return gantry_graph_check_files(graph, o->inputs.at, o->inputs.count, &err) ? fail(&err) : EXIT_FINE;
+}
+
 int select_here(gantry_machine **machine, const options *o)
 {
     gantry_error err;

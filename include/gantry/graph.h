@@ -101,6 +101,13 @@ GANTRY_API void gantry_graph_fuse(gantry_graph *graph);
  *  error's but with status GANTRY_OK. 1 if there is one, 0 past the last. */
 GANTRY_API int gantry_graph_warning(const gantry_graph *graph, size_t i, gantry_error *warning);
 
+/** Looks at the files that buffers of a checked graph begin with (`init` npy and raw), as far as they are there: E_IO
+ * where one has another dtype, shape or number of bytes than its buffer, as a run would say. Files that a run will read
+ * in their place are named as in gantry_load_options, "buffer=file.npy": those buffers are passed over. E_INVALID: the
+ *  graph was not checked. */
+GANTRY_MUST_USE gantry_status gantry_graph_check_files(const gantry_graph *graph, const char *const *inputs,
+                                                       size_t input_count, gantry_error *err);
+
 /* ---- buffers ---- */
 
 typedef enum gantry_buffer_class {

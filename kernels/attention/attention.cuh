@@ -187,30 +187,34 @@ template <typename Wide, int SIDE, int WIDTH> struct gy_attention_way {
     }
 };
 
-/* 128 queries a block are for tensor cores; where there are none it does two halves. */
-template <int WIDTH> struct gy_attention_way<float, GY_ATTENTION_MMA_ROWS, WIDTH> {
+/* Where there are no tensor cores a block does 64 queries at a time. */
+template <int WIDTH> struct gy_attention_way<float, GY_ATTENTION_MMA, WIDTH> {
     template <typename T>
     static __device__ void go(const gy_attention &a, uint32_t across, const T *q, const T *k, const T *v, const int32_t *length, T *y,
                               int32_t *status)
     {
+        enum { ROWS = gy_attention_rows<T>::ROWS };
         int64_t head;
-        const int64_t row = (int64_t)(across - 1 - gy_attention_order(a, across, &head)) * GY_ATTENTION_MMA_ROWS;
+        const int64_t row = (int64_t)(across - 1 - gy_attention_order(a, across, &head)) * ROWS;
 #ifdef GY_MMA
         gy_attend_mma<T, WIDTH>(a, head, row, q, k, v, length, y, status);
 #else
-        enum { HALF = GY_ATTENTION_MMA_ROWS / 2 };
-        gy_attend<float, HALF, WIDTH>(a, head, row, q, k, v, length, y, status);
-        __syncthreads();
-        if (row + HALF < a.rows)
-            gy_attend<float, HALF, WIDTH>(a, head, row + HALF, q, k, v, length, y, status);
+        enum { PART = 64 };
+        for (int i = 0; i < ROWS && row + i < a.rows; i += PART) {
+            __syncthreads();
+            gy_attend<float, PART, WIDTH>(a, head, row + i, q, k, v, length, y, status);
+        }
 #endif
     }
 };
 
-/* Two blocks for each multiprocessor where their registers allow it. */
-#define GY_ATTENTION_BLOCKS(side, width) ((width) <= ((side) == GY_ATTENTION_MMA_ROWS ? 64 : 128) ? 2 : 1)
+/* Threads of a block, and as many blocks for each multiprocessor as registers allow. */
+#define GY_ATTENTION_BOUNDS(type, side, width)                                                                         \
+    (side) == GY_ATTENTION_MMA ? GY_ATTENTION_MMA_THREADS(type) : GY_ATTENTION_THREADS,                                \
+        (side) != GY_ATTENTION_MMA ? ((width) <= 128 ? 2 : 1)                                                          \
+                                   : ((width) <= 64 ? 2 : 1) + (GY_ATTENTION_MMA_THREADS(type) == 128)
 #define GY_ATTENTION_KERNEL(name, suffix, type, wide, side, width)                                                     \
-    extern "C" __global__ void __launch_bounds__(GY_ATTENTION_THREADS, GY_ATTENTION_BLOCKS(side, width))               \
+    extern "C" __global__ void __launch_bounds__(GY_ATTENTION_BOUNDS(type, side, width))                               \
         name##_##width##_##suffix(gy_attention a, uint32_t across, const type *q, const type *k, const type *v,        \
                                   const int32_t *length, type *y, int32_t *status)                                     \
     {                                                                                                                  \
@@ -222,9 +226,9 @@ template <int WIDTH> struct gy_attention_way<float, GY_ATTENTION_MMA_ROWS, WIDTH
     GY_ATTENTION_KERNEL(name, suffix, type, wide, narrow, 128)                                                         \
     GY_ATTENTION_KERNEL(name, suffix, type, wide, side, 256)
 #define GY_ATTENTION_KERNELS(name)                                                                                     \
-    GY_ATTENTION_WIDTHS(name, f16, __half, float, GY_ATTENTION_MMA_ROWS, 64)\
-    GY_ATTENTION_WIDTHS(name, bf16, __nv_bfloat16, float, GY_ATTENTION_MMA_ROWS, 64)\
-    GY_ATTENTION_WIDTHS(name, f32, float, float, 64, 64)\
+    GY_ATTENTION_WIDTHS(name, f16, __half, float, GY_ATTENTION_MMA, 64)\
+    GY_ATTENTION_WIDTHS(name, bf16, __nv_bfloat16, float, GY_ATTENTION_MMA, 64)\
+    GY_ATTENTION_WIDTHS(name, f32, float, float, GY_ATTENTION_MMA, 64)\
     GY_ATTENTION_WIDTHS(name, f64, double, double, 32, 32)
 
 #endif

@@ -27,9 +27,9 @@ static inline gantry_status gy_attention_launch(const gantry_launch *l, int leng
     const void *given = length ? l->arg[length].data : NULL;
     void *to = l->arg[y].data;
     int32_t *status = l->status;
-    gy_grid grid = { (unsigned)(across * a.heads), 1, 1, GY_IMAGE_THREADS, 1, 1 };
-    return gy_cuda_image_launch(l, gy_attention_variant(a.d), dtype, grid,
-                                (void *[]){ &a, &across, &q, &k, &v, &given, &to, &status });
+    int variant = gy_attention_variant(a.d);
+    gy_grid grid = { (unsigned)(across * a.heads), 1, 1, gy_cuda_image_threads(l, variant, dtype), 1, 1 };
+    return gy_cuda_image_launch(l, variant, dtype, grid, (void *[]){ &a, &across, &q, &k, &v, &given, &to, &status });
 }
 
 #endif

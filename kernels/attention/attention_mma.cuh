@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attention of f16 and bf16 on tensor cores, as FlashAttention-2 goes about it (Dao 2023). A block has ROWS queries of one head of keys,
+ * Attention on tensor cores, as FlashAttention-2 goes about it (Dao 2023). A block has ROWS queries of one head of keys,
  * each warp 16 of them, and goes over the keys KEYS at a time. Queries stay in registers as left operands; keys and values come to
  * shared memory by asynchronous copies: with two buffers the next of both while scores are computed and values added, else values while
  * scores are computed and the next keys while values are added. Scores, the largest of
@@ -11,27 +11,48 @@
 #define GY_KERNELS_ATTENTION_MMA_CUH
 
 #include "kernels/attention/shape.cuh"
+#include "kernels/mma_f32.cuh"
 #include "kernels/mma_rows.cuh"
 
-enum { GY_ATTENTION_MMA_ROWS = 128 };
+/* In the place of a block's SIDE: so many queries as tensor cores do best. attention_launch.h has the same. */
+enum { GY_ATTENTION_MMA = 0 };
+template <typename T> struct gy_attention_rows {
+    enum { ROWS = 128 };
+};
+template <> struct gy_attention_rows<float> {
+    enum { ROWS = 64 };
+};
+
+/* Threads of a block of these; a launcher asks the function. */
+#ifdef GY_MMA
+#define GY_ATTENTION_MMA_THREADS(type) (gy_attention_rows<type>::ROWS * 2)
+#else
+#define GY_ATTENTION_MMA_THREADS(type) 256
+#endif
 
 #ifdef GY_MMA
 /* Rows of WIDTH elements lie so far apart that eight of them that follow each other have no bank in common. */
-template <int WIDTH> struct gy_mma_tiles {
-    enum { KEYS = 64, LINE = WIDTH + 8, BUFFERS = WIDTH == 64 ? 2 : 1 }; /* 48 KiB is all there is without being asked for */
-    alignas(16) uint16_t k[BUFFERS][KEYS][LINE], v[BUFFERS][KEYS][LINE];
+template <typename T, int WIDTH> struct gy_mma_tiles {
+    typedef typename gy_mma_type<T>::word word;
+    enum {
+        KEYS = 128 / sizeof(T),
+        LINE = WIDTH + gy_mma_type<T>::APART,
+        BUFFERS = WIDTH == 64 ? 2 : 1 /* 48 KiB is all there is without being asked for */
+    };
+    alignas(16) word k[BUFFERS][KEYS][LINE], v[BUFFERS][KEYS][LINE];
 };
 
 template <typename T, int WIDTH> struct gy_attention_warp {
-    enum { KEYS = gy_mma_tiles<WIDTH>::KEYS, STEPS = WIDTH / 16, PARTS = WIDTH / 8, TILES = KEYS / 8 };
+    typedef typename gy_mma_type<T>::word word;
+    enum { KEYS = gy_mma_tiles<T, WIDTH>::KEYS, STEPS = WIDTH / gy_mma_type<T>::DEPTH, PARTS = WIDTH / 8, TILES = KEYS / 8 };
     float factor;                      /* of scores, for powers of 2 */
     int64_t seen[2];                   /* keys of rows g and g + 8 */
-    uint32_t q[STEPS][4];              /* left operands */
+    typename gy_mma_type<T>::operand q[STEPS][4]; /* left operands */
     float result[PARTS][4];            /* of both rows */
     float largest[2], sum[2];          /* sum: what this lane has of it */
     float score[TILES][4];
 
-    __device__ void begin(const gy_attention &a, const uint16_t *from, int64_t row, int64_t rows, int64_t length, bool whole)
+    __device__ void begin(const gy_attention &a, const word *from, int64_t row, int64_t rows, int64_t length, bool whole)
     {
         factor = gy_mma_factor(a.scale);
         gy_mma_load_left(q, from, row, rows, (int)a.d, whole, a.scale < 0);
@@ -76,8 +97,7 @@ template <typename T, int WIDTH> struct gy_attention_warp {
             for (int j = 0; j < TILES; j++)
                 top = fmaxf(top, fmaxf(score[j][2 * i], score[j][2 * i + 1]));
             top = gy_mma_row_largest(top);
-            const float base = top == -INFINITY ? 0.0f : top * factor;
-            const float shrink = gy_exp2(__fmaf_rn(largest[i], factor, -base));
+            const float base = top == -INFINITY ? 0.0f : __fmul_rn(top, factor), shrink = gy_mma_shrink(largest[i], factor, base);
             float part = 0;
 #pragma unroll
             for (int j = 0; j < TILES; j++)
@@ -96,7 +116,7 @@ template <typename T, int WIDTH> struct gy_attention_warp {
         }
     }
 
-    __device__ void store(uint16_t *to, int64_t row, int64_t rows, int d, bool whole)
+    __device__ void store(word *to, int64_t row, int64_t rows, int d, bool whole)
     {
         float by[2];
 #pragma unroll
@@ -109,24 +129,25 @@ template <typename T, int WIDTH> struct gy_attention_warp {
 };
 
 /* Of the head. */
-struct gy_attention_keys {
-    const uint16_t *k, *v;
+template <typename T> struct gy_attention_keys {
+    const typename gy_mma_type<T>::word *k, *v;
     int64_t given, stop, all_see; /* keys; those that some query of the block sees; those that all see */
     int d;
     bool whole;
 };
 
 /* Rows [key, key + KEYS) of the keys or values; zeros beyond those that are seen. */
-template <int WIDTH>
-static __device__ inline void gy_attention_fetch(uint16_t (*to)[WIDTH + 8], const gy_attention_keys &of, const uint16_t *rows, int64_t key)
+template <int WIDTH, typename T, typename Word, int LINE>
+static __device__ inline void gy_attention_fetch(Word (*to)[LINE], const gy_attention_keys<T> &of, const Word *rows, int64_t key)
 {
-    gy_mma_load<gy_mma_tiles<WIDTH>::KEYS, WIDTH, GY_ATTENTION_MMA_ROWS * 2>(to, rows, key, key < of.stop ? of.given : 0, of.d, of.whole);
+    gy_mma_load<gy_mma_tiles<T, WIDTH>::KEYS, WIDTH, GY_ATTENTION_MMA_THREADS(T)>(to, rows, key, key < of.stop ? of.given : 0, of.d, of.whole);
 }
 
 template <typename T, int WIDTH>
-static __device__ inline void gy_attend_one_buffer(const gy_attention_keys &of, gy_mma_tiles<WIDTH> &t, gy_attention_warp<T, WIDTH> &warp)
+static __device__ inline void gy_attend_one_buffer(const gy_attention_keys<T> &of, gy_mma_tiles<T, WIDTH> &t,
+                                               gy_attention_warp<T, WIDTH> &warp)
 {
-    enum { KEYS = gy_mma_tiles<WIDTH>::KEYS };
+    enum { KEYS = gy_mma_tiles<T, WIDTH>::KEYS };
     gy_attention_fetch<WIDTH>(t.k[0], of, of.k, 0);
     for (int64_t key = 0; key < of.stop; key += KEYS) {
         gy_attention_fetch<WIDTH>(t.v[0], of, of.v, key);
@@ -146,9 +167,10 @@ static __device__ inline void gy_attend_one_buffer(const gy_attention_keys &of, 
 }
 
 template <typename T, int WIDTH>
-static __device__ inline void gy_attend_in_turn(const gy_attention_keys &of, gy_mma_tiles<WIDTH> &t, gy_attention_warp<T, WIDTH> &warp)
+static __device__ inline void gy_attend_in_turn(const gy_attention_keys<T> &of, gy_mma_tiles<T, WIDTH> &t,
+                                               gy_attention_warp<T, WIDTH> &warp)
 {
-    enum { KEYS = gy_mma_tiles<WIDTH>::KEYS, OTHER = gy_mma_tiles<WIDTH>::BUFFERS - 1 };
+    enum { KEYS = gy_mma_tiles<T, WIDTH>::KEYS, OTHER = gy_mma_tiles<T, WIDTH>::BUFFERS - 1 };
     gy_attention_fetch<WIDTH>(t.k[0], of, of.k, 0);
     gy_attention_fetch<WIDTH>(t.v[0], of, of.v, 0);
     int b = 0;
@@ -170,23 +192,24 @@ template <typename T, int WIDTH>
 static __device__ inline void gy_attend_mma(const gy_attention &a, int64_t head, int64_t row, const T *q, const T *k, const T *v,
                                             const int32_t *length, T *y, int32_t *status)
 {
-    enum { ROWS = GY_ATTENTION_MMA_ROWS };
-    __shared__ gy_mma_tiles<WIDTH> tiles;
+    enum { ROWS = gy_attention_rows<T>::ROWS };
+    __shared__ gy_mma_tiles<T, WIDTH> tiles;
     gy_attention_warp<T, WIDTH> warp;
     const int d = (int)a.d;
-    const uint16_t *keys = (const uint16_t *)k + head * a.m * d, *values = (const uint16_t *)v + head * a.m * d;
-    const bool whole = d % 8 == 0 && ((uintptr_t)q | (uintptr_t)k | (uintptr_t)v | (uintptr_t)y) % 16 == 0;
+    typedef typename gy_mma_type<T>::word word;
+    const word *keys = (const word *)k + head * a.m * d, *values = (const word *)v + head * a.m * d;
+    const bool whole = d * sizeof(T) % 16 == 0 && ((uintptr_t)q | (uintptr_t)k | (uintptr_t)v | (uintptr_t)y) % 16 == 0;
     const int64_t given = gy_attention_length(a, head, length, status);
     const int64_t end = row + ROWS < a.rows ? row + ROWS : a.rows, own = row + threadIdx.x / 32 * 16;
     const int64_t stop = gy_seen_by_most(a, row, end, given), all_see = gy_seen_by_fewest(a, row, end, given);
-    warp.begin(a, (const uint16_t *)q + head * a.rows * d, own, a.rows, given, whole);
-    const gy_attention_keys of = { keys, values, given, stop, all_see, d, whole };
-    if (gy_mma_tiles<WIDTH>::BUFFERS == 2)
+    warp.begin(a, (const word *)q + head * a.rows * d, own, a.rows, given, whole);
+    const gy_attention_keys<T> of = { keys, values, given, stop, all_see, d, whole };
+    if (gy_mma_tiles<T, WIDTH>::BUFFERS == 2)
         gy_attend_in_turn<T, WIDTH>(of, tiles, warp);
     else
         gy_attend_one_buffer<T, WIDTH>(of, tiles, warp);
     gy_copies_wait<0>();
-    warp.store((uint16_t *)y + head * a.rows * d, own, a.rows, d, whole);
+    warp.store((word *)y + head * a.rows * d, own, a.rows, d, whole);
 }
 #endif
 #endif

@@ -6,7 +6,7 @@
     GY_GRAD_KERNEL(suffix, type, wide, narrow, 128)                                                                    \
     GY_GRAD_KERNEL(suffix, type, wide, side, 256)
 
-WIDTHS(f16, __half, float, GY_ATTENTION_MMA_ROWS, 64)
-WIDTHS(bf16, __nv_bfloat16, float, GY_ATTENTION_MMA_ROWS, 64)
-WIDTHS(f32, float, float, 64, 64)
+WIDTHS(f16, __half, float, GY_ATTENTION_MMA, 64)
+WIDTHS(bf16, __nv_bfloat16, float, GY_ATTENTION_MMA, 64)
+WIDTHS(f32, float, float, GY_ATTENTION_MMA, 64)
 WIDTHS(f64, double, double, 32, 32)

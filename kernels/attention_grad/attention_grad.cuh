@@ -160,27 +160,32 @@ template <typename Wide, int SIDE, int WIDTH> struct gy_grad_way {
     }
 };
 
-/* 128 items a block are for tensor cores; where there are none it does two halves. */
-template <int WIDTH> struct gy_grad_way<float, GY_ATTENTION_MMA_ROWS, WIDTH> {
+/* Where there are no tensor cores a block does 64 items at a time. */
+template <int WIDTH> struct gy_grad_way<float, GY_ATTENTION_MMA, WIDTH> {
     template <typename T> static __device__ void go(const gy_attention &a, uint32_t across, int step, const gy_grad_arrays<T> &x)
     {
+        enum { ROWS = gy_attention_rows<T>::ROWS };
         int64_t head;
         const uint32_t order = gy_attention_order(a, across, &head);
-        const int64_t first = (int64_t)(step < GY_GRAD_K ? across - 1 - order : order) * GY_ATTENTION_MMA_ROWS; /* longest first */
+        const int64_t first = (int64_t)(step < GY_GRAD_K ? across - 1 - order : order) * ROWS; /* longest first */
 #ifdef GY_MMA
         gy_grad_by_mma<WIDTH>(a, head, first, step, x);
 #else
-        enum { HALF = GY_ATTENTION_MMA_ROWS / 2 };
-        gy_grad<float, HALF, WIDTH>(a, head, first, step, x);
-        __syncthreads();
-        if (first + HALF < (step == GY_GRAD_K || step == GY_GRAD_V ? a.m : a.rows))
-            gy_grad<float, HALF, WIDTH>(a, head, first + HALF, step, x);
+        enum { PART = 64 };
+        const int64_t owns = step == GY_GRAD_K || step == GY_GRAD_V ? a.m : a.rows;
+        for (int i = 0; i < ROWS && first + i < owns; i += PART) {
+            __syncthreads();
+            gy_grad<float, PART, WIDTH>(a, head, first + i, step, x);
+        }
 #endif
     }
 };
 
+#define GY_GRAD_BOUNDS(type, side, width)                                                                              \
+    (side) == GY_ATTENTION_MMA ? GY_ATTENTION_MMA_THREADS(type) : GY_ATTENTION_THREADS,                                \
+        (side) == GY_ATTENTION_MMA && GY_ATTENTION_MMA_THREADS(type) == 128 ? ((width) <= 64 ? 3 : 2) : 1
 #define GY_GRAD_KERNEL(suffix, type, wide, side, width)                                                                \
-    extern "C" __global__ void __launch_bounds__(GY_ATTENTION_THREADS) attention_grad_##width##_##suffix(              \
+    extern "C" __global__ void __launch_bounds__(GY_GRAD_BOUNDS(type, side, width)) attention_grad_##width##_##suffix(        \
         gy_attention a, uint32_t across, int step, gy_grad_arrays<type> x)                                             \
     {                                                                                                                  \
         gy_begin();                                                                                                    \

@@ -26,8 +26,9 @@ gantry_status gy_plain_attention_grad_launch(const gantry_launch *l)
     gantry_status status = GANTRY_OK;
     for (int step = 0; step < STEPS && !status; step++) {
         uint32_t across = (uint32_t)gy_tiles(step < OF_QUERIES ? a.rows : a.m, gy_attention_side(dtype, a.d));
-        gy_grid grid = { (unsigned)(across * a.heads), 1, 1, GY_IMAGE_THREADS, 1, 1 };
-        status = gy_cuda_image_launch(l, gy_attention_variant(a.d), dtype, grid, (void *[]){ &a, &across, &step, &x });
+        int variant = gy_attention_variant(a.d);
+        gy_grid grid = { (unsigned)(across * a.heads), 1, 1, gy_cuda_image_threads(l, variant, dtype), 1, 1 };
+        status = gy_cuda_image_launch(l, variant, dtype, grid, (void *[]){ &a, &across, &step, &x });
     }
     return status;
 }

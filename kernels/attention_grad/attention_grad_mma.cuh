@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of attention_grad.cuh for f16 and bf16 on tensor cores. Each warp has 16 of a block's own items as left operands in
+ * The steps of attention_grad.cuh for f16, bf16 and f32 on tensor cores. Each warp has 16 of a block's own items as left operands in
  * registers; the others come to shared memory OTHERS at a time, the next of them by asynchronous copies meanwhile. Weights are rounded
  * to the type of the elements where they multiply rows; sums are f32. Logarithms are those of powers of 2.
  */
@@ -11,23 +11,23 @@
 #include "kernels/mma_rows.cuh"
 
 #ifdef GY_MMA
-template <int WIDTH> struct gy_grad_tiles {
-    enum { OTHERS = WIDTH == 64 ? 64 : 32, LINE = WIDTH + 8 };
-    alignas(16) uint16_t at[2][2][OTHERS][LINE]; /* two of them in turn; rows of both right operands */
+template <typename T, int WIDTH> struct gy_grad_tiles {
+    enum { OTHERS = (WIDTH == 64 ? 128 : 64) / sizeof(T), LINE = WIDTH + gy_mma_type<T>::APART };
+    alignas(16) typename gy_mma_type<T>::word at[2][2][OTHERS][LINE]; /* two of them in turn; rows of both right operands */
     float logarithm[2][OTHERS], total[2][OTHERS]; /* where the others are queries */
     int limit[2][OTHERS];                         /* how many of the block's keys they see */
 };
 
 template <typename T, int WIDTH> struct gy_grad_warp {
-    enum { OTHERS = gy_grad_tiles<WIDTH>::OTHERS, STEPS = WIDTH / 16, PARTS = WIDTH / 8, TILES = OTHERS / 8 };
+    enum { OTHERS = gy_grad_tiles<T, WIDTH>::OTHERS, STEPS = WIDTH / gy_mma_type<T>::DEPTH, PARTS = WIDTH / 8, TILES = OTHERS / 8 };
     float factor, scale;
     int64_t seen[2];                                       /* of own queries */
     float logarithm[2], total[2], largest[2], sum[2];
-    uint32_t own[2][STEPS][4];
+    typename gy_mma_type<T>::operand own[2][STEPS][4];
     float result[PARTS][4], weight[TILES][4];
 
     /* Largest scores and sums of exponentials, of queries. */
-    __device__ void sum_up(int64_t other, const uint16_t (*tile)[WIDTH + 8])
+    __device__ void sum_up(int64_t other, const typename gy_mma_type<T>::word (*tile)[gy_grad_tiles<T, WIDTH>::LINE])
     {
         gy_mma_scores<T>(weight, own[0], tile);
 #pragma unroll
@@ -43,11 +43,11 @@ template <typename T, int WIDTH> struct gy_grad_warp {
                     top = fmaxf(top, *score);
                 }
             top = gy_mma_row_largest(top);
-            const float base = top == -INFINITY ? 0.0f : top * factor;
+            const float base = top == -INFINITY ? 0.0f : __fmul_rn(top, factor);
 #pragma unroll
             for (int j = 0; j < TILES; j++)
                 part += gy_exp2(__fmaf_rn(weight[j][2 * i], factor, -base)) + gy_exp2(__fmaf_rn(weight[j][2 * i + 1], factor, -base));
-            sum[i] = __fmaf_rn(sum[i], gy_exp2(__fmaf_rn(largest[i], factor, -base)), part);
+            sum[i] = __fmaf_rn(sum[i], gy_mma_shrink(largest[i], factor, base), part);
             largest[i] = top;
         }
     }
@@ -59,7 +59,7 @@ template <typename T, int WIDTH> struct gy_grad_warp {
     }
 
     /* Adds what OTHERS others from `other` on have to add, whose rows are in buffer `b`. */
-    template <int STEP> __device__ void go_over(int64_t other, int row, const gy_grad_tiles<WIDTH> &t, int b)
+    template <int STEP> __device__ void go_over(int64_t other, int row, const gy_grad_tiles<T, WIDTH> &t, int b)
     {
         float slope[TILES][4];
         gy_mma_scores<T>(weight, own[0], t.at[b][0]);
@@ -80,9 +80,10 @@ template <typename T, int WIDTH> struct gy_grad_warp {
 };
 
 template <typename T, int WIDTH> struct gy_grad_mma {
-    enum { ROWS = GY_ATTENTION_MMA_ROWS, THREADS = ROWS / 16 * 32, OTHERS = gy_grad_tiles<WIDTH>::OTHERS };
+    typedef typename gy_mma_type<T>::word word;
+    enum { ROWS = gy_attention_rows<T>::ROWS, THREADS = GY_ATTENTION_MMA_THREADS(T), OTHERS = gy_grad_tiles<T, WIDTH>::OTHERS };
     const gy_attention &a;
-    gy_grad_tiles<WIDTH> &t;
+    gy_grad_tiles<T, WIDTH> &t;
     const gy_grad_head<T> &h;
     float *logarithm, *total; /* of the head's queries */
     int64_t first, end;
@@ -90,7 +91,7 @@ template <typename T, int WIDTH> struct gy_grad_mma {
     bool whole;
     gy_grad_warp<T, WIDTH> w;
 
-    __device__ gy_grad_mma(const gy_attention &of, gy_grad_tiles<WIDTH> &in, const gy_grad_head<T> &head) : a(of), t(in), h(head) {}
+    __device__ gy_grad_mma(const gy_attention &of, gy_grad_tiles<T, WIDTH> &in, const gy_grad_head<T> &head) : a(of), t(in), h(head) {}
 
     __device__ int64_t own_row() const { return first + threadIdx.x / 32 * 16; }
 
@@ -106,9 +107,9 @@ template <typename T, int WIDTH> struct gy_grad_mma {
     __device__ void fetch(int64_t other, int b, bool both)
     {
         const int64_t others = other < h.others ? h.others : 0;
-        gy_mma_load<OTHERS, WIDTH, THREADS>(t.at[b][0], (const uint16_t *)h.other[0], other, others, d, whole);
+        gy_mma_load<OTHERS, WIDTH, THREADS>(t.at[b][0], (const word *)h.other[0], other, others, d, whole);
         if (both)
-            gy_mma_load<OTHERS, WIDTH, THREADS>(t.at[b][1], (const uint16_t *)h.other[1], other, others, d, whole);
+            gy_mma_load<OTHERS, WIDTH, THREADS>(t.at[b][1], (const word *)h.other[1], other, others, d, whole);
         if (h.keys && threadIdx.x < OTHERS) {
             const int64_t query = other + threadIdx.x, left = query < others ? gy_seen(a, query, a.m) - first : 0;
             t.limit[b][threadIdx.x] = left < 0 ? 0 : left > ROWS ? ROWS : (int)left;
@@ -121,9 +122,9 @@ template <typename T, int WIDTH> struct gy_grad_mma {
     {
         w.factor = gy_mma_factor(a.scale);
         w.scale = (float)a.scale;
-        gy_mma_load_left(w.own[0], (const uint16_t *)h.own[0], own_row(), h.owns, d, whole, a.scale < 0);
+        gy_mma_load_left(w.own[0], (const word *)h.own[0], own_row(), h.owns, d, whole, a.scale < 0);
         if (both)
-            gy_mma_load_left(w.own[1], (const uint16_t *)h.own[1], own_row(), h.owns, d, whole, false);
+            gy_mma_load_left(w.own[1], (const word *)h.own[1], own_row(), h.owns, d, whole, false);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int64_t r = own_row() + threadIdx.x % 32 / 4 + 8 * i;
@@ -163,17 +164,14 @@ template <typename T, int WIDTH> struct gy_grad_mma {
     }
 
     /* Sums of y dy by pairs of elements, and logarithms. */
-    __device__ void store_sums(const uint16_t *y, const uint16_t *dy)
+    __device__ void store_sums(const word *y, const word *dy)
     {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int64_t r = own_row() + threadIdx.x % 32 / 4 + 8 * i;
             float part = 0;
-            for (int c = threadIdx.x % 4 * 2; c < d && r < h.owns; c += 8) {
-                const uint32_t of_y = gy_mma_pair_at(y + r * d, c, d, whole), of_dy = gy_mma_pair_at(dy + r * d, c, d, whole);
-                part += gy_float_of<T>(of_y) * gy_float_of<T>(of_dy);
-                part += gy_float_of<T>(of_y >> 16) * gy_float_of<T>(of_dy >> 16);
-            }
+            for (int c = threadIdx.x % 4 * 2; c < d && r < h.owns; c += 8)
+                part = gy_mma_add_pair<T>(part, y + r * d, dy + r * d, c, d, whole);
             part = gy_mma_row_sum(part);
             const float all = gy_mma_row_sum(w.sum[i]);
             if (threadIdx.x % 4 == 0 && r < h.owns) {
@@ -184,11 +182,12 @@ template <typename T, int WIDTH> struct gy_grad_mma {
     }
 };
 
-/* 128 own items of a head, from `first` on. */
+/* As many own items of a head as a block has, from `first` on. */
 template <int WIDTH, typename T>
 static __device__ inline void gy_grad_by_mma(const gy_attention &a, int64_t head, int64_t first, int step, const gy_grad_arrays<T> &x)
 {
-    __shared__ gy_grad_tiles<WIDTH> tiles;
+    typedef typename gy_mma_type<T>::word word;
+    __shared__ gy_grad_tiles<T, WIDTH> tiles;
     const gy_grad_head<T> h = gy_grad_head_of(a, head, step, x);
     gy_grad_mma<T, WIDTH> g(a, tiles, h);
     g.logarithm = (float *)x.sums + head * a.rows;
@@ -196,13 +195,13 @@ static __device__ inline void gy_grad_by_mma(const gy_attention &a, int64_t head
     g.first = first;
     g.end = first + g.ROWS < h.owns ? first + g.ROWS : h.owns;
     g.d = (int)a.d;
-    g.whole = a.d % 8 == 0 && ((uintptr_t)x.q | (uintptr_t)x.k | (uintptr_t)x.v | (uintptr_t)x.y | (uintptr_t)x.dy | (uintptr_t)x.dq |
+    g.whole = a.d * sizeof(T) % 16 == 0 && ((uintptr_t)x.q | (uintptr_t)x.k | (uintptr_t)x.v | (uintptr_t)x.y | (uintptr_t)x.dy | (uintptr_t)x.dq |
                                (uintptr_t)x.dk | (uintptr_t)x.dv) % 16 == 0;
     const int64_t queries = head * a.rows * a.d;
     const float one[2] = { 1, 1 };
     if (step == GY_GRAD_SUMS) {
         g.template go<GY_GRAD_SUMS>();
-        g.store_sums((const uint16_t *)x.y + queries, (const uint16_t *)x.dy + queries);
+        g.store_sums((const word *)x.y + queries, (const word *)x.dy + queries);
         return;
     }
     if (step == GY_GRAD_Q)
@@ -211,7 +210,7 @@ static __device__ inline void gy_grad_by_mma(const gy_attention &a, int64_t head
         g.template go<GY_GRAD_K>();
     else
         g.template go<GY_GRAD_V>();
-    gy_mma_store<T>(g.w.result, one, (uint16_t *)h.to, g.own_row(), h.owns, g.d, g.whole);
+    gy_mma_store<T>(g.w.result, one, (word *)h.to, g.own_row(), h.owns, g.d, g.whole);
 }
 #endif
 #endif

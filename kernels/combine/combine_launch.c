@@ -130,7 +130,9 @@ static gantry_status open_combine(void **handle, const gy_cuda_kernel *kernel, c
 }
 
 /* In the order of gantry_access. */
-static const gy_cuda_image image = { gy_fatbin_combine, GY_ALL_DTYPES, { "_sum", "_min", "_max", "_prod" } };
+static const gy_cuda_image image = { .code = gy_fatbin_combine,
+                                     .dtypes = GY_ALL_DTYPES,
+                                     .variant = { "_sum", "_min", "_max", "_prod" } };
 const gy_cuda_kernel gy_cuda_kernel_combine = { .name = GY_CUDA_COMBINE,
                                                 .launch = launch_combine,
                                                 .open = open_combine,

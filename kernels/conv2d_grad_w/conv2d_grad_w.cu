@@ -4,6 +4,7 @@
  * and elements few, so blocks have pieces of `each` terms, whose sums a second function adds up: one order of sums.
  */
 #include "kernels/conv2d/conv2d.cuh"
+#include "kernels/conv2d_grad_w/pixels.cuh"
 
 /* sums: one matrix for each piece; NULL: there is one piece, which is added to dw. */
 template <typename Wide, int HIGH, typename T>

@@ -6,7 +6,10 @@
 #include "kernels/conv2d/conv2d.h"
 #include <stdbool.h>
 
+enum { GY_PIXELS_COLUMNS = 192, GY_PIXELS_ROOM = 6912, GY_PIXELS = 64 }; /* as pixels.cuh has them */
+
 typedef struct gy_conv_cut {
+    bool by_pixels;        /* by pixels.cuh: terms are counted in units of pixels in a row */
     bool is_low;           /* tiles have 16 rows and not 64 */
     int64_t across, tiles; /* of so many by 64 elements: in a row of them, and in all */
     int64_t elements;      /* of dw */
@@ -14,6 +17,6 @@ typedef struct gy_conv_cut {
     int64_t pieces;
 } gy_conv_cut;
 
-gy_conv_cut gy_conv_cut_of(const gy_conv *c);
+gy_conv_cut gy_conv_cut_of(const gy_conv *c, gantry_dtype dtype);
 
 #endif

@@ -51,10 +51,10 @@ static gantry_status check_axes(const gantry_launch *l, char *text, size_t size)
         return gy_check_fail(text, size, "\"axes\" is %g; it must be a whole number from 1 to %d", count->number,
                              GY_FFT_AXES);
     for (const gantry_arg *a = x; a <= y; a++) {
-        if (a->rank < 3 || a->shape[a->rank - 1] != 2)
+        if (a->rank < 2 || a->shape[a->rank - 1] != 2)
             return gy_check_fail(text, size,
-                                 "\"%s\" has %d axes, the last of %lld; it must have at least 3, the last of 2 for "
-                                 "real and imaginary parts: shape [transforms, n, 2]",
+                                 "\"%s\" has %d axes, the last of %lld; it must have at least 2, the last of 2 for "
+                                 "real and imaginary parts: shape [n, 2], or [transforms, n, 2]",
                                  a->name, (int)a->rank, (long long)a->shape[a->rank - 1]);
         if (axis->number != (double)axis->integer || gy_fft_first_axis(l, a) < 0)
             return gy_check_fail(
@@ -97,9 +97,9 @@ static const gantry_kernel_arg args[] = {
     GY_SCALE_OR("scale", 1, "a further factor of the result"),
     GY_NUMBER_OR("axis", -2, "the axis that is transformed, or the first; from the end if negative"),
     GY_NUMBER_OR("axes", 1, "how many axes from there on: 1 to 3"),
-    GY_REGION(
-        "x", GANTRY_READ, GY_WIDE_DTYPES, 'T',
-        "complex numbers: at least 3 axes, the last of 2 elements, real and imaginary; one transform is [1, n, 2]"),
+    GY_REGION("x", GANTRY_READ, GY_WIDE_DTYPES, 'T',
+              "complex numbers, real and imaginary along the last axis, which has 2 elements: [n, 2] is one transform, "
+              "[transforms, n, 2] several"),
     GY_REGION("y", GANTRY_WRITE, GY_WIDE_DTYPES, 'T', "as many elements as x"),
 };
 
@@ -108,7 +108,8 @@ const gantry_kernel gy_kernel_fft = {
     .name = "fft",
     .summary = "discrete Fourier transform of complex numbers along one to three axes, by default the last but one",
     GANTRY_KERNEL_ARGS(args),
-    .flops = "2.5 * x.size * log2(max(2, (axis == 0) * x.rows, (axis != 0 or axes > 1) * x.size / max(1, 2 * x.rows)))",
+    .flops = "2.5 * x.size * log2(max(2, (axis == 0) * x.rows, (axis == -2) * x.last1, (axis != 0 or axes > 1) * "
+             "x.size / max(1, 2 * x.rows)))",
     .bytes = "2 * axes * (x.bytes + y.bytes)",
     .host = run,
     .check = check,

@@ -61,7 +61,9 @@ static gantry_status open_fill(void **handle, const gy_cuda_kernel *kernel, cons
     return gy_cuda_image_open(handle, &code, driver, err);
 }
 
-static const gy_cuda_image image = { gy_fatbin_fill, GY_ALL_DTYPES, { "_uniform", "_iota", "_spd" } };
+static const gy_cuda_image image = { .code = gy_fatbin_fill,
+                                     .dtypes = GY_ALL_DTYPES,
+                                     .variant = { "_uniform", "_iota", "_spd" } };
 const gy_cuda_kernel gy_cuda_kernel_fill = { .name = GY_CUDA_FILL,
                                              .launch = launch_fill,
                                              .open = open_fill,

@@ -28,7 +28,7 @@ static gantry_status open_gate(void **handle, const gy_cuda_kernel *kernel, cons
     return status;
 }
 
-static const gy_cuda_image image = { gy_fatbin_gate, 0, { "_set", "_wait" } };
+static const gy_cuda_image image = { .code = gy_fatbin_gate, .dtypes = 0, .variant = { "_set", "_wait" } };
 const gy_cuda_kernel gy_cuda_kernel_gate = { .name = GY_CUDA_GATE,
                                              .launch = launch_gate,
                                              .open = open_gate,

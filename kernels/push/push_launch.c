@@ -65,7 +65,9 @@ static gantry_status open_push(void **handle, const gy_cuda_kernel *kernel, cons
 }
 
 /* In the order of gantry_access. */
-static const gy_cuda_image image = { gy_fatbin_push, GY_ALL_DTYPES, { "_sum", "_min", "_max", "_prod" } };
+static const gy_cuda_image image = { .code = gy_fatbin_push,
+                                     .dtypes = GY_ALL_DTYPES,
+                                     .variant = { "_sum", "_min", "_max", "_prod" } };
 const gy_cuda_kernel gy_cuda_kernel_push = { .name = GY_CUDA_PUSH,
                                              .launch = launch_push,
                                              .open = open_push,

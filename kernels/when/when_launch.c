@@ -26,7 +26,7 @@ static gantry_status open_when(void **handle, const gy_cuda_kernel *kernel, cons
     return status;
 }
 
-static const gy_cuda_image image = { gy_fatbin_when, 0, { "" } };
+static const gy_cuda_image image = { .code = gy_fatbin_when, .dtypes = 0, .variant = { "" } };
 const gy_cuda_kernel gy_cuda_kernel_when = { .name = GY_CUDA_WHEN,
                                              .launch = launch_when,
                                              .open = open_when,

@@ -341,11 +341,10 @@ static gantry_status choose_model(fitting *f)
                 "aligned, extents are equal or 1");
 }
 
-/* The shape of the model without some axes, or with 1 there. */
-static bool lacks_axes(const gantry_arg *a, const gy_maths_shape *model, uint32_t axes)
+/* Is it, from its axis `at` on, the shape of the model without some axes, or with 1 there? */
+static bool lacks_axes_from(const gantry_arg *a, int32_t at, const gy_maths_shape *model, uint32_t axes)
 {
-    int32_t at = 0;
-    bool is_kept = (uint32_t)a->rank == model->rank;
+    bool is_kept = (uint32_t)(a->rank - at) == model->rank;
     for (uint32_t i = 0; i < model->rank; i++) {
         bool is_one = axes >> i & 1;
         if (is_one && !is_kept)
@@ -354,6 +353,15 @@ static bool lacks_axes(const gantry_arg *a, const gy_maths_shape *model, uint32_
             return false;
     }
     return at == a->rank;
+}
+
+/* Axes of one element in front change nothing. */
+static bool lacks_axes(const gantry_arg *a, const gy_maths_shape *model, uint32_t axes)
+{
+    int32_t first = 0;
+    while (!lacks_axes_from(a, first, model, axes) && first < a->rank && extent_of(a, first) == 1)
+        first++;
+    return lacks_axes_from(a, first, model, axes);
 }
 
 /* The axes that a formula names, by bit. */

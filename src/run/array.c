@@ -171,3 +171,40 @@ gantry_status gy_array_add(gantry_files *files, const void *array, const gy_buff
     gy_text_free(&head);
     return status;
 }
+
+static bool is_named(const char *name, const char *const *inputs, size_t count)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(inputs[i], name, length) == 0 && inputs[i][length] == '=')
+            return true;
+    return false;
+}
+
+/* A file that is not there may come yet. One that is not regular is not opened: a FIFO would wait. */
+static gantry_status check_init(const gy_buffer *b, gantry_error *err)
+{
+    gy_file file;
+    gy_array_place place;
+    if (!gy_file_is_regular(b->init.path) || gy_file_open(&file, b->init.path, b->init.folder, NULL))
+        return GANTRY_OK;
+    gantry_status status = gy_array_look(&place, &file, b, b->init.kind == GY_INIT_NPY, false, err);
+    gy_file_close(&file);
+    return status;
+}
+
+gantry_status gantry_graph_check_files(const gantry_graph *graph, const char *const *inputs, size_t input_count,
+                                       gantry_error *err)
+{
+    if (!graph || (input_count && !inputs))
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "gantry_graph_check_files wants a graph, and inputs where they are counted");
+    if (!graph->sealed)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "the graph was not checked; call gantry_graph_check first");
+    for (uint32_t id = 0; id < graph->buffers.count; id++) {
+        const gy_buffer *b = &graph->buffers.at[id];
+        if ((b->init.kind == GY_INIT_NPY || b->init.kind == GY_INIT_RAW) && !is_named(b->name, inputs, input_count))
+            GY_TRY(check_init(b, err));
+    }
+    return GANTRY_OK;
+}

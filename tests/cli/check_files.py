@@ -135,6 +135,32 @@ def check_sizes(p):
     p.expect("endless npy", ["run", "g2.json", "--devices", "1", "--input", "x=/dev/zero", "--param", "n=2"], 2)
 
 
+def check_fits(p):
+    """What starts nothing says of files that are there what a run would say, and waits for nobody. Files may be missing."""
+    def npy(name, descr, shape, bytes):
+        head = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(69) + b"\n"
+        (p.here / name).write_bytes(b"\x93NUMPY\x01\x00\x46\x00" + head + b"\0" * bytes)
+
+    npy("wide.npy", "<f8", "(2,)", 16)
+    npy("long.npy", "<f4", "(3,)", 12)
+    npy("short.npy", "<f4", "(2,)", 4)
+    npy("right.npy", "<f4", "(2,)", 8)
+    (p.here / "odd.raw").write_bytes(bytes(9))
+    (p.here / "right.json").write_text(json.dumps(graph({"npy": "right.npy"})))
+    p.expect("a schedule to check", ["schedule", "right.json", "--devices", "1", "-o", "s.json"], 0)
+    for name, *parts in (("wide.npy", "f64 [2]", "f32 [2]"), ("long.npy", "f32 [3]", "f32 [2]"), ("short.npy", "4 bytes of data"), ("odd.raw", "9 bytes")):
+        (p.here / "g.json").write_text(json.dumps(graph({name[-3:]: name})))
+        code, said = p.run(["run", "g.json", "--devices", "1"])
+        for words in ["schedule", "g.json", "--devices", "1"], ["check", "g.json", "s.json"]:
+            p.expect(f"{words[0]} {name}", words, 1, name, 'buffer "x"', *parts)
+        p.expect(f"{name} is replaced", ["schedule", "g.json", "--devices", "1", "--input", "x=right.npy"], 0)
+        if code != 1 or any(part not in said for part in parts):
+            p.wrong.append(f"run {name}: {said}")
+    for name in ("later.npy", "later.raw", "f.npy", "f.raw"):
+        (p.here / "g.json").write_text(json.dumps(graph({name[-3:]: name})))
+        p.expect(f"schedule {name}", ["schedule", "g.json", "--devices", "1"], 0)
+
+
 def check_strangers_bytes(p):
     """Files inside the folder that are not ours: messages do not quote them."""
     for name, text in (("plain.json", f"{SECRET}\n"), ("other.json", json.dumps({SECRET: SECRET})), ("twice.json", f'{{"{SECRET}": 1, "{SECRET}": 2}}'),
@@ -177,7 +203,7 @@ def main(gantry, source):
     with tempfile.TemporaryDirectory() as root:
         p = Place(os.path.abspath(gantry), pathlib.Path(source), pathlib.Path(root))
         (p.here / "g2.json").write_text(json.dumps(graph()))
-        for check in (check_ways_out, check_inside, check_kinds, check_sizes, check_strangers_bytes, check_users_files):
+        for check in (check_ways_out, check_inside, check_kinds, check_sizes, check_fits, check_strangers_bytes, check_users_files):
             check(p)
         print("\n".join(p.wrong))
         print(f"{p.cases} cases, {len(p.wrong)} wrong")

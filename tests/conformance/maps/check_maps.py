@@ -279,7 +279,7 @@ def check_apart(command, seed):
     low = [1 if draw.random() < 0.5 else n for n in shape]
     b = rng.normal(0, 1, low)
     kept = [n for i, n in enumerate(shape) if i not in axes] or [1]
-    shapes = [ones, kept]
+    shapes = [ones, kept, [1, *ones], [1, 1, *kept]]
     order = draw.sample(axes, len(axes))
     words = ", ".join(str(draw.choice([i, i - rank])) for i in order)
     names = draw.sample(list(REDUCTIONS), 3)

@@ -26,6 +26,7 @@ def cases(rng):
         yield "fft", {"inverse": inverse, "scale": scale}, {"x": [2, 5, 2]}, {}, {"y": [2, 5, 2]}
         yield "fft", {"inverse": inverse, "scale": scale, "axis": 1, "axes": 2}, {"x": [2, 3, 4, 2]}, {}, {"y": [2, 3, 4, 2]}
     yield "fft", {"axis": 0}, {"x": [6, 2, 2]}, {}, {"y": [6, 2, 2]}
+    yield "fft", {}, {"x": [6, 2]}, {}, {"y": [6, 2]}
     for kernel in ("add", "mul"):
         yield kernel, {}, {"x": [3, 4], "y": [3, 4]}, {}, {"z": [3, 4]}
     yield "bias_add", {}, {"x": [3, 4], "b": [4]}, {}, {"y": [3, 4]}

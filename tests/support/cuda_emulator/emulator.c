@@ -48,6 +48,7 @@ void emulator_register(const emulator_kernel *kernel)
     kernels[kernel_count++] = kernel;
     CUfunction function = fakeCudaFunction(kernel->name, body, kernel->sizes, kernel->params);
     fakeCudaBegins(function); /* what does not is told of when it comes early */
+    fakeCudaLimit(function, kernel->most_threads);
     fakeCudaResides(function, &emulator_resident);
 }
 

@@ -49,6 +49,34 @@ static inline void emulator_mma(float (&c)[4], const uint32_t (&a)[4], uint32_t 
     __syncwarp(~0u, line);
 }
 
+/* The last 13 bits of an element do not count. */
+static inline double emulator_tf32(uint32_t bits)
+{
+    float value;
+    bits &= ~0x1fffu;
+    std::memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+/* c += a b; a is 16 x 8, b 8 x 8. */
+static inline void emulator_mma_tf32(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], EMULATED_LINE)
+{
+    emulator_box *boxes = emulator_warp_boxes(), *own = &boxes[emulator_lane()];
+    std::memcpy(own->a, a, sizeof own->a);
+    std::memcpy(own->b, b, sizeof own->b);
+    __syncwarp(~0u, line);
+    for (int i = 0; i < 4; i++) {
+        int row = emulator_lane() / 4 + i / 2 * 8, column = emulator_lane() % 4 * 2 + i % 2;
+        double sum = 0;
+        for (int k = 0; k < 8; k++) {
+            const emulator_box &left = boxes[row % 8 * 4 + k % 4], &right = boxes[column * 4 + k % 4];
+            sum += emulator_tf32(left.a[row / 8 + k / 4 * 2]) * emulator_tf32(right.b[k / 4]);
+        }
+        c[i] = (float)(sum + (double)c[i]);
+    }
+    __syncwarp(~0u, line);
+}
+
 /* Rows at multiples of 16 bytes. */
 static inline void emulator_load_matrices(uint32_t (&to)[4], const uint16_t *row, bool turned, EMULATED_LINE)
 {
@@ -67,7 +95,7 @@ static inline void emulator_load_matrices(uint32_t (&to)[4], const uint16_t *row
 }
 
 /* At once, which is one of the times when a copy that is not waited for may come. */
-static inline void emulator_copy_16(uint16_t *to, const void *from, bool there, EMULATED_LINE)
+static inline void emulator_copy_16(void *to, const void *from, bool there, EMULATED_LINE)
 {
     if ((uintptr_t)to % 16 || (uintptr_t)from % 16)
         emulator_trap(line);

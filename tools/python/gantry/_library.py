@@ -13,7 +13,7 @@ from types import FrameType, SimpleNamespace
 from typing import Any, Callable, Iterable, Iterator, NoReturn, Self
 
 from ._structs import (Buffer, BufferInfo, CalibrateOptions, CudaCode, DeviceInfo, DrawingOptions, ErrorRecord, ImportOptions, Kernel,
-                       LoadOptions, Move, Node, Rebalance, Region, RunInfo, RunOptions, ScheduleOptions, ScheduleSummary)
+                       LoadOptions, Move, Node, Rebalance, Region, RunInfo, RunOptions, ScheduleOptions, ScheduleSummary, Strategy, TrainOptions)
 from .errors import InvalidError, LibraryError, error_of
 
 __version__ = "0.1.0"
@@ -35,6 +35,10 @@ PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gantry_graph_parse": (c_int, [_out, c_char_p, c_size_t, c_char_p, c_char_p, POINTER(LoadOptions), _err]),
     "gantry_graph_json": (c_int, [_graph, _text, _size, _err]),
     "gantry_graph_check": (c_int, [_graph, _err]),
+    "gantry_graph_differentiate": (c_int, [_graph, POINTER(TrainOptions), _err]),
+    "gantry_graph_parallelize": (c_int, [_graph, POINTER(Strategy), POINTER(TrainOptions), _err]),
+    "gantry_graph_loss": (Buffer, [_graph]),
+    "gantry_strategy_parse": (c_int, [POINTER(Strategy), c_char_p, _err]),
     "gantry_graph_fuse": (None, [_graph]),
     "gantry_graph_limit": (None, [_graph, c_int64]),
     "gantry_graph_warning": (c_int, [_graph, c_size_t, _err]),

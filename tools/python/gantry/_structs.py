@@ -90,6 +90,14 @@ class Collective(enum.IntEnum):
     ALL_TO_ALL = 8
 
 
+class Optimizer(enum.IntEnum):
+    NONE = 0
+    SGD = 1
+    MOMENTUM = 2
+    ADAM = 3
+    ADAMW = 4
+
+
 class KernelFlag(enum.IntFlag):
     VARIADIC = 1
     ORDER_VARIES = 2
@@ -147,6 +155,22 @@ class LoadOptions(Sized):
         ("params", POINTER(c_char_p)), ("param_count", c_size_t), ("inputs", POINTER(c_char_p)), ("input_count", c_size_t),
         ("allow_code", c_int32), ("devices", c_int32), ("max_nodes", c_int64), ("fuse", c_int32), ("train", c_int32),
         ("strategy", c_char_p), ("evaluate", c_int32), ("land", c_int32),
+    ]
+
+
+class TrainOptions(Sized):
+    _fields_ = [
+        ("loss", c_char_p), ("weights", POINTER(c_char_p)), ("weight_count", c_size_t), ("optimizer", c_int), ("reserved", c_int32),
+        ("learning_rate", c_double), ("schedule", c_char_p), ("momentum", c_double), ("beta1", c_double), ("beta2", c_double),
+        ("epsilon", c_double), ("weight_decay", c_double), ("clip_norm", c_double), ("batch", POINTER(c_char_p)),
+        ("batch_count", c_size_t), ("loss_scale", c_double),
+    ]
+
+
+class Strategy(Sized):
+    _fields_ = [
+        ("dp", c_int32), ("pp", c_int32), ("micro", c_int32), ("zero", c_int32), ("tp", c_int32), ("recompute", c_int32),
+        ("interleave", c_int32), ("reserved", c_int32),
     ]
 
 
@@ -291,8 +315,10 @@ STRUCTS: dict[str, type[Structure]] = {
     "gantry_run_info": RunInfo, "gantry_axis": Axis, "gantry_arg": Arg, "gantry_launch": Launch, "gantry_kernel_arg": KernelArg,
     "gantry_kernel": Kernel, "gantry_cuda_code": CudaCode, "gantry_drawing_options": DrawingOptions,
     "gantry_import_options": ImportOptions, "gantry_calibrate_options": CalibrateOptions, "gantry_rebalance": Rebalance,
+    "gantry_train_options": TrainOptions, "gantry_strategy": Strategy,
 }
 # Each enum with what its constants begin with in C.
 ENUMS: list[tuple[str, type[enum.IntEnum] | type[enum.IntFlag]]] = [
     *(("GANTRY_", e) for e in (Status, Dtype, Access, BufferClass, RegionKind, Format, Collective)), ("GANTRY_KERNEL_", KernelFlag),
+    ("GANTRY_OPTIMIZER_", Optimizer),
 ]

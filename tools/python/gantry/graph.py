@@ -11,7 +11,7 @@ import warnings
 from ctypes import byref, c_int64
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NoReturn, Sequence, Union
 
-from . import _data, _draw
+from . import _data, _draw, _train
 from . import _structs as c
 from ._arrays import DTYPES, Info, dtype_of
 from ._library import Owned, caller, did_you_mean, encoded, lib, made, must, strings, text_from, word
@@ -495,6 +495,26 @@ class Graph(Owned):
     def fuse(self) -> None:
         """Neighbouring maps become one node when the graph is checked, where that changes no bit of any result."""
         lib.gantry_graph_fuse(self._building())
+
+    def differentiate(self, loss: Buffer | str | None = None, weights: Iterable[Buffer | str] | Buffer | str | None = None,
+                      optimizer: str | None = None, *, schedule: str | None = None, batch: Iterable[Buffer | str] | None = None,
+                      loss_scale: float | str | None = None, **numbers: float) -> Graph:
+        """Adds the backward pass, and the steps of "sgd" (as it is), "momentum", "adam" or "adamw", one in each start; "none": gradients are
+        outputs, "NAME.grad". `numbers`: learning_rate, momentum, beta1, beta2, epsilon, weight_decay, clip_norm. `schedule`: a factor of the
+        learning rate, "min(1, step / 100)". `loss_scale`: a number, or "auto". Nothing said, as after `parallelize`: as was said there."""
+        options = _train.options_of(loss, weights, optimizer, schedule, batch, loss_scale, numbers)
+        must(lib.gantry_graph_differentiate, self._building(), options and byref(options))
+        return self
+
+    def parallelize(self, strategy: str | Mapping[str, int], loss: Buffer | str | None = None,
+                    weights: Iterable[Buffer | str] | Buffer | str | None = None, optimizer: str | None = None, *,
+                    schedule: str | None = None, batch: Iterable[Buffer | str] | None = None, loss_scale: float | str | None = None,
+                    **numbers: float) -> Graph:
+        """Cuts a model into pieces of its batch, slices and stages, "dp=2,tp=2,micro=4", and says which device computes each. The rest is as
+        `differentiate` takes it, which is called afterwards, with nothing."""
+        spread, options = _train.strategy_of(strategy), _train.options_of(loss, weights, optimizer, schedule, batch, loss_scale, numbers)
+        must(lib.gantry_graph_parallelize, self._building(), byref(spread), options and byref(options))
+        return self
 
     def limit(self, most: int) -> None:
         """The most nodes, parts and tasks that the graph may expand to."""

@@ -74,7 +74,8 @@ static gantry_dtype type_of(const handle *h, gantry_dtype dtype)
 static bool has(const handle *h, int variant, gantry_dtype dtype)
 {
     bool typed = !h->image->dtypes || h->image->dtypes >> dtype & 1;
-    return variant < GY_IMAGE_VARIANTS && h->image->variant[variant] && typed;
+    return variant < GY_IMAGE_VARIANTS && h->image->variant[variant] && typed &&
+           (!h->image->only[variant] || h->image->only[variant] >> dtype & 1);
 }
 
 /* Most launchers ask for a function of an argument's type. */
@@ -98,7 +99,7 @@ gantry_status gy_cuda_image_find_all(void *opened, gantry_error *err)
     gantry_status status = GANTRY_OK;
     for (int v = 0; v < GY_IMAGE_VARIANTS && h->image->variant[v]; v++)
         for (int i = 0; i < GANTRY_DTYPE_COUNT && status == GANTRY_OK; i++)
-            status = dtypes >> i & 1 ? find(h, v, (gantry_dtype)i, err) : GANTRY_OK;
+            status = dtypes >> i & 1 && has(h, v, (gantry_dtype)i) ? find(h, v, (gantry_dtype)i, err) : GANTRY_OK;
     return status;
 }
 
@@ -165,6 +166,16 @@ uint32_t gy_cuda_image_places(const gantry_launch *l, int variant, gantry_dtype 
                                                                0) != CUDA_SUCCESS)
         return 0;
     return (uint32_t)(blocks * h->processors);
+}
+
+unsigned gy_cuda_image_threads(const gantry_launch *l, int variant, gantry_dtype dtype)
+{
+    handle *h = l->handle;
+    gantry_dtype type = type_of(h, dtype);
+    int most = GY_IMAGE_THREADS;
+    if (has(h, variant, type) && find(h, variant, type, NULL) == GANTRY_OK) /* or the launch tells */
+        h->driver->cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, h->function[variant][type]);
+    return most > 0 && most < GY_IMAGE_THREADS ? (unsigned)most : GY_IMAGE_THREADS;
 }
 
 /* ---- launches ---- */

@@ -31,6 +31,7 @@ typedef struct gy_cuda_image {
     const unsigned char *code;
     uint32_t dtypes; /* GANTRY_DTYPE_BITs, and GY_IMAGE_BY_SIZE */
     const char *variant[GY_IMAGE_VARIANTS];
+    uint32_t only[GY_IMAGE_VARIANTS]; /* the types, of `dtypes`, that a variant is for; 0: all. Of the last ones */
 } gy_cuda_image;
 
 /* The dtype whose functions an image by size has for elements as large as those of `dtype`. */
@@ -73,6 +74,9 @@ gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_d
 /* Blocks of the function that run at once on an empty GPU; 0: the driver does not tell, or there is no such function.
  */
 uint32_t gy_cuda_image_places(const gantry_launch *l, int variant, gantry_dtype dtype);
+/* Threads of a block of a function whose launch bounds depend on what GPU it was compiled for: as many as they allow,
+ * and GY_IMAGE_THREADS at most. */
+unsigned gy_cuda_image_threads(const gantry_launch *l, int variant, gantry_dtype dtype);
 bool gy_cuda_image_early(void *handle, gy_early which);
 void gy_cuda_image_record(void *handle, gy_cuda_recorder *to);
 const char *gy_cuda_image_why(const void *handle);
@@ -94,7 +98,9 @@ static inline int64_t gy_tiles(int64_t count, int64_t of)
 
 /* Defines gy_cuda_kernel_NAME, whose code is the image of NAME.cu. The variants follow the dtypes. */
 #define GY_CUDA_KERNEL(name_, launch_, dtypes_, ...)                                                                   \
-    static const gy_cuda_image image_##name_ = { gy_fatbin_##name_, dtypes_, { __VA_ARGS__ } };                        \
+    static const gy_cuda_image image_##name_ = { .code = gy_fatbin_##name_,                                            \
+                                                 .dtypes = dtypes_,                                                    \
+                                                 .variant = { __VA_ARGS__ } };                                         \
     extern const gy_cuda_kernel gy_cuda_kernel_##name_;                                                                \
     const gy_cuda_kernel gy_cuda_kernel_##name_ = { .name = #name_,                                                    \
                                                     .launch = launch_,                                                 \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attention and attention_grad in f32 and f64 by products of cuBLAS and the softmax of this library: scores lie in
- * memory, a portion at a time, so that they stay in the cache of the GPU. Ordinary cores multiply at their best that
- * way, which a fused kernel of our own does not reach. Small ones, f16 and bf16, and queries that see no key are left
- * to our own kernel.
+ * attention and attention_grad in f64, and in f32 where our own kernel has no tensor cores, by products of cuBLAS and
+ * the softmax of this library: scores lie in memory, a portion at a time, so that they stay in the cache of the GPU.
+ * Ordinary cores multiply at their best that way, which a fused kernel of our own does not reach. Small ones, f16 and
+ * bf16, and queries that see no key are left to our own kernel.
  *
  *   forward    S = q k^T, P = softmax(scale S), y = P v
  *   backward   P again; dv = P^T dy, dP = dy v^T, dS = scale P (dP - sum(y dy)), dq = dS k, dk = dS^T q
@@ -23,7 +23,9 @@ enum {
     Y = GY_ATTENTION_V + 1, /* of attention */
     OF_ATTENTION = 1,       /* variant of softmax and of softmax_grad */
     PIECE = 256,            /* bytes that pieces of scratch begin at multiples of */
-    LEAST_SCORES = 1 << 20  /* below, three launches or seven take longer than the own kernel's one or four */
+    LEAST_SCORES = 1 << 20, /* below, three launches or seven take longer than the own kernel's one or four */
+    SPLIT_WIDEST = 128,     /* elements of a head of f32 that our own kernel takes to tensor cores */
+    SPLIT_LEAST = 80        /* from this compute capability on */
 };
 
 extern const gy_cuda_kernel gy_cuda_kernel_softmax, gy_cuda_kernel_softmax_grad;
@@ -31,6 +33,7 @@ extern const gy_cuda_kernel gy_cuda_kernel_softmax, gy_cuda_kernel_softmax_grad;
 typedef struct handle {
     const gy_driver *driver;
     const gy_cuda_kernel *own;
+    bool splits;                /* the GPU has tensor cores that take floats in two parts */
     gy_blas_calls blas;         /* opened with the next two, when a launch that wants them is prepared */
     void *soften, *soften_grad; /* handles of softmax and softmax_grad */
     void *plain;                /* of the own kernel */
@@ -52,6 +55,14 @@ static void close_products(void *opened)
     gy_free(h);
 }
 
+static bool has_tensor_cores(const gy_driver *driver)
+{
+    CUdevice device;
+    int capability;
+    return driver->cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+           gy_driver_capability(driver, device, &capability, NULL) == GANTRY_OK && capability >= SPLIT_LEAST;
+}
+
 static gantry_status open_products(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver,
                                    gantry_error *err)
 {
@@ -60,6 +71,7 @@ static gantry_status open_products(void **opened, const gy_cuda_kernel *kernel, 
         return gy_fail_nomem(err);
     h->driver = driver;
     h->own = kernel->data;
+    h->splits = has_tensor_cores(driver);
     gantry_status status = h->own->open(&h->plain, h->own, driver, err);
     if (status) {
         h->plain = NULL;
@@ -102,8 +114,10 @@ typedef struct work {
 
 static bool is_wanted(const gantry_launch *l, const gy_attention *a)
 {
+    const handle *h = l->handle;
     gantry_dtype dtype = l->arg[GY_ATTENTION_Q].dtype;
-    return (dtype == GANTRY_F32 || dtype == GANTRY_F64) && a->d > 0 &&
+    bool is_split = dtype == GANTRY_F32 && a->d <= SPLIT_WIDEST && h->splits;
+    return (dtype == GANTRY_F32 || dtype == GANTRY_F64) && !is_split && a->d > 0 &&
            gy_portions_fit(a, (int64_t)gantry_dtype_size(dtype)) &&
            (double)a->heads * (double)a->rows * (double)a->m >= LEAST_SCORES;
 }

@@ -26,8 +26,10 @@ static inline bool gy_plain_keeps_word(const void *unused)
 }
 
 /* Defines gy_plain_NAME and its image, with these functions of a dtype by their suffixes; keeps: `keeps_word`. */
-#define GY_PLAIN_KERNEL(name_, keeps, dtypes, ...)                                                                     \
-    const gy_cuda_image gy_plain_##name_##_image = { gy_fatbin_##name_, dtypes, { __VA_ARGS__ } };                     \
+#define GY_PLAIN_KERNEL(name_, keeps, dtypes_, ...)                                                                    \
+    const gy_cuda_image gy_plain_##name_##_image = { .code = gy_fatbin_##name_,                                        \
+                                                     .dtypes = dtypes_,                                                \
+                                                     .variant = { __VA_ARGS__ } };                                     \
     const gy_cuda_kernel gy_plain_##name_ = { .name = #name_,                                                          \
                                               .launch = gy_plain_##name_##_launch,                                     \
                                               .open = gy_cuda_image_open,                                              \

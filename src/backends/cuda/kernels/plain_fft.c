@@ -136,7 +136,9 @@ static gantry_status prepare(const gantry_launch *l, uint64_t *scratch, gantry_e
     return gy_cuda_image_prepare(l, scratch, err);
 }
 
-const gy_cuda_image gy_plain_fft_image = { gy_fatbin_fft, GY_WIDE_DTYPES, { "_pass", "_pad", "_filter", "_unpad" } };
+const gy_cuda_image gy_plain_fft_image = { .code = gy_fatbin_fft,
+                                           .dtypes = GY_WIDE_DTYPES,
+                                           .variant = { "_pass", "_pad", "_filter", "_unpad" } };
 const gy_cuda_kernel gy_plain_fft = { .name = "fft",
                                       .launch = gy_plain_fft_launch,
                                       .open = gy_cuda_image_open,

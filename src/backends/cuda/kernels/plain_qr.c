@@ -90,7 +90,9 @@ gantry_status gy_plain_qr_prepare(const gantry_launch *l, uint64_t *scratch, gan
     return gy_cuda_image_prepare(l, scratch, err);
 }
 
-const gy_cuda_image gy_plain_qr_image = { gy_fatbin_qr, GY_WIDE_DTYPES, { "_turn", "_upper", "_reflect", "_apply" } };
+const gy_cuda_image gy_plain_qr_image = { .code = gy_fatbin_qr,
+                                          .dtypes = GY_WIDE_DTYPES,
+                                          .variant = { "_turn", "_upper", "_reflect", "_apply" } };
 const gy_cuda_kernel gy_plain_qr = { .name = "qr",
                                      .launch = gy_plain_qr_launch,
                                      .open = gy_cuda_image_open,

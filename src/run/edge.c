@@ -3,11 +3,21 @@
 
 #include <string.h>
 
+/* The axis that a line goes along: those behind it are not cut, so elements that follow each other along it lie
+ * together with all that they have along those. */
+static int axis_of_lines(const gy_buffer *b)
+{
+    int axis = b->rank - 1;
+    while (axis > 0 && b->tiles[axis] == 1)
+        axis--;
+    return axis;
+}
+
 int64_t gy_tile_lines(const gy_buffer *b, int64_t tile)
 {
     const int64_t *shape = gy_tile_shape(b, tile);
     int64_t lines = 1;
-    for (int k = 0; k < b->rank - 1; k++)
+    for (int k = 0; k < axis_of_lines(b); k++)
         lines *= shape[k];
     return lines;
 }
@@ -15,10 +25,13 @@ int64_t gy_tile_lines(const gy_buffer *b, int64_t tile)
 gy_tile_line gy_tile_line_of(const gy_buffer *b, int64_t tile, int64_t line)
 {
     const int64_t *shape = gy_tile_shape(b, tile);
-    int64_t index[GANTRY_TILE_AXES], last = b->rank - 1, stride = 1;
+    int64_t index[GANTRY_TILE_AXES], stride = 1;
+    int along = axis_of_lines(b);
     gy_tile_index(b, tile, index);
-    gy_tile_line found = { gy_tile_bound(b, (int)last, index[last]), shape[last] };
-    for (int k = (int)last - 1; k >= 0; k--) {
+    for (int k = along + 1; k < b->rank; k++)
+        stride *= b->shape[k];
+    gy_tile_line found = { gy_tile_bound(b, along, index[along]) * stride, shape[along] * stride };
+    for (int k = along - 1; k >= 0; k--) {
         stride *= b->shape[k + 1];
         found.first += (gy_tile_bound(b, k, index[k]) + line % shape[k]) * stride;
         line /= shape[k];

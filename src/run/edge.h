@@ -10,7 +10,8 @@ typedef struct gy_tile_line {
     int64_t first, count;
 } gy_tile_line;
 
-/* How many lines a tile has: elements along its last axis lie together. */
+/* How many lines a tile has: elements lie together along its last axis, and along the one before it where the last is
+ * not cut, and so on. */
 int64_t gy_tile_lines(const gy_buffer *buffer, int64_t tile);
 /* Its line number `line`; in the packed form lines lie one behind the other. */
 gy_tile_line gy_tile_line_of(const gy_buffer *buffer, int64_t tile, int64_t line);

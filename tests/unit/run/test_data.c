@@ -313,6 +313,52 @@ START_TEST(tiles_are_packed_and_unpacked)
 }
 END_TEST
 
+/* What is not cut behind an axis lies together along it: 4 x 6 x 5 x 2 in tiles along some axes, against the place of
+ * each element, and with as few lines as there can be. */
+START_TEST(lines_of_tiles_are_as_long_as_they_can_be)
+{
+    static const struct {
+        int64_t tiles[4], lines;
+    } cut[] = { { { 2, 1, 1, 1 }, 1 }, { { 1, 3, 1, 1 }, 4 }, { { 2, 1, 5, 1 }, 12 }, { { 1, 1, 1, 2 }, 120 } };
+    enum { WHOLE = 4 * 6 * 5 * 2 };
+    const int64_t *n = cut[_i].tiles, shape[] = { 4, 6, 5, 2 };
+    gantry_graph *g = gantry_graph_new("tiles");
+    gantry_buffer id = gantry_graph_buffer(g, "a", GANTRY_I32, 4, shape);
+    gantry_buffer_tiles_by_axis(g, id, 4, n);
+    gantry_buffer_init_iota(g, id);
+    gantry_error err;
+    ck_assert_msg(gantry_graph_check(g, &err) == GANTRY_OK, "%s", err.text);
+    const gy_buffer *b = &g->buffers.at[0];
+    int32_t array[WHOLE], packed[WHOLE], filled[WHOLE], expected[WHOLE];
+    int at = 0;
+    for (int64_t tile = 0; tile < b->rows; tile++) {
+        int64_t rest = tile, low[4], high[4];
+        for (int k = 3; k >= 0; k--) {
+            low[k] = shape[k] * (rest % n[k]) / n[k];
+            high[k] = shape[k] * (rest % n[k] + 1) / n[k];
+            rest /= n[k];
+        }
+        ck_assert_int_eq(gy_tile_lines(b, tile), cut[_i].lines);
+        for (int64_t i = low[0]; i < high[0]; i++)
+            for (int64_t j = low[1]; j < high[1]; j++)
+                for (int64_t k = low[2]; k < high[2]; k++)
+                    for (int64_t l = low[3]; l < high[3]; l++)
+                        expected[at++] = (int32_t)(((i * 6 + j) * 5 + k) * 2 + l);
+    }
+    for (int32_t i = 0; i < WHOLE; i++)
+        array[i] = i;
+    gy_tiles_pack(packed, array, b);
+    ck_assert_mem_eq(packed, expected, sizeof expected);
+    gy_fill_rows(filled, b, &b->init, 0, b->rows);
+    ck_assert_mem_eq(filled, expected, sizeof expected);
+    memset(array, -1, sizeof array);
+    gy_tiles_unpack(array, packed, b);
+    for (int32_t i = 0; i < WHOLE; i++)
+        ck_assert_int_eq(array[i], i);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* ---- by several threads ---- */
 
 static int had, most_threads; /* threads that were made; that can be had */
@@ -386,6 +432,7 @@ int main(void)
     tcase_add_test(all, reductions_agree_with_doubles);
     tcase_add_test(all, identities_change_nothing);
     tcase_add_test(all, tiles_are_packed_and_unpacked);
+    tcase_add_loop_test(all, lines_of_tiles_are_as_long_as_they_can_be, 0, 4);
     tcase_add_loop_test(all, many_threads_fill_as_one, 0, 3);
     suite_add_tcase(suite, all);
     return run_suite(suite);

@@ -9,7 +9,14 @@
 
 /* The variants of an image that sorts; those that move begin with the third. Its dtypes are one for each size of keys.
  */
-enum { GY_RADIX_COUNT, GY_RADIX_STARTS, GY_RADIX_MOVE, GY_RADIX_THREADS = 256, GY_RADIX_WARPS = 8, GY_RADIX_MOVERS = 512 };
+enum {
+    GY_RADIX_COUNT,
+    GY_RADIX_STARTS,
+    GY_RADIX_MOVE,
+    GY_RADIX_THREADS = 256,
+    GY_RADIX_WARPS = 8,
+    GY_RADIX_MOVERS = 512
+};
 #define GY_RADIX_DTYPES                                                                                                \
     (GANTRY_DTYPE_BIT(GANTRY_U8) | GANTRY_DTYPE_BIT(GANTRY_F16) | GANTRY_DTYPE_BIT(GANTRY_U32) |                       \
      GANTRY_DTYPE_BIT(GANTRY_U64) | GY_IMAGE_BY_SIZE)

@@ -418,6 +418,23 @@ static void expect_own(void)
     free_world(&w);
 }
 
+/* Of few weights and many pixels our own kernel has tensor cores, where the GPU has some for floats; else cuDNN does
+ * it, whose order of sums is one, too. */
+START_TEST(few_weights_want_tensor_cores)
+{
+    static const struct {
+        const char *capability;
+        unsigned by_cudnn;
+    } cases[] = { { "90", 1 | 2 }, { "80", 1 | 2 }, { "70", 1 | 2 | 4 } };
+    const shape many = { .n = 64, .c = 8, .h = 18, .w = 18, .o = 20, .kh = 3, .kw = 3, .stride = 1, .pad = 1 };
+    setenv("FAKE_CUDA_CAPABILITY", cases[_i].capability, 1);
+    world w = make_world(&many, "f32", 1, "stream");
+    compare_starts(&w, 1, cases[_i].by_cudnn, cases[_i].capability);
+    free_world(&w);
+    unsetenv("FAKE_CUDA_CAPABILITY");
+}
+END_TEST
+
 START_TEST(version_is_told)
 {
     setenv("FAKE_CUDNN_VERSION", "91203", 1);
@@ -466,6 +483,7 @@ int main(void)
     tcase_add_loop_test(tests, gradients_of_some_heads_at_a_time, 0, 1);
     tcase_add_loop_test(tests, refusals, 0, 2);
     tcase_add_loop_test(tests, calls_fail, 0, 2);
+    tcase_add_loop_test(tests, few_weights_want_tensor_cores, 0, 3);
     tcase_add_test(tests, version_is_told);
     tcase_add_test(tests, too_old);
     tcase_add_test(tests, for_a_newer_driver);

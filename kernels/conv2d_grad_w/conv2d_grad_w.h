@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How terms of the gradient by the weights are cut, on GPUs: by the shape alone, so that sums have one order. */
+/* How terms of the gradient by the weights are cut, on GPUs: by the shape and the kind of GPU alone, so that sums
+ * have one order. */
 #ifndef GY_KERNELS_CONV2D_GRAD_W_H
 #define GY_KERNELS_CONV2D_GRAD_W_H
 
@@ -17,6 +18,7 @@ typedef struct gy_conv_cut {
     int64_t pieces;
 } gy_conv_cut;
 
-gy_conv_cut gy_conv_cut_of(const gy_conv *c, gantry_dtype dtype);
+/* `splits`: floats are split for tensor cores, without which pixels.cuh is slow. */
+gy_conv_cut gy_conv_cut_of(const gy_conv *c, gantry_dtype dtype, bool splits);
 
 #endif

@@ -27,11 +27,11 @@ static gy_conv_cut cut_pixels(const gy_conv *c, int64_t columns, int64_t units)
     return cut;
 }
 
-gy_conv_cut gy_conv_cut_of(const gy_conv *c, gantry_dtype dtype)
+gy_conv_cut gy_conv_cut_of(const gy_conv *c, gantry_dtype dtype, bool splits)
 {
     int64_t columns = (int64_t)c->channels * c->window_height * c->window_width;
     int64_t units = (int64_t)c->images * c->high * gy_tiles(c->wide, GY_PIXELS);
-    if (is_by_pixels(c, dtype, units))
+    if (splits && is_by_pixels(c, dtype, units))
         return cut_pixels(c, columns, units);
     gy_conv_cut cut = { .across = gy_tiles(columns, SIDE),
                         .elements = c->results * columns,
@@ -75,7 +75,7 @@ gantry_status gy_plain_conv2d_grad_w_launch(const gantry_launch *l)
 {
     gantry_dtype dtype = l->arg[DW].dtype;
     gy_conv c = shape_of(l);
-    gy_conv_cut cut = gy_conv_cut_of(&c, dtype);
+    gy_conv_cut cut = gy_conv_cut_of(&c, dtype, gy_cuda_image_splits(l->handle));
     if (cut.by_pixels)
         return launch_pixels(l, &c, &cut);
     uint32_t across = (uint32_t)cut.across;
@@ -91,7 +91,7 @@ gantry_status gy_plain_conv2d_grad_w_launch(const gantry_launch *l)
 static gantry_status prepare(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
 {
     gy_conv c = shape_of(l);
-    gy_conv_cut cut = gy_conv_cut_of(&c, l->arg[DW].dtype);
+    gy_conv_cut cut = gy_conv_cut_of(&c, l->arg[DW].dtype, gy_cuda_image_splits(l->handle));
     uint64_t wide = l->arg[DW].dtype == GANTRY_F64 ? sizeof(double) : sizeof(float);
     uint64_t bytes = cut.pieces > 1 || cut.by_pixels ? (uint64_t)(cut.pieces * cut.elements) * wide : 0;
     *scratch = bytes > *scratch ? bytes : *scratch;

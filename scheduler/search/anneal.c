@@ -234,7 +234,7 @@ static void look_at_device(const gy_anneal *a, uint32_t task, changed *c)
     c->uploads = c->uploads || has_uploads(m, task);
 }
 
-/* The makespan, if it is no more than the limit with what lacks room, or some value above the limit. */
+/* The makespan, and what lacks room added to it; where the makespan alone is above the limit, that does. */
 static gy_ticks with_lack(gy_anneal *a, gy_ticks makespan, gy_ticks limit)
 {
     if (!a->room || makespan > limit)

@@ -258,7 +258,7 @@ int launch(const options *o)
         const time_t since = time(NULL);
         code = try_once(&a, from);
         if (code)
-            remove_segments(since);
+            remove_segments("/dev/shm", since);
         if (code && kept_loss(a.kept) && !interrupt_code())
             code = EXIT_LOST;
         again = is_loss(code) && !interrupt_code() && how != hows[0] && strcmp(how, hows[0]) != 0;

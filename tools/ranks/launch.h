@@ -29,8 +29,8 @@ void guard_note(uint64_t starts, const char *at);
 
 /* remains.c, of the launcher: kills its children; those of children that are gone are among them, with launch(). */
 void kill_children(void);
-/* Removes what MPICH has left in shared memory since then, and nobody uses. */
-void remove_segments(time_t since);
+/* Removes what MPICH has left in the folder of shared memory since then, and nobody uses. */
+void remove_segments(const char *folder, time_t since);
 
 /* kept.c, of the launcher: makes the folder, or "" where none can be; removes it with all in it. */
 void kept_begin(char folder[KEPT_ROOM]);

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SHARED  "/dev/shm"
 #define SEGMENT "mpich_shar_tmp"
 enum { ROOM = 4096 };
 
@@ -50,60 +49,39 @@ void kill_children(void)
 
 /* ---- shared memory ---- */
 
-/* The process has it mapped. */
-static bool maps(const char *pid, const char *path)
+/* A lease to write is given only where nobody else has the file open or mapped. The kernel counts processes of other
+ * containers, too, and those of which /proc shows nothing. Where a file system gives no leases, the file stays. */
+static bool is_unused(int file)
 {
-    char line[ROOM];
-    bool found = false;
-    snprintf(line, sizeof line, "/proc/%s/maps", pid);
-    FILE *file = fopen(line, "r");
-    while (file && !found && fgets(line, sizeof line, file))
-        found = strstr(line, path) != NULL;
-    if (file)
-        fclose(file);
-    return found;
+    return fcntl(file, F_SETLEASE, F_WRLCK) == 0;
 }
 
-/* The process has it open. */
-static bool opens(const char *pid, const char *path)
+/* Is it such a file, of this user, and not older? */
+static bool is_remains(const struct stat *file, time_t since)
 {
-    char folder[300], to[ROOM];
-    bool found = false;
-    snprintf(folder, sizeof folder, "/proc/%s/fd", pid);
-    DIR *all = opendir(folder);
-    for (const struct dirent *entry; all && !found && (entry = readdir(all));) {
-        ssize_t length = readlinkat(dirfd(all), entry->d_name, to, sizeof to - 1);
-        to[length > 0 ? length : 0] = 0;
-        found = strcmp(to, path) == 0;
-    }
-    if (all)
-        closedir(all);
-    return found;
+    return S_ISREG(file->st_mode) && file->st_uid == geteuid() && file->st_ctime >= since;
 }
 
-static bool is_in_use(const char *path)
+/* The lease lasts until the file is closed. */
+static void remove_unused(int folder, const char *name, time_t since)
 {
-    bool found = false;
-    DIR *all = opendir("/proc");
-    for (const struct dirent *entry; all && !found && (entry = readdir(all));)
-        found = is_number(entry->d_name) && (maps(entry->d_name, path) || opens(entry->d_name, path));
-    if (all)
-        closedir(all);
-    return found || !all;
+    struct stat opened, named;
+    int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0)
+        return;
+    if (!fstat(file, &opened) && is_remains(&opened, since) && is_unused(file) &&
+        !fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) && named.st_ino == opened.st_ino)
+        unlinkat(folder, name, 0);
+    close(file);
 }
 
 /* Whoever makes one has it open or mapped until it is removed, so those of runs beside this one stay. */
-void remove_segments(time_t since)
+void remove_segments(const char *folder, time_t since)
 {
-    char path[300];
-    struct stat at;
-    DIR *all = opendir(SHARED);
-    for (const struct dirent *entry; all && (entry = readdir(all));) {
-        snprintf(path, sizeof path, SHARED "/%s", entry->d_name);
-        if (strncmp(entry->d_name, SEGMENT, strlen(SEGMENT)) == 0 && !lstat(path, &at) && S_ISREG(at.st_mode) &&
-            at.st_uid == geteuid() && at.st_ctime >= since && !is_in_use(path))
-            unlink(path);
-    }
+    DIR *all = opendir(folder);
+    for (const struct dirent *entry; all && (entry = readdir(all));)
+        if (strncmp(entry->d_name, SEGMENT, strlen(SEGMENT)) == 0)
+            remove_unused(dirfd(all), entry->d_name, since);
     if (all)
         closedir(all);
 }

@@ -237,6 +237,7 @@ static void end_kept(void)
         if (kept.used[i])
             MPI_Wait(&kept.request[i], MPI_STATUS_IGNORE);
     memset(kept.used, 0, sizeof kept.used);
+    pthread_cond_destroy(&kept.left); /* heartbeats are over */
 }
 
 static MPI_Request *request_of(gy_transfer *t)

@@ -83,7 +83,8 @@ typedef struct share {
     uint32_t part, parts;
 } share;
 
-/* Parts are of as many bytes, up to a page. */
+/* The byte at which a part begins, or after the last one, the end. Parts begin with pages, and differ by one at most
+ * but for the rest behind the last page. */
 static uint64_t begin_of(uint64_t bytes, uint32_t part, share of)
 {
     uint64_t pages = bytes / PAGE_BYTES;

@@ -159,7 +159,7 @@ static gantry_status check_packed(const fitting *f, uint32_t id, uint32_t rank, 
     return GANTRY_OK;
 }
 
-/* Bytes that one of two uses may write, and both touch. */
+/* Both uses touch some of the same bytes. */
 static bool share_bytes(const gantry_schedule *s, const gy_use *a, const gy_use *b)
 {
     const gy_instance *x = &s->instances.at[a->instance], *y = &s->instances.at[b->instance];

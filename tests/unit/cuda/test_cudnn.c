@@ -233,22 +233,23 @@ START_TEST(gradients_of_some_heads_at_a_time)
 END_TEST
 
 /* Large ones of f32 and f64: portions of several heads; heads that share keys; without cuDNN; bands of 256 rows under a
- * mask, and of 384 and 136 behind 10 keys that all see, twice, as two heads share keys. `scores`: that are computed, as
- * counted by hand, once for each of two products and of five, of d multiplications each. Where GPUs have tensor cores
- * that take f32 in two parts, two are left to our own kernel. */
+ * mask, and of 384 and 136 behind 10 keys that all see, twice, as two heads share keys; and the gradients alone, of f32
+ * where the GPU has tensor cores for it. `scores`: that are computed, as counted by hand, once for each of two products
+ * and of five, of d multiplications each. */
 START_TEST(large_attention_by_products)
 {
     static const struct {
         heads of;
-        const char *dtype;
-        const char *capability;
+        const char *dtype, *capability;
         int products, portions, scores;
     } cases[] = {
         { { 33, 33, 1024, 1024, 1, 0, false }, "f64", "90", 7, 2, 33 * 1024 * 1024 },
-        { { 4, 2, 400, 700, 6, 0, false }, "f32", "90", 5, 1, 4 * 400 * 700 },
+        { { 4, 2, 400, 700, 6, 0, false }, "f32", "70", 7, 1, 4 * 400 * 700 },
         { { 4, 4, 512, 512, 4, 1, false }, "f32", "70", 7, 1, 4 * 512 * 512 },
         { { 32, 32, 512, 512, 1, 1, false }, "f32", "70", 7, 2, 32 * (256 * 256 + 256 * 512) },
         { { 64, 32, 520, 530, 1, 1, false }, "f64", "90", 7, 4, 64 * (384 * 394 + 136 * 530) },
+        { { 4, 2, 400, 700, 6, 0, false }, "f32", "90", 5, 1, 4 * 400 * 700 },
+        { { 4, 2, 400, 700, 6, 0, false }, "f32", "80", 5, 1, 4 * 400 * 700 },
     };
     setenv("FAKE_CUDA_CAPABILITY", cases[_i].capability, 1);
     if (_i == 2)
@@ -256,13 +257,14 @@ START_TEST(large_attention_by_products)
     world w = make_attention(&cases[_i].of, cases[_i].dtype, 1, replays[_i % 2]);
     int before = fakeCudaCalls("cublasGemmStridedBatchedEx"), work = fakeCudaCalls("multiply-adds");
     compare_starts(&w, 1, PRODUCTS, cases[_i].dtype);
-    int each = cases[_i].products * cases[_i].portions;
-    int calls = fakeCudaCalls("cublasGemmStridedBatchedEx") - before, starts = calls / each;
+    int calls = fakeCudaCalls("cublasGemmStridedBatchedEx") - before, each = cases[_i].products * cases[_i].portions;
+    int starts = calls / each;
     ck_assert_int_eq(calls % each, 0);
     ck_assert(_i % 2 == 0 ? starts == 2 : starts > 0); /* once to have code loaded, and a start */
     ck_assert_int_eq(fakeCudaCalls("multiply-adds") - work,
                      starts * cases[_i].products * cases[_i].of.d * cases[_i].scores);
     free_world(&w);
+    unsetenv("FAKE_CUDA_CAPABILITY");
 }
 END_TEST
 
@@ -280,7 +282,7 @@ START_TEST(products_that_fail)
         { NULL, "cuLaunchKernel:12:701", "launching it" }, /* behind ten that have code loaded, and a product */
         { NULL, "cuModuleLoadData:2:209", "loading the code of \"softmax" },
     };
-    setenv("FAKE_CUDA_CAPABILITY", "70", 1); /* where attention in f32 is products, too */
+    setenv("FAKE_CUDA_CAPABILITY", "70", 1); /* without tensor cores for f32 */
     world w = make_attention(&(heads){ 4, 4, 512, 512, 4, 1, false }, "f32", 1, "stream");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gantry_error err = { 0 };
@@ -294,6 +296,7 @@ START_TEST(products_that_fail)
         ck_assert_msg(strstr(err.text, cases[i].told) && strstr(err.text, "node \""), "%d: %s", (int)i, err.text);
     }
     free_world(&w);
+    unsetenv("FAKE_CUDA_CAPABILITY");
 }
 END_TEST
 
@@ -415,6 +418,23 @@ static void expect_own(void)
     free_world(&w);
 }
 
+/* Of few weights and many pixels our own kernel has tensor cores, where the GPU has some for floats; else cuDNN does
+ * it, whose order of sums is one, too. */
+START_TEST(few_weights_want_tensor_cores)
+{
+    static const struct {
+        const char *capability;
+        unsigned by_cudnn;
+    } cases[] = { { "90", 1 | 2 }, { "80", 1 | 2 }, { "70", 1 | 2 | 4 } };
+    const shape many = { .n = 64, .c = 8, .h = 18, .w = 18, .o = 20, .kh = 3, .kw = 3, .stride = 1, .pad = 1 };
+    setenv("FAKE_CUDA_CAPABILITY", cases[_i].capability, 1);
+    world w = make_world(&many, "f32", 1, "stream");
+    compare_starts(&w, 1, cases[_i].by_cudnn, cases[_i].capability);
+    free_world(&w);
+    unsetenv("FAKE_CUDA_CAPABILITY");
+}
+END_TEST
+
 START_TEST(version_is_told)
 {
     setenv("FAKE_CUDNN_VERSION", "91203", 1);
@@ -457,12 +477,13 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, numbers, 0, 2);
     tcase_add_loop_test(tests, numbers_of_attention, 0, 2);
-    tcase_add_loop_test(tests, large_attention_by_products, 0, 5);
+    tcase_add_loop_test(tests, large_attention_by_products, 0, 7);
     tcase_add_test(tests, products_that_fail);
     tcase_add_loop_test(tests, graphs_are_refused, 0, 2);
     tcase_add_loop_test(tests, gradients_of_some_heads_at_a_time, 0, 1);
     tcase_add_loop_test(tests, refusals, 0, 2);
     tcase_add_loop_test(tests, calls_fail, 0, 2);
+    tcase_add_loop_test(tests, few_weights_want_tensor_cores, 0, 3);
     tcase_add_test(tests, version_is_told);
     tcase_add_test(tests, too_old);
     tcase_add_test(tests, for_a_newer_driver);

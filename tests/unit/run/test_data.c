@@ -313,8 +313,8 @@ START_TEST(tiles_are_packed_and_unpacked)
 }
 END_TEST
 
-/* What is not cut behind an axis lies together along it: 4 x 6 x 5 x 2 in tiles along some axes, against the place of
- * each element, and with as few lines as there can be. */
+/* Elements behind an axis, of axes that are not cut, lie together along it: 4 x 6 x 5 x 2 in tiles along some axes,
+ * against the place of each element, and with as few lines as there can be. */
 START_TEST(lines_of_tiles_are_as_long_as_they_can_be)
 {
     static const struct {

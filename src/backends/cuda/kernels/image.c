@@ -15,6 +15,7 @@ typedef struct handle {
     const char *name; /* of its functions, as they begin */
     CUmodule module;
     int processors;                                             /* of the device; 0: the driver does not tell */
+    bool splits;                                                /* floats, for tensor cores */
     CUfunction function[GY_IMAGE_VARIANTS][GANTRY_DTYPE_COUNT]; /* NULL: not looked for; [v][0] without types */
     int places[GY_IMAGE_VARIANTS][GANTRY_DTYPE_COUNT];          /* blocks of it that run at once */
     gantry_error why;                                           /* of the last launch; text "": it was made */
@@ -124,6 +125,7 @@ gantry_status gy_cuda_image_open(void **opened, const gy_cuda_kernel *kernel, co
     h->image = image;
     h->name = kernel->name;
     h->processors = count_processors(driver);
+    h->splits = gy_driver_splits_floats(driver);
     h->early.can = gy_early_can(driver);
     CUresult code = driver->cuModuleLoadData(&h->module, image->code);
     if (code != CUDA_SUCCESS) {
@@ -176,6 +178,11 @@ unsigned gy_cuda_image_threads(const gantry_launch *l, int variant, gantry_dtype
     if (has(h, variant, type) && find(h, variant, type, NULL) == GANTRY_OK) /* or the launch tells */
         h->driver->cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, h->function[variant][type]);
     return most > 0 && most < GY_IMAGE_THREADS ? (unsigned)most : GY_IMAGE_THREADS;
+}
+
+bool gy_cuda_image_splits(const void *opened)
+{
+    return ((const handle *)opened)->splits;
 }
 
 /* ---- launches ---- */

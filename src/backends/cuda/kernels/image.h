@@ -77,6 +77,8 @@ uint32_t gy_cuda_image_places(const gantry_launch *l, int variant, gantry_dtype 
 /* Threads of a block of a function whose launch bounds depend on what GPU it was compiled for: as many as they allow,
  * and GY_IMAGE_THREADS at most. */
 unsigned gy_cuda_image_threads(const gantry_launch *l, int variant, gantry_dtype dtype);
+/* As gy_driver_splits_floats had it when the image was opened: the same for all launches. */
+bool gy_cuda_image_splits(const void *handle);
 bool gy_cuda_image_early(void *handle, gy_early which);
 void gy_cuda_image_record(void *handle, gy_cuda_recorder *to);
 const char *gy_cuda_image_why(const void *handle);

@@ -24,8 +24,7 @@ enum {
     OF_ATTENTION = 1,       /* variant of softmax and of softmax_grad */
     PIECE = 256,            /* bytes that pieces of scratch begin at multiples of */
     LEAST_SCORES = 1 << 20, /* below, three launches or seven take longer than the own kernel's one or four */
-    SPLIT_WIDEST = 128,     /* elements of a head of f32 that our own kernel takes to tensor cores */
-    SPLIT_LEAST = 80        /* from this compute capability on */
+    SPLIT_WIDEST = 128      /* elements of a head of f32 that our own kernel takes to tensor cores */
 };
 
 extern const gy_cuda_kernel gy_cuda_kernel_softmax, gy_cuda_kernel_softmax_grad;
@@ -55,14 +54,6 @@ static void close_products(void *opened)
     gy_free(h);
 }
 
-static bool has_tensor_cores(const gy_driver *driver)
-{
-    CUdevice device;
-    int capability;
-    return driver->cuCtxGetDevice(&device) == CUDA_SUCCESS &&
-           gy_driver_capability(driver, device, &capability, NULL) == GANTRY_OK && capability >= SPLIT_LEAST;
-}
-
 /* The gradient makes more products again than its own kernel saves: 1.8 times PyTorch's time with 128 elements, for
  * 0.95 by products of cuBLAS (one H200). */
 static bool kernel_splits(const gy_cuda_kernel *own)
@@ -78,7 +69,7 @@ static gantry_status open_products(void **opened, const gy_cuda_kernel *kernel, 
         return gy_fail_nomem(err);
     h->driver = driver;
     h->own = kernel->data;
-    h->splits = kernel_splits(h->own) && has_tensor_cores(driver);
+    h->splits = kernel_splits(h->own) && gy_driver_splits_floats(driver);
     gantry_status status = h->own->open(&h->plain, h->own, driver, err);
     if (status) {
         h->plain = NULL;

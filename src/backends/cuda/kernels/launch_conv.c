@@ -198,13 +198,13 @@ static gantry_status add_plan(handle *h, const gantry_launch *l, const gy_conv *
 }
 
 /* Of few weights and many pixels cuDNN's algorithm of one order is a few blocks that go through all pixels, 0.15 to 0.3
- * ms for 1,024 images of 16 x 16 (H200). Ours cut them. In 16 bits cuDNN has tensor cores. */
+ * ms for 1,024 images of 16 x 16 (H200). Ours cuts them. In 16 bits cuDNN has tensor cores. */
 static bool is_for_own(const handle *h, const gantry_launch *l, const gy_conv *shape)
 {
     enum { MOST_TILES = 1, LEAST_PIECES = 16 };
     if (h->way != GY_CONV_GRAD_W || l->arg[RESULT].dtype != GANTRY_F32)
         return false;
-    gy_conv_cut cut = gy_conv_cut_of(shape, GANTRY_F32);
+    gy_conv_cut cut = gy_conv_cut_of(shape, GANTRY_F32, gy_cuda_image_splits(h->network.plain));
     return cut.by_pixels || (cut.tiles <= MOST_TILES && cut.pieces >= LEAST_PIECES);
 }
 

@@ -128,6 +128,15 @@ gantry_status gy_driver_capability(const gy_driver *d, CUdevice device, int *cap
     return code == CUDA_SUCCESS ? GANTRY_OK : gy_driver_fail(d, code, "asking what the device can do", err);
 }
 
+bool gy_driver_splits_floats(const gy_driver *d)
+{
+    enum { LEAST = 80 };
+    CUdevice device;
+    int capability;
+    return d->cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+           gy_driver_capability(d, device, &capability, NULL) == GANTRY_OK && capability >= LEAST;
+}
+
 bool gy_driver_switch(const char *name, const char *word)
 {
     const char *wanted = getenv(name);

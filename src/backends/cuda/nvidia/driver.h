@@ -124,6 +124,8 @@ gantry_status gy_driver_start(gy_driver *driver, int *devices, gantry_error *err
 
 /* The compute capability: 90 for 9.0. E_DEVICE. */
 gantry_status gy_driver_capability(const gy_driver *driver, CUdevice device, int *capability, gantry_error *err);
+/* True: the current context's device has tensor cores for floats that are split in two (kernels/mma_f32.cuh). */
+bool gy_driver_splits_floats(const gy_driver *driver);
 
 /* True if the environment has the word for a switch of this back end, such as "off" for GANTRY_CUDA_PEERS. */
 bool gy_driver_switch(const char *name, const char *word);

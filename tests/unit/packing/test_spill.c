@@ -330,8 +330,8 @@ START_TEST(gathers_wait_until_their_layer)
 }
 END_TEST
 
-/* Rows of d0 come from d1 and d2, then the first half again from d2, which wrote it anew; two units in between make them
- * leave. They are gathered again: as they were last, so nothing of d1's comes. */
+/* Rows of d0 come from d1 and d2, then the first half again from d2, which wrote it anew; two units in between make
+ * them leave. They are gathered again: as they were last, so nothing of d1's comes. */
 START_TEST(what_is_gathered_again_is_what_came_last)
 {
     static const char *const made_on[] = { "d1", "d2", "d2" };

@@ -58,12 +58,35 @@ static gantry_status prepare(run *r, gantry_error *err)
     return status ? status : gy_load_make(&r->load, &r->plan, err);
 }
 
+static uint32_t items_of(const gy_load *l, uint32_t unit)
+{
+    return l->item_first[unit + 1] - l->item_first[unit];
+}
+
+/* Items that a move visits: those of any unit, and those of one that shares an item with it, which are many where all
+ * hang on a few. */
+static double visits_of(const gy_load *l)
+{
+    double all = 0;
+    for (uint32_t i = 0; i < l->items.count; i++) {
+        const gy_load_item *item = &l->items.at[i];
+        double ends = item->maker == GY_NONE ? 0 : items_of(l, item->maker), chances = 0;
+        for (uint32_t k = 0; k < item->readers; k++)
+            ends += items_of(l, l->reader.at[item->reader + k]);
+        for (uint32_t k = 0; k < item->readers; k++)
+            chances += 1.0 / items_of(l, l->reader.at[item->reader + k]);
+        chances += item->maker == GY_NONE ? 0 : 1.0 / items_of(l, item->maker);
+        all += chances * ends / (item->readers + 1);
+    }
+    return (all + l->item_first[l->units]) / l->units * l->devices + l->devices;
+}
+
 static uint64_t moves_of(const run *r)
 {
     const gy_load *l = &r->load;
     if (r->options->effort < 2 || !l->units)
         return 0;
-    uint64_t each = (uint64_t)(l->item_first[l->units] / l->units + 1) * l->devices, most = VISITS / each * 8;
+    uint64_t most = (uint64_t)(8 * (double)VISITS / visits_of(l));
     return MOVES < most ? MOVES : most;
 }
 
@@ -78,11 +101,15 @@ static bool improve(run *r, uint64_t moves)
     return done;
 }
 
-/* For a period it is one candidate among others: without effort it takes no longer than a policy may. */
+/* Without effort a quarter of the steps; for a period, of which it is one candidate among others, no more than a policy
+ * may take. */
 static gy_split_limits limits_of(const gy_options *o)
 {
-    bool quick = o->effort == 0 && o->objective == GY_OBJECTIVE_PERIOD;
-    return quick ? GY_SPLIT_QUICK : GY_SPLIT_LIMITS;
+    gy_split_limits limits = GY_SPLIT_LIMITS;
+    if (o->effort == 0 && o->objective == GY_OBJECTIVE_PERIOD)
+        return GY_SPLIT_QUICK;
+    limits.steps /= o->effort == 0 ? 4 : 1;
+    return limits;
 }
 
 static gantry_status take_placed(run *r, gantry_error *err)

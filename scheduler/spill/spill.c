@@ -233,20 +233,52 @@ gantry_status gy_spill_remake(gy_spill *w, uint32_t x, uint32_t i, gantry_error 
     return status;
 }
 
-/* One more piece if the op copied, else none are known. */
+/* Other rows come in place of these: the pieces have what is left of them. */
+static gantry_status cut_pieces(gy_spill *w, gy_held *h, int64_t first, int64_t last, gantry_error *err)
+{
+    for (uint32_t n = h->pieces, before = GY_NONE, next; n != GY_NONE; n = next) {
+        gy_spill_piece *piece = &w->piece.at[n], rest = *piece;
+        bool below = piece->first < first, above = last < piece->last;
+        next = piece->next;
+        if (piece->last <= first || last <= piece->first) {
+            before = n;
+            continue;
+        }
+        piece->first = below ? piece->first : last;
+        piece->last = below ? first : piece->last;
+        if (below || above)
+            before = n;
+        else
+            *(before == GY_NONE ? &h->pieces : &w->piece.at[before].next) = next;
+        if (!below || !above)
+            continue;
+        rest.first = last;
+        rest.next = h->pieces;
+        h->pieces = (uint32_t)w->piece.count;
+        if (!gy_vec_push(&w->piece, rest))
+            return gy_fail_nomem(err);
+    }
+    return GANTRY_OK;
+}
+
+/* One more piece if the op copied, else none are known. Each row is in one piece, in that which came last, so they may
+ * come back in any order. */
 static gantry_status note_piece(gy_spill *w, uint32_t i, const gy_use *u, gantry_error *err)
 {
     const gy_op *op = &w->old->op.at[i].op;
     gy_held *h = &w->held[u->instance];
-    bool known = gy_spill_is_copy(op) && (h->lo >= h->hi || h->pieces != GY_NONE);
+    bool empty = h->lo >= h->hi;
     if (u->first >= u->last)
         return GANTRY_OK;
-    if (!known) {
+    if (!gy_spill_is_copy(op) || (!empty && h->pieces == GY_NONE)) {
         h->pieces = GY_NONE;
         return GANTRY_OK;
     }
+    h->pieces = empty ? GY_NONE : h->pieces;
+    if (u->first < h->hi && h->lo < u->last)
+        GY_TRY(cut_pieces(w, h, u->first, u->last, err));
     gy_spill_piece piece = { .source = w->old->use.at[op->use].instance, .first = u->first, .last = u->last };
-    piece.next = h->lo >= h->hi ? GY_NONE : h->pieces;
+    piece.next = h->pieces;
     piece.writes = w->held[piece.source].writes;
     h->pieces = (uint32_t)w->piece.count;
     return gy_vec_push(&w->piece, piece) ? GANTRY_OK : gy_fail_nomem(err);

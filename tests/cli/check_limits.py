@@ -174,6 +174,18 @@ def check_kinds(command, folder):
     return [] if got.returncode == 0 else [f"devices of two kinds: {got.returncode}: {got.stderr.strip()[-300:]}"]
 
 
+def check_load(command, folder):
+    """What many nodes made of one value is read by one: the search for the least load counts what its moves visit."""
+    many = 20000
+    buffers = {"x": {"dtype": "f64", "shape": [1]}, "p": {"dtype": "f64", "shape": [many], "split": many}}
+    nodes = [work("first", writes=["x"]), span("i", many, work("f[i]", reads=["x"], writes=["p[i]"])),
+             work("last", reads=["p"])]
+    graph = folder / "g.json"
+    graph.write_text(json.dumps({"gantry": 1, "buffers": buffers, "nodes": nodes}))
+    got = run(command, ["schedule", str(graph), "--machine", "host-4", "--objective", "max_load"], False)
+    return [] if got.returncode == 0 else [f"least load: {got.returncode}: {got.stderr.strip()[-300:]}"]
+
+
 def check_import(command, folder):
     """A task of 2,451 processors: as many devices, and a route between every two."""
     file, seconds = folder / "g.stg", 4
@@ -211,6 +223,7 @@ def main():
         for name, case in ON_MACHINES.items() if not sanitized else ():
             wrong += check_machine(command, Path(folder), name, case)
         wrong += check_kinds(command, Path(folder)) if not sanitized else []
+        wrong += check_load(command, Path(folder)) if not sanitized else []
         wrong += check_import(command, Path(folder)) if not sanitized else []
         for case in CLUSTERS if not sanitized else ():
             wrong += check_cluster(command, Path(folder), *case)

@@ -19,9 +19,12 @@
 #include "scheduler/place/place.h"
 #include "scheduler/policies/list/ready.h"
 #include "scheduler/policies/policy.h"
+#include <string.h>
 
 #define MOST_CELLS  (UINT32_C(1) << 23) /* ideals x states */
 #define MOST_STATES 256
+#define STRETCH     4096                /* ideals, after which it is seen whether the steps are enough for the rest */
+#define MOST_MOVED  (UINT32_C(1) << 24) /* units, for the cuts of one line: each part moves all that are in it */
 
 /* Interchangeable devices. */
 typedef struct kind {
@@ -210,16 +213,29 @@ static void pad_states(split *s, uint32_t ideal)
                 at[i] = (cell){ at[i - s->kinds[k].step].load, ideal, k };
 }
 
+/* Larger ideals have more below them. Where the rest, at the pace of the last ideals, takes more steps than are left,
+ * it is not begun: what is not finished is of no use. */
+static void give_up_early(split *s, uint32_t ideal, uint64_t *before)
+{
+    double pace = (double)(s->steps - *before) / STRETCH, left = (double)(s->ideals->count - ideal);
+    *before = s->steps;
+    if ((double)s->steps + pace * left > (double)s->limit)
+        s->steps = s->limit + 1;
+}
+
 static void fill_table(split *s)
 {
     size_t cells = (size_t)s->ideals->count * s->states;
     for (size_t i = 0; i < cells; i++)
         s->cells[i] = (cell){ .load = i ? GY_TICKS_MAX : 0 };
     pad_states(s, 0);
+    uint64_t before = 0;
     for (uint32_t i = 1; i < s->ideals->count && s->steps <= s->limit; i++) {
         for (uint32_t k = 0; k < s->kind_count; k++)
             fill_ideal(s, i, &s->kinds[k]);
         pad_states(s, i);
+        if (i % STRETCH == 0)
+            give_up_early(s, i, &before);
     }
 }
 
@@ -302,18 +318,24 @@ static bool try_line(split *s, const gy_precedence *line, uint32_t most, uint32_
     return done;
 }
 
-/* Cuts of lines: those that follow each branch to its end, that of the positions and that of the numbers. */
+/* Cuts of lines: those that follow each branch to its end, that of the positions and that of the numbers. Of lines that
+ * are the same, one. */
 static bool try_lines(split *s, const gy_split_orders *orders, uint32_t most, uint32_t *device, bool *found)
 {
     gy_precedence numbers = { .units = orders->all.units };
-    numbers.order = gy_alloc(((size_t)numbers.units + 1) * sizeof *numbers.order);
+    const gy_precedence *lines[] = { &orders->tied, &orders->all, &orders->line, &numbers, &orders->numbered };
+    size_t count = orders->circles ? 5 : 4, bytes = numbers.units * sizeof *numbers.order;
+    uint32_t room = MOST_MOVED / (numbers.units + 1) + 2;
+    numbers.order = gy_alloc(bytes + 1);
     for (uint32_t u = 0; numbers.order && u < numbers.units; u++)
         numbers.order[u] = u;
-    bool done = numbers.order && try_line(s, &orders->tied, most, device, found) &&
-                try_line(s, &orders->all, most, device, found) && try_line(s, &orders->line, most, device, found) &&
-                try_line(s, &numbers, most, device, found);
-    if (done && orders->circles)
-        done = try_line(s, &orders->numbered, most, device, found);
+    bool done = numbers.order != NULL;
+    for (size_t k = 0; k < count && done; k++) {
+        bool again = false;
+        for (size_t i = 0; i < k && bytes; i++)
+            again = again || !memcmp(lines[i]->order, lines[k]->order, bytes);
+        done = again || try_line(s, lines[k], most < room ? most : room, device, found);
+    }
     gy_free(numbers.order);
     return done;
 }

@@ -330,6 +330,34 @@ START_TEST(gathers_wait_until_their_layer)
 }
 END_TEST
 
+/* Rows of d0 come from d1 and d2, then the first half again from d2, which wrote it anew; two units in between make
+ * them leave. They are gathered again: as they were last, so nothing of d1's comes. */
+START_TEST(what_is_gathered_again_is_what_came_last)
+{
+    static const char *const made_on[] = { "d1", "d2", "d2" };
+    gantry_graph *g = gantry_graph_new("gathered");
+    gantry_buffer v = unit(g, "v"), p = unit(g, "p"), q = unit(g, "q");
+    for (int i = 0; i < 3; i++) {
+        gantry_node make = use(g, i == 0 ? "first" : i == 1 ? "second" : "anew", nothing, nothing);
+        gantry_node_on(g, make, made_on[i]);
+        gantry_node_write(g, make, gantry_rows(v, i == 1 ? 32 : 0, i == 1 ? 64 : 32));
+        if (i > 0)
+            use(g, i == 1 ? "read" : "read anew", v, nothing);
+    }
+    use(g, "make p", nothing, p);
+    use(g, "make q", p, q);
+    use(g, "use q", q, nothing);
+    use(g, "again", v, nothing);
+    gantry_schedule *s = scheduled(g, 3, 2 * UNIT);
+    ck_assert_uint_eq(count_kind(s, GY_OP_EVICT), 0);
+    ck_assert_uint_eq(count_kind(s, GY_OP_FETCH), 2);
+    for (uint32_t n = 0; n < 2; n++)
+        ck_assert_uint_eq(end_of(s, nth(s, GY_OP_FETCH, n), 0)->memory, 3);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* One op with three units where there is room for two. */
 START_TEST(one_op_that_is_too_much_is_refused)
 {
@@ -570,6 +598,7 @@ int main(void)
     tcase_add_test(c, constants_stay_as_many_as_there_is_room_for);
     tcase_add_test(c, moved_is_what_is_needed);
     tcase_add_test(c, gathers_wait_until_their_layer);
+    tcase_add_test(c, what_is_gathered_again_is_what_came_last);
     tcase_add_test(c, one_op_that_is_too_much_is_refused);
     tcase_add_test(c, three_devices_worth_runs_on_four);
     tcase_add_test(c, the_search_for_offsets_is_used);

@@ -197,8 +197,12 @@ gantry_status gantry_graph_check_files(const gantry_graph *graph, const char *co
                                        gantry_error *err)
 {
     if (!graph || (input_count && !inputs))
-        return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "gantry_graph_check_files wants a graph, and inputs where they are counted");
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_check_files: `%s` is NULL; give %s",
+                       graph ? "inputs" : "graph", graph ? "as many as you say" : "a graph");
+    for (size_t i = 0; i < input_count; i++)
+        if (!inputs[i])
+            return gy_fail(err, GANTRY_E_INVALID, NULL,
+                           "gantry_graph_check_files: `inputs[%zu]` is NULL; give \"buffer=file.npy\"", i);
     if (!graph->sealed)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "the graph was not checked; call gantry_graph_check first");
     for (uint32_t id = 0; id < graph->buffers.count; id++) {

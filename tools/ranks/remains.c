@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * Remains of ranks that were killed while MPI began: processes that wait for them for ever, whose mpirun does, too, and
- * a file in shared memory, which MPICH would have removed when all had come to it.
+ * a file in shared memory, which MPICH would have removed when all had come to it, or UCX as soon as it had opened it.
  */
 #include "launch.h"
 
@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SEGMENT "mpich_shar_tmp"
 enum { ROOM = 4096 };
+static const char *const segments[] = { "mpich_shar_tmp", "ucx_shm_posix_" };
 
 static bool is_number(const char *name)
 {
@@ -75,12 +75,20 @@ static void remove_unused(int folder, const char *name, time_t since)
     close(file);
 }
 
+static bool is_segment(const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < sizeof segments / sizeof *segments; i++)
+        found = found || strncmp(name, segments[i], strlen(segments[i])) == 0;
+    return found;
+}
+
 /* Whoever makes one has it open or mapped until it is removed, so those of runs beside this one stay. */
 void remove_segments(const char *folder, time_t since)
 {
     DIR *all = opendir(folder);
     for (const struct dirent *entry; all && (entry = readdir(all));)
-        if (strncmp(entry->d_name, SEGMENT, strlen(SEGMENT)) == 0)
+        if (is_segment(entry->d_name))
             remove_unused(dirfd(all), entry->d_name, since);
     if (all)
         closedir(all);

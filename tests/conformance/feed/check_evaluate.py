@@ -131,8 +131,8 @@ def check_resumed(here):
     whole = json.loads(train(here, *words, "--steps", "20").stdout)["evaluations"]
     first = json.loads(train(here, *words, "--steps", "12", "--checkpoint", "7:kept").stdout)["evaluations"]
     again = train(here, *words, "--steps", "20", "--resume", "kept")
-    expect("7 starts complete" in again.stderr, f"resumed: {again.stderr}")
-    expect(first[:2] == whole[:2] and json.loads(again.stdout)["evaluations"] == whole[1:], f"resumed: {again.stdout}, not {whole}")
+    expect("12 starts complete" in again.stderr, f"resumed: {again.stderr}")
+    expect(first[:2] == whole[:2] and json.loads(again.stdout)["evaluations"] == whole[2:], f"resumed: {again.stdout}, not {whole}")
 
 
 def check_trials(here, held):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of files that look like those of MPICH in shared memory only those go that nobody has: also where the one who has it
- * is not to be seen in /proc, as processes of another container are not. */
+/* Of files that look like those of MPICH or UCX in shared memory only those go that nobody has: also where the one who
+ * has it is not to be seen in /proc, as processes of another container are not. */
 #include "ranks/launch.h"
 #include "support/run_suite.h"
 
@@ -41,8 +41,11 @@ static bool stays(const char *name, time_t since)
 
 START_TEST(goes_where_nobody_has_it)
 {
-    close(make_file(NAME));
-    ck_assert(!stays(NAME, 0));
+    static const char *const names[] = { NAME, "ucx_shm_posix_5917696a" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        close(make_file(names[i]));
+        ck_assert(!stays(names[i], 0));
+    }
 }
 END_TEST
 

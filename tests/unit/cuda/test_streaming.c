@@ -31,8 +31,11 @@ static CUresult attribute(int *value, CUdevice_attribute which, CUdevice device)
 {
     (void)device;
     ck_assert(which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ||
-              which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-    *value = which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? processors : 9;
+              which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ||
+              which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    *value = which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT       ? processors
+             : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9
+                                                                     : 0;
     return CUDA_SUCCESS;
 }
 

@@ -32,10 +32,9 @@ extern const gy_cuda_kernel gy_cuda_kernel_softmax, gy_cuda_kernel_softmax_grad;
 typedef struct handle {
     const gy_driver *driver;
     const gy_cuda_kernel *own;
-    bool splits;                /* our own kernel takes f32 in two parts to tensor cores, which the GPU has */
     gy_blas_calls blas;         /* opened with the next two, when a launch that wants them is prepared */
     void *soften, *soften_grad; /* handles of softmax and softmax_grad */
-    void *plain;                /* of the own kernel */
+    void *plain;                /* of the own kernel, an image */
     const char *why;            /* the last launch failed; NULL: the own kernel knows */
 } handle;
 
@@ -54,13 +53,6 @@ static void close_products(void *opened)
     gy_free(h);
 }
 
-/* The gradient makes more products again than its own kernel saves: 1.8 times PyTorch's time with 128 elements, for
- * 0.95 by products of cuBLAS (one H200). */
-static bool kernel_splits(const gy_cuda_kernel *own)
-{
-    return own != &gy_plain_attention_grad;
-}
-
 static gantry_status open_products(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver,
                                    gantry_error *err)
 {
@@ -69,7 +61,6 @@ static gantry_status open_products(void **opened, const gy_cuda_kernel *kernel, 
         return gy_fail_nomem(err);
     h->driver = driver;
     h->own = kernel->data;
-    h->splits = kernel_splits(h->own) && gy_driver_splits_floats(driver);
     gantry_status status = h->own->open(&h->plain, h->own, driver, err);
     if (status) {
         h->plain = NULL;
@@ -110,11 +101,18 @@ typedef struct work {
     uint64_t workspace, scores, slopes, end;
 } work;
 
+/* Does our own kernel take floats in two parts to tensor cores, and sooner than cuBLAS multiplies? The gradient makes
+ * more products again than that saves: 1.8 times PyTorch's time with 128 elements, for 0.95 by products (one H200). */
+static bool own_splits(const handle *h)
+{
+    return h->own != &gy_plain_attention_grad && gy_cuda_image_splits(h->plain);
+}
+
 static bool is_wanted(const gantry_launch *l, const gy_attention *a)
 {
     const handle *h = l->handle;
     gantry_dtype dtype = l->arg[GY_ATTENTION_Q].dtype;
-    bool is_split = dtype == GANTRY_F32 && a->d <= SPLIT_WIDEST && h->splits;
+    bool is_split = dtype == GANTRY_F32 && a->d <= SPLIT_WIDEST && own_splits(h);
     return (dtype == GANTRY_F32 || dtype == GANTRY_F64) && !is_split && a->d > 0 &&
            gy_portions_fit(a, (int64_t)gantry_dtype_size(dtype)) &&
            (double)a->heads * (double)a->rows * (double)a->m >= LEAST_SCORES;

@@ -24,14 +24,15 @@ void gy_network_at(gantry_network *n, char *text, size_t size)
     pthread_mutex_unlock(&n->lock);
 }
 
-/* `text` is what the rank has told last. */
+/* `text` is what the rank has told last: nothing before its first start, between two and behind the last one. */
 static void note_lost(gantry_network *n, const gy_waited *silent, const char *text)
 {
     uint32_t rank = (n->rank + n->ranks - 1) % n->ranks;
     gy_fail(&n->why, GANTRY_E_DEVICE, NULL,
-            "rank %u is lost: nothing was heard of it for %.1f s, where %g s are allowed%s%.180s; look at its node, or "
+            "rank %u is lost: nothing was heard of it for %.1f s, where %g s are allowed; it was %s%.180s; look at its "
+            "node, or "
             "allow more with timeout_us of the options of the run (gantry run --timeout SECONDS)",
-            rank, (double)silent->ns / 1e9, (double)n->patience_ns / 1e9, *text ? "; it was at " : "", text);
+            rank, (double)silent->ns / 1e9, (double)n->patience_ns / 1e9, *text ? "at " : "between starts", text);
     atomic_store(&n->lost, true);
 }
 

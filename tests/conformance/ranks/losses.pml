@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What becomes of a run whose ranks are lost (docs/ranks.md, "Losses"), in all orders that there are. An attempt is a number of ranks, which
+ * What becomes of a run whose ranks are lost (docs/design/ranks.md, "Losses"), in all orders that there are. An attempt is a number of ranks, which
  * mpirun started; the launcher is gantry run --processes. In each iteration all ranks hand rows round a ring, and take the state one
  * further; between iterations rank 0 writes a checkpoint, and renames it when it is complete; in the end it writes the output. LOSSES times, anywhere, a
  * rank is killed or stopped for good. Who waits for a message looks at nothing else, and is killed in the end: or there is a state without a way

@@ -16,6 +16,8 @@ typedef struct walk {
     uint32_t *gpu;   /* per device: the GPU whose graph has its lanes, by the lowest device that is it */
     uint32_t *first; /* per op: its first row; GY_NONE */
     row *row;
+    gy_gate_waiters waiters;
+    uint32_t *waits;  /* per op: its GPU, if it waits for another; GY_NONE */
     gy_ticks *end;    /* per op */
     gy_ticks *lane;   /* per lane: the end of its last op so far */
     gy_ticks *passed; /* per op and GPU: when a gate there has let it through; 0: none has it yet */
@@ -31,6 +33,49 @@ static gy_ticks later(gy_ticks a, gy_ticks b)
 bool gy_gates_known(const gantry_machine *m)
 {
     return m->edge > 0 && m->gate > 0;
+}
+
+/* ---- ops that wait for another GPU ---- */
+
+void gy_gate_waiters_fill(gy_gate_waiters *w, const uint32_t *gpu, size_t ops, uint32_t gpus)
+{
+    for (uint32_t g = 0; g <= gpus; g++)
+        w->first[g] = 0;
+    for (size_t i = 0; i < ops; i++)
+        if (gpu[i] != GY_NONE)
+            w->first[gpu[i] + 1]++;
+    for (uint32_t g = 0; g < gpus; g++)
+        w->first[g + 1] += w->first[g];
+    for (size_t i = 0; i < ops; i++)
+        if (gpu[i] != GY_NONE)
+            w->op[w->first[gpu[i]]++] = (uint32_t)i;
+    for (uint32_t g = gpus; g > 0; g--) /* each is at the end of its GPU by now */
+        w->first[g] = w->first[g - 1];
+    w->first[0] = 0;
+}
+
+/* The first of the GPU that is not ahead of the op. */
+static const uint32_t *find_waiter(const gy_gate_waiters *w, uint32_t gpu, uint64_t op)
+{
+    uint32_t low = w->first[gpu], high = w->first[gpu + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (w->op[middle] < op)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return &w->op[low];
+}
+
+const uint32_t *gy_gate_waiters_from(const gy_gate_waiters *w, uint32_t gpu, uint32_t op)
+{
+    return find_waiter(w, gpu, op);
+}
+
+const uint32_t *gy_gate_waiters_to(const gy_gate_waiters *w, uint32_t gpu, uint32_t op)
+{
+    return find_waiter(w, gpu, (uint64_t)op + GY_GATE_AHEAD);
 }
 
 /* ---- the GPU of each op ---- */
@@ -81,7 +126,8 @@ static uint32_t count_gpus(const walk *w)
 
 static void close_walk(walk *w)
 {
-    void *all[] = { w->gpu, w->first, w->row, w->end, w->lane, w->passed, w->gate, w->told };
+    void *all[] = { w->gpu, w->first, w->row,    w->waiters.op, w->waiters.first, w->waits,
+                    w->end, w->lane,  w->passed, w->gate,       w->told };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         gy_free(all[i]);
 }
@@ -93,12 +139,16 @@ static bool open_walk(walk *w)
     w->gpu = gy_calloc(devices, sizeof *w->gpu);
     w->first = gy_calloc(ops, sizeof *w->first);
     w->row = gy_calloc(s->sync.count + 1, sizeof *w->row);
+    w->waiters.op = gy_calloc(ops, sizeof *w->waiters.op);
+    w->waiters.first = gy_calloc(devices + 1, sizeof *w->waiters.first);
+    w->waits = gy_calloc(ops, sizeof *w->waits);
     w->end = gy_calloc(ops, sizeof *w->end);
     w->lane = gy_calloc(s->lanes.count + 1, sizeof *w->lane);
     w->passed = gy_calloc(ops * devices, sizeof *w->passed);
     w->gate = gy_calloc(devices, sizeof *w->gate);
     w->told = gy_calloc(devices, sizeof *w->told);
-    return w->gpu && w->first && w->row && w->end && w->lane && w->passed && w->gate && w->told;
+    bool rows = w->first && w->row && w->waiters.op && w->waiters.first && w->waits;
+    return rows && w->gpu && w->end && w->lane && w->passed && w->gate && w->told;
 }
 
 /* Rows of an op in the order of the table. */
@@ -106,15 +156,19 @@ static uint32_t find_rows(walk *w)
 {
     uint32_t between = 0;
     for (size_t i = 0; i < w->s->ops.count; i++)
-        w->first[i] = GY_NONE;
+        w->first[i] = w->waits[i] = GY_NONE;
     for (size_t i = w->s->sync.count; i-- > 0;) {
         const gy_sync *y = &w->s->sync.at[i];
         if (y->distance > 0 || y->carrier == GY_CARRIER_LANE)
             continue;
         w->row[i] = (row){ y->from, w->first[y->to] };
         w->first[y->to] = (uint32_t)i;
-        between += crosses(w, y->from, y->to);
+        if (!crosses(w, y->from, y->to))
+            continue;
+        w->waits[y->to] = gpu_of(w, y->to);
+        between++;
     }
+    gy_gate_waiters_fill(&w->waiters, w->waits, w->s->ops.count, w->s->machine->devices);
     return between;
 }
 
@@ -185,11 +239,11 @@ static void make_gate(walk *w, uint32_t op, uint32_t from)
     g.count = 0;
     g.ready = 0;
     gy_ticks launch = s->machine->device[g.gpu].launch, end = later(awaited_end(w, op), s->ops.at[from].end);
-    uint32_t last = s->ops.count - op > GY_GATE_AHEAD ? op + GY_GATE_AHEAD : (uint32_t)s->ops.count;
+    const uint32_t *last = gy_gate_waiters_to(&w->waiters, g.gpu, op);
     take(w, &g, from);
-    for (uint32_t i = op; i < last; i++)
-        for (uint32_t r = w->first[i]; r != GY_NONE && gpu_of(w, i) == g.gpu; r = w->row[r].next)
-            if (crosses(w, w->row[r].from, i) && gy_gate_takes(s, w->row[r].from, op, end))
+    for (const uint32_t *i = gy_gate_waiters_from(&w->waiters, g.gpu, op); i < last; i++)
+        for (uint32_t r = w->first[*i]; r != GY_NONE; r = w->row[r].next)
+            if (crosses(w, w->row[r].from, *i) && gy_gate_takes(s, w->row[r].from, op, end))
                 take(w, &g, w->row[r].from);
     gy_ticks behind = gy_ticks_both(later(w->gate[g.gpu], w->told[g.gpu]), launch);
     gy_ticks at = later(gy_ticks_both(g.ready, s->machine->gate), behind);

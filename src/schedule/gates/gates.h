@@ -31,6 +31,17 @@ static inline bool gy_gate_takes(const gantry_schedule *s, uint32_t from, uint32
     return from < now && s->ops.at[from].end <= end;
 }
 
+/* Ops that wait for another GPU, those of each GPU in their order: only they are looked at for a gate of it. */
+typedef struct gy_gate_waiters {
+    uint32_t *op, *first; /* per op; per GPU, and one more: the first of its ops among `op` */
+} gy_gate_waiters;
+
+/* `gpu`: per op the one that waits for another, or GY_NONE. */
+void gy_gate_waiters_fill(gy_gate_waiters *w, const uint32_t *gpu, size_t ops, uint32_t gpus);
+/* The first that is looked at for a gate of the GPU ahead of the op, and the one behind the last. */
+const uint32_t *gy_gate_waiters_from(const gy_gate_waiters *w, uint32_t gpu, uint32_t op);
+const uint32_t *gy_gate_waiters_to(const gy_gate_waiters *w, uint32_t gpu, uint32_t op);
+
 typedef struct gy_gate_times {
     gy_ticks one, each; /* the longest way as one graph, and as one for each GPU */
     uint32_t rows;      /* of the sync table that lead from GPU to GPU; 0: nothing to choose */

@@ -301,6 +301,29 @@ START_TEST(explained)
 }
 END_TEST
 
+/* Of drawn ops of three GPUs, a third of which wait: those from each op on, as far as is looked ahead, one by one. */
+START_TEST(waiters)
+{
+    enum { GPUS = 3, OPS = 3 * GY_GATE_AHEAD };
+    uint32_t gpu[OPS], op[OPS], first[GPUS + 1];
+    gy_gate_waiters w = { op, first };
+    uint64_t state = (uint64_t)_i;
+    size_t ops = _i ? OPS - (size_t)_i : 0;
+    for (size_t i = 0; i < ops; i++)
+        gpu[i] = draw(&state, 3) ? GY_NONE : draw(&state, GPUS);
+    gy_gate_waiters_fill(&w, gpu, ops, GPUS);
+    for (uint32_t at = 0; at <= ops; at += 7) {
+        for (uint32_t g = 0; g < GPUS; g++) {
+            const uint32_t *found = gy_gate_waiters_from(&w, g, at), *last = gy_gate_waiters_to(&w, g, at);
+            for (uint32_t i = at; i < ops && i < at + GY_GATE_AHEAD; i++)
+                if (gpu[i] == g)
+                    ck_assert(found < last && *found++ == i);
+            ck_assert(found == last);
+        }
+    }
+}
+END_TEST
+
 START_TEST(nomem)
 {
     gantry_schedule *s = drawn(3, costs);
@@ -332,6 +355,7 @@ int main(void)
     tcase_add_test(tests, pays);
     tcase_add_test(tests, large_ops);
     tcase_add_loop_test(tests, explained, 0, 3);
+    tcase_add_loop_test(tests, waiters, 0, 4);
     tcase_add_test(tests, nomem);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

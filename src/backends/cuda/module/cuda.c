@@ -12,6 +12,16 @@
 
 /* ---- opening ---- */
 
+/* Each kernel is looked for once, and not for each op that launches it. */
+static bool find_library(gy_cuda *h)
+{
+    const gantry_graph *g = h->job->graph;
+    h->library = gy_arena_calloc(&h->arena, g->kernels.count + 1, sizeof *h->library);
+    for (size_t i = 0; h->library && i < g->kernels.count; i++)
+        h->library[i] = g->kernels.at[i].manifest ? gy_cuda_kernel_find(g->kernels.at[i].manifest->name) : NULL;
+    return h->library != NULL;
+}
+
 static bool make_arrays(gy_cuda *h)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -29,7 +39,7 @@ static bool make_arrays(gy_cuda *h)
     h->forked = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *h->forked);
     h->auxiliary_last = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *h->auxiliary_last);
     bool room = h->forked && h->auxiliary_last && h->device && h->memory && h->lane && h->op && h->handle && h->turn &&
-                (h->time || !h->job->record);
+                (h->time || !h->job->record) && find_library(h);
     size_t buffers = h->job->graph->buffers.count + 1;
     for (uint32_t i = 0; room && i < h->turns; i++) {
         h->turn[i].input = gy_arena_calloc(&h->arena, buffers, sizeof *h->turn[i].input);

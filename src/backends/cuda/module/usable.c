@@ -38,6 +38,8 @@ static gantry_status check_node(const gantry_graph *g, const gy_node *node, cons
         return GANTRY_OK; /* a function of the program, which is given a stream */
     if (kernel->code)
         return gy_user_kernel_usable(g, node, err);
+    if (known[node->kernel])
+        return GANTRY_OK;
     const gy_cuda_kernel *found = gy_cuda_kernel_find(kernel->manifest->name);
     gantry_error why = { 0 };
     if (!found) {
@@ -45,7 +47,7 @@ static gantry_status check_node(const gantry_graph *g, const gy_node *node, cons
                              "kernel \"%s\" of node \"%s\" has no CUDA version yet; use the back end \"host\"",
                              kernel->manifest->name, node->id);
     }
-    if (!known[node->kernel] && found->usable && found->usable(found, driver, &why)) {
+    if (found->usable && found->usable(found, driver, &why)) {
         return gy_graph_fail(g, node->origin, err, GANTRY_E_UNSUPPORTED,
                              "kernel \"%s\" of node \"%s\" cannot run on a GPU here: %s; or use the back end \"host\"",
                              kernel->manifest->name, node->id, why.text);

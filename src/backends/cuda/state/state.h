@@ -210,12 +210,13 @@ typedef struct gy_cuda {
     int32_t *host_status; /* page-locked: status words of all devices, as they were fetched last or told by kernels */
     char *chunk;          /* page-locked memory that states and constants pass through; NULL: none did */
     uint64_t chunk_bytes;
-    bool borrowed;        /* slabs and staging belong to another run, which comes before or after this one */
-    void **handle;        /* kernels x devices */
-    uint8_t *peer;        /* devices x devices: access is enabled both ways */
-    void **when;          /* per device: handle of the kernel that asks flags; NULL: there is none */
-    gy_queue *when_queue; /* per device, two: where graphs of ops with a flag are captured */
-    void **fill;          /* per device: handle of the kernel of fills; NULL: there is none */
+    bool borrowed; /* slabs and staging belong to another run, which comes before or after this one */
+    void **handle; /* kernels x devices */
+    const struct gy_cuda_kernel **library; /* per kernel: the CUDA version that comes with us; NULL: none */
+    uint8_t *peer;                         /* devices x devices: access is enabled both ways */
+    void **when;                           /* per device: handle of the kernel that asks flags; NULL: there is none */
+    gy_queue *when_queue;                  /* per device, two: where graphs of ops with a flag are captured */
+    void **fill;                           /* per device: handle of the kernel of fills; NULL: there is none */
     void **combine; /* per device: handle of the kernel that combines for collectives there; NULL: there is none */
     void **push;    /* the same of the kernel of those that send what they give */
     GY_VEC(gy_cuda_lock) locks;

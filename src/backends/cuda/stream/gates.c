@@ -29,7 +29,9 @@ typedef struct gates_gpu {
 
 struct gy_gates {
     bool on, forced;
-    void **handle;     /* per device: of the kernel */
+    const gy_cuda_kernel *kernel;
+    void **handle; /* per device: of the kernel */
+    gy_gate_waiters waiters;
     gates_gpu *gpu;    /* per device: set for the lowest of those that are one GPU */
     CUgraphNode *node; /* per op and device: the gate that has waited for the op; NULL: none */
     uint8_t *asked;    /* likewise: a gate has, or the one that is open does */
@@ -195,9 +197,37 @@ static gantry_status make_gpu(gy_cuda *h, uint32_t device, gantry_error *err)
     return clear(h, device, err);
 }
 
+/* The GPU of the op, if a row leads to it from another one. */
+static uint32_t waiting_gpu(const gy_cuda *h, uint32_t op)
+{
+    uint32_t device = gy_cuda_lane_of(h, op, 0)->queue.device;
+    bool waits = false;
+    for (uint32_t i = h->op[op].wait; i < h->op[op].wait + h->op[op].waits && !waits; i++)
+        waits = h->wait[i].distance == 0 &&
+                !gy_cuda_same_gpu(h, gy_cuda_lane_of(h, h->wait[i].from, 0)->queue.device, device);
+    return waits ? gpu_of(h, device) : GY_NONE;
+}
+
+static gantry_status find_waiters(gy_cuda *h, gantry_error *err)
+{
+    size_t ops = h->job->schedule->ops.count;
+    gy_gate_waiters *w = &h->gates->waiters;
+    uint32_t *gpu = gy_arena_calloc(&h->arena, ops + 1, sizeof *gpu);
+    w->op = gy_arena_calloc(&h->arena, ops + 1, sizeof *w->op);
+    w->first = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *w->first);
+    if (!gpu || !w->op || !w->first)
+        return gy_fail_nomem(err);
+    for (uint32_t i = 0; i < ops; i++)
+        gpu[i] = waiting_gpu(h, i);
+    gy_gate_waiters_fill(w, gpu, ops, h->devices);
+    return GANTRY_OK;
+}
+
 static gantry_status make(gy_cuda *h, gantry_error *err)
 {
     gy_gates *to = h->gates;
+    to->kernel = gy_cuda_kernel_find(GY_CUDA_GATE);
+    GY_TRY(find_waiters(h, err));
     size_t pairs = (size_t)h->job->schedule->ops.count * h->devices;
     to->handle = gy_arena_calloc(&h->arena, h->devices, sizeof *to->handle);
     to->node = gy_arena_calloc(&h->arena, pairs + 1, sizeof *to->node);
@@ -322,7 +352,7 @@ static gantry_status enter(gy_submit *x, gates_gpu *g)
 static gantry_status add_node(gy_submit *x, gates_gpu *g, const gates_gpu *of, uint32_t first, uint32_t count,
                               gantry_access access)
 {
-    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_GATE);
+    const gy_cuda_kernel *kernel = x->h->gates->kernel;
     CUdeviceptr at = of->block + (CUdeviceptr)first * GY_GATE_STEP;
     gantry_arg arg = gy_combine_arg(access, GANTRY_U64, at, count * sizeof(uint64_t));
     gantry_launch l = { .struct_size = sizeof l, .node = "gate", .stream = g->tell.stream, .args = 1, .arg = &arg };
@@ -396,6 +426,13 @@ bool gy_gates_passed(const gy_cuda *h, uint32_t op, uint32_t to)
 bool gy_gates_full(const gy_cuda *h, uint32_t to)
 {
     return h->gates->gpu[gpu_of(h, to)].wants == GY_GATE_WORDS;
+}
+
+const uint32_t *gy_gates_waiters(const gy_cuda *h, uint32_t op, uint32_t to, const uint32_t **last)
+{
+    uint32_t gpu = gpu_of(h, to);
+    *last = gy_gate_waiters_to(&h->gates->waiters, gpu, op);
+    return gy_gate_waiters_from(&h->gates->waiters, gpu, op);
 }
 
 gantry_status gy_gates_want(gy_submit *x, uint32_t op, CUevent event, uint32_t from, uint32_t to)

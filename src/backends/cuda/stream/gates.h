@@ -49,6 +49,8 @@ bool gy_gates_passed(const gy_cuda *h, uint32_t op,
                      uint32_t to);                 /* a gate there, or the one that is open, has the op */
 bool gy_gates_full(const gy_cuda *h, uint32_t to); /* the gate takes no more */
 gantry_status gy_gates_want(gy_submit *x, uint32_t op, CUevent event, uint32_t from, uint32_t to);
+/* Ops of the GPU of `to` that may want something in a gate ahead of the op, up to *last, which is none. */
+const uint32_t *gy_gates_waiters(const gy_cuda *h, uint32_t op, uint32_t to, const uint32_t **last);
 gantry_status gy_gates_close(gy_submit *x, uint32_t to);
 gantry_status gy_gates_pass(gy_submit *x, gy_queue queue, uint32_t op);
 

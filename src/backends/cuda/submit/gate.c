@@ -53,14 +53,14 @@ static gantry_status want_rows(gy_submit *x, uint32_t op, uint32_t device, gy_ti
 gantry_status gy_submit_gate(gy_submit *x, gy_queue queue, uint32_t from)
 {
     const gy_cuda *h = x->h;
-    uint32_t device = queue.device, ops = (uint32_t)h->job->schedule->ops.count;
+    uint32_t device = queue.device;
+    const uint32_t *last, *op = gy_gates_waiters(h, x->op, device, &last);
     if (gy_gates_passed(h, from, device))
         return gy_gates_pass(x, queue, from);
     gy_ticks end = awaited_end(x, x->op), own = h->job->schedule->ops.at[from].end;
     GY_TRY(want(x, from, device));
-    for (uint32_t op = x->op; op < ops && op < x->op + GY_GATE_AHEAD; op++)
-        if (gy_cuda_same_gpu(h, device_of(h, op), device))
-            GY_TRY(want_rows(x, op, device, end > own ? end : own));
+    for (; op < last; op++)
+        GY_TRY(want_rows(x, *op, device, end > own ? end : own));
     GY_TRY(gy_gates_close(x, device));
     return gy_gates_pass(x, queue, from);
 }

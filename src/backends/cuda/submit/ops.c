@@ -105,8 +105,7 @@ const gy_cuda_kernel *gy_cuda_kernel_of(const gy_cuda *h, const gy_op *op, uint3
 {
     const gy_node *node = &h->job->graph->nodes.at[op->node];
     bool own = user_kernel(h, node, device) || launcher_of(h, node, device);
-    const gantry_kernel *manifest = own ? NULL : manifest_of(h, node);
-    return manifest && h->device[device].gpu ? gy_cuda_kernel_find(manifest->name) : NULL;
+    return own || node->kernel == GY_NONE || !h->device[device].gpu ? NULL : h->library[node->kernel];
 }
 
 static gantry_status find_function(gy_cuda *h, gy_cuda_call *call, const gy_op *op, uint32_t device, gantry_error *err)

@@ -6,7 +6,8 @@
 #include "command.h"
 #include <stdio.h>
 
-typedef enum option_kind { FLAG, TEXT, NUMBER, REAL, LIST } option_kind;
+/* SIZE: a NUMBER of bytes, with a unit or without. */
+typedef enum option_kind { FLAG, TEXT, NUMBER, SIZE, REAL, LIST } option_kind;
 
 typedef struct option {
     const char *name, *value, *summary;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* `word` as it was typed, with its dashes. */
 static bool unknown(const command *c, const char *word)
@@ -51,6 +52,42 @@ static bool set_number(options *o, const command *c, const option *p, const char
     return true;
 }
 
+/* The units of machine files. */
+static int64_t unit_bytes(const char *unit)
+{
+    static const char *const units[] = { "", "B", "KB", "KiB", "MB", "MiB", "GB", "GiB", "TB", "TiB" };
+    static const int64_t bytes[] = { 1,
+                                     1,
+                                     1000,
+                                     INT64_C(1) << 10,
+                                     1000000,
+                                     INT64_C(1) << 20,
+                                     1000000000,
+                                     INT64_C(1) << 30,
+                                     INT64_C(1000000000000),
+                                     INT64_C(1) << 40 };
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcasecmp(unit, units[i]) == 0)
+            return bytes[i];
+    return 0;
+}
+
+static bool set_size(options *o, const command *c, const option *p, const char *value)
+{
+    char *end;
+    errno = 0;
+    int64_t n = strtoll(value, &end, 10), unit = unit_bytes(end), size;
+    if (errno || end == value || !unit || __builtin_mul_overflow(n, unit, &size) || size < p->low || size > p->high) {
+        complain(
+            "gantry %s: --%s is \"%s\"; it takes a whole number of bytes from %lld to %lld, or one with a unit such as "
+            "64KiB or 1GiB\n",
+            c->name, p->name, value, (long long)p->low, (long long)p->high);
+        return false;
+    }
+    memcpy((char *)o + p->field, &size, sizeof size);
+    return true;
+}
+
 static bool set_real(options *o, const command *c, const option *p, const char *value)
 {
     char *end;
@@ -76,6 +113,8 @@ static bool set(options *o, const command *c, const option *p, const char *value
         return true;
     case NUMBER:
         return set_number(o, c, p, value);
+    case SIZE:
+        return set_size(o, c, p, value);
     case REAL:
         return set_real(o, c, p, value);
     case LIST:
@@ -169,10 +208,15 @@ static bool check_streams(const options *o, const command *c)
     return true;
 }
 
+static bool is_number(const option *p)
+{
+    return p->kind == NUMBER || p->kind == SIZE;
+}
+
 static bool is_given(const options *o, const option *p)
 {
     const char *at = (const char *)o + p->field;
-    if (p->kind == NUMBER)
+    if (is_number(p))
         return memcmp(at, &p->fallback, sizeof p->fallback) != 0;
     const char *text = NULL;
     if (p->kind == TEXT)
@@ -240,7 +284,7 @@ bool options_parse(options *o, const command *c, int argc, char **argv)
 {
     size_t i = 0;
     for (const option *p; (p = option_at(i)) != NULL; i++)
-        if (p->kind == NUMBER)
+        if (is_number(p))
             memcpy((char *)o + p->field, &p->fallback, sizeof p->fallback);
     if (!parse_words(o, c, argc, argv))
         return false;

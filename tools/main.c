@@ -113,7 +113,8 @@ static int help(int argc, char **argv)
 /* A strategy is for a model; and a model is a graph like others, which computes its loss. */
 static const char *folder_of(const options *o, const command *c)
 {
-    const char *folder = o->strategy ? "graphs/models" : graphs_of(c), *word = o->positional.at[0];
+    const char *folder = o->strategy ? "graphs/models" : graphs_of(c),
+               *word = o->positional.count ? o->positional.at[0] : NULL;
     bool is_model = folder && word && !is_data(folder, word) && is_data("graphs/models", word);
     return is_model ? "graphs/models" : folder;
 }

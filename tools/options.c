@@ -89,7 +89,7 @@ static const option table[] = {
       LIST, FIELD(outputs), PLAIN },
     { "show", "BUFFER[=FILE.png]", "draws an output, a curve or a picture, here or into a file; may be repeated", LIST,
       FIELD(shows), PLAIN },
-    { "watch", "BUFFER", "prints a small output after each start; may be repeated", LIST, FIELD(watched), PLAIN },
+    { "watch", "BUFFER", "prints a small output, or state, after each start; may be repeated", LIST, FIELD(watched), PLAIN },
     { "iterations", "N",
       "starts; the time is the median after the first (default 1; 4 at least with --compare or --calibrate)", NUMBER,
       FIELD(iterations), 1, 1, 1000000000 },

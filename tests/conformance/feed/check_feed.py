@@ -322,6 +322,24 @@ def check_interrupt(here):
     expect((here / "total.npy").exists(), "interrupt: the output that is complete is not written")
 
 
+def check_weights(here):
+    """A weight is watched though it is no output: gradient descent on one parabola for each element, from 1. What cannot be shown is told."""
+    n, steps, rate = 4, 6, 0.1
+    model = {"gantry": 1, "name": "parabolas", "train": {"loss": "l", "weights": ["w"], "learning_rate": rate},
+             "buffers": {"w": {"dtype": "f64", "shape": [n], "init": 1}, "k": {"dtype": "f64", "shape": [n], "class": "const", "init": "iota"},
+                         "l": {"dtype": "f64", "shape": [1]}, "many": {"dtype": "f64", "shape": [65], "class": "state", "init": 0}},
+             "nodes": [{"id": "l", "reduce": {"l": "sum(k * square(w))"}, "args": {"k": "k", "w": "w", "l": "l"}},
+                       {"id": "many", "map": {"m": "m + 1"}, "args": {"m": "many"}}]}
+    (here / "parabolas.json").write_text(json.dumps(model))
+    wanted = [(1 - 2 * rate * np.arange(n)) ** (k + 1) for k in range(steps)]
+    for devices in "1", "2":
+        told, _ = lines(gantry(here, "parabolas.json", "--devices", devices, "--steps", str(steps), "--watch", "w", "--json", command="train"))
+        expect(len(told) == steps and np.allclose([line["w"] for line in told], wanted, rtol=1e-12), f"a weight on {devices}: {told}, not {wanted}")
+    for words, text in ((["--watch", "w", "--objective", "period"], "is a state and no output, and starts overlap"), (["--watch", "many"], "has 65 elements"),
+                        (["--watch", "k"], 'buffer "k" is no output')):
+        refuse(here, "watching", 2, text, words=["--steps", "2", *words], graph="parabolas.json", command="train")
+
+
 def check_training(here):
     """Least squares by SGD, another batch each step: losses are those of NumPy in f64."""
     draw = np.random.default_rng(3)
@@ -380,6 +398,7 @@ def main():
         check_change(here, batches)
         check_shorter(here, batches)
         check_interrupt(here)
+        check_weights(here)
         check_training(here)
     print(f"{len(wrong)} wrong")
     return bool(wrong)

@@ -110,10 +110,19 @@ static int help(int argc, char **argv)
     return EXIT_FINE;
 }
 
+/* A strategy is for a model; and a model is a graph like others, which computes its loss. */
+static const char *folder_of(const options *o, const command *c)
+{
+    const char *folder = o->strategy ? "graphs/models" : graphs_of(c),
+               *word = o->positional.count ? o->positional.at[0] : NULL;
+    bool is_model = folder && word && !is_data(folder, word) && is_data("graphs/models", word);
+    return is_model ? "graphs/models" : folder;
+}
+
 /* Names of what comes with Gantry become paths. */
 static int find_files(options *o, const command *c)
 {
-    const char *folder = o->strategy ? "graphs/models" : graphs_of(c); /* a strategy is for a model */
+    const char *folder = folder_of(o, c);
     int code = folder ? find_data(&o->positional.at[0], &o->data[0], c->name, folder) : EXIT_FINE;
     return code ? code : find_data(&o->machine, &o->data[1], c->name, "machines");
 }

@@ -2,19 +2,20 @@
 /**
  * Times of nodes on devices. In order: a time given with the node for the device's id, for its kind, for everywhere;
  * what the machine says was measured of the node's kernel with its very arguments; the machine's measured table of the
- * kernel, by its flops or bytes, where a table by flops is no less than what the bytes take, and on GPUs no table less
- * than what steps take that wait for each other; else the roofline, max(flops / peak, bytes / bandwidth). The device's
- * launch cost is added to a given time and to the roofline; in what was measured it is contained. Formulas go through
- * memory as a kernel of the library does, whose measured time replaces the bandwidth, and blocks of a reduction on a
- * GPU wait for memory several times in turn. A copy node takes the local route of the device's memory. A fill of a GPU
- * that the host makes takes the route from there. On a GPU a node with `when` takes longer by what asking its flag
- * takes.
+ * kernel, by its flops or bytes, where a table by flops is no less than what the bytes take, on GPUs a product moves
+ * what it has beyond square matrices on top of its table, and no table is less than what steps take that wait for each
+ * other; else the roofline, max(flops / peak, bytes / bandwidth). The device's launch cost is added to a given time and
+ * to the roofline; in what was measured it is contained. Formulas go through memory as a kernel of the library does,
+ * whose measured time replaces the bandwidth, and blocks of a reduction on a GPU wait for memory several times in turn.
+ * A copy node takes the local route of the device's memory. A fill of a GPU that the host makes takes the route from
+ * there. On a GPU a node with `when` takes longer by what asking its flag takes.
  */
 #include "scheduler/cost/cost.h"
 
 #include "base/error.h"
 #include "graph/contents.h"
 #include "scheduler/cost/tables.h"
+#include <math.h>
 #include <string.h>
 
 /* Of the roofline, that ops of a batch reach, and what each takes beside that: eight sizes of f32, f64 and bf16 on
@@ -81,16 +82,49 @@ static gy_ticks roofline(const gantry_graph *g, const gy_node *n, const gy_devic
     return time > memory ? time : memory;
 }
 
+/* Of moving so many bytes, without the launch; `like`: measured of a kernel that does nothing else, or NULL. */
+static gy_ticks stream_time(const gy_kernel_table *like, double bytes, const gy_device *d)
+{
+    gy_ticks stream = like ? gy_kernel_time(like, bytes, d->launch) : 0;
+    if (like)
+        return stream > d->launch ? stream - d->launch : 0;
+    return d->bandwidth_gbs > 0 ? gy_ticks_from_us(bytes / (d->bandwidth_gbs * 1e3)) : 0;
+}
+
 /* A table by flops was measured of square products; a row times a matrix has one operation for each two bytes of it,
  * and takes as long as reading them. Without the launch. */
 static gy_ticks memory_time(const gy_kernel_table *t, const gy_kernel_table *like, const gy_node *n, const gy_device *d)
 {
-    if (t->arguments || !t->by_flops || !(n->bytes > 0))
+    return t->arguments || !t->by_flops || !(n->bytes > 0) ? 0 : stream_time(like, n->bytes, d);
+}
+
+/* Bytes of a product of square matrices that computes as much as the node; 0: the node is no product of two matrices.
+ * The sizes of its matrices, m k, k n and m n, say how much it computes: 2 m k n, and little more. */
+static double square_bytes(const gantry_graph *g, const gy_node *n)
+{
+    enum { MATRICES = 3 };
+    double volume = 1, all = 0;
+    for (uint32_t i = 0; i < MATRICES && n->accesses == MATRICES; i++) {
+        const gy_access *a = &g->access.at[n->access + i];
+        double elements = (double)gy_buffer_span(&g->buffers.at[a->buffer], a->first, a->last) /
+                          (double)gantry_dtype_size(g->buffers.at[a->buffer].dtype);
+        volume *= elements;
+        all += elements;
+    }
+    double products = n->flops / 2;
+    bool is_product = n->accesses == MATRICES && volume > 0 && fabs(sqrt(volume) - products) <= 0.01 * products;
+    return is_product ? n->bytes / all * MATRICES * pow(products, 2.0 / 3) : 0;
+}
+
+/* Bytes beyond that come on top on a GPU: while some blocks wait for memory, others do not compute for two. */
+static gy_ticks beyond_square(const gantry_graph *g, const gy_kernel_table *t, const gy_kernel_table *like,
+                              const gy_node *n, const gy_device *d)
+{
+    double square = d->gpu && t->by_flops && !t->arguments ? square_bytes(g, n) : 0;
+    if (square <= 0 || n->bytes <= square)
         return 0;
-    gy_ticks stream = like ? gy_kernel_time(like, n->bytes, d->launch) : 0;
-    if (like)
-        return stream > d->launch ? stream - d->launch : 0;
-    return d->bandwidth_gbs > 0 ? gy_ticks_from_us(n->bytes / (d->bandwidth_gbs * 1e3)) : 0;
+    gy_ticks all = stream_time(like, n->bytes, d), known = stream_time(like, square, d);
+    return all > known ? all - known : 0;
 }
 
 static gy_ticks waits_of(const gy_node *n, const gy_device *d)
@@ -111,10 +145,12 @@ static gy_ticks formula_waits(const gy_plan *p, uint32_t node, uint32_t device)
     return is_formula ? gy_plan_waits(p, node, device) : 0;
 }
 
-static gy_ticks table_time(const gy_kernel_table *t, const gy_kernel_table *like, const gy_node *n, const gy_device *d)
+static gy_ticks table_time(const gantry_graph *g, const gy_kernel_table *t, const gy_kernel_table *like,
+                           const gy_node *n, const gy_device *d)
 {
     gy_ticks time = t->arguments ? t->point[0].time : gy_kernel_time(t, gy_plan_work(n, t), d->launch);
     gy_ticks memory = memory_time(t, like, n, d), waits = t->arguments ? 0 : waits_of(n, d);
+    time = gy_ticks_both(time, beyond_square(g, t, like, n, d));
     time = memory > time ? memory : time;
     return waits > time ? waits : time;
 }
@@ -165,7 +201,7 @@ static void cost_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint32
         p->cost.time[at] = gy_ticks_from_us(us) + d->launch;
         p->cost.provenance[at] = GY_COST_GIVEN;
     } else if (t) {
-        p->cost.time[at] = table_time(t, gy_tables_like(tables, n, device), n, d);
+        p->cost.time[at] = table_time(p->graph, t, gy_tables_like(tables, n, device), n, d);
         p->cost.provenance[at] = GY_COST_MEASURED;
     } else if (upload) {
         p->cost.time[at] = gy_route_time(p->machine, upload, node_bytes(p, n, 0)) + d->launch;

@@ -112,6 +112,10 @@ def check_others(folder):
     loop = folder / "loop"
     run(["run", *LOOP, "--checkpoint", f"40:{loop}"])
     says(["run", *LOOP, "--unroll", 1, "--resume", loop], 2, "with the same `unroll` as before")
+    trained, words = folder / "trained", ["train", "mlp", "--param", "batch=16", "--param", "hidden=8"]
+    run([*words, "--devices", 1, "--steps", 2, "--checkpoint", f"1:{trained}"])
+    says([*words, "--devices", 2, "--steps", 3, "--resume", trained], 2, "a param that follows from how many devices there are, such as parts, is given as it was there (--param parts=N)")
+    says([*words, "--devices", 2, "--param", "parts=1", "--steps", 3, "--resume", trained], 0)
 
 
 def damage(path, how):

@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gantry run --watch: the values of small outputs, a line for each start. */
+/* gantry run --watch: the values of small outputs and states, a line for each start. */
 #include "runs/run.h"
 
 #include "../results/results.h"
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 64 }; /* elements that a line shows */
+enum { MOST = 64, MOST_BYTES = MOST * 8 }; /* elements that a line shows */
+
+/* A state that is no output is fetched between starts, by the one process that there is. */
+static int check_state(const session *s, const char *name, const gantry_buffer_info *info)
+{
+    bool overlaps = s->o->in_flight > 1 || (s->o->objective && strcmp(s->o->objective, "period") == 0);
+    const char *why = info->cls != GANTRY_STATE ? "no output"
+                      : overlaps                ? "a state and no output, and starts overlap"
+                      : s->ranks.network        ? "a state and no output, which several processes have parts of"
+                                                : NULL;
+    if (!why)
+        return EXIT_FINE;
+    complain("--watch: buffer \"%s\" is %s; add \"output\": true to it in the graph\n", name, why);
+    return EXIT_USAGE;
+}
 
 /* The buffer of --watch; prints what is wrong. */
 static int find_watched(const session *s, const char *name, gantry_buffer_info *info, gantry_buffer *buffer)
@@ -15,14 +29,13 @@ static int find_watched(const session *s, const char *name, gantry_buffer_info *
     *buffer = gantry_graph_find_buffer(s->graph, name);
     if (buffer->id == GANTRY_NONE)
         return no_buffer(s, "watch", name, name + strlen(name));
-    if (!is_output(s, buffer->id, info)) {
-        complain("--watch: buffer \"%s\" is no output; add \"output\": true to it in the graph\n", name);
-        return EXIT_USAGE;
-    }
+    int code = is_output(s, buffer->id, info) ? EXIT_FINE : check_state(s, name, info);
+    if (code)
+        return code;
     uint64_t count = info->bytes / gantry_dtype_size(info->dtype);
     if (count == 0 || count > MOST) {
         complain(
-            "--watch: output \"%s\" has %llu elements, and a line shows 1 to %d; reduce it in the graph, or write it "
+            "--watch: buffer \"%s\" has %llu elements, and a line shows 1 to %d; reduce it in the graph, or write it "
             "by --output\n",
             name, (unsigned long long)count, MOST);
         return EXIT_USAGE;
@@ -48,18 +61,19 @@ int check_watched(const session *s)
     return code;
 }
 
-/* The values after the start that was waited for last. */
-static int read_watched(const session *s, const char *name, array *a)
+/* The values after the start that was waited for last. `room` is for those of a state. */
+static int read_watched(const session *s, const char *name, char room[MOST_BYTES], array *a)
 {
     static const int64_t none[1];
     gantry_error err;
     gantry_buffer_info info;
     gantry_buffer buffer;
-    const void *data;
+    const void *data = room;
     int code = find_watched(s, name, &info, &buffer);
     if (code)
         return code;
-    if (gantry_run_output(s->run, buffer, &data, NULL, &err))
+    if (info.output ? gantry_run_output(s->run, buffer, &data, NULL, &err)
+                    : gantry_run_state(s->run, buffer, room, info.bytes, &err))
         return fail(&err);
     *a = (array){ .name = name,
                   .dtype = info.dtype,
@@ -107,7 +121,8 @@ static int watch_as_json(const session *s, size_t number)
     int code = line ? EXIT_FINE : fail_nomem();
     for (size_t i = 0; i < s->o->watched.count && !code; i++) {
         array a;
-        code = read_watched(s, s->o->watched.at[i], &a);
+        char room[MOST_BYTES];
+        code = read_watched(s, s->o->watched.at[i], room, &a);
         if (!code && json_object_set_new(line, a.name, values_json(&a)))
             code = fail_nomem();
     }
@@ -125,7 +140,8 @@ static int watch_as_text(const session *s, size_t number)
     int code = EXIT_FINE;
     for (size_t i = 0; i < s->o->watched.count && !code; i++) {
         array a;
-        code = read_watched(s, s->o->watched.at[i], &a);
+        char room[MOST_BYTES];
+        code = read_watched(s, s->o->watched.at[i], room, &a);
         if (!code)
             print_watched(to, &a);
     }

@@ -38,17 +38,6 @@ static gantry_status start_apart(const session *s, gantry_run *run, gantry_error
     return status;
 }
 
-/* A pipe, of --input: its array is gone once it was read. */
-static bool reads_once(const session *s)
-{
-    for (size_t i = 0; i < s->o->inputs.count; i++) {
-        const char *equal = strchr(s->o->inputs.at[i], '=');
-        if (equal && !strpbrk(equal, "*?[") && !is_regular(equal + 1))
-            return true;
-    }
-    return false;
-}
-
 /* The same by a run of its own in which GPUs compute one op after the other, since what others slow down does not count
  * and so would have no time. Another back end has no such run, and a memory may be too small for two. NULL then. */
 static gantry_machine *measure_apart(session *s)

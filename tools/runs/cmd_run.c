@@ -416,7 +416,9 @@ static int carry_out(session *s)
 {
     if (!s->o->iterations) /* of gantry train --steps 0 */
         return tell_schedule(s->schedule, s->o, s->explanation);
-    int code = s->o->check ? check_run(s) : EXIT_FINE;
+    int code = check_pipes(s);
+    if (!code && s->o->check)
+        code = check_run(s);
     if (!code)
         code = open_run(s, &s->run, s->schedule, s->o->backend, false);
     if (!code)

@@ -44,7 +44,8 @@ static void measure(session *s, gantry_unmeasured what)
 void learn(session *s)
 {
     gantry_unmeasured what = GANTRY_UNMEASURED_NOTHING;
-    if (!s->known.here || s->o->schedule || gantry_run_unmeasured(s->run, s->known.here, &what, NULL) || !what)
+    if (!s->known.here || s->o->schedule || reads_once(s) ||
+        gantry_run_unmeasured(s->run, s->known.here, &what, NULL) || !what)
         return;
     fflush(stdout);
     if (s->measured_us <= LONG_US)

@@ -120,7 +120,8 @@ int end_interrupted(const session *s)
     char more[60] = "";
     if (done < s->starts && !gantry_run_get_info(s->run, &info, NULL) && info.iterations)
         snprintf(more, sizeof more, ", and %" PRIu64 " iterations of the next", info.iterations);
-    complain("gantry run: interrupted with %" PRIu64 " of %zu starts complete%s\n", done, s->starts, more);
+    complain("gantry %s: interrupted with %" PRIu64 " of %zu %s complete%s\n", s->o->train ? "train" : "run", done,
+             s->starts, s->o->train ? "steps" : "starts", more);
     int code = save_complete(s);
     return code ? code : interrupt_code();
 }

@@ -62,6 +62,11 @@ bool is_written(const session *s, uint32_t i, gantry_buffer_info *info);
 int check_feed(const options *o);
 int bind_inputs(session *s, gantry_run *run);
 int check_fed(const session *s);
+/* feed/once.c: is any --input a pipe, whose array is gone once it was read? That nothing else wants to read it: `why`
+ * says what does. */
+bool reads_once(const session *s);
+int check_read_once(const char *option, const char *text, const char *path, const char *why);
+int check_pipes(const session *s);
 void print_fed(FILE *to, const session *s, const gantry_run_info *info);
 void add_fed_json(json_t *report, const session *s, const gantry_run_info *info);
 /* feed/watch.c: that --watch names small outputs; the line of a start that was waited for, where there is to be one. */

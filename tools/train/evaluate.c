@@ -114,6 +114,9 @@ static int take_input(const session *s, evaluated *e, size_t i)
             name, name);
         return EXIT_USAGE;
     }
+    code = check_read_once("input", s->o->inputs.at[i], path, "--evaluate reads what the training reads once more");
+    if (code)
+        return code;
     char **grown = realloc(e->own, (e->own_count + 1) * sizeof *grown);
     if (!grown)
         return fail_nomem();
@@ -165,6 +168,9 @@ static int check_inputs(const session *s, const evaluated *e)
         gantry_buffer_info info = GANTRY_BUFFER_INFO_INIT, there;
         const char *path;
         int code = find_binding(&e->of, "evaluate-input", s->o->evaluate_inputs.at[i], &buffer, &path);
+        if (!code && s->trials)
+            code =
+                check_read_once("evaluate-input", s->o->evaluate_inputs.at[i], path, "each trial is evaluated with it");
         if (code)
             return code;
         gantry_error err;

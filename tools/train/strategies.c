@@ -376,25 +376,9 @@ static int try_recompute(candidates *all)
     return code;
 }
 
-/* Where the best is a pipeline: the same with several chunks a device. */
-static int try_interleave(candidates *all)
-{
-    enum { MOST = 4 };
-    gantry_error err;
-    gantry_strategy s = GANTRY_STRATEGY_INIT;
-    if (!all->count || all->at[0].us <= 0)
-        return EXIT_FINE;
-    if (gantry_strategy_parse(&s, all->at[0].text, &err))
-        return fail(&err);
-    int code = EXIT_FINE;
-    for (s.interleave = 2; s.interleave <= MOST && s.pp > 1 && !code; s.interleave *= 2)
-        code = add(all, &s, 0);
-    if (!code)
-        sort(all);
-    return code;
-}
+/* ---- what differs in little from those that were tried ---- */
 
-/* ---- numbers of micro-batches between powers of two ---- */
+enum { CUTS = 4 }; /* of so many cuts, the best ones, more is tried */
 
 static bool is_known(const candidates *all, const gantry_strategy *s)
 {
@@ -414,10 +398,61 @@ static bool is_best_of_cut(const candidates *all, size_t at)
     return true;
 }
 
+/* Adds it unless it is there, or cannot win. *us: what it takes; 0: it does not fit, or was not tried. */
+static int try_one(candidates *all, const gantry_strategy *s, double *us)
+{
+    *us = 0;
+    if (is_known(all, s) || all->work_us / devices_of(s) >= all->best_us)
+        return EXIT_FINE;
+    size_t count = all->count;
+    int code = add(all, s, 0);
+    *us = all->count > count ? all->at[count].us : 0;
+    return code;
+}
+
+/* A pipeline with several chunks a device. Each has less to wait for until it has work, so fewer micro-batches may be
+ * enough: as long as half of them are faster. */
+static int try_chunks(candidates *all, gantry_strategy s)
+{
+    enum { MOST = 4 };
+    double us, best = HUGE_VAL;
+    int32_t chunks = 1, micro = s.micro;
+    int code = EXIT_FINE;
+    for (s.interleave = 2; s.interleave <= MOST && !code; s.interleave *= 2) {
+        code = try_one(all, &s, &us);
+        chunks = us > 0 && us < best ? s.interleave : chunks;
+        best = us > 0 && us < best ? us : best;
+    }
+    s.interleave = chunks;
+    for (s.micro = micro / 2; s.micro > 0 && chunks > 1 && !code; s.micro /= 2) {
+        code = try_one(all, &s, &us);
+        if (us <= 0 || us >= best)
+            break;
+        best = us;
+    }
+    return code;
+}
+
+/* Of the best pipelines, the same with several chunks a device: layers may be shared out more evenly, too, so that even
+ * one that was far behind becomes the best. */
+static int try_interleave(candidates *all)
+{
+    gantry_strategy some[CUTS];
+    size_t count = 0;
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < all->count && all->at[i].us > 0 && count < CUTS; i++)
+        if (all->at[i].strategy.pp > 1 && is_best_of_cut(all, i))
+            some[count++] = all->at[i].strategy;
+    for (size_t i = 0; i < count && !code; i++)
+        code = try_chunks(all, some[i]);
+    if (!code)
+        sort(all);
+    return code;
+}
+
 /* The list has powers of two; of the best cuts, three quarters and three halves of as many are tried too. */
 static int try_between(candidates *all)
 {
-    enum { CUTS = 4 };
     gantry_strategy some[2 * CUTS];
     size_t count = 0;
     for (size_t i = 0; i < all->count && all->at[i].us > 0 && count < 2 * CUTS; i++) {

@@ -204,7 +204,8 @@ static gantry_status read_all(gy_checkpoint *c, json_t *root, const char *path, 
                        "%s is of graph \"%s\" with hash %016" PRIx64
                        ", and the graph here is \"%s\" with hash %016" PRIx64
                        "; give the same graph and params, and of a training the same strategy and trials, as the "
-                       "run had that wrote it",
+                       "run had that wrote it; a param that follows from how many devices there are, such as parts, "
+                       "is given as it was there (--param parts=N)",
                        path, name ? name : "", graph, g->name ? g->name : "", g->hash);
     }
     c->moment.starts = (uint64_t)starts;

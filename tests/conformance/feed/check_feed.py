@@ -5,6 +5,7 @@ one start each, losses those of NumPy, and what is said of files that do not fit
 check_feed.py GANTRY GRAPHS
 """
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -241,6 +242,44 @@ def check_refusals(here, batches):
     refuse(here, "watching times", 2, "back end \"sim\" gives times only", words=["--watch", "total", "--backend", "sim"])
 
 
+def check_pipes(here):
+    """A pipe has its array once: what would read it again is refused, rather than wait for ever."""
+    (here / "rows.raw").write_bytes(np.ones((3, 1), "f4").tobytes())
+    model = {"gantry": 1, "name": "piped", "params": {"lr": 0.1}, "train": {"loss": "l", "weights": ["w"], "learning_rate": "lr"},
+             "buffers": {"x": {"dtype": "f32", "shape": [3, 1], "class": "const", "init": 0}, "w": {"dtype": "f32", "shape": [1], "init": 2, "output": True},
+                         "l": {"dtype": "f32", "shape": [1], "output": True}},
+             "nodes": [{"id": "l", "reduce": {"l": "sum(square(x * w))"}, "args": {"x": "x", "w": "w", "l": "l"}}]}
+    (here / "piped.json").write_text(json.dumps(model))
+
+    def piped(command, *words, data="rows.raw"):
+        (here / "pipe").unlink(missing_ok=True)
+        os.mkfifo(here / "pipe")
+        writer = subprocess.Popen(["cp", data, "pipe"], cwd=here)
+        try:
+            return gantry(here, "piped.json", "--devices", "1", *words, command=command)
+        finally:
+            writer.kill()
+            writer.wait()
+
+    (here / "weight.raw").write_bytes(np.ones(1, "f4").tobytes())
+    steps, x = ("--steps", "2"), ("--input", "x=pipe")
+    for title, text, command, words, data in (
+            ("--check", "--check", "run", ("--check", *x), "rows.raw"),
+            ("the same data in the evaluation", "--evaluate", "train", (*steps, "--evaluate", "1", *x), "rows.raw"),
+            ("held-out data of all trials", "each trial is evaluated", "train", (*steps, "--evaluate", "1", "--trials", "lr=0.1,0.2", "--evaluate-input", "x=pipe"), "rows.raw"),
+            ("a weight of all trials", "each trial begins", "train", (*steps, "--trials", "lr=0.1,0.2", "--input", "w=pipe"), "weight.raw")):
+        done = piped(command, *words, data=data)
+        expect(done.returncode == 2 and text in done.stderr and "pipe can be read only once" in done.stderr, f"a pipe for {title}: exit {done.returncode}, {done.stderr!r}")
+    watched, trials = ("--watch", "l", "--json"), ("--trials", "lr=0.1,0.2")
+    for title, command, words, name, loss in (
+            ("a run", "run", (*watched, *x), "l", 12), ("a training", "train", ("--steps", "1", *watched, *x), "l", 12),
+            ("an evaluation", "train", ("--steps", "1", *watched, "--evaluate", "1", "--evaluate-input", "x=pipe"), "l", 0),
+            ("trials", "train", ("--steps", "1", *trials, "--watch", "trial0.l", "--watch", "trial1.l", "--json", *x), "trial1.l", 12)):
+        told, report = lines(piped(command, *words))
+        expect([line[name] for line in told if name in line] == [loss], f"a pipe for {title}: {told}")
+        expect(title != "an evaluation" or [e["l"] for e in report["evaluations"]] == [12], f"what was held out, by a pipe: {report.get('evaluations')}")
+
+
 def check_change(here, batches):
     """A file that changes, or goes, while the run reads: the starts before it are told of."""
     change = here / "change"
@@ -281,6 +320,24 @@ def check_interrupt(here):
         out, said = running.communicate(timeout=60)
     expect(running.returncode == 130 and "interrupted with" in said and time.monotonic() - begin < 20, f"interrupt: {running.returncode}, {said}")
     expect((here / "total.npy").exists(), "interrupt: the output that is complete is not written")
+
+
+def check_weights(here):
+    """A weight is watched though it is no output: gradient descent on one parabola for each element, from 1. What cannot be shown is told."""
+    n, steps, rate = 4, 6, 0.1
+    model = {"gantry": 1, "name": "parabolas", "train": {"loss": "l", "weights": ["w"], "learning_rate": rate},
+             "buffers": {"w": {"dtype": "f64", "shape": [n], "init": 1}, "k": {"dtype": "f64", "shape": [n], "class": "const", "init": "iota"},
+                         "l": {"dtype": "f64", "shape": [1]}, "many": {"dtype": "f64", "shape": [65], "class": "state", "init": 0}},
+             "nodes": [{"id": "l", "reduce": {"l": "sum(k * square(w))"}, "args": {"k": "k", "w": "w", "l": "l"}},
+                       {"id": "many", "map": {"m": "m + 1"}, "args": {"m": "many"}}]}
+    (here / "parabolas.json").write_text(json.dumps(model))
+    wanted = [(1 - 2 * rate * np.arange(n)) ** (k + 1) for k in range(steps)]
+    for devices in "1", "2":
+        told, _ = lines(gantry(here, "parabolas.json", "--devices", devices, "--steps", str(steps), "--watch", "w", "--json", command="train"))
+        expect(len(told) == steps and np.allclose([line["w"] for line in told], wanted, rtol=1e-12), f"a weight on {devices}: {told}, not {wanted}")
+    for words, text in ((["--watch", "w", "--objective", "period"], "is a state and no output, and starts overlap"), (["--watch", "many"], "has 65 elements"),
+                        (["--watch", "k"], 'buffer "k" is no output')):
+        refuse(here, "watching", 2, text, words=["--steps", "2", *words], graph="parabolas.json", command="train")
 
 
 def check_training(here):
@@ -337,9 +394,11 @@ def main():
         check_sizes(here)
         check_text(here)
         check_refusals(here, batches)
+        check_pipes(here)
         check_change(here, batches)
         check_shorter(here, batches)
         check_interrupt(here)
+        check_weights(here)
         check_training(here)
     print(f"{len(wrong)} wrong")
     return bool(wrong)

@@ -394,6 +394,40 @@ class Auto(unittest.TestCase):
         used = math.prod(int(count) for count in re.findall(r"(?:dp|tp|pp)=(\d+)", chosen))
         self.assertLessEqual(makespan(chosen, used), times[best], done.stdout)
 
+    def test_chunks(self):
+        """A pipeline that is far behind with one chunk of layers a device is the best with two, since these share out the work of experts
+        evenly, and without micro-batches. Chunks were tried of the best strategy alone, if that was a pipeline."""
+        def model(experts):
+            rows = {name: {"dtype": "f32", "shape": ["batch", width], "split": "parts"} for e in range(experts)
+                    for name, width in ((f"z{e}", "hidden"), (f"a{e}", "hidden"), (f"o{e}", "inputs"), (f"y{e}", "inputs"))}
+            weights = {f"{name}{e}": {"dtype": "f32", "shape": shape, "class": "const", "init": {"normal": {"seed": e + 3, "deviation": 0.1}}}
+                       for e in range(experts) for name, shape in (("up", ["inputs", "hidden"]), ("down", ["hidden", "inputs"]))}
+            nodes = [node for e in range(experts) for node in (
+                {"id": f"up{e}[i]", "kernel": "gemm", "args": {"a": "x[i]", "b": f"up{e}", "c": f"z{e}[i]"}},
+                {"id": f"act{e}[i]", "kernel": "relu", "args": {"x": f"z{e}[i]", "y": f"a{e}[i]"}},
+                {"id": f"down{e}[i]", "kernel": "gemm", "args": {"a": f"a{e}[i]", "b": f"down{e}", "c": f"o{e}[i]"}},
+                {"id": f"mix{e}[i]", "map": {"y": "x + o"}, "args": {"x": f"y{e - 1}[i]" if e else "x[i]", "o": f"o{e}[i]", "y": f"y{e}[i]"}})]
+            nodes.append({"id": "loss[i]", "reduce": {"l": "sum(square(y))"}, "args": {"y": f"y{experts - 1}[i]", "l": "loss"}, "access": {"l": "sum"}})
+            return {"gantry": 1, "name": "experts", "params": {"batch": 1920, "inputs": 2048, "hidden": 2048, "parts": "devices"},
+                    "train": {"loss": "loss", "weights": ["up*", "down*"], "optimizer": "adamw", "learning_rate": 0.01},
+                    "buffers": {"x": {"dtype": "f32", "shape": ["batch", "inputs"], "split": "parts", "class": "const", "init": 1}, **rows, **weights,
+                                "loss": {"dtype": "f32", "shape": [1]}},
+                    "nodes": [{"for": {"i": "parts"}, "nodes": nodes}]}
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "experts.json"
+            path.write_text(json.dumps(model(6)))
+            rows, out = self.table(path, "--machine", "h200-8", "--effort", "0")
+            whole, best = gantry.Machine.load(ROOT / "graphs/machines/h200-8.json"), {}
+            for cut, chunks, micro in itertools.product(("dp=4,pp=2", "dp=2,tp=2,pp=2", "tp=8", "dp=8", "dp=2,pp=4"), (1, 2, 4), (1, 2)):
+                if chunks > 1 and "pp" not in cut:
+                    continue
+                graph = gantry.load(path, devices=8, train=True, strategy=f"{cut},interleave={chunks},micro={micro}")
+                best[cut, chunks, micro] = graph.schedule(whole, effort=0).makespan
+        least = min(best, key=best.get)
+        self.assertGreater(least[1], 1, best)
+        self.assertLess(best[least], 0.9 * min(us for (_, chunks, _), us in best.items() if chunks == 1))
+        self.assertLessEqual(rows[0][1], 1.05 * best[least], out)
+
     def test_some_of_many(self):
         """Six of eight devices that are alike take an eighth less than any of their divisors here."""
         words = {"batch": 240, "inputs": 5000, "hidden": 9000, "classes": 40}

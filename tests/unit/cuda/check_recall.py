@@ -100,6 +100,21 @@ def not_wanted(place):
     assert not place.run("machine", **off).count("known: ")
 
 
+def from_a_pipe(place):
+    """What a run of its own would read again is gone: it is not waited for."""
+    (place.folder / "piped.json").write_text(json.dumps({
+        "gantry": 1, "buffers": {"x": {"dtype": "f32", "shape": [4], "class": "input"}, "y": {"dtype": "f32", "shape": [4], "init": 1, "output": True}},
+        "nodes": [{"id": "s", "kernel": "saxpy", "args": {"a": 2, "x": "x", "y": "y"}}]}))
+    os.mkfifo(place.folder / "pipe")
+    (place.folder / "x.raw").write_bytes(bytes(16))
+    with subprocess.Popen(["cp", "x.raw", "pipe"], cwd=place.folder) as writer:
+        found = json.loads(place.run("run", "piped.json", "--json", "--input", "x=pipe"))
+        assert writer.wait(10) == 0 and len(found["outputs"]) == 1
+    assert not place.kept()
+    place.run("run", "piped.json", "--input", "x=x.raw")
+    assert place.kept(), "a file is read again"
+
+
 def damage(place):
     place.run("run", TINY)
     machine, = place.kept()
@@ -189,7 +204,7 @@ def batches_of_copies(place):
     assert place.kept() and first["outputs"] == again["outputs"]
 
 
-TESTS = [calibrated, second_plan, other_gpus, not_wanted, damage, no_place_for_it, starts_that_were_asked_for, times_that_were_asked_for, at_one_time,
+TESTS = [calibrated, second_plan, other_gpus, not_wanted, from_a_pipe, damage, no_place_for_it, starts_that_were_asked_for, times_that_were_asked_for, at_one_time,
          batches, batches_of_copies]
 for test in TESTS:
     with tempfile.TemporaryDirectory() as temporary:

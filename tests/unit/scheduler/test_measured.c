@@ -2,6 +2,7 @@
 /* Where a machine has measured times of kernels: which nodes take them, what comes before and after them, and what
  * --explain says. The figures are worked out by hand. */
 #include "suite.h"
+#include <math.h>
 #include <string.h>
 
 /* Two devices alike but for their launch, and one of another kind. Roofline: 1 flop a ps, 1 byte a ps. */
@@ -107,6 +108,44 @@ START_TEST(row_times_matrix)
         gantry_machine_free(m);
     }
     gantry_graph_free(g);
+}
+END_TEST
+
+/* Times of products of bf16 on an H200 (docs/performance/training.md: a third of three of one left factor by three
+ * calls, us), none of them near a square; its tables of square ones alone say 0.63 to 0.79 of that for the first four.
+ */
+START_TEST(slabs)
+{
+    static const struct {
+        int rows, terms, columns;
+        double us, within;
+    } measured[] = { { 256, 12288, 1536, 63.0 / 3, 0.1 },
+                     { 512, 12288, 1536, 97.0 / 3, 0.1 },
+                     { 64, 12288, 1536, 43.0 / 3, 0.1 },
+                     { 256, 4096, 1024, 26.0 / 3, 0.25 },
+                     { 1024, 2048, 2048, 40.0 / 3, 0.1 } };
+    gantry_machine *m = NULL, *one = NULL;
+    ck_assert_int_eq(gantry_machine_load(&m, GANTRY_SOURCE_DIR "/graphs/machines/h200-8.json", NULL), GANTRY_OK);
+    ck_assert_int_eq(gantry_machine_select(&one, m, "1", NULL), GANTRY_OK);
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
+        char text[600];
+        int k = measured[i].terms, rows = measured[i].rows, columns = measured[i].columns;
+        snprintf(
+            text, sizeof text,
+            "{\"gantry\":1,\"name\":\"s\",\"buffers\":{\"a\":{\"dtype\":\"bf16\",\"shape\":[%d,%d],\"init\":1},"
+            "\"b\":{\"dtype\":\"bf16\",\"shape\":[%d,%d],\"init\":1},\"c\":{\"dtype\":\"bf16\",\"shape\":[%d,%d]}},"
+            "\"nodes\":[{\"id\":\"slab\",\"kernel\":\"gemm\",\"args\":{\"a\":\"a\",\"b\":\"b\",\"c\":\"c\"}}]}",
+            rows, k, k, columns, rows, columns);
+        gantry_graph *g = parse_graph(text);
+        gantry_schedule *s = schedule(g, one, "heft");
+        double us = gy_ticks_to_us(op_of(s, "slab")->duration);
+        ck_assert_msg(fabs(us / measured[i].us - 1) < measured[i].within, "%d x %d x %d: %.1f us predicted, %.1f taken",
+                      rows, k, columns, us, measured[i].us);
+        gantry_schedule_free(s);
+        gantry_graph_free(g);
+    }
+    gantry_machine_free(one);
+    gantry_machine_free(m);
 }
 END_TEST
 
@@ -297,6 +336,7 @@ int main(void)
     TCase *c = tcase_create("measured");
     tcase_add_test(c, which_time);
     tcase_add_test(c, row_times_matrix);
+    tcase_add_test(c, slabs);
     tcase_add_test(c, steps_that_wait_for_each_other);
     tcase_add_test(c, fills_by_the_host);
     tcase_add_test(c, formulas_and_whole_numbers);

@@ -47,8 +47,10 @@ static gantry_status apply_one(gy_plan *p, char *entry, gantry_error *err)
     if (!gy_parse_bytes(equal + 1, &bytes))
         return gy_fail(err, GANTRY_E_INVALID, NULL, "max_memory: \"%s\" of \"%s\" is no size; give one such as 512MiB",
                        equal + 1, entry);
-    if (bytes < p->capacity[memory])
+    if (bytes < p->capacity[memory]) {
         p->capacity[memory] = bytes;
+        p->limited[memory] = true;
+    }
     return GANTRY_OK;
 }
 
@@ -91,7 +93,8 @@ gantry_status gy_plan_capacity(gy_plan *p, const char *max_memory, gantry_error 
 {
     const gantry_machine *m = p->machine;
     p->capacity = gy_calloc(m->memories, sizeof *p->capacity);
-    if (!p->capacity)
+    p->limited = gy_calloc(m->memories, sizeof *p->limited);
+    if (!p->capacity || !p->limited)
         return gy_fail_nomem(err);
     for (uint32_t i = 0; i < m->memories; i++)
         p->capacity[i] = m->memory[i].capacity - m->memory[i].reserved;

@@ -74,9 +74,9 @@ static gantry_status refuse(const gy_plan *p, uint32_t memory, gantry_error *err
 {
     char has[32];
     return gy_fail(err, GANTRY_E_CAPACITY, NULL,
-                   "what is in use at one time does not fit in the %s of \"%s\"; try --max-memory, more parts, or more "
-                   "devices",
-                   gy_bytes_text(has, sizeof has, p->capacity[memory]), p->machine->memory[memory].id);
+                   "what is in use at one time does not fit in the %s of \"%s\"; %s more parts, or more devices",
+                   gy_bytes_text(has, sizeof has, p->capacity[memory]), p->machine->memory[memory].id,
+                   gy_plan_room_remedy(p, memory));
 }
 
 gantry_status gy_plan_check_live_bytes(const gy_plan *p, gantry_error *err)

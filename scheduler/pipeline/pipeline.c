@@ -93,6 +93,7 @@ void gy_plan_free(gy_plan *p)
     gy_plan_forget_draft(p);
     gy_free(p->placed.group_placed);
     gy_free(p->capacity);
+    gy_free(p->limited);
     gy_free(p->device_of);
     if (!p->like)
         free_prepared(p);

@@ -30,6 +30,11 @@ uint32_t gy_plan_device_of(const gy_plan *p, uint32_t memory)
     return p->device_of[memory];
 }
 
+const char *gy_plan_room_remedy(const gy_plan *p, uint32_t memory)
+{
+    return p->limited[memory] ? "raise --max-memory, take" : "take";
+}
+
 static bool is_after(const gy_plan *p, uint32_t from, uint32_t to)
 {
     const gy_node *n = gy_plan_node(p, to);

@@ -9,6 +9,7 @@
 #include "scheduler/search/anneal.h"
 #include "scheduler/search/exact.h"
 #include "scheduler/search/portfolio.h"
+#include "scheduler/search/seats.h"
 #include <string.h>
 
 /* Evaluations of the first round; each further round has twice as many. */
@@ -43,6 +44,7 @@ typedef struct search {
     gy_candidate folded, dealt; /* of those that keep families together, the best by the model; by simulation, of those
                                    that were dealt out */
     gy_candidate squeezed;      /* the best by the model and by what lacks room */
+    bool seated;                /* devices that are alike are not as good as each other (seats.h) */
     gy_tried tried;
 } search;
 
@@ -79,6 +81,28 @@ static gantry_status try_all_ways(search *x, gantry_error *err)
     return simulate_ways(x, &x->now, true, gy_search_name, err);
 }
 
+static gy_ticks decode_now(search *x, gy_ticks limit)
+{
+    gy_decode *d = &x->anneal.decode;
+    memcpy(d->device, x->now.device, x->now.tasks * sizeof *d->device);
+    x->anneal.evaluations++;
+    return gy_decode_run(d, x->now.order, limit);
+}
+
+/* The placement, with devices that are near each other for what sends much. Annealing may begin there, too. */
+static gantry_status seat(search *x, const gy_candidate *from, gantry_error *err)
+{
+    bool changed = false;
+    gy_candidate_copy(&x->now, from);
+    GY_TRY(x->seated ? gy_seats_choose(&x->model, &x->now, &changed, err) : GANTRY_OK);
+    if (!changed)
+        return GANTRY_OK;
+    x->now.model = decode_now(x, GY_TICKS_MAX);
+    if (x->now.model < x->best.model)
+        gy_candidate_copy(&x->best, &x->now);
+    return simulate(x, &x->now, gy_search_name, err);
+}
+
 /* The first temperature: a fraction of a typical time; less where there are too few evaluations to cool down from it.
  */
 static gy_ticks heat_of(const gy_model *m, uint64_t budget)
@@ -86,14 +110,6 @@ static gy_ticks heat_of(const gy_model *m, uint64_t budget)
     uint64_t enough = (uint64_t)m->tasks * 32;
     gy_ticks heat = m->mean * (m->like ? 4 : 8) / 16;
     return budget >= enough ? heat : heat / (gy_ticks)(enough / budget);
-}
-
-static gy_ticks decode_now(search *x, gy_ticks limit)
-{
-    gy_decode *d = &x->anneal.decode;
-    memcpy(d->device, x->now.device, x->now.tasks * sizeof *d->device);
-    x->anneal.evaluations++;
-    return gy_decode_run(d, x->now.order, limit);
 }
 
 /* The candidate at work, if the model likes it better than all that kept families together. */
@@ -272,6 +288,9 @@ static gantry_status search_families(search *x, int round, gantry_error *err)
     if (!status && round == 2) {
         gy_candidate_copy(&x->now, &x->folded);
         status = simulate(x, &x->now, gy_search_name, err);
+        status = status ? status : seat(x, &x->folded, err);
+        if (!status && x->dealt.simulated < GY_TICKS_MAX)
+            status = seat(x, &x->dealt, err);
     }
     if (!status && x->folded.model <= x->best.model + x->best.model / HOPELESS)
         status = anneal_families(x, round, err);
@@ -388,6 +407,8 @@ static gantry_status find_start(search *x, gantry_error *err)
     /* The order of a policy may be worth more than what the policy made of it. */
     bool better = x->model.pool && simulated_as(x, &x->best) < x->champion.simulated;
     gantry_status status = better ? simulate(x, &x->best, gy_search_name, err) : GANTRY_OK;
+    status = status ? status : seat(x, &x->best, err);
+    status = status ? status : seat(x, &x->champion, err);
     return status ? status : try_single_devices(x, err);
 }
 
@@ -502,6 +523,7 @@ static gantry_status improve(search *x, gantry_error *err)
                      gy_candidate_init(&x->champion, x->model.tasks) && gy_candidate_init(&x->folded, x->model.tasks) &&
                      gy_candidate_init(&x->dealt, x->model.tasks) && gy_candidate_init(&x->squeezed, x->model.tasks)))
         status = gy_fail_nomem(err);
+    x->seated = !status && gy_seats_matter(&x->model);
     if (!status && x->model.tasks <= LARGE)
         status = gy_folding_make(&x->fold, &x->model, err);
     if (!status)

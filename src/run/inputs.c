@@ -4,9 +4,11 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/flow/flow.h"
 #include "run/array.h"
 #include "run/edge.h"
 #include "run/fill.h"
+#include <string.h>
 
 gantry_status gy_run_mark_used(gantry_run *run, gantry_error *err)
 {
@@ -80,6 +82,21 @@ static gantry_status make_init(const gantry_run *run, void **packed, uint32_t id
     return GANTRY_OK;
 }
 
+/* Of a buffer that has no init and is not bound: nobody may find what it begins with. */
+static gantry_status make_none(const gantry_run *run, void **packed, uint32_t id, gantry_error *err)
+{
+    const gy_buffer *b = &run->graph->buffers.at[id];
+    bool found = true;
+    GY_TRY(b->external ? GANTRY_OK : gy_flow_finds_beginning(run->graph, id, &found, err));
+    if (found)
+        return fail_unbound(run, b, err);
+    *packed = gy_alloc_array(b->bytes);
+    if (!*packed)
+        return gy_fail_nomem(err);
+    memset(*packed, 0, b->bytes);
+    return GANTRY_OK;
+}
+
 /* Packed contents of a buffer: the user's array where that is packed, else made once (init) or every time, in *tiles
  * (tiled). */
 static gantry_status contents_of(gantry_run *run, uint32_t id, void **tiles, const void **packed, gantry_error *err)
@@ -93,10 +110,9 @@ static gantry_status contents_of(gantry_run *run, uint32_t id, void **tiles, con
     }
     if (binding->array)
         status = pack_array(tiles, binding->array, b, err);
-    else if (b->init.kind == GY_INIT_NONE)
-        status = fail_unbound(run, b, err);
     else if (!binding->packed)
-        status = make_init(run, &binding->packed, id, err);
+        status = b->init.kind == GY_INIT_NONE ? make_none(run, &binding->packed, id, err)
+                                              : make_init(run, &binding->packed, id, err);
     if (status == GANTRY_OK)
         *packed = binding->array ? *tiles : binding->packed;
     return status;

@@ -75,6 +75,10 @@ typedef struct gy_flow gy_flow;
 gantry_status gy_flow_make(gy_flow **flow, const gantry_graph *graph, gantry_error *err);
 void gy_flow_free(gy_flow *flow);
 
+/* Does a start of a sealed graph find in the buffer what that begins with? Not if rows are written before they are
+ * read, added to or handed over. Of a loop that is not unrolled the flow has as many iterations as that takes. */
+gantry_status gy_flow_finds_beginning(const gantry_graph *graph, uint32_t buffer, bool *found, gantry_error *err);
+
 /* The predecessors of a task, by `from`. */
 static inline const gy_dep *gy_deps_begin(const gy_flow *f, uint32_t task)
 {

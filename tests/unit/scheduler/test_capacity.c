@@ -47,9 +47,8 @@ START_TEST(and_not_in_less)
     gantry_machine *m = small_machine(1, 2 * UNIT - 1);
     gantry_graph *g = chain(10);
     const char *text = refusal(g, m, NULL, GANTRY_E_CAPACITY);
-    ck_assert_str_eq(text,
-                     "d0 needs 512 B at node \"n1\" and has 511 B; largest: b0 256 B, b1 256 B; try --max-memory, "
-                     "more parts, or more devices");
+    ck_assert_str_eq(text, "d0 needs 512 B at node \"n1\" and has 511 B; largest: b0 256 B, b1 256 B; take more parts, "
+                           "or more devices");
     gantry_graph_free(g);
     gantry_machine_free(m);
 }

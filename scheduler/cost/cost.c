@@ -21,7 +21,8 @@
  * H200s, from 33 MFLOP on, are within a quarter of it. */
 #define BATCHED_RATE 0.9
 #define BATCHED_US   0.1
-#define WAIT_US      0.6 /* a load that finds nothing near the processor; H100 and H200 */
+#define SECTOR       32.0 /* bytes that memory of a GPU moves where one of them is wanted */
+#define WAIT_US      0.6  /* a load that finds nothing near the processor; H100 and H200 */
 
 static uint32_t given_share(const gy_node_extra *x)
 {
@@ -69,15 +70,21 @@ double gy_plan_overhead(const gy_plan *p, uint32_t node, uint32_t device)
     return overhead_us(&p->graph->nodes.at[node], &p->machine->device[device]);
 }
 
+double gy_plan_moved(const gy_node *n, const gy_device *d)
+{
+    bool is_strided = d->gpu && n->contiguous > 0 && n->contiguous < SECTOR;
+    return is_strided ? n->bytes * (1 + SECTOR / n->contiguous) / 2 : n->bytes;
+}
+
 /* With its launch. `like`: of the kernel that goes through memory in the same way, or NULL. */
 static gy_ticks roofline(const gantry_graph *g, const gy_node *n, const gy_device *d, const gy_kernel_table *like)
 {
-    double gflops = gflops_of(g, n, d), us = overhead_us(n, d);
+    double gflops = gflops_of(g, n, d), us = overhead_us(n, d), bytes = gy_plan_moved(n, d);
     if (n->flops > 0 && gflops > 0)
         us += n->flops / (gflops * 1e3);
-    if (!like && n->bytes > 0 && d->bandwidth_gbs > 0 && n->bytes / (d->bandwidth_gbs * 1e3) > us)
-        us = n->bytes / (d->bandwidth_gbs * 1e3);
-    gy_ticks time = gy_ticks_from_us(us) + d->launch, memory = like ? gy_kernel_time(like, n->bytes, d->launch) : 0;
+    if (!like && bytes > 0 && d->bandwidth_gbs > 0 && bytes / (d->bandwidth_gbs * 1e3) > us)
+        us = bytes / (d->bandwidth_gbs * 1e3);
+    gy_ticks time = gy_ticks_from_us(us) + d->launch, memory = like ? gy_kernel_time(like, bytes, d->launch) : 0;
     return time > memory ? time : memory;
 }
 

@@ -206,9 +206,9 @@ static bool find_shares(gy_kernel_table *to, gy_shares *shares, const gy_measure
     return true;
 }
 
-/* A run that says nothing of batches leaves what was known of them. */
-static bool add_with_batched(gantry_machine *to, gy_kernel_table t, const gy_measured_kernel *k,
-                             const gy_kernel_table *old)
+/* A run that says nothing of batches, or of pieces, leaves what was known of them. */
+static bool add_with_rest(gantry_machine *to, gy_kernel_table t, const gy_measured_kernel *k, const gy_curve *curve,
+                          const gy_kernel_table *old)
 {
     gy_curve batched = { 0 };
     bool ok = gy_curve_of(&batched, &k->batched);
@@ -216,6 +216,12 @@ static bool add_with_batched(gantry_machine *to, gy_kernel_table t, const gy_mea
     bool stays = !batched.count && k->partial && old && old->by_flops == k->by_flops;
     t.batched = stays ? old->batched : batched.at;
     t.batched_points = stays ? old->batched_points : (uint32_t)batched.count;
+    bool keeps = !k->strided.count && k->partial && old && old->by_flops == k->by_flops;
+    ok = ok && (k->arguments || keeps || gy_strided_of(to, &t, curve, k));
+    if (keeps) {
+        t.strided = old->strided;
+        t.strides = old->strides;
+    }
     ok = ok && gy_machine_add_kernel(to, &t);
     gy_vec_free(&batched);
     return ok;
@@ -248,7 +254,7 @@ static bool add_kernel(gantry_machine *to, const gantry_machine *m, const gy_mea
         return !old || gy_machine_add_kernel(to, old);
     gy_shares shares = { 0 };
     const gy_kernel_table *same = k->arguments ? gy_machine_case(m, k->name, k->dtype, k->kind, k->arguments) : old;
-    bool ok = find_shares(&t, &shares, k, old) && add_with_batched(to, t, k, same);
+    bool ok = find_shares(&t, &shares, k, old) && add_with_rest(to, t, k, curve, same);
     gy_vec_free(&shares);
     return ok;
 }

@@ -137,6 +137,12 @@ typedef struct gy_collective_table {
     uint32_t points;
 } gy_collective_table;
 
+/* Bytes that lie together in memory, and how many times their number such ones take as long as, in thousandths. */
+typedef struct gy_strided {
+    int64_t bytes;
+    uint32_t times; /* GY_ALONE or more */
+} gy_strided;
+
 /* Measured times of a kernel on devices of one kind, by the work of a node: flops or bytes as the kernel's manifest
  * counts them. A time is that of the op from end to end, its launch included. Work rises, times never fall. */
 typedef struct gy_kernel_table {
@@ -147,9 +153,11 @@ typedef struct gy_kernel_table {
     uint32_t points;
     const uint16_t *share; /* per point: thousandths of the device that an op takes, >= 1; NULL: all of it */
     uint64_t scratch;      /* bytes that a launch takes at most beside what its manifest says: a library's workspace */
-    const gy_point *batched; /* what one more op of that work adds to a batch, up to the work of the last */
-    uint32_t batched_points; /* 0: its ops are in no batch */
-    const char *arguments;   /* that the table speaks of, which has one point then (gy_node_case); NULL: all */
+    const gy_point *batched;   /* what one more op of that work adds to a batch, up to the work of the last */
+    uint32_t batched_points;   /* 0: its ops are in no batch */
+    const gy_strided *strided; /* of a table by bytes: rising bytes, falling times */
+    uint32_t strides;          /* 0: nothing is known of that */
+    const char *arguments;     /* that the table speaks of, which has one point then (gy_node_case); NULL: all */
 } gy_kernel_table;
 
 /* Families of figures that are measured for a machine: X(constant, name in files). */
@@ -337,6 +345,10 @@ bool gy_kernel_of_cases(const gantry_machine *m, const gy_kernel_table *table);
  * numbers give the same ticks with every compiler and C library, which log and exp of libm do not.
  */
 gy_ticks gy_kernel_time(const gy_kernel_table *t, double work, gy_ticks launch);
+/* So many times its bytes is the work of a node whose bytes lie together in pieces of so many only: on the line between
+ * two points by places a byte, 1 / contiguous, as each place costs its own; before the first and beyond the last as
+ * these. 1 where nothing is known, of the table or the node (0). */
+double gy_kernel_strided(const gy_kernel_table *t, double contiguous);
 /* True if the launches of some kernel take more scratch than its nodes say. */
 bool gy_machine_has_workspace(const gantry_machine *m);
 /* The part of a makespan that a plan can change: all but what the host takes before anything begins. */

@@ -71,6 +71,8 @@ typedef struct gy_measured_kernel {
     gy_measured_points points;
     uint64_t scratch;           /* bytes that a launch took at most; 0: none, or not known */
     gy_measured_points batched; /* what one more adds to a batch (gy_kernel_table); empty: it was not measured */
+    gy_measured_points strided; /* `work`: bytes that lie together, rising; the time of `strided_work` bytes of such */
+    double strided_work;
 } gy_measured_kernel;
 
 typedef struct gy_measured_collective {

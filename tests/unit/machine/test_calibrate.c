@@ -581,6 +581,47 @@ START_TEST(batches)
 }
 END_TEST
 
+static gantry_machine *with_pieces(const gantry_machine *m, bool partial, size_t pieces)
+{
+    /* 1000 bytes in one piece take 40 us, 2000 60, and so on: 50 us are the work of 1500, 120 of 4000; 30 of fewer than
+     * there are, so that such pieces take no less than longer ones. */
+    static const double work[] = { 1000, 2000 }, us[] = { 40, 60 }, bytes[] = { 8, 32, 64, 128 },
+                        time[] = { 120, 30, 50, 40 };
+    gy_measured w = { 0 };
+    gy_measured_kernel k = { .name = "copy", .kind = "k", .dtype = GANTRY_F32, .partial = partial };
+    k.points = points_of(2, work, us);
+    if (pieces)
+        k.strided = points_of(pieces, bytes, time);
+    k.strided_work = 1000;
+    ck_assert(gy_vec_push(&w.kernels, k));
+    gantry_machine *made = calibrated(m, &w);
+    gy_measured_free(&w);
+    return made;
+}
+
+START_TEST(pieces_of_a_kernel)
+{
+    gantry_machine *m = machine_of(TWO), *made = with_pieces(m, false, 4), *part = with_pieces(made, true, 0),
+                   *whole = with_pieces(made, false, 0);
+    static const double bytes[] = { 8, 32, 64, 128 }, want[] = { 4, 1.5, 1.5, 1 };
+    for (size_t i = 0; i < 4; i++) {
+        const gy_kernel_table *t = gy_machine_kernel(made, "copy", GANTRY_F32, "k");
+        ck_assert_double_eq_tol(gy_kernel_strided(t, bytes[i]), want[i], 1e-9);
+        t = gy_machine_kernel(part, "copy", GANTRY_F32, "k");
+        ck_assert_double_eq_tol(gy_kernel_strided(t, bytes[i]), want[i], 1e-9);
+        t = gy_machine_kernel(whole, "copy", GANTRY_F32, "k"); /* the last that speaks of all has not measured them */
+        ck_assert_double_eq(gy_kernel_strided(t, bytes[i]), 1);
+    }
+    char *text = json_of(made);
+    ck_assert_ptr_nonnull(strstr(text, "\"strided\": [[8, 4], [32, 1.5], [64, 1.5], [128, 1]] }"));
+    gantry_free(text);
+    gantry_machine_free(m);
+    gantry_machine_free(made);
+    gantry_machine_free(part);
+    gantry_machine_free(whole);
+}
+END_TEST
+
 START_TEST(parts_of_a_kernel)
 {
     gantry_machine *m = machine_of(TWO);
@@ -808,6 +849,7 @@ int main(void)
     tcase_add_test(c, parts_of_a_route);
     tcase_add_test(c, copies_by_kernels);
     tcase_add_test(c, batches);
+    tcase_add_test(c, pieces_of_a_kernel);
     tcase_add_test(c, parts_of_a_kernel);
     tcase_add_test(c, shares_of_a_kernel);
     tcase_add_test(c, exact_arguments);

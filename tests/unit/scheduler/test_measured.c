@@ -110,6 +110,48 @@ START_TEST(row_times_matrix)
 }
 END_TEST
 
+/* A column of 64 doubles, of a tile with 4 x 64 around: what is packed is 512 bytes read and written, in pieces of 8,
+ * of which a GPU moves 32 each: 512 + 2048. A table counts what it was measured as; a CPU moves what there is. */
+START_TEST(pieces_of_tiles)
+{
+#define TILES(kernels)                                                                                                 \
+    "{\"gantry_machine\":1,\"memories\":[{\"id\":\"near\",\"capacity\":\"1GiB\"}],\"devices\":[{\"id\":\"p\","         \
+    "\"kind\":\"fast\",\"type\":\"gpu\",\"memory\":\"near\",\"launch_us\":2,\"bandwidth_gbs\":1},{\"id\":\"q\","       \
+    "\"kind\":\"slow\",\"type\":\"cpu\",\"memory\":\"near\",\"launch_us\":2,\"bandwidth_gbs\":1}],\"kernels\":"        \
+    "[" kernels "]}"
+    static const char text[] =
+        "{\"gantry\":1,\"name\":\"t\",\"buffers\":{\"x\":{\"dtype\":\"f64\",\"shape\":[64,8],\"tiles\":[1,2],"
+        "\"init\":1}},\"nodes\":[{\"id\":\"k\",\"work\":{},\"reads\":[\"x[0][0]~0,1\"]}]}";
+    static const char *const machine[] = {
+        TILES(""),
+        TILES("{\"kernel\":\"axpby\",\"dtype\":\"f64\",\"kind\":\"fast\",\"by\":\"bytes\",\"points\":[[2560,30]]}"),
+        TILES("{\"kernel\":\"halo_pack\",\"dtype\":\"f64\",\"kind\":\"fast\",\"by\":\"bytes\",\"points\":[[1024,6],"
+              "[4096,12]],\"strided\":[[8,3],[64,1]]}"),
+        TILES("{\"kernel\":\"halo_pack\",\"dtype\":\"f64\",\"kind\":\"fast\",\"by\":\"bytes\",\"points\":[[1024,6],"
+              "[4096,12]]}")
+    };
+    static const char *const says[] = {
+        "\n  p  4.560 us  roofline: 2.000 us launch, then 2560 bytes",
+        "\n  p  30.000 us  roofline: 2.000 us launch; no less than axpby (f64) takes for "
+        "2560 bytes, 30.000 us; its own 1024 lie in pieces of 8\n",
+        "\n  p  10.000 us  measured: the machine's table of halo_pack (f64) on fast, at "
+        "3072 bytes, as which count its own 1024 in pieces of 8\n",
+        "\n  p  6.000 us  measured: the machine's table of halo_pack (f64) on fast, at "
+        "1024 bytes\n"
+    };
+    gantry_graph *g = parse_graph(text);
+    for (int i = 0; i < 4; i++) {
+        gantry_machine *m = parse_machine(machine[i]);
+        gantry_schedule *s = schedule(g, m, "heft");
+        check_cost(s, g, "pack.x.halo0-0_1-1[0,1]", says[i]);
+        check_cost(s, g, "pack.x.halo0-0_1-1[0,1]", "  3.024 us  roofline: 2.000 us launch, then 1024 bytes");
+        gantry_schedule_free(s);
+        gantry_machine_free(m);
+    }
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* Rows of a triangle wait for each other, each for memory once, whatever a table of square ones says of so few flops. A
  * CPU has no such chain. */
 START_TEST(steps_that_wait_for_each_other)
@@ -297,6 +339,7 @@ int main(void)
     TCase *c = tcase_create("measured");
     tcase_add_test(c, which_time);
     tcase_add_test(c, row_times_matrix);
+    tcase_add_test(c, pieces_of_tiles);
     tcase_add_test(c, steps_that_wait_for_each_other);
     tcase_add_test(c, fills_by_the_host);
     tcase_add_test(c, formulas_and_whole_numbers);

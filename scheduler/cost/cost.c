@@ -44,14 +44,22 @@ static bool given_time(const gy_node_extra *x, const gy_device *d, double *us)
     return best > 0;
 }
 
+/* What formulas were measured to reach there; 0: another node, or not known. */
+static double formula_gflops(const gantry_graph *g, const gy_node *n, const gy_device *d)
+{
+    return d->gpu && gy_node_is_formula(g, n) ? gy_formula_gflops(d->formulas, gy_node_dtype(g, n)) : 0;
+}
+
 /* Peaks of f64 are those of products, which tensor cores may make; formulas have the ordinary units, and no GPU has
  * more than half as many for f64 as for f32. */
 static double gflops_of(const gantry_graph *g, const gy_node *n, const gy_device *d)
 {
     gantry_dtype dtype = gy_node_dtype(g, n);
-    bool is_formula = n->kernel != GY_NONE && g->kernels.at[n->kernel].program;
     double gflops = gy_device_gflops(d, dtype), most = gy_device_gflops(d, GANTRY_F32) / 2;
-    return is_formula && d->gpu && dtype == GANTRY_F64 && most > 0 && most < gflops ? most : gflops;
+    double measured = formula_gflops(g, n, d);
+    if (measured > 0)
+        return measured;
+    return gy_node_is_formula(g, n) && d->gpu && dtype == GANTRY_F64 && most > 0 && most < gflops ? most : gflops;
 }
 
 double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device)
@@ -59,15 +67,17 @@ double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device)
     return gflops_of(p->graph, &p->graph->nodes.at[node], &p->machine->device[device]);
 }
 
-static double overhead_us(const gy_node *n, const gy_device *d)
+static double overhead_us(const gantry_graph *g, const gy_node *n, const gy_device *d)
 {
-    double gflops = gy_device_gflops(d, GANTRY_F32);
+    double gflops = gy_device_gflops(d, GANTRY_F32), measured = formula_gflops(g, n, d);
+    if (measured > 0)
+        return (gy_formula_work(g, n) - n->flops) / (measured * 1e3);
     return d->gpu && n->overhead > 0 && gflops > 0 ? n->overhead / (gflops * 1e3) : 0;
 }
 
 double gy_plan_overhead(const gy_plan *p, uint32_t node, uint32_t device)
 {
-    return overhead_us(&p->graph->nodes.at[node], &p->machine->device[device]);
+    return overhead_us(p->graph, &p->graph->nodes.at[node], &p->machine->device[device]);
 }
 
 double gy_plan_moved(const gy_node *n, const gy_device *d)
@@ -79,7 +89,7 @@ double gy_plan_moved(const gy_node *n, const gy_device *d)
 /* With its launch. `like`: of the kernel that goes through memory in the same way, or NULL. */
 static gy_ticks roofline(const gantry_graph *g, const gy_node *n, const gy_device *d, const gy_kernel_table *like)
 {
-    double gflops = gflops_of(g, n, d), us = overhead_us(n, d), bytes = gy_plan_moved(n, d);
+    double gflops = gflops_of(g, n, d), us = overhead_us(g, n, d), bytes = gy_plan_moved(n, d);
     if (n->flops > 0 && gflops > 0)
         us += n->flops / (gflops * 1e3);
     if (!like && bytes > 0 && d->bandwidth_gbs > 0 && bytes / (d->bandwidth_gbs * 1e3) > us)
@@ -113,8 +123,7 @@ gy_ticks gy_plan_waits(const gy_plan *p, uint32_t node, uint32_t device)
 /* Waits of the kernels of the library are known of few GPUs, so they mend tables alone. */
 static gy_ticks formula_waits(const gy_plan *p, uint32_t node, uint32_t device)
 {
-    uint32_t kernel = p->graph->nodes.at[node].kernel;
-    bool is_formula = kernel != GY_NONE && p->graph->kernels.at[kernel].program;
+    bool is_formula = gy_node_is_formula(p->graph, &p->graph->nodes.at[node]);
     return is_formula ? gy_plan_waits(p, node, device) : 0;
 }
 

@@ -9,8 +9,7 @@ static void add_roofline(gy_text *to, const gy_plan *p, uint32_t node, uint32_t 
     const gy_node *n = &p->graph->nodes.at[node];
     const gy_device *d = &p->machine->device[device];
     const gy_kernel_table *like = gy_plan_like(p, node, device);
-    bool is_formula = n->kernel != GY_NONE && p->graph->kernels.at[n->kernel].program;
-    gy_ticks waits = is_formula ? gy_plan_waits(p, node, device) : 0;
+    gy_ticks waits = gy_node_is_formula(p->graph, n) ? gy_plan_waits(p, node, device) : 0;
     double gflops = gy_plan_gflops(p, node, device), overhead = gy_plan_overhead(p, node, device);
     double bytes = gy_plan_moved(n, d);
     gy_text_printf(to, "roofline: %.3f us launch", gy_ticks_to_us(d->launch));

@@ -92,8 +92,11 @@ static bool set_workers(gantry_machine *m, gy_device *d, const gy_measured_worke
         point[i] =
             (gy_point){ gy_ticks_from_us(w->pairs.at[i].launched.us), gy_ticks_from_us(w->pairs.at[i].by_workers.us) };
     uint32_t points = smooth(point, (uint32_t)w->pairs.count);
-    d->workers = (gy_worker_times){ points ? point : NULL, points, gy_ticks_from_us(w->change.us),
-                                    gy_ticks_from_us(w->start.us), (uint32_t)(w->beside * GY_ALONE + 0.5) };
+    d->workers = (gy_worker_times){ .point = points ? point : NULL,
+                                    .points = points,
+                                    .change = gy_ticks_from_us(w->change.us),
+                                    .start = gy_ticks_from_us(w->start.us),
+                                    .beside = (uint32_t)(w->beside * GY_ALONE + 0.5) };
     return true;
 }
 
@@ -105,6 +108,30 @@ static bool set_all_workers(gantry_machine *m, const gy_measured *what)
             if (m->device[d].gpu && !strcmp(m->device[d].kind, what->workers.at[i].kind))
                 ok = set_workers(m, &m->device[d], &what->workers.at[i]);
     return ok;
+}
+
+/* What is left of a time without the launch; all of it where that is most of it. */
+static double rate_of(double work, const gy_figure *f, gy_ticks launch)
+{
+    double us = f->us - gy_ticks_to_us(launch);
+    us = us < f->us / 2 ? f->us : us;
+    return f->samples && us > 0 && work > 0 ? work / (us * 1e3) : 0;
+}
+
+/* Behind launches and workers, whose least times are taken off. */
+static void set_formulas(gantry_machine *m, const gy_measured *what)
+{
+    for (size_t i = 0; i < what->formulas.count; i++)
+        for (uint32_t k = 0; k < m->devices; k++) {
+            const gy_measured_formulas *f = &what->formulas.at[i];
+            gy_device *d = &m->device[k];
+            if (!d->gpu || strcmp(d->kind, f->kind) != 0)
+                continue;
+            double launched = rate_of(f->work, &f->launched, d->launch);
+            d->formulas[f->dtype] = launched > 0 ? launched : d->formulas[f->dtype];
+            if (d->workers.points)
+                d->workers.formulas[f->dtype] = rate_of(f->work, &f->by_workers, d->workers.point[0].time);
+        }
 }
 
 /* ---- routes ---- */
@@ -304,6 +331,7 @@ static bool fill(gantry_machine *to, const gantry_machine *m, const gy_measured 
     set_launches(to, what);
     if (!set_all_workers(to, what) || !copy_routes(to, m, what))
         return false;
+    set_formulas(to, what);
     if (what->traffic.count && !gy_calibrate_ports(to, what))
         return false;
     if (!what->traffic.count)

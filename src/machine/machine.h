@@ -51,6 +51,7 @@ typedef struct gy_worker_times {
     uint32_t points;       /* 0: nothing was measured */
     gy_ticks change;       /* a switch: from a worker to the stream of a lane, or back */
     gy_ticks start;        /* as that of the machine, of a start by workers */
+    double formulas[GANTRY_DTYPE_COUNT]; /* as those of the device, by workers */
     uint32_t beside; /* thousandths, GY_ALONE or more: of its time, what a launched op takes while there are workers */
 } gy_worker_times;
 
@@ -65,9 +66,10 @@ typedef struct gy_device {
     uint32_t threads;             /* of a cpu: that it computes with; 0: not said */
     uint32_t multiprocessors;     /* of a gpu: a block of threads runs on one of them; 0: not known */
     int ordinal;                  /* the back end's own number (CUDA ordinal), or -1 */
-    double gflops[GANTRY_DTYPE_COUNT]; /* GFLOP/s as given; 0: not given, see gy_device_gflops */
-    double bandwidth_gbs;              /* memory bandwidth, GB/s; 0: not given, memory is no limit */
-    gy_ticks launch;                   /* added to every op that runs on it */
+    double gflops[GANTRY_DTYPE_COUNT];   /* GFLOP/s as given; 0: not given, see gy_device_gflops */
+    double formulas[GANTRY_DTYPE_COUNT]; /* GFLOP/s that formulas were measured to reach; 0: not known */
+    double bandwidth_gbs;                /* memory bandwidth, GB/s; 0: not given, memory is no limit */
+    gy_ticks launch;                     /* added to every op that runs on it */
     gy_ticks signal;         /* from the end of an op to what waited for it in another queue: see gy_device_signal */
     gy_worker_times workers; /* of a gpu */
 } gy_device;
@@ -249,6 +251,8 @@ gantry_machine *gy_machine_without_workers(const gantry_machine *from);
 bool gy_machine_knows_workers(const gantry_machine *m);
 /* An op that takes `launched` on the GPU, carried out by workers. */
 gy_ticks gy_worker_time(const gy_device *d, gy_ticks launched);
+/* The same of formulas, with so much of gy_formula_work: no less than these take by workers. */
+gy_ticks gy_worker_formula_time(const gy_device *d, gantry_dtype dtype, double work, gy_ticks launched);
 
 /* Another owner; returns the same object. Each owner calls gantry_machine_free. NULL gives NULL. */
 gantry_machine *gy_machine_ref(const gantry_machine *m);
@@ -272,6 +276,12 @@ uint32_t gy_machine_counted(const gantry_machine *m);
 /* GFLOP/s for a dtype: the figure given; else f32's for the types it can stand in for (f64: half of f32's);
  * 0 if the file gives nothing to go by: arithmetic is then no limit. */
 double gy_device_gflops(const gy_device *d, gantry_dtype dtype);
+
+/* Of `formulas`: all but f64 is calculated in f32 or in whole numbers. 0: not known. */
+static inline double gy_formula_gflops(const double formulas[GANTRY_DTYPE_COUNT], gantry_dtype dtype)
+{
+    return formulas[dtype] > 0 || dtype == GANTRY_F64 ? formulas[dtype] : formulas[GANTRY_F32];
+}
 
 /* How long it takes until an op on `b` that waited for one on `a` begins: another device, or another engine of the same
  * (`engines`: one of the two is a copy, the other is not). Work in queues of one engine follows without. */

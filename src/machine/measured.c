@@ -41,6 +41,7 @@ void gy_measured_free(gy_measured *m)
     for (size_t i = 0; i < m->workers.count; i++)
         gy_vec_free(&m->workers.at[i].pairs);
     gy_vec_free(&m->workers);
+    gy_vec_free(&m->formulas);
     gy_vec_free(&m->copies);
     gy_vec_free(&m->traffic);
     gy_vec_free(&m->kernels);

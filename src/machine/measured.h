@@ -96,6 +96,14 @@ typedef struct gy_measured_workers {
     double beside;
 } gy_measured_workers;
 
+/* Formulas of one element type on the GPUs of a kind, that compute more than they move. */
+typedef struct gy_measured_formulas {
+    const char *kind; /* borrowed from the machine */
+    gantry_dtype dtype;
+    double work; /* gy_formula_work */
+    gy_figure launched, by_workers;
+} gy_measured_formulas;
+
 /* The times of giving work to a device, by device of the machine. */
 typedef struct gy_measured_device {
     uint32_t device;
@@ -121,6 +129,7 @@ typedef struct gy_measured {
     gy_text notes;        /* a line each: "not measured: WHAT: WHY" */
     gy_figure issue;      /* of one wait in a graph over several devices, by the host (gantry_machine.issue) */
     gy_figure edge, gate; /* from a kernel of a GPU to one of the next: in one graph, and by a gate (gantry_machine) */
+    GY_VEC(gy_measured_formulas) formulas;
 } gy_measured;
 
 void gy_measured_free(gy_measured *m);

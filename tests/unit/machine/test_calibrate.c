@@ -581,6 +581,43 @@ START_TEST(batches)
 }
 END_TEST
 
+static const gy_device *gpu_of(const gantry_machine *m)
+{
+    for (uint32_t i = 0; i < m->devices; i++)
+        if (m->device[i].gpu)
+            return &m->device[i];
+    return NULL;
+}
+
+/* What is left of a time without the launch, or without the least of workers, of which one is 2 us and the other 1;
+ * what was not measured stays, and of times that are launches hardly anything can be said. */
+START_TEST(formulas)
+{
+    gantry_machine *m = machine_of("{'gantry_machine':1,'memories':[{'id':'host','capacity':'8GiB'},{'id':'a',"
+                                   "'capacity':'1GiB'}],'devices':[{'id':'g','kind':'big','type':'gpu','memory':'a',"
+                                   "'launch_us':2,'formulas':{'f16':7}}],'routes':[{'from':'host','to':'a','both':true,"
+                                   "'bandwidth_gbs':1}]}");
+    gy_measured_pair pairs[] = { { { 2, 0, 3 }, { 1, 0, 3 } }, { { 5, 0, 3 }, { 6, 0, 3 } } };
+    gy_measured_workers workers = { .kind = "big", .pairs = { pairs, 2, 2 }, .beside = 1 };
+    gy_measured_formulas f[] = { { "big", GANTRY_F32, 1e6, { 12, 0, 3 }, { 0, 0, 0 } },
+                                 { "big", GANTRY_F64, 1e6, { 52, 0, 3 }, { 101, 0, 3 } },
+                                 { "big", GANTRY_I32, 1e6, { 3, 0, 3 }, { 0, 0, 0 } },
+                                 { "small", GANTRY_F32, 1e6, { 9, 0, 3 }, { 9, 0, 3 } } };
+    gy_measured w = { .workers = { &workers, 1, 1 }, .formulas = { f, 4, 4 } };
+    gantry_machine *made = calibrated(m, &w);
+    const gy_device *d = gpu_of(made);
+    ck_assert_double_eq_tol(d->formulas[GANTRY_F32], 100, 1e-9);
+    ck_assert_double_eq_tol(d->formulas[GANTRY_F64], 20, 1e-9);
+    ck_assert_double_eq_tol(d->formulas[GANTRY_I32], 1e3 / 3, 1e-9);
+    ck_assert_double_eq_tol(d->formulas[GANTRY_F16], 7, 1e-9);
+    ck_assert_double_eq_tol(d->workers.formulas[GANTRY_F64], 10, 1e-9);
+    ck_assert_double_eq(d->workers.formulas[GANTRY_F32], 0);
+    ck_assert_double_eq(gpu_of(m)->formulas[GANTRY_F32], 0);
+    gantry_machine_free(made);
+    gantry_machine_free(m);
+}
+END_TEST
+
 static gantry_machine *with_pieces(const gantry_machine *m, bool partial, size_t pieces)
 {
     /* 1000 bytes in one piece take 40 us, 2000 60, and so on: 50 us are the work of 1500, 120 of 4000; 30 of fewer than
@@ -849,6 +886,7 @@ int main(void)
     tcase_add_test(c, parts_of_a_route);
     tcase_add_test(c, copies_by_kernels);
     tcase_add_test(c, batches);
+    tcase_add_test(c, formulas);
     tcase_add_test(c, pieces_of_a_kernel);
     tcase_add_test(c, parts_of_a_kernel);
     tcase_add_test(c, shares_of_a_kernel);

@@ -145,6 +145,12 @@ static const bad_input devices[] = {
     { D(",'bandwidth_gbs':@0"), "/devices/0/bandwidth_gbs",
       "\"bandwidth_gbs\" must be between 1e-09 and 1000000, not 0" },
     { D(",'gflops':@5"), "/devices/0/gflops", "gflops must be an object, found an integer" },
+    { D(",'formulas':{'fp32':@5}"), "/devices/0/formulas/fp32", "unknown key \"fp32\" (did you mean \"f32\"?)" },
+    { D(",'formulas':@5"), "/devices/0/formulas", "formulas must be an object, found an integer" },
+    { D(",'formulas':{'f32':@0}"), "/devices/0/formulas/f32",
+      "\"f32\" must be between 1e-09 and 1000000000000, not 0" },
+    { W("{'times_us':[[1,1],[2,2]],'switch_us':1,'start_us':1,'formulas':{'f64':@-1}}"),
+      "/devices/0/workers/formulas/f64", "\"f64\" must be between 1e-09 and 1000000000000, not -1" },
     { D(",'gflops':{'fp32':@5}"), "/devices/0/gflops/fp32", "unknown key \"fp32\" (did you mean \"f32\"?)" },
     { D(",'gflops':{'f32':@-5}"), "/devices/0/gflops/f32", "\"f32\" must be between 1e-09 and 1000000000000, not -5" },
 };

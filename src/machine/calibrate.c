@@ -23,6 +23,10 @@ static void set_host(gantry_machine *m, const gy_measured *what)
         m->start = gy_ticks_from_us(start_us);
     if (what->issue.samples > 0)
         m->issue = gy_ticks_from_us(what->issue.us);
+    if (what->when.samples > 0 && what->left_out.samples > 0) {
+        m->when = gy_ticks_from_us(what->when.us);
+        m->left_out = gy_ticks_from_us(what->left_out.us);
+    }
     if (what->edge.samples > 0 && what->gate.samples > 0) {
         m->edge = gy_ticks_from_us(what->edge.us);
         m->gate = gy_ticks_from_us(what->gate.us);

@@ -232,6 +232,8 @@ struct gantry_machine {
     gy_ticks start;  /* time of a start beyond its ops: until the first begins, and until the last's end is seen */
     gy_ticks edge; /* from the end of an op to the beginning of one of another GPU behind it, in one graph over both */
     gy_ticks gate; /* the same by a gate, where each GPU has a graph of its own; 0: neither is known */
+    gy_ticks when; /* of a node with `when` on a GPU, beyond its work; 0: not known, */
+    gy_ticks left_out; /* and where it is left out */
     /* Nodes of one graph x devices: so many times what the model says they take, as was measured (scheduler/guided.h);
      * NULL: nothing was. In no file. */
     const double *pace;

@@ -191,6 +191,31 @@ START_TEST(every_kernel)
 }
 END_TEST
 
+/* Nodes with a flag, on one GPU and beside another: a chain of them is run as a graph, and without. */
+START_TEST(flags)
+{
+    gantry_machine *m = NULL;
+    gantry_calibrate_options o = quick(NULL);
+    setenv("FAKE_CUDA_ONLY", "axpby", 1);
+    fakeCudaDevices(1 + _i, "all", 0);
+    gantry_machine *from = gpu_machine(1 + _i, false);
+    fakeCudaDevices(1 + _i, "all", 2 * KIB * KIB);
+    MUST(gantry_machine_calibrate(&m, from, &o, MUST_ERR));
+    json_t *document = document_of(m), *model = json_object_get(document, "model");
+    ck_assert_msg(json_number_value(json_object_get(model, "when_us")) > 0 &&
+                      json_number_value(json_object_get(model, "left_out_us")) > 0,
+                  "%s", json_dumps(json_object_get(document, "notes"), 0));
+    /* Formulas get as far as code for the GPU, which nothing compiles here. */
+    ck_assert(has_note(document, "not measured: formulas of f32: kernel \""));
+    ck_assert(has_note(document, "not measured: formulas of f64: kernel \""));
+    json_decref(document);
+    gantry_machine_free(m);
+    gantry_machine_free(from);
+    unsetenv("FAKE_CUDA_ONLY");
+    check_alive("flags");
+}
+END_TEST
+
 /* A selection: the other GPU is not touched. */
 START_TEST(some_devices)
 {
@@ -576,5 +601,9 @@ int main(void)
     tcase_add_loop_exit_test(few, hangs, 7, 0, 5);
     tcase_add_test(few, hangs_for_a_while);
     suite_add_tcase(suite, few);
+    TCase *flagged = tcase_create("flags");
+    tcase_set_timeout(flagged, 60);
+    tcase_add_loop_test(flagged, flags, 0, 2);
+    suite_add_tcase(suite, flagged);
     return run_suite(suite);
 }

@@ -502,8 +502,10 @@ START_TEST(what_the_host_takes)
                   { { .graph_node = { 0.75, 0, 3 } }, 3, 11, 0.75 },
                   { { .graph_node = { 0.75, 0, 3 }, .graph_launch = { 8.75, 0, 3 } }, 3, 8, 0.75 },
                   { { .signal = { 2, 0, 3 } }, 3, 11, 3 } };
-    char text[sizeof TWO + 100];
-    snprintf(text, sizeof text, "%.*s,'model':{'issue_us':2,'submit_us':3,'start_us':11,'edge_us':6,'gate_us':2.5}}",
+    char text[sizeof TWO + 140];
+    snprintf(text, sizeof text,
+             "%.*s,'model':{'issue_us':2,'submit_us':3,'start_us':11,'edge_us':6,'gate_us':2.5,"
+             "'when_us':8,'left_out_us':4}}",
              (int)strlen(TWO) - 1, TWO);
     gantry_machine *m = machine_of(text), *plain = machine_of(TWO), *eight = load_machine("hgx-h200-8"), *two = NULL;
     char *json = json_of(m), *without = json_of(plain);
@@ -512,15 +514,19 @@ START_TEST(what_the_host_takes)
     eight->start = m->start;
     eight->edge = m->edge;
     eight->gate = m->gate;
+    eight->when = m->when;
+    eight->left_out = m->left_out;
     ck_assert(!gantry_machine_select(&two, eight, "2", NULL));
     gantry_machine *list[] = { m, two, machine_of(json) };
     for (size_t i = 0; i < 3; i++)
         ck_assert(list[i]->issue == gy_ticks_from_us(given[0]) && list[i]->submit == gy_ticks_from_us(given[1]) &&
                   list[i]->start == gy_ticks_from_us(given[2]) && list[i]->edge == gy_ticks_from_us(6) &&
-                  list[i]->gate == gy_ticks_from_us(2.5));
+                  list[i]->gate == gy_ticks_from_us(2.5) && list[i]->when == gy_ticks_from_us(8) &&
+                  list[i]->left_out == gy_ticks_from_us(4));
     ck_assert(machine_hash(m) == machine_hash(list[2]) && machine_hash(m) != machine_hash(plain));
     ck_assert(!strstr(without, "issue_us") && !strstr(without, "submit_us") && !strstr(without, "start_us"));
     ck_assert(!strstr(without, "edge_us") && !strstr(without, "gate_us"));
+    ck_assert(!strstr(without, "when_us") && !strstr(without, "left_out_us"));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gy_measured w = { 0 };
         gy_measured_kernel k = { .name = "copy", .kind = "k", .dtype = GANTRY_F32, .partial = true };
@@ -588,6 +594,24 @@ static const gy_device *gpu_of(const gantry_machine *m)
             return &m->device[i];
     return NULL;
 }
+
+/* Both figures of nodes with a flag, or neither. */
+START_TEST(nodes_with_a_flag)
+{
+    static const gy_figure when = { 7, 0, 3 }, left_out = { 3, 0, 3 };
+    gantry_machine *m = machine_of(TWO);
+    for (int i = 0; i < 4; i++) {
+        gy_measured w = { 0 };
+        w.when = i & 1 ? when : w.when;
+        w.left_out = i & 2 ? left_out : w.left_out;
+        gantry_machine *made = calibrated(m, &w);
+        ck_assert_int_eq(made->when, i == 3 ? gy_ticks_from_us(7) : 0);
+        ck_assert_int_eq(made->left_out, i == 3 ? gy_ticks_from_us(3) : 0);
+        gantry_machine_free(made);
+    }
+    gantry_machine_free(m);
+}
+END_TEST
 
 /* What is left of a time without the launch, or without the least of workers, of which one is 2 us and the other 1;
  * what was not measured stays, and of times that are launches hardly anything can be said. */
@@ -886,6 +910,7 @@ int main(void)
     tcase_add_test(c, parts_of_a_route);
     tcase_add_test(c, copies_by_kernels);
     tcase_add_test(c, batches);
+    tcase_add_test(c, nodes_with_a_flag);
     tcase_add_test(c, formulas);
     tcase_add_test(c, pieces_of_a_kernel);
     tcase_add_test(c, parts_of_a_kernel);

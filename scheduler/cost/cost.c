@@ -22,7 +22,8 @@
  * H200s, from 33 MFLOP on, are within a quarter of it. */
 #define BATCHED_RATE 0.9
 #define BATCHED_US   0.1
-#define WAIT_US      0.6 /* a load that finds nothing near the processor; H100 and H200 */
+#define SECTOR       32.0 /* bytes that memory of a GPU moves where one of them is wanted */
+#define WAIT_US      0.6  /* a load that finds nothing near the processor; H100 and H200 */
 
 static uint32_t given_share(const gy_node_extra *x)
 {
@@ -44,14 +45,22 @@ static bool given_time(const gy_node_extra *x, const gy_device *d, double *us)
     return best > 0;
 }
 
+/* What formulas were measured to reach there; 0: another node, or not known. */
+static double formula_gflops(const gantry_graph *g, const gy_node *n, const gy_device *d)
+{
+    return d->gpu && gy_node_is_formula(g, n) ? gy_formula_gflops(d->formulas, gy_node_dtype(g, n)) : 0;
+}
+
 /* Peaks of f64 are those of products, which tensor cores may make; formulas have the ordinary units, and no GPU has
  * more than half as many for f64 as for f32. */
 static double gflops_of(const gantry_graph *g, const gy_node *n, const gy_device *d)
 {
     gantry_dtype dtype = gy_node_dtype(g, n);
-    bool is_formula = n->kernel != GY_NONE && g->kernels.at[n->kernel].program;
     double gflops = gy_device_gflops(d, dtype), most = gy_device_gflops(d, GANTRY_F32) / 2;
-    return is_formula && d->gpu && dtype == GANTRY_F64 && most > 0 && most < gflops ? most : gflops;
+    double measured = formula_gflops(g, n, d);
+    if (measured > 0)
+        return measured;
+    return gy_node_is_formula(g, n) && d->gpu && dtype == GANTRY_F64 && most > 0 && most < gflops ? most : gflops;
 }
 
 double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device)
@@ -59,26 +68,34 @@ double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device)
     return gflops_of(p->graph, &p->graph->nodes.at[node], &p->machine->device[device]);
 }
 
-static double overhead_us(const gy_node *n, const gy_device *d)
+static double overhead_us(const gantry_graph *g, const gy_node *n, const gy_device *d)
 {
-    double gflops = gy_device_gflops(d, GANTRY_F32);
+    double gflops = gy_device_gflops(d, GANTRY_F32), measured = formula_gflops(g, n, d);
+    if (measured > 0)
+        return (gy_formula_work(g, n) - n->flops) / (measured * 1e3);
     return d->gpu && n->overhead > 0 && gflops > 0 ? n->overhead / (gflops * 1e3) : 0;
 }
 
 double gy_plan_overhead(const gy_plan *p, uint32_t node, uint32_t device)
 {
-    return overhead_us(&p->graph->nodes.at[node], &p->machine->device[device]);
+    return overhead_us(p->graph, &p->graph->nodes.at[node], &p->machine->device[device]);
+}
+
+double gy_plan_moved(const gy_node *n, const gy_device *d)
+{
+    bool is_strided = d->gpu && n->contiguous > 0 && n->contiguous < SECTOR;
+    return is_strided ? n->bytes * (1 + SECTOR / n->contiguous) / 2 : n->bytes;
 }
 
 /* With its launch. `like`: of the kernel that goes through memory in the same way, or NULL. */
 static gy_ticks roofline(const gantry_graph *g, const gy_node *n, const gy_device *d, const gy_kernel_table *like)
 {
-    double gflops = gflops_of(g, n, d), us = overhead_us(n, d);
+    double gflops = gflops_of(g, n, d), us = overhead_us(g, n, d), bytes = gy_plan_moved(n, d);
     if (n->flops > 0 && gflops > 0)
         us += n->flops / (gflops * 1e3);
-    if (!like && n->bytes > 0 && d->bandwidth_gbs > 0 && n->bytes / (d->bandwidth_gbs * 1e3) > us)
-        us = n->bytes / (d->bandwidth_gbs * 1e3);
-    gy_ticks time = gy_ticks_from_us(us) + d->launch, memory = like ? gy_kernel_time(like, n->bytes, d->launch) : 0;
+    if (!like && bytes > 0 && d->bandwidth_gbs > 0 && bytes / (d->bandwidth_gbs * 1e3) > us)
+        us = bytes / (d->bandwidth_gbs * 1e3);
+    gy_ticks time = gy_ticks_from_us(us) + d->launch, memory = like ? gy_kernel_time(like, bytes, d->launch) : 0;
     return time > memory ? time : memory;
 }
 
@@ -140,8 +157,7 @@ gy_ticks gy_plan_waits(const gy_plan *p, uint32_t node, uint32_t device)
 /* Waits of the kernels of the library are known of few GPUs, so they mend tables alone. */
 static gy_ticks formula_waits(const gy_plan *p, uint32_t node, uint32_t device)
 {
-    uint32_t kernel = p->graph->nodes.at[node].kernel;
-    bool is_formula = kernel != GY_NONE && p->graph->kernels.at[kernel].program;
+    bool is_formula = gy_node_is_formula(p->graph, &p->graph->nodes.at[node]);
     return is_formula ? gy_plan_waits(p, node, device) : 0;
 }
 

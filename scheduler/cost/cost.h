@@ -38,6 +38,9 @@ double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device);
  * used. tables.h is for many nodes. */
 const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t device);
 double gy_plan_work(const gy_node *node, const gy_kernel_table *table);
+/* The bytes that memory of the device moves for the node, where no table says what it takes: half of them lie together
+ * in pieces, of which a GPU moves whole sectors, the other half are packed. */
+double gy_plan_moved(const gy_node *node, const gy_device *device);
 /* The table by bytes of the kernel that the node's goes through memory like, on a GPU: the roofline takes no less;
  * NULL: there is none. */
 const gy_kernel_table *gy_plan_like(const gy_plan *p, uint32_t node, uint32_t device);

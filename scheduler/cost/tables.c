@@ -9,7 +9,7 @@
 
 double gy_plan_work(const gy_node *n, const gy_kernel_table *t)
 {
-    return t->by_flops ? n->flops : n->bytes;
+    return t->by_flops ? n->flops : n->bytes * gy_kernel_strided(t, n->contiguous);
 }
 
 /* Kernels move whole numbers of one size alike, signed or not; that is as good as measured where only one is. */

@@ -9,9 +9,9 @@ static void add_roofline(gy_text *to, const gy_plan *p, uint32_t node, uint32_t 
     const gy_node *n = &p->graph->nodes.at[node];
     const gy_device *d = &p->machine->device[device];
     const gy_kernel_table *like = gy_plan_like(p, node, device);
-    bool is_formula = n->kernel != GY_NONE && p->graph->kernels.at[n->kernel].program;
-    gy_ticks waits = is_formula ? gy_plan_waits(p, node, device) : 0;
+    gy_ticks waits = gy_node_is_formula(p->graph, n) ? gy_plan_waits(p, node, device) : 0;
     double gflops = gy_plan_gflops(p, node, device), overhead = gy_plan_overhead(p, node, device);
+    double bytes = gy_plan_moved(n, d);
     gy_text_printf(to, "roofline: %.3f us launch", gy_ticks_to_us(d->launch));
     if (n->flops > 0 && gflops > 0)
         gy_text_printf(to, "%s %g flops / %g GFLOP/s = %.3f us",
@@ -21,11 +21,12 @@ static void add_roofline(gy_text *to, const gy_plan *p, uint32_t node, uint32_t 
         gy_text_printf(to, " and %.3f us to load, convert and join elements", overhead);
     if (like)
         gy_text_printf(to, "; no less than %s (%s) takes for %g bytes, %.3f us", like->kernel,
-                       gantry_dtype_name(like->dtype), n->bytes,
-                       gy_ticks_to_us(gy_kernel_time(like, n->bytes, d->launch)));
+                       gantry_dtype_name(like->dtype), bytes, gy_ticks_to_us(gy_kernel_time(like, bytes, d->launch)));
     else if (n->bytes > 0 && d->bandwidth_gbs > 0)
-        gy_text_printf(to, "%s %g bytes / %g GB/s = %.3f us", n->flops > 0 && gflops > 0 ? " and" : ", then", n->bytes,
-                       d->bandwidth_gbs, n->bytes / (d->bandwidth_gbs * 1e3));
+        gy_text_printf(to, "%s %g bytes / %g GB/s = %.3f us", n->flops > 0 && gflops > 0 ? " and" : ", then", bytes,
+                       d->bandwidth_gbs, bytes / (d->bandwidth_gbs * 1e3));
+    if (bytes > n->bytes)
+        gy_text_printf(to, "; its own %g lie in pieces of %g", n->bytes, n->contiguous);
     if (waits)
         gy_text_printf(to, "; %u waits for memory in turn, %.3f us", n->waits, gy_ticks_to_us(waits));
     if (n->flops > 0 && gflops <= 0)
@@ -56,6 +57,8 @@ static void add_table(gy_text *to, const gy_kernel_table *t, const gy_node *n, g
     }
     gy_text_printf(to, "measured: the machine's table of %s (%s) on %s, at %g %s", t->kernel, dtype, t->kind,
                    gy_plan_work(n, t), t->by_flops ? "flops" : "bytes");
+    if (!t->by_flops && gy_plan_work(n, t) > n->bytes)
+        gy_text_printf(to, ", as which count its own %g in pieces of %g", n->bytes, n->contiguous);
     add_beyond(to, t, gy_plan_work(n, t));
     if (waits && time == waits)
         gy_text_printf(to, "; its steps wait for memory in turn, %u times, and take longer", n->waits);

@@ -91,6 +91,18 @@ gantry_dtype gy_node_dtype(const gantry_graph *graph, const gy_node *node)
     return best;
 }
 
+bool gy_node_is_formula(const gantry_graph *graph, const gy_node *node)
+{
+    return node->kernel != GY_NONE && graph->kernels.at[node->kernel].program;
+}
+
+double gy_formula_work(const gantry_graph *graph, const gy_node *node)
+{
+    if (!gy_node_is_formula(graph, node))
+        return 0;
+    return node->flops + (gy_node_dtype(graph, node) == GANTRY_F64 ? node->overhead / 2 : node->overhead);
+}
+
 bool gy_graph_entry_rows(const gantry_graph *graph, uint32_t id, uint32_t run, gy_rows *rows)
 {
     const gy_buffer *b = &graph->buffers.at[id];

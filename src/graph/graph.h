@@ -168,6 +168,7 @@ typedef struct gy_node {
     uint32_t waits;      /* after sealing: gy_kernel_waits, */
     double overhead;     /* gy_kernel_overhead */
     double flops, bytes; /* after sealing: given, by the manifest, or 0 and the bytes of all regions (work: 0) */
+    double contiguous;   /* of what it moves: bytes that lie together in memory, in the mean; 0: not known */
     int64_t scratch;     /* bytes */
 } gy_node;
 typedef GY_VEC(gy_node) gy_nodes;
@@ -321,6 +322,10 @@ int64_t gy_tile_bound(const gy_buffer *buffer, int axis, int64_t index);
  * that may be wider than what is computed in (their argument has no letter and others have); else that of its first
  * access; f32 where it touches nothing. */
 gantry_dtype gy_node_dtype(const gantry_graph *graph, const gy_node *node);
+/* Of a node with formulas: its operations as a GPU carries them out, those of its element type beside all else that its
+ * code does; 0: another node. `overhead` is told in operations of f32, two of which take as long as one of f64. */
+bool gy_node_is_formula(const gantry_graph *graph, const gy_node *node);
+double gy_formula_work(const gantry_graph *graph, const gy_node *node);
 /**
  * All that the time of a node's kernel depends on beside its name, the element type and the device, as one line: the
  * shapes of its regions in the order of arguments, "64x128 128x32 64x32" (rows with their halo; tiles by their own

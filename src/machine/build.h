@@ -41,6 +41,8 @@ bool gy_machine_add_table(gantry_machine *m, const gy_collective_table *table);
 bool gy_machine_add_kernel(gantry_machine *m, const gy_kernel_table *table);
 /* Makes the points of `batched` the machine's own. false: out of memory. */
 bool gy_machine_copy_batched(gantry_machine *m, gy_kernel_table *table);
+/* Makes its own copy of `strided`. false: out of memory. */
+bool gy_machine_copy_strided(gantry_machine *m, gy_kernel_table *table);
 /* Makes the points of what workers take the machine's own. false: out of memory. */
 bool gy_machine_copy_workers(gantry_machine *m, gy_worker_times *workers);
 /* Adds a fact, behind those that are there; one of that name is replaced. Texts are copied. false: out of memory. */

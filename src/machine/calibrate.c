@@ -23,6 +23,10 @@ static void set_host(gantry_machine *m, const gy_measured *what)
         m->start = gy_ticks_from_us(start_us);
     if (what->issue.samples > 0)
         m->issue = gy_ticks_from_us(what->issue.us);
+    if (what->when.samples > 0 && what->left_out.samples > 0) {
+        m->when = gy_ticks_from_us(what->when.us);
+        m->left_out = gy_ticks_from_us(what->left_out.us);
+    }
     if (what->edge.samples > 0 && what->gate.samples > 0) {
         m->edge = gy_ticks_from_us(what->edge.us);
         m->gate = gy_ticks_from_us(what->gate.us);
@@ -92,8 +96,11 @@ static bool set_workers(gantry_machine *m, gy_device *d, const gy_measured_worke
         point[i] =
             (gy_point){ gy_ticks_from_us(w->pairs.at[i].launched.us), gy_ticks_from_us(w->pairs.at[i].by_workers.us) };
     uint32_t points = smooth(point, (uint32_t)w->pairs.count);
-    d->workers = (gy_worker_times){ points ? point : NULL, points, gy_ticks_from_us(w->change.us),
-                                    gy_ticks_from_us(w->start.us), (uint32_t)(w->beside * GY_ALONE + 0.5) };
+    d->workers = (gy_worker_times){ .point = points ? point : NULL,
+                                    .points = points,
+                                    .change = gy_ticks_from_us(w->change.us),
+                                    .start = gy_ticks_from_us(w->start.us),
+                                    .beside = (uint32_t)(w->beside * GY_ALONE + 0.5) };
     return true;
 }
 
@@ -105,6 +112,30 @@ static bool set_all_workers(gantry_machine *m, const gy_measured *what)
             if (m->device[d].gpu && !strcmp(m->device[d].kind, what->workers.at[i].kind))
                 ok = set_workers(m, &m->device[d], &what->workers.at[i]);
     return ok;
+}
+
+/* What is left of a time without the launch; all of it where that is most of it. */
+static double rate_of(double work, const gy_figure *f, gy_ticks launch)
+{
+    double us = f->us - gy_ticks_to_us(launch);
+    us = us < f->us / 2 ? f->us : us;
+    return f->samples && us > 0 && work > 0 ? work / (us * 1e3) : 0;
+}
+
+/* Behind launches and workers, whose least times are taken off. */
+static void set_formulas(gantry_machine *m, const gy_measured *what)
+{
+    for (size_t i = 0; i < what->formulas.count; i++)
+        for (uint32_t k = 0; k < m->devices; k++) {
+            const gy_measured_formulas *f = &what->formulas.at[i];
+            gy_device *d = &m->device[k];
+            if (!d->gpu || strcmp(d->kind, f->kind) != 0)
+                continue;
+            double launched = rate_of(f->work, &f->launched, d->launch);
+            d->formulas[f->dtype] = launched > 0 ? launched : d->formulas[f->dtype];
+            if (d->workers.points)
+                d->workers.formulas[f->dtype] = rate_of(f->work, &f->by_workers, d->workers.point[0].time);
+        }
 }
 
 /* ---- routes ---- */
@@ -206,9 +237,9 @@ static bool find_shares(gy_kernel_table *to, gy_shares *shares, const gy_measure
     return true;
 }
 
-/* A run that says nothing of batches leaves what was known of them. */
-static bool add_with_batched(gantry_machine *to, gy_kernel_table t, const gy_measured_kernel *k,
-                             const gy_kernel_table *old)
+/* A run that says nothing of batches, or of pieces, leaves what was known of them. */
+static bool add_with_rest(gantry_machine *to, gy_kernel_table t, const gy_measured_kernel *k, const gy_curve *curve,
+                          const gy_kernel_table *old)
 {
     gy_curve batched = { 0 };
     bool ok = gy_curve_of(&batched, &k->batched);
@@ -216,6 +247,12 @@ static bool add_with_batched(gantry_machine *to, gy_kernel_table t, const gy_mea
     bool stays = !batched.count && k->partial && old && old->by_flops == k->by_flops;
     t.batched = stays ? old->batched : batched.at;
     t.batched_points = stays ? old->batched_points : (uint32_t)batched.count;
+    bool keeps = !k->strided.count && k->partial && old && old->by_flops == k->by_flops;
+    ok = ok && (k->arguments || keeps || gy_strided_of(to, &t, curve, k));
+    if (keeps) {
+        t.strided = old->strided;
+        t.strides = old->strides;
+    }
     ok = ok && gy_machine_add_kernel(to, &t);
     gy_vec_free(&batched);
     return ok;
@@ -248,7 +285,7 @@ static bool add_kernel(gantry_machine *to, const gantry_machine *m, const gy_mea
         return !old || gy_machine_add_kernel(to, old);
     gy_shares shares = { 0 };
     const gy_kernel_table *same = k->arguments ? gy_machine_case(m, k->name, k->dtype, k->kind, k->arguments) : old;
-    bool ok = find_shares(&t, &shares, k, old) && add_with_batched(to, t, k, same);
+    bool ok = find_shares(&t, &shares, k, old) && add_with_rest(to, t, k, curve, same);
     gy_vec_free(&shares);
     return ok;
 }
@@ -298,6 +335,7 @@ static bool fill(gantry_machine *to, const gantry_machine *m, const gy_measured 
     set_launches(to, what);
     if (!set_all_workers(to, what) || !copy_routes(to, m, what))
         return false;
+    set_formulas(to, what);
     if (what->traffic.count && !gy_calibrate_ports(to, what))
         return false;
     if (!what->traffic.count)

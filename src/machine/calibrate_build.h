@@ -16,6 +16,8 @@ bool gy_curve_of(gy_curve *to, const gy_measured_points *points);
 bool gy_curve_follow(gy_curve *to, const gy_route *old);
 /* Adds those points of `old` whose work is none of those in `to`, or near one. false: out of memory. */
 bool gy_curve_join(gy_curve *to, const gy_kernel_table *old);
+/* strided.c: `strided` of a table whose points are the curve, from the times of pieces. false: out of memory. */
+bool gy_strided_of(gantry_machine *m, gy_kernel_table *to, const gy_curve *curve, const gy_measured_kernel *k);
 /* Drops what keeps the last two points from rising, as routes must. false: fewer than two are left. */
 bool gy_curve_end(gy_curve *c);
 

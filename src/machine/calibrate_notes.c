@@ -43,6 +43,10 @@ static void add_family(spreads *s, const gy_measured *what, gy_family family)
     for (size_t i = 0; family == GY_FAMILY_WORKERS && i < what->workers.count; i++)
         for (size_t k = 0; k < what->workers.at[i].pairs.count; k++)
             add_figure(s, &what->workers.at[i].pairs.at[k].by_workers);
+    for (size_t i = 0; family == GY_FAMILY_KERNELS && i < what->formulas.count; i++)
+        add_figure(s, &what->formulas.at[i].launched);
+    for (size_t i = 0; family == GY_FAMILY_WORKERS && i < what->formulas.count; i++)
+        add_figure(s, &what->formulas.at[i].by_workers);
     for (size_t i = 0; family == GY_FAMILY_LAUNCHES && i < what->devices.count; i++)
         add_figure(s, &what->devices.at[i].launch);
 }

@@ -176,6 +176,8 @@ static void add_model(const gy_joining *j)
         j->m->start = node->start > j->m->start ? node->start : j->m->start;
         j->m->edge = node->edge > j->m->edge ? node->edge : j->m->edge;
         j->m->gate = node->gate > j->m->gate ? node->gate : j->m->gate;
+        j->m->when = node->when > j->m->when ? node->when : j->m->when;
+        j->m->left_out = node->left_out > j->m->left_out ? node->left_out : j->m->left_out;
     }
 }
 

@@ -83,7 +83,7 @@ bool gy_machine_add_kernel(gantry_machine *m, const gy_kernel_table *table)
     if (share)
         memcpy(share, table->share, table->points * sizeof *share);
     grown[m->kernels].share = share;
-    if (!gy_machine_copy_batched(m, &grown[m->kernels]))
+    if (!gy_machine_copy_batched(m, &grown[m->kernels]) || !gy_machine_copy_strided(m, &grown[m->kernels]))
         return false;
     m->kernel = grown;
     m->kernels++;

@@ -84,6 +84,8 @@ bool gy_machine_copy_parts(gantry_machine *m, const gantry_machine *from, const 
     m->start = from->start;
     m->edge = from->edge;
     m->gate = from->gate;
+    m->when = from->when;
+    m->left_out = from->left_out;
     m->network = from->network;
     return ok;
 }

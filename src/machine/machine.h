@@ -51,6 +51,7 @@ typedef struct gy_worker_times {
     uint32_t points;       /* 0: nothing was measured */
     gy_ticks change;       /* a switch: from a worker to the stream of a lane, or back */
     gy_ticks start;        /* as that of the machine, of a start by workers */
+    double formulas[GANTRY_DTYPE_COUNT]; /* as those of the device, by workers */
     uint32_t beside; /* thousandths, GY_ALONE or more: of its time, what a launched op takes while there are workers */
 } gy_worker_times;
 
@@ -65,9 +66,10 @@ typedef struct gy_device {
     uint32_t threads;             /* of a cpu: that it computes with; 0: not said */
     uint32_t multiprocessors;     /* of a gpu: a block of threads runs on one of them; 0: not known */
     int ordinal;                  /* the back end's own number (CUDA ordinal), or -1 */
-    double gflops[GANTRY_DTYPE_COUNT]; /* GFLOP/s as given; 0: not given, see gy_device_gflops */
-    double bandwidth_gbs;              /* memory bandwidth, GB/s; 0: not given, memory is no limit */
-    gy_ticks launch;                   /* added to every op that runs on it */
+    double gflops[GANTRY_DTYPE_COUNT];   /* GFLOP/s as given; 0: not given, see gy_device_gflops */
+    double formulas[GANTRY_DTYPE_COUNT]; /* GFLOP/s that formulas were measured to reach; 0: not known */
+    double bandwidth_gbs;                /* memory bandwidth, GB/s; 0: not given, memory is no limit */
+    gy_ticks launch;                     /* added to every op that runs on it */
     gy_ticks signal;         /* from the end of an op to what waited for it in another queue: see gy_device_signal */
     gy_worker_times workers; /* of a gpu */
 } gy_device;
@@ -137,6 +139,12 @@ typedef struct gy_collective_table {
     uint32_t points;
 } gy_collective_table;
 
+/* Bytes that lie together in memory, and how many times their number such ones take as long as, in thousandths. */
+typedef struct gy_strided {
+    int64_t bytes;
+    uint32_t times; /* GY_ALONE or more */
+} gy_strided;
+
 /* Measured times of a kernel on devices of one kind, by the work of a node: flops or bytes as the kernel's manifest
  * counts them. A time is that of the op from end to end, its launch included. Work rises, times never fall. */
 typedef struct gy_kernel_table {
@@ -147,9 +155,11 @@ typedef struct gy_kernel_table {
     uint32_t points;
     const uint16_t *share; /* per point: thousandths of the device that an op takes, >= 1; NULL: all of it */
     uint64_t scratch;      /* bytes that a launch takes at most beside what its manifest says: a library's workspace */
-    const gy_point *batched; /* what one more op of that work adds to a batch, up to the work of the last */
-    uint32_t batched_points; /* 0: its ops are in no batch */
-    const char *arguments;   /* that the table speaks of, which has one point then (gy_node_case); NULL: all */
+    const gy_point *batched;   /* what one more op of that work adds to a batch, up to the work of the last */
+    uint32_t batched_points;   /* 0: its ops are in no batch */
+    const gy_strided *strided; /* of a table by bytes: rising bytes, falling times */
+    uint32_t strides;          /* 0: nothing is known of that */
+    const char *arguments;     /* that the table speaks of, which has one point then (gy_node_case); NULL: all */
 } gy_kernel_table;
 
 /* Families of figures that are measured for a machine: X(constant, name in files). */
@@ -222,6 +232,8 @@ struct gantry_machine {
     gy_ticks start;  /* time of a start beyond its ops: until the first begins, and until the last's end is seen */
     gy_ticks edge; /* from the end of an op to the beginning of one of another GPU behind it, in one graph over both */
     gy_ticks gate; /* the same by a gate, where each GPU has a graph of its own; 0: neither is known */
+    gy_ticks when; /* of a node with `when` on a GPU, beyond its work; 0: not known, */
+    gy_ticks left_out; /* and where it is left out */
     /* Nodes of one graph x devices: so many times what the model says they take, as was measured (scheduler/guided.h);
      * NULL: nothing was. In no file. */
     const double *pace;
@@ -241,6 +253,8 @@ gantry_machine *gy_machine_without_workers(const gantry_machine *from);
 bool gy_machine_knows_workers(const gantry_machine *m);
 /* An op that takes `launched` on the GPU, carried out by workers. */
 gy_ticks gy_worker_time(const gy_device *d, gy_ticks launched);
+/* The same of formulas, with so much of gy_formula_work: no less than these take by workers. */
+gy_ticks gy_worker_formula_time(const gy_device *d, gantry_dtype dtype, double work, gy_ticks launched);
 
 /* Another owner; returns the same object. Each owner calls gantry_machine_free. NULL gives NULL. */
 gantry_machine *gy_machine_ref(const gantry_machine *m);
@@ -264,6 +278,12 @@ uint32_t gy_machine_counted(const gantry_machine *m);
 /* GFLOP/s for a dtype: the figure given; else f32's for the types it can stand in for (f64: half of f32's);
  * 0 if the file gives nothing to go by: arithmetic is then no limit. */
 double gy_device_gflops(const gy_device *d, gantry_dtype dtype);
+
+/* Of `formulas`: all but f64 is calculated in f32 or in whole numbers. 0: not known. */
+static inline double gy_formula_gflops(const double formulas[GANTRY_DTYPE_COUNT], gantry_dtype dtype)
+{
+    return formulas[dtype] > 0 || dtype == GANTRY_F64 ? formulas[dtype] : formulas[GANTRY_F32];
+}
 
 /* How long it takes until an op on `b` that waited for one on `a` begins: another device, or another engine of the same
  * (`engines`: one of the two is a copy, the other is not). Work in queues of one engine follows without. */
@@ -337,6 +357,10 @@ bool gy_kernel_of_cases(const gantry_machine *m, const gy_kernel_table *table);
  * numbers give the same ticks with every compiler and C library, which log and exp of libm do not.
  */
 gy_ticks gy_kernel_time(const gy_kernel_table *t, double work, gy_ticks launch);
+/* So many times its bytes is the work of a node whose bytes lie together in pieces of so many only: on the line between
+ * two points by places a byte, 1 / contiguous, as each place costs its own; before the first and beyond the last as
+ * these. 1 where nothing is known, of the table or the node (0). */
+double gy_kernel_strided(const gy_kernel_table *t, double contiguous);
 /* True if the launches of some kernel take more scratch than its nodes say. */
 bool gy_machine_has_workspace(const gantry_machine *m);
 /* The part of a makespan that a plan can change: all but what the host takes before anything begins. */

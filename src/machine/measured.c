@@ -34,12 +34,14 @@ void gy_measured_free(gy_measured *m)
     for (size_t i = 0; i < m->kernels.count; i++) {
         gy_vec_free(&m->kernels.at[i].points);
         gy_vec_free(&m->kernels.at[i].batched);
+        gy_vec_free(&m->kernels.at[i].strided);
     }
     for (size_t i = 0; i < m->collectives.count; i++)
         gy_vec_free(&m->collectives.at[i].points);
     for (size_t i = 0; i < m->workers.count; i++)
         gy_vec_free(&m->workers.at[i].pairs);
     gy_vec_free(&m->workers);
+    gy_vec_free(&m->formulas);
     gy_vec_free(&m->copies);
     gy_vec_free(&m->traffic);
     gy_vec_free(&m->kernels);

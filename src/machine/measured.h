@@ -71,6 +71,8 @@ typedef struct gy_measured_kernel {
     gy_measured_points points;
     uint64_t scratch;           /* bytes that a launch took at most; 0: none, or not known */
     gy_measured_points batched; /* what one more adds to a batch (gy_kernel_table); empty: it was not measured */
+    gy_measured_points strided; /* `work`: bytes that lie together, rising; the time of `strided_work` bytes of such */
+    double strided_work;
 } gy_measured_kernel;
 
 typedef struct gy_measured_collective {
@@ -93,6 +95,14 @@ typedef struct gy_measured_workers {
     gy_figure change, start;
     double beside;
 } gy_measured_workers;
+
+/* Formulas of one element type on the GPUs of a kind, that compute more than they move. */
+typedef struct gy_measured_formulas {
+    const char *kind; /* borrowed from the machine */
+    gantry_dtype dtype;
+    double work; /* gy_formula_work */
+    gy_figure launched, by_workers;
+} gy_measured_formulas;
 
 /* The times of giving work to a device, by device of the machine. */
 typedef struct gy_measured_device {
@@ -119,6 +129,8 @@ typedef struct gy_measured {
     gy_text notes;        /* a line each: "not measured: WHAT: WHY" */
     gy_figure issue;      /* of one wait in a graph over several devices, by the host (gantry_machine.issue) */
     gy_figure edge, gate; /* from a kernel of a GPU to one of the next: in one graph, and by a gate (gantry_machine) */
+    GY_VEC(gy_measured_formulas) formulas;
+    gy_figure when, left_out; /* as those of gantry_machine */
 } gy_measured;
 
 void gy_measured_free(gy_measured *m);

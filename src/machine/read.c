@@ -157,22 +157,28 @@ static gantry_status read_memory_of(gy_machine_reader *r, const gy_json_at *at, 
     return *out == GY_MACHINE_NONE ? gy_machine_no_memory(r, &place, id) : GANTRY_OK;
 }
 
-static gantry_status read_speeds(gy_machine_reader *r, const gy_json_at *at, gy_device *d)
+gantry_status gy_machine_read_gflops(gy_machine_reader *r, const gy_json_at *at, const char *key, double *gflops)
 {
     static const char *const names[] = {
 #define GANTRY_X(dtype, text, bytes) #text,
         GANTRY_DTYPE_MAP(GANTRY_X)
 #undef GANTRY_X
     };
-    gantry_status status = gy_json_number(at, "bandwidth_gbs", false, 0, GY_LEAST_GBS, GY_MOST_GBS, &d->bandwidth_gbs,
-                                          GANTRY_E_MACHINE, r->err);
-    gy_json_at place = gy_json_key(at, "gflops");
-    if (status || !place.value)
-        return status;
-    status = gy_machine_object(r->err, &place, "gflops", names, GY_COUNT(names));
+    gy_json_at place = gy_json_key(at, key);
+    if (!place.value)
+        return GANTRY_OK;
+    gantry_status status = gy_machine_object(r->err, &place, key, names, GY_COUNT(names));
     for (int i = 0; i < GANTRY_DTYPE_COUNT && !status; i++)
-        status = gy_json_number(&place, names[i], false, 0, 1e-9, 1e12, &d->gflops[i], GANTRY_E_MACHINE, r->err);
+        status = gy_json_number(&place, names[i], false, 0, 1e-9, 1e12, &gflops[i], GANTRY_E_MACHINE, r->err);
     return status;
+}
+
+static gantry_status read_speeds(gy_machine_reader *r, const gy_json_at *at, gy_device *d)
+{
+    GY_TRY(gy_json_number(at, "bandwidth_gbs", false, 0, GY_LEAST_GBS, GY_MOST_GBS, &d->bandwidth_gbs, GANTRY_E_MACHINE,
+                          r->err));
+    GY_TRY(gy_machine_read_gflops(r, at, "formulas", d->formulas));
+    return gy_machine_read_gflops(r, at, "gflops", d->gflops);
 }
 
 static gantry_status read_counts(gy_machine_reader *r, const gy_json_at *at, gy_device *d)
@@ -231,9 +237,9 @@ static gantry_status check_use(gy_machine_reader *r, const gy_json_at *at, uint3
 static gantry_status read_device(gy_machine_reader *r, const gy_json_at *at, uint32_t index)
 {
     static const char *const keys[] = {
-        "id",     "kind",          "type",      "use",       "memory",  "lanes",           "copy_engines",
-        "gflops", "bandwidth_gbs", "launch_us", "signal_us", "ordinal", "multiprocessors", "threads",
-        "workers"
+        "id",      "kind",          "type",      "use",       "memory",  "lanes",           "copy_engines",
+        "gflops",  "bandwidth_gbs", "launch_us", "signal_us", "ordinal", "multiprocessors", "threads",
+        "workers", "formulas"
     };
     gy_device *d = &r->m->device[index];
     gantry_status status = gy_machine_object(r->err, at, "a device", keys, GY_COUNT(keys));
@@ -320,8 +326,8 @@ static gantry_status read_notes(gy_machine_reader *r, const gy_json_at *root)
 
 static gantry_status read_model(gy_machine_reader *r, const gy_json_at *root)
 {
-    static const char *const keys[] = { "contention", "launch_us", "issue_us", "submit_us",
-                                        "start_us",   "edge_us",   "gate_us" };
+    static const char *const keys[] = { "contention", "launch_us", "issue_us", "submit_us",  "start_us",
+                                        "edge_us",    "gate_us",   "when_us",  "left_out_us" };
     gy_json_at place = gy_json_key(root, "model");
     if (!place.value)
         return GANTRY_OK;
@@ -329,8 +335,9 @@ static gantry_status read_model(gy_machine_reader *r, const gy_json_at *root)
     const struct {
         const char *key;
         gy_ticks *to;
-    } times[] = { { "launch_us", &r->m->launch }, { "issue_us", &r->m->issue }, { "submit_us", &r->m->submit },
-                  { "start_us", &r->m->start },   { "edge_us", &r->m->edge },   { "gate_us", &r->m->gate } };
+    } times[] = { { "launch_us", &r->m->launch }, { "issue_us", &r->m->issue },      { "submit_us", &r->m->submit },
+                  { "start_us", &r->m->start },   { "edge_us", &r->m->edge },        { "gate_us", &r->m->gate },
+                  { "when_us", &r->m->when },     { "left_out_us", &r->m->left_out } };
     gantry_status status = gy_machine_object(r->err, &place, "model", keys, GY_COUNT(keys));
     if (!status)
         status = read_choice(r, &place, "contention", "on", "off", &off);

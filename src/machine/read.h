@@ -49,6 +49,10 @@ gantry_status gy_machine_read_routes(gy_machine_reader *r, const gy_json_at *roo
 /* One of "collectives" or "kernels", once devices are known; `points` is room for its points. */
 typedef gantry_status gy_table_reader(gy_machine_reader *r, const gy_json_at *at, gy_point_list *points);
 gy_table_reader gy_machine_read_collective, gy_machine_read_kernel;
+/* The optional GFLOP/s by element type under `key`. */
+gantry_status gy_machine_read_gflops(gy_machine_reader *r, const gy_json_at *at, const char *key, double *gflops);
+/* The optional "strided" of a kernel, all else of which is known (strided.c). */
+gantry_status gy_machine_read_strided(gy_machine_reader *r, const gy_json_at *at, gy_kernel_table *to);
 /* The optional "batched" of a kernel (batched.c). */
 gantry_status gy_machine_read_batched(gy_machine_reader *r, const gy_json_at *at, const char *unit,
                                       gy_kernel_table *to);

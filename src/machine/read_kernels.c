@@ -93,9 +93,8 @@ static gantry_status check_case(gy_machine_reader *r, const gy_json_at *list, co
 
 gantry_status gy_machine_read_kernel(gy_machine_reader *r, const gy_json_at *at, gy_point_list *points)
 {
-    static const char *const keys[] = {
-        "kernel", "dtype", "kind", "case", "by", "points", "share", "scratch", "batched"
-    };
+    static const char *const keys[] = { "kernel", "dtype", "kind",    "case",    "by",
+                                        "points", "share", "scratch", "batched", "strided" };
     gy_kernel_table t = { 0 };
     int dtype = 0, by = 0;
     int64_t scratch = 0;
@@ -116,8 +115,8 @@ gantry_status gy_machine_read_kernel(gy_machine_reader *r, const gy_json_at *at,
     t.by_flops = by == 1;
     t.point = points->at;
     t.points = (uint32_t)points->count;
-    if (!(status = check_case(r, &list, &t)))
-        status = check_new(r, at, &t);
+    if (!(status = check_case(r, &list, &t)) && !(status = check_new(r, at, &t)))
+        status = gy_machine_read_strided(r, at, &t);
     status = status ? status : read_shares(r, at, &t);
     return status || gy_machine_add_kernel(r->m, &t) ? status : gy_fail_nomem(r->err);
 }

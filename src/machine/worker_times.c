@@ -72,7 +72,7 @@ static gantry_status read_rest(gy_machine_reader *r, const gy_json_at *at, gy_wo
 
 gantry_status gy_machine_read_workers(gy_machine_reader *r, const gy_json_at *at, gy_device *d)
 {
-    static const char *const keys[] = { "times_us", "switch_us", "start_us", "beside" };
+    static const char *const keys[] = { "times_us", "switch_us", "start_us", "beside", "formulas" };
     gy_json_at place = gy_json_key(at, "workers"), list;
     gy_point_list points = { 0 };
     if (!place.value)
@@ -82,6 +82,7 @@ gantry_status gy_machine_read_workers(gy_machine_reader *r, const gy_json_at *at
                             "\"workers\" is given for a cpu; they are of devices of type \"gpu\": leave it out");
     GY_TRY(gy_machine_object(r->err, &place, "\"workers\"", keys, GY_COUNT(keys)));
     GY_TRY(read_rest(r, &place, &d->workers));
+    GY_TRY(gy_machine_read_gflops(r, &place, "formulas", d->workers.formulas));
     GY_TRY(gy_machine_array(r->err, &place, "times_us", "give [launched, by workers] pairs of microseconds", &list));
     gantry_status status = read_pairs(r->err, &list, &points);
     d->workers.point = points.at;

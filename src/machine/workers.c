@@ -61,6 +61,15 @@ gy_ticks gy_worker_time(const gy_device *d, gy_ticks launched)
     return w->points && launched < GY_TICKS_MAX ? gy_points_time(w->point, w->points, launched) : launched;
 }
 
+gy_ticks gy_worker_formula_time(const gy_device *d, gantry_dtype dtype, double work, gy_ticks launched)
+{
+    const gy_worker_times *w = &d->workers;
+    double gflops = gy_formula_gflops(w->formulas, dtype);
+    gy_ticks time = gy_worker_time(d, launched);
+    gy_ticks least = w->points && gflops > 0 ? w->point[0].time + gy_ticks_from_us(work / (gflops * 1e3)) : 0;
+    return least > time ? least : time;
+}
+
 /* Its GPUs of that kind; NULL: there is none, or nothing was measured. */
 static const gy_device *measured_of(const gantry_machine *m, const char *kind)
 {
@@ -90,8 +99,10 @@ static void slow_down(gy_device *d)
 {
     double slope = slope_of(&d->workers);
     d->bandwidth_gbs /= slope;
-    for (int i = 0; i < GANTRY_DTYPE_COUNT; i++)
+    for (int i = 0; i < GANTRY_DTYPE_COUNT; i++) {
         d->gflops[i] /= slope;
+        d->formulas[i] = d->workers.formulas[i] > 0 ? d->workers.formulas[i] : d->formulas[i] / slope;
+    }
 }
 
 /* ---- all of it ---- */

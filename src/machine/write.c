@@ -47,7 +47,7 @@ static void put_memory(gy_text *to, const gy_memory *y)
     gy_text_add(to, " }");
 }
 
-static void put_speeds(gy_text *to, const gy_device *d)
+static void put_gflops(gy_text *to, const char *key, const double *gflops)
 {
     static const char *const name[] = {
 #define GANTRY_X(dtype, text, bytes) #text,
@@ -56,13 +56,22 @@ static void put_speeds(gy_text *to, const gy_device *d)
     };
     bool any = false;
     for (int i = 0; i < GANTRY_DTYPE_COUNT; i++)
-        if (d->gflops[i] > 0) {
-            gy_text_printf(to, "%s\"%s\": ", any ? ", " : ", \"gflops\": { ", name[i]);
-            put_number(to, d->gflops[i]);
+        if (gflops[i] > 0) {
+            if (any)
+                gy_text_printf(to, ", \"%s\": ", name[i]);
+            else
+                gy_text_printf(to, ", \"%s\": { \"%s\": ", key, name[i]);
+            put_number(to, gflops[i]);
             any = true;
         }
     if (any)
         gy_text_add(to, " }");
+}
+
+static void put_speeds(gy_text *to, const gy_device *d)
+{
+    put_gflops(to, "gflops", d->gflops);
+    put_gflops(to, "formulas", d->formulas);
     if (d->bandwidth_gbs > 0) {
         gy_text_add(to, ", \"bandwidth_gbs\": ");
         put_number(to, d->bandwidth_gbs);
@@ -85,6 +94,7 @@ static void put_workers(gy_text *to, const gy_worker_times *w)
     put_us(to, w->start);
     gy_text_add(to, ", \"beside\": ");
     put_number(to, (double)w->beside / GY_ALONE);
+    put_gflops(to, "formulas", w->formulas);
     gy_text_add(to, " }");
 }
 
@@ -283,6 +293,9 @@ static void put_kernels(gy_text *to, const gantry_machine *m, int indent)
         put_share_and_scratch(to, t);
         if (t->batched_points)
             put_points(to, "batched", t->batched, t->batched_points);
+        for (uint32_t k = 0; k < t->strides; k++)
+            gy_text_printf(to, "%s[%lld, %g]%s", k ? ", " : ", \"strided\": [", (long long)t->strided[k].bytes,
+                           (double)t->strided[k].times / GY_ALONE, k + 1 == t->strides ? "]" : "");
         gy_text_add(to, " }");
     }
     put_line(to, indent, "]");
@@ -359,11 +372,9 @@ void gy_machine_print(gy_text *to, const gantry_machine *m, int indent)
     const struct {
         const char *key;
         gy_ticks value;
-    } times[] = { { "issue_us", m->issue },
-                  { "submit_us", m->submit },
-                  { "start_us", m->start },
-                  { "edge_us", m->edge },
-                  { "gate_us", m->gate } };
+    } times[] = { { "issue_us", m->issue },      { "submit_us", m->submit }, { "start_us", m->start },
+                  { "edge_us", m->edge },        { "gate_us", m->gate },     { "when_us", m->when },
+                  { "left_out_us", m->left_out } };
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         if (times[i].value) {
             gy_text_printf(to, ", \"%s\": ", times[i].key);

@@ -2,6 +2,7 @@
 /* Building: the kernels that a graph uses, its own and the library's. */
 #include "base/error.h"
 #include "graph/build/build_state.h"
+#include "graph/halo.h"
 #include "maths/maths.h"
 #include <stdio.h>
 #include <string.h>
@@ -98,6 +99,7 @@ static uint32_t use_kernel(gantry_graph *g, const gantry_kernel *manifest, const
         return GY_NONE;
     }
     kernel.code = code;
+    kernel.like = gy_halo_moves(manifest) ? "axpby" : NULL;
     return gy_build_use_kernel(g, &kernel);
 }
 

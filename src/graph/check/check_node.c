@@ -2,6 +2,7 @@
 /* Checking nodes one by one, and their costs. */
 #include "base/error.h"
 #include "graph/check/check.h"
+#include "graph/halo.h"
 #include "graph/nest.h"
 #include <stdio.h>
 #include <string.h>
@@ -203,6 +204,7 @@ static gantry_status check_kernel(gantry_graph *g, uint32_t node, scratch_args *
     n->scratch = n->scratch_given ? n->scratch : scratch;
     n->blocks = gy_kernel_blocks(kernel, &launch);
     n->waits = gy_kernel_waits(kernel, &launch);
+    n->contiguous = gy_halo_contiguous(kernel->manifest, &launch);
     n->overhead = n->cost_given ? 0 : gy_kernel_overhead(kernel, &launch);
     return GANTRY_OK;
 }

@@ -11,6 +11,7 @@
 
 #define DEFAULT_SECONDS 45.0
 #define SHARE           0.25 /* of the time, for collectives that are run as graphs */
+#define WHEN            0.02 /* of the time, for nodes with a flag */
 #define WORKERS         0.1  /* of the time, for workers of resident kernels */
 
 static gantry_status take_options(gantry_calibrate_options *o, const gantry_calibrate_options *given, gantry_error *err)
@@ -53,6 +54,7 @@ static gantry_status measure_rest(gy_measured *measured, const gantry_machine *m
     status = status ? status : gy_measure_collectives(measured, so_far, machine, SHARE * seconds, err);
     if (!status && r->progress)
         r->progress(r->user, "workers", r->of, r->of);
+    status = status ? status : gy_measure_when(measured, so_far, WHEN * seconds, err);
     status = status ? status : gy_measure_workers(measured, so_far, machine, WORKERS * seconds, err);
     gantry_machine_free(so_far);
     if (!status && r->progress)
@@ -65,7 +67,8 @@ static gantry_status measure(gantry_machine **out, const gantry_machine *machine
 {
     relay r = { o->progress, o->user, 0 };
     double seconds = o->seconds > 0 ? o->seconds : DEFAULT_SECONDS;
-    gy_measure_options options = { (1 - SHARE - WORKERS) * seconds, o->patience, o->progress ? pass_on : NULL, &r };
+    gy_measure_options options = { (1 - SHARE - WHEN - WORKERS) * seconds, o->patience, o->progress ? pass_on : NULL,
+                                   &r };
     gy_measured measured = { 0 };
     gy_module module = { 0 };
     gantry_status status = gy_backend_measure(machine, &options, &measured, &module, err);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "graph/graph.h"
 #include <string.h>
 
 enum {
@@ -23,7 +24,8 @@ enum {
     STRETCH = 4,   /* the least that workers are given between launches where nothing was measured */
     WIDE = 4096    /* rows of 4 KiB of a launch that fills a GPU */
 };
-#define TIMEOUT_US 3e6 /* GPUs that wait for each other for ever cost the calibration seconds, not its end */
+enum { BODIES = 4096 }; /* whose pulls on each other are so many operations that launches do not count */
+#define TIMEOUT_US 3e6  /* GPUs that wait for each other for ever cost the calibration seconds, not its end */
 
 typedef struct task {
     const gantry_machine *machine; /* its devices are GPUs of one kind; what workers take is not known */
@@ -66,6 +68,27 @@ static void print_rounds(gy_text *to, uint32_t rows, uint32_t rounds)
                    "\"axpby\",\"args\":{\"a\":0.5,\"b\":0.5,\"x\":\"v{0:1}\",\"y\":\"u{0:1}\"}},"
                    "{\"id\":\"s[k]\",\"kernel\":\"softmax\",\"args\":{\"x\":\"u\",\"y\":\"v\"}}]}]}",
                    rows, rows, rounds, STRETCH);
+}
+
+/* Each number is what those of the round before pull at it: differences, roots and quotients, as many as there are
+ * pairs.
+ */
+static void print_pulls(gy_text *to, gantry_dtype dtype, uint32_t rounds)
+{
+    static const char *const from[2] = { "a", "b" };
+    const char *type = gantry_dtype_name(dtype);
+    gy_text_printf(to,
+                   "{\"gantry\":1,\"name\":\"formulas\",\"buffers\":{\"a\":{\"dtype\":\"%s\",\"shape\":[%d,1],\"init\":"
+                   "{\"iota\":{}}},\"b\":{\"dtype\":\"%s\",\"shape\":[%d,1]},\"c\":{\"dtype\":\"%s\",\"shape\":[%d],"
+                   "\"init\":0.5}},\"nodes\":[{\"for\":{\"k\":%u},\"nodes\":[",
+                   type, BODIES, type, BODIES, type, BODIES, rounds);
+    for (int i = 0; i < 2; i++)
+        gy_text_printf(
+            to,
+            "%s{\"id\":\"to_%s[k]\",\"reduce\":{\"y\":\"sum((c - x) * rsqrt(square(c - x) + 1) / (square(c - x) "
+            "+ 1), 1)\"},\"args\":{\"x\":\"%s\",\"c\":\"c\",\"y\":\"%s\"}}",
+            i ? "," : "", from[!i], from[i], from[!i]);
+    gy_text_add(to, "]}]}");
 }
 
 /* ---- runs ---- */
@@ -124,7 +147,48 @@ static gantry_status measure_one(const task *t, bool mixed, uint32_t size, const
     return status;
 }
 
+/* A round is two of them. */
+static gantry_status measure_pulls(const task *t, gy_measured_formulas *f, const char *replay, gy_figure *figure,
+                                   gantry_error *err)
+{
+    gy_chain c[2] = { { 0 } };
+    gantry_status status = GANTRY_OK;
+    for (int i = 0; i < 2 && !status; i++) {
+        gy_text text = { 0 };
+        uint32_t rounds = i ? 8 : 1;
+        print_pulls(&text, f->dtype, rounds);
+        status = open_chain(&c[i], t, &text, 2 * rounds, replay, err);
+        gy_text_free(&text);
+    }
+    status = status ? status : gy_chain_sample(&c[0], &c[1], t->until_ns, figure, NULL, err);
+    status = status ? status : check_whole(&c[0], false, err);
+    f->work = status ? f->work : gy_formula_work(c[0].graph, &c[0].graph->nodes.at[0]);
+    gy_chain_close(&c[1]);
+    gy_chain_close(&c[0]);
+    return status;
+}
+
 /* ---- figures ---- */
+
+/* What has no time is left out: formulas are compiled, and there may be no compiler. */
+static gantry_status measure_formulas(gy_measured *what, const task *t, const char *kind, bool by_workers,
+                                      gantry_error *err)
+{
+    static const gantry_dtype dtypes[] = { GANTRY_F32, GANTRY_F64 };
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        gy_measured_formulas made = { .kind = kind, .dtype = dtypes[i] };
+        gantry_error why = { 0 };
+        gy_measured_formulas *f = by_workers && i < what->formulas.count ? &what->formulas.at[i] : &made;
+        gantry_status status =
+            measure_pulls(t, f, by_workers ? "device" : "graph", by_workers ? &f->by_workers : &f->launched, &why);
+        if (status)
+            gy_text_printf(&what->notes, "not measured: formulas of %s%s: %s\n", gantry_dtype_name(dtypes[i]),
+                           by_workers ? " by workers" : "", why.text);
+        if (status == GANTRY_E_NOMEM || (f == &made && !gy_vec_push(&what->formulas, made)))
+            return gy_fail_nomem(err);
+    }
+    return GANTRY_OK;
+}
 
 /* Sizes that there is no room for are left out. */
 static gantry_status measure_pairs(const task *t, gy_measured_workers *to, gantry_error *err)
@@ -198,7 +262,11 @@ gantry_status gy_measure_workers(gy_measured *what, const gantry_machine *machin
         return GANTRY_OK;
     gantry_machine *bare = gy_machine_without_workers(some);
     task t = { bare, gpus, gy_now_ns() + (int64_t)(seconds * 1e9) };
-    gantry_status status = bare ? measure(what, &t, names->device[first].kind, err) : gy_fail_nomem(err);
+    const char *kind = names->device[first].kind;
+    gantry_status status = bare ? measure_formulas(what, &t, kind, false, err) : gy_fail_nomem(err);
+    status = status ? status : measure(what, &t, kind, err);
+    if (!status && what->workers.count)
+        status = measure_formulas(what, &t, kind, true, err);
     gantry_machine_free(bare);
     gantry_machine_free(some);
     return status || !what->notes.failed ? status : gy_fail_nomem(err);

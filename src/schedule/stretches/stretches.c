@@ -22,6 +22,14 @@ static gy_ticks beside(const gy_device *d, gy_ticks duration)
     return more < GY_TICKS_MAX ? more / GY_ALONE : more;
 }
 
+static gy_ticks by_workers(const gantry_schedule *s, const gy_op *op, const gy_device *d)
+{
+    const gy_node *n = op->kind == GY_OP_LAUNCH && s->graph ? &s->graph->nodes.at[op->node] : NULL;
+    if (!n || !gy_node_is_formula(s->graph, n))
+        return gy_worker_time(d, op->duration);
+    return gy_worker_formula_time(d, gy_node_dtype(s->graph, n), gy_formula_work(s->graph, n), op->duration);
+}
+
 gy_stretch_costs gy_stretch_costs_of(const gantry_schedule *s, uint32_t id)
 {
     const gy_op *op = &s->ops.at[id];
@@ -29,7 +37,7 @@ gy_stretch_costs gy_stretch_costs_of(const gantry_schedule *s, uint32_t id)
     bool computes = d->gpu && !gy_op_is_copy(op);
     gy_ticks each = op->joined ? 0 : s->machine->submit;
     gy_ticks launched = computes ? beside(d, op->duration) : op->duration;
-    return (gy_stretch_costs){ gy_worker_time(d, op->duration), launched > each ? launched : each };
+    return (gy_stretch_costs){ by_workers(s, op, d), launched > each ? launched : each };
 }
 
 gy_ticks gy_stretch_switch(const gantry_schedule *s, uint32_t op)

@@ -142,11 +142,28 @@ START_TEST(counts)
 }
 END_TEST
 
+/* Tables of the kernel that say what pieces take, and how many pairs they have. */
+static int tables_of_pieces(json_t *document, const char *name, size_t *pairs)
+{
+    int found = 0;
+    size_t i;
+    json_t *kernel;
+    json_array_foreach(json_object_get(document, "kernels"), i, kernel)
+    {
+        json_t *strided = json_object_get(kernel, "strided");
+        if (strcmp(json_string_value(json_object_get(kernel, "kernel")), name) || !strided)
+            continue;
+        found++;
+        *pairs += json_array_size(strided);
+    }
+    return found;
+}
+
 /* All kernels of the library can be called with what is thought up for them, but those that say nothing of a device. */
 START_TEST(every_kernel)
 {
-    static const char *const without[] = { "attention_cached", "busy",        "cache_append", "embedding_grad", "fail",
-                                           "halo_pack",        "halo_unpack", "spmm_csr",     "spmv_csr" };
+    static const char *const without[] = { "attention_cached", "busy",    "cache_append", "embedding_grad", "fail",
+                                           "spmm_csr",         "spmv_csr" };
     gantry_machine *m = NULL;
     gantry_calibrate_options o = quick(NULL);
     fakeCudaDevices(1, "all", 2 * KIB * KIB);
@@ -164,9 +181,38 @@ START_TEST(every_kernel)
         ck_assert_msg(passed_over == (kernels_of(document, name) == 0), "%s: %d tables", name,
                       kernels_of(document, name));
     }
+    size_t pairs = 0; /* of both kernels and six element types; of f64: 8, 32, 128, 512 and 2,048 bytes together */
+    int found = tables_of_pieces(document, "halo_pack", &pairs) + tables_of_pieces(document, "halo_unpack", &pairs);
+    ck_assert_msg(found == 12 && pairs > 4 * 12, "%d tables, %zu pairs", found, pairs);
+    ck_assert_int_eq(tables_of_pieces(document, "copy", &pairs), 0);
     json_decref(document);
     gantry_machine_free(m);
     check_alive("every kernel");
+}
+END_TEST
+
+/* Nodes with a flag, on one GPU and beside another: a chain of them is run as a graph, and without. */
+START_TEST(flags)
+{
+    gantry_machine *m = NULL;
+    gantry_calibrate_options o = quick(NULL);
+    setenv("FAKE_CUDA_ONLY", "axpby", 1);
+    fakeCudaDevices(1 + _i, "all", 0);
+    gantry_machine *from = gpu_machine(1 + _i, false);
+    fakeCudaDevices(1 + _i, "all", 2 * KIB * KIB);
+    MUST(gantry_machine_calibrate(&m, from, &o, MUST_ERR));
+    json_t *document = document_of(m), *model = json_object_get(document, "model");
+    ck_assert_msg(json_number_value(json_object_get(model, "when_us")) > 0 &&
+                      json_number_value(json_object_get(model, "left_out_us")) > 0,
+                  "%s", json_dumps(json_object_get(document, "notes"), 0));
+    /* Formulas get as far as code for the GPU, which nothing compiles here. */
+    ck_assert(has_note(document, "not measured: formulas of f32: kernel \""));
+    ck_assert(has_note(document, "not measured: formulas of f64: kernel \""));
+    json_decref(document);
+    gantry_machine_free(m);
+    gantry_machine_free(from);
+    unsetenv("FAKE_CUDA_ONLY");
+    check_alive("flags");
 }
 END_TEST
 
@@ -555,5 +601,9 @@ int main(void)
     tcase_add_loop_exit_test(few, hangs, 7, 0, 5);
     tcase_add_test(few, hangs_for_a_while);
     suite_add_tcase(suite, few);
+    TCase *flagged = tcase_create("flags");
+    tcase_set_timeout(flagged, 60);
+    tcase_add_loop_test(flagged, flags, 0, 2);
+    suite_add_tcase(suite, flagged);
     return run_suite(suite);
 }

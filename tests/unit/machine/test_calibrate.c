@@ -502,8 +502,10 @@ START_TEST(what_the_host_takes)
                   { { .graph_node = { 0.75, 0, 3 } }, 3, 11, 0.75 },
                   { { .graph_node = { 0.75, 0, 3 }, .graph_launch = { 8.75, 0, 3 } }, 3, 8, 0.75 },
                   { { .signal = { 2, 0, 3 } }, 3, 11, 3 } };
-    char text[sizeof TWO + 100];
-    snprintf(text, sizeof text, "%.*s,'model':{'issue_us':2,'submit_us':3,'start_us':11,'edge_us':6,'gate_us':2.5}}",
+    char text[sizeof TWO + 140];
+    snprintf(text, sizeof text,
+             "%.*s,'model':{'issue_us':2,'submit_us':3,'start_us':11,'edge_us':6,'gate_us':2.5,"
+             "'when_us':8,'left_out_us':4}}",
              (int)strlen(TWO) - 1, TWO);
     gantry_machine *m = machine_of(text), *plain = machine_of(TWO), *eight = load_machine("hgx-h200-8"), *two = NULL;
     char *json = json_of(m), *without = json_of(plain);
@@ -512,15 +514,19 @@ START_TEST(what_the_host_takes)
     eight->start = m->start;
     eight->edge = m->edge;
     eight->gate = m->gate;
+    eight->when = m->when;
+    eight->left_out = m->left_out;
     ck_assert(!gantry_machine_select(&two, eight, "2", NULL));
     gantry_machine *list[] = { m, two, machine_of(json) };
     for (size_t i = 0; i < 3; i++)
         ck_assert(list[i]->issue == gy_ticks_from_us(given[0]) && list[i]->submit == gy_ticks_from_us(given[1]) &&
                   list[i]->start == gy_ticks_from_us(given[2]) && list[i]->edge == gy_ticks_from_us(6) &&
-                  list[i]->gate == gy_ticks_from_us(2.5));
+                  list[i]->gate == gy_ticks_from_us(2.5) && list[i]->when == gy_ticks_from_us(8) &&
+                  list[i]->left_out == gy_ticks_from_us(4));
     ck_assert(machine_hash(m) == machine_hash(list[2]) && machine_hash(m) != machine_hash(plain));
     ck_assert(!strstr(without, "issue_us") && !strstr(without, "submit_us") && !strstr(without, "start_us"));
     ck_assert(!strstr(without, "edge_us") && !strstr(without, "gate_us"));
+    ck_assert(!strstr(without, "when_us") && !strstr(without, "left_out_us"));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gy_measured w = { 0 };
         gy_measured_kernel k = { .name = "copy", .kind = "k", .dtype = GANTRY_F32, .partial = true };
@@ -574,6 +580,102 @@ START_TEST(batches)
     ck_assert_int_eq(gy_kernel_batched(gy_machine_kernel(made, "gemm", GANTRY_F32, "k"), 1500), 1500000);
     ck_assert_int_eq(gy_kernel_batched(gy_machine_kernel(part, "gemm", GANTRY_F32, "k"), 1500), 1500000);
     ck_assert_int_eq(gy_kernel_batched(gy_machine_kernel(whole, "gemm", GANTRY_F32, "k"), 1500), GY_TICKS_MAX);
+    gantry_machine_free(m);
+    gantry_machine_free(made);
+    gantry_machine_free(part);
+    gantry_machine_free(whole);
+}
+END_TEST
+
+static const gy_device *gpu_of(const gantry_machine *m)
+{
+    for (uint32_t i = 0; i < m->devices; i++)
+        if (m->device[i].gpu)
+            return &m->device[i];
+    return NULL;
+}
+
+/* Both figures of nodes with a flag, or neither. */
+START_TEST(nodes_with_a_flag)
+{
+    static const gy_figure when = { 7, 0, 3 }, left_out = { 3, 0, 3 };
+    gantry_machine *m = machine_of(TWO);
+    for (int i = 0; i < 4; i++) {
+        gy_measured w = { 0 };
+        w.when = i & 1 ? when : w.when;
+        w.left_out = i & 2 ? left_out : w.left_out;
+        gantry_machine *made = calibrated(m, &w);
+        ck_assert_int_eq(made->when, i == 3 ? gy_ticks_from_us(7) : 0);
+        ck_assert_int_eq(made->left_out, i == 3 ? gy_ticks_from_us(3) : 0);
+        gantry_machine_free(made);
+    }
+    gantry_machine_free(m);
+}
+END_TEST
+
+/* What is left of a time without the launch, or without the least of workers, of which one is 2 us and the other 1;
+ * what was not measured stays, and of times that are launches hardly anything can be said. */
+START_TEST(formulas)
+{
+    gantry_machine *m = machine_of("{'gantry_machine':1,'memories':[{'id':'host','capacity':'8GiB'},{'id':'a',"
+                                   "'capacity':'1GiB'}],'devices':[{'id':'g','kind':'big','type':'gpu','memory':'a',"
+                                   "'launch_us':2,'formulas':{'f16':7}}],'routes':[{'from':'host','to':'a','both':true,"
+                                   "'bandwidth_gbs':1}]}");
+    gy_measured_pair pairs[] = { { { 2, 0, 3 }, { 1, 0, 3 } }, { { 5, 0, 3 }, { 6, 0, 3 } } };
+    gy_measured_workers workers = { .kind = "big", .pairs = { pairs, 2, 2 }, .beside = 1 };
+    gy_measured_formulas f[] = { { "big", GANTRY_F32, 1e6, { 12, 0, 3 }, { 0, 0, 0 } },
+                                 { "big", GANTRY_F64, 1e6, { 52, 0, 3 }, { 101, 0, 3 } },
+                                 { "big", GANTRY_I32, 1e6, { 3, 0, 3 }, { 0, 0, 0 } },
+                                 { "small", GANTRY_F32, 1e6, { 9, 0, 3 }, { 9, 0, 3 } } };
+    gy_measured w = { .workers = { &workers, 1, 1 }, .formulas = { f, 4, 4 } };
+    gantry_machine *made = calibrated(m, &w);
+    const gy_device *d = gpu_of(made);
+    ck_assert_double_eq_tol(d->formulas[GANTRY_F32], 100, 1e-9);
+    ck_assert_double_eq_tol(d->formulas[GANTRY_F64], 20, 1e-9);
+    ck_assert_double_eq_tol(d->formulas[GANTRY_I32], 1e3 / 3, 1e-9);
+    ck_assert_double_eq_tol(d->formulas[GANTRY_F16], 7, 1e-9);
+    ck_assert_double_eq_tol(d->workers.formulas[GANTRY_F64], 10, 1e-9);
+    ck_assert_double_eq(d->workers.formulas[GANTRY_F32], 0);
+    ck_assert_double_eq(gpu_of(m)->formulas[GANTRY_F32], 0);
+    gantry_machine_free(made);
+    gantry_machine_free(m);
+}
+END_TEST
+
+static gantry_machine *with_pieces(const gantry_machine *m, bool partial, size_t pieces)
+{
+    /* 1000 bytes in one piece take 40 us, 2000 60, and so on: 50 us are the work of 1500, 120 of 4000; 30 of fewer than
+     * there are, so that such pieces take no less than longer ones. */
+    static const double work[] = { 1000, 2000 }, us[] = { 40, 60 }, bytes[] = { 8, 32, 64, 128 },
+                        time[] = { 120, 30, 50, 40 };
+    gy_measured w = { 0 };
+    gy_measured_kernel k = { .name = "copy", .kind = "k", .dtype = GANTRY_F32, .partial = partial };
+    k.points = points_of(2, work, us);
+    if (pieces)
+        k.strided = points_of(pieces, bytes, time);
+    k.strided_work = 1000;
+    ck_assert(gy_vec_push(&w.kernels, k));
+    gantry_machine *made = calibrated(m, &w);
+    gy_measured_free(&w);
+    return made;
+}
+
+START_TEST(pieces_of_a_kernel)
+{
+    gantry_machine *m = machine_of(TWO), *made = with_pieces(m, false, 4), *part = with_pieces(made, true, 0),
+                   *whole = with_pieces(made, false, 0);
+    static const double bytes[] = { 8, 32, 64, 128 }, want[] = { 4, 1.5, 1.5, 1 };
+    for (size_t i = 0; i < 4; i++) {
+        const gy_kernel_table *t = gy_machine_kernel(made, "copy", GANTRY_F32, "k");
+        ck_assert_double_eq_tol(gy_kernel_strided(t, bytes[i]), want[i], 1e-9);
+        t = gy_machine_kernel(part, "copy", GANTRY_F32, "k");
+        ck_assert_double_eq_tol(gy_kernel_strided(t, bytes[i]), want[i], 1e-9);
+        t = gy_machine_kernel(whole, "copy", GANTRY_F32, "k"); /* the last that speaks of all has not measured them */
+        ck_assert_double_eq(gy_kernel_strided(t, bytes[i]), 1);
+    }
+    char *text = json_of(made);
+    ck_assert_ptr_nonnull(strstr(text, "\"strided\": [[8, 4], [32, 1.5], [64, 1.5], [128, 1]] }"));
+    gantry_free(text);
     gantry_machine_free(m);
     gantry_machine_free(made);
     gantry_machine_free(part);
@@ -808,6 +910,9 @@ int main(void)
     tcase_add_test(c, parts_of_a_route);
     tcase_add_test(c, copies_by_kernels);
     tcase_add_test(c, batches);
+    tcase_add_test(c, nodes_with_a_flag);
+    tcase_add_test(c, formulas);
+    tcase_add_test(c, pieces_of_a_kernel);
     tcase_add_test(c, parts_of_a_kernel);
     tcase_add_test(c, shares_of_a_kernel);
     tcase_add_test(c, exact_arguments);

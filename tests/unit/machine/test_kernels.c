@@ -12,7 +12,8 @@
     "{ 'kernel': 'gemm', 'dtype': 'f32', 'kind': 'h200', 'by': 'flops', 'points': [[1000, 4], [1000000, 10]], "        \
     "'batched': [[1000, 0.1], [4000, 0.4]] }"
 #define BLUR                                                                                                           \
-    "{ 'kernel': 'blur', 'dtype': 'u8', 'kind': 'other', 'by': 'bytes', 'points': [[4096, 2.5]], 'share': [0.25] }"
+    "{ 'kernel': 'blur', 'dtype': 'u8', 'kind': 'other', 'by': 'bytes', 'points': [[4096, 2.5]], 'share': [0.25], "    \
+    "'strided': [[8, 4], [32, 1.375], [512, 1]] }"
 #define EXACT                                                                                                          \
     "{ 'kernel': 'gemm', 'dtype': 'f32', 'kind': 'h200', 'case': '64x128 128x32 64x32:sum ta=1', 'by': 'flops', "      \
     "'points': [[1000, 7]] }"
@@ -143,6 +144,32 @@ START_TEST(what_one_more_adds_to_a_batch)
 }
 END_TEST
 
+/* Of n bytes in pieces of c each place takes as long as 24 more would: 1 + 24 / c times as many bytes. That law is on
+ * the lines between the points. A selection keeps it. */
+START_TEST(pieces)
+{
+    gantry_machine *m = machine_with(KERNELS), *s = NULL;
+    ck_assert_int_eq(gantry_machine_select(&s, m, "id:b", NULL), GANTRY_OK);
+    const gy_kernel_table *t = gy_machine_kernel(s, "blur", GANTRY_U8, "other");
+    gy_strided law[] = { { 8, 4000 }, { 24, 2000 }, { 96, 1250 } };
+    gy_kernel_table by_law = { .strided = law, .strides = 3 }, one = { .strided = law, .strides = 1 };
+    for (double c = 8; c <= 96; c++)
+        ck_assert_double_eq_tol(gy_kernel_strided(&by_law, c), 1 + 24 / c, 1e-9);
+    ck_assert_double_eq(gy_kernel_strided(&by_law, 1), 4);
+    ck_assert_double_eq(gy_kernel_strided(&by_law, 97), 1.25);
+    ck_assert_double_eq(gy_kernel_strided(&by_law, 0), 1); /* not known */
+    ck_assert_double_eq(gy_kernel_strided(&one, 7), 4);
+    ck_assert_double_eq(gy_kernel_strided(&one, 9), 4);
+    ck_assert_uint_eq(t->strides, 3);
+    ck_assert_double_eq(gy_kernel_strided(t, 8), 4);
+    ck_assert_double_eq(gy_kernel_strided(t, 32), 1.375);
+    ck_assert_double_eq(gy_kernel_strided(t, 1000), 1);
+    ck_assert_double_eq(gy_kernel_strided(gy_machine_kernel(m, "gemm", GANTRY_F32, "h200"), 8), 1);
+    gantry_machine_free(s);
+    gantry_machine_free(m);
+}
+END_TEST
+
 START_TEST(times)
 {
     static const gy_point three[] = { { 1000, 5000000 }, { 64000, 5000000 }, { 4000000, 90000000 } };
@@ -250,6 +277,7 @@ int main(void)
     tcase_add_test(c, of_some_of_the_devices);
     tcase_add_test(c, what_one_more_adds_to_a_batch);
     tcase_add_test(c, exact_arguments);
+    tcase_add_test(c, pieces);
     tcase_add_test(c, times);
     tcase_add_test(c, shares);
     tcase_add_test(c, stale);

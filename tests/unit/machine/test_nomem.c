@@ -58,6 +58,7 @@ static gantry_status by_calibration(gantry_machine **out)
     gy_measured_device device = { .device = 0, .launch = { 3, 1, 3 } };
     gy_measured_pair pairs[] = { { { 2, 0, 3 }, { 1, 0, 3 } }, { { 5, 0, 3 }, { 6, 0, 3 } } };
     gy_measured_workers workers = { .kind = whole->device[0].kind, .pairs = { pairs, 2, 2 }, .beside = 1 };
+    gy_measured_formulas formulas = { whole->device[0].kind, GANTRY_F64, 1e9, { 9, 0, 3 }, { 20, 0, 3 } };
     char facts[] = "driver: 1\nCUDA: 2\n", notes[] = "not measured: x: y\n";
     gy_measured what = { { &copy, 1, 1 },
                          { &traffic, 1, 1 },
@@ -69,7 +70,10 @@ static gantry_status by_calibration(gantry_machine **out)
                          { notes, sizeof notes - 1, 0, false },
                          { 1, 0, 3 },
                          { 5, 0, 3 },
-                         { 2, 0, 3 } };
+                         { 2, 0, 3 },
+                         { &formulas, 1, 1 },
+                         { 7, 0, 3 },
+                         { 3, 0, 3 } };
     gantry_machine *once = NULL;
     gantry_status status = gy_machine_calibrated(&once, whole, &what, NULL);
     kernel.partial = true;

@@ -145,6 +145,12 @@ static const bad_input devices[] = {
     { D(",'bandwidth_gbs':@0"), "/devices/0/bandwidth_gbs",
       "\"bandwidth_gbs\" must be between 1e-09 and 1000000, not 0" },
     { D(",'gflops':@5"), "/devices/0/gflops", "gflops must be an object, found an integer" },
+    { D(",'formulas':{'fp32':@5}"), "/devices/0/formulas/fp32", "unknown key \"fp32\" (did you mean \"f32\"?)" },
+    { D(",'formulas':@5"), "/devices/0/formulas", "formulas must be an object, found an integer" },
+    { D(",'formulas':{'f32':@0}"), "/devices/0/formulas/f32",
+      "\"f32\" must be between 1e-09 and 1000000000000, not 0" },
+    { W("{'times_us':[[1,1],[2,2]],'switch_us':1,'start_us':1,'formulas':{'f64':@-1}}"),
+      "/devices/0/workers/formulas/f64", "\"f64\" must be between 1e-09 and 1000000000000, not -1" },
     { D(",'gflops':{'fp32':@5}"), "/devices/0/gflops/fp32", "unknown key \"fp32\" (did you mean \"f32\"?)" },
     { D(",'gflops':{'f32':@-5}"), "/devices/0/gflops/f32", "\"f32\" must be between 1e-09 and 1000000000000, not -5" },
 };
@@ -266,6 +272,12 @@ static const bad_input tables[] = {
 #define GEMM                "'kernel':'gemm','dtype':'f32','kind':'fast','by':'flops','points':[[1,1]]}"
 #define CALIBRATION(object) MEASURED("'calibration':" object)
 
+#define PACK(rest)                                                                                                     \
+    KERNELS("[{'kernel':'halo_pack','dtype':'f32','kind':'fast','by':'bytes','points':[[1,1]]," rest "}]")
+#define PAIR                                                                                                           \
+    "a pair must be [bytes that lie together, so many times as many bytes], such as [8, 2.5]: whole bytes from 1 on, " \
+    "and 1 to 1000 times"
+
 static const bad_input kernels[] = {
     { KERNELS("@{}"), "/kernels", "\"kernels\" must be an array, found an object" },
     { KERNELS("[@'gemm']"), "/kernels/0", "a measured kernel must be an object, found a string" },
@@ -292,7 +304,22 @@ static const bad_input kernels[] = {
     { KERNEL("'points':[[1,1]],'batched':[[1,1],@[1,2]]"), "/kernels/0/batched/1",
       "1 flops after 1; list the points by rising size" },
     { KERNEL("'points':[[1,1]],'size':@1"), "/kernels/0/size",
-      "unknown key \"size\": allowed here: kernel, dtype, kind, case, by, points, share, scratch, batched" },
+      "unknown key \"size\": allowed here: kernel, dtype, kind, case, by, points, share, scratch, batched, strided" },
+    { KERNEL("'points':[[1,1]],'strided':@[[8,2]]"), "/kernels/0/strided",
+      "\"strided\" is of tables by bytes that speak of all arguments, and this one goes by flops: leave it out" },
+    { PACK("'case':'8x8','strided':@[[8,2]]"), "/kernels/0/strided",
+      "\"strided\" is of tables by bytes that speak of all arguments, and this one goes by exact arguments: leave it "
+      "out" },
+    { PACK("'strided':@[]"), "/kernels/0/strided",
+      "\"strided\" is empty: give [bytes that lie together, times as many] pairs" },
+    { PACK("'strided':[@[8]]"), "/kernels/0/strided/0", PAIR },
+    { PACK("'strided':[@[8,0.5]]"), "/kernels/0/strided/0", PAIR },
+    { PACK("'strided':[[8,2],@[0,1]]"), "/kernels/0/strided/1", PAIR },
+    { PACK("'strided':[@[8,1001]]"), "/kernels/0/strided/0", PAIR },
+    { PACK("'strided':[[8,2],@[8,1]]"), "/kernels/0/strided/1",
+      "[8, 1] after [8, 2]: list the pairs by rising bytes; where more lie together they cannot take longer" },
+    { PACK("'strided':[[8,2],@[16,2.5]]"), "/kernels/0/strided/1",
+      "[16, 2.5] after [8, 2]: list the pairs by rising bytes; where more lie together they cannot take longer" },
     { KERNEL("'points':[[1,1]],'scratch':@0"), "/kernels/0/scratch",
       "\"scratch\" must be between 1 and 2305843009213693951, not 0" },
     { KERNEL("'points':[[1,1]],'share':@0.5"), "/kernels/0/share", "\"share\" must be an array, found a real number" },

@@ -85,8 +85,9 @@ END_TEST
 static const char measured[] =
     "{'gantry_machine':1,'memories':[{'id':'host','capacity':'8GiB'},{'id':'a','capacity':'1GiB'}],"
     "'devices':[{'id':'g0','kind':'big','type':'gpu','memory':'a','launch_us':1.3,'bandwidth_gbs':1000,"
-    "'gflops':{'f32':500},'workers':{'times_us':[[1.5,0.5],[3.5,1.5],[10,21]],'switch_us':4,'start_us':11,"
-    "'beside':1.25}},{'id':'cpu','type':'cpu','memory':'host','use':'host'}],'routes':[{'from':'host','to':'a',"
+    "'gflops':{'f32':500},'formulas':{'f32':400,'f64':90},'workers':{'times_us':[[1.5,0.5],[3.5,1.5],[10,21]],"
+    "'switch_us':4,'start_us':11,'beside':1.25,'formulas':{'f64':40}}},{'id':'cpu','type':'cpu','memory':'host','use':'"
+    "host'}],'routes':[{'from':'host','to':'a',"
     "'both':true,'bandwidth_gbs':10}],'kernels':[{'kernel':'copy','dtype':'f32','kind':'big','by':'bytes','points':"
     "[[1024,1],[1048576,2.5],[16777216,12]]}],'model':{'start_us':5}}";
 
@@ -109,6 +110,20 @@ START_TEST(times)
 }
 END_TEST
 
+/* The operations of formulas take 25 ps each in f64, behind the least time of a worker; that of f32 is not known. */
+START_TEST(formulas)
+{
+    gantry_machine *m = machine_of(measured);
+    const gy_device *d = &m->device[0];
+    ck_assert_int_eq(gy_worker_formula_time(d, GANTRY_F64, 4e6, us(3.5)), us(100.5));
+    ck_assert_int_eq(gy_worker_formula_time(d, GANTRY_F64, 1e3, us(3.5)), us(1.5)); /* it moves more than it computes */
+    ck_assert_int_eq(gy_worker_formula_time(d, GANTRY_F32, 4e6, us(3.5)), us(1.5));
+    ck_assert_double_eq(gy_formula_gflops(d->formulas, GANTRY_F16), 400); /* calculated in f32 */
+    ck_assert_double_eq(gy_formula_gflops(d->workers.formulas, GANTRY_F16), 0);
+    gantry_machine_free(m);
+}
+END_TEST
+
 /* Tables, launches, starts and speeds are those that were measured. */
 START_TEST(by_measured_times)
 {
@@ -121,6 +136,8 @@ START_TEST(by_measured_times)
     ck_assert_int_eq(w->kernel[0].point[2].time, us(27));
     ck_assert_double_eq_tol(d->bandwidth_gbs, 1000 / 3.0, 1e-9); /* large ops: three times as long */
     ck_assert_double_eq_tol(d->gflops[GANTRY_F32], 500 / 3.0, 1e-9);
+    ck_assert_double_eq(d->formulas[GANTRY_F64], 40); /* as measured; those that were not are so much longer, too */
+    ck_assert_double_eq_tol(d->formulas[GANTRY_F32], 400 / 3.0, 1e-9);
     ck_assert(!gy_machine_knows_workers(w)); /* its times are workers' already */
     ck_assert(b->start == us(11) && !b->submit && !b->issue && !b->workers);
     ck_assert_int_eq(b->device[0].launch, us(1.3));
@@ -139,7 +156,8 @@ START_TEST(written)
     gantry_machine *m = machine_of(measured), *again = NULL, *some = NULL;
     ck_assert(!gantry_machine_json(m, &once, NULL, NULL));
     ck_assert(strstr(once, "\"workers\": { \"times_us\": [[1.5, 0.5], [3.5, 1.5], [10, 21]], \"switch_us\": 4, "
-                           "\"start_us\": 11, \"beside\": 1.25 }") != NULL);
+                           "\"start_us\": 11, \"beside\": 1.25, \"formulas\": { \"f64\": 40 } }") != NULL);
+    ck_assert(strstr(once, "\"formulas\": { \"f32\": 400, \"f64\": 90 }, \"bandwidth_gbs\"") != NULL);
     ck_assert(!gantry_machine_parse(&again, once, strlen(once), "text", NULL));
     ck_assert(!gantry_machine_json(again, &twice, NULL, NULL));
     ck_assert_str_eq(once, twice);
@@ -187,6 +205,7 @@ int main(void)
     tcase_add_test(tests, kernels);
     tcase_add_test(tests, times);
     tcase_add_test(tests, by_measured_times);
+    tcase_add_test(tests, formulas);
     tcase_add_test(tests, written);
     tcase_add_test(tests, copied);
     suite_add_tcase(suite, tests);

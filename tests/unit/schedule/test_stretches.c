@@ -241,6 +241,42 @@ START_TEST(least_of_all)
 }
 END_TEST
 
+/* 10^6 sums count two operations each: 200 us at 10 GFLOP/s, behind the 0.4 of any op. Launched they take 17.5, and
+ * by the pairs that were measured less than 30. A kernel of the library has its pairs alone, and so have all where
+ * nothing was measured. */
+START_TEST(formulas)
+{
+    static const char *const workers[] = {
+        "{\"times_us\":[[1.5,0.4],[3,1.2],[50,90]],\"switch_us\":3,\"start_us\":9}",
+        "{\"times_us\":[[1.5,0.4],[3,1.2],[50,90]],\"switch_us\":3,\"start_us\":9,\"formulas\":{\"f64\":10}}"
+    };
+    gantry_graph *g =
+        parse_graph("{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f64\",\"shape\":[1000000],\"init\":1},"
+                    "\"y\":{\"dtype\":\"f64\",\"shape\":[1000000]},\"z\":{\"dtype\":\"f64\",\"shape\":"
+                    "[1000000]}},\"nodes\":[{\"id\":\"sum\",\"map\":{\"y\":\"x + x\"},\"args\":{\"x\":\"x\","
+                    "\"y\":\"y\"}},{\"id\":\"copy\",\"kernel\":\"copy\",\"args\":{\"x\":\"x\",\"y\":\"z\"}}]}");
+    for (int i = 0; i < 2; i++) {
+        gantry_machine *m = machine_of(1, (figures){ workers[i], 1 });
+        gantry_schedule *s = schedule_of(g, m, "graph", NULL);
+        uint32_t found = 0;
+        for (uint32_t op = 0; op < s->ops.count; op++) {
+            const gy_op *o = &s->ops.at[op];
+            if (o->kind != GY_OP_LAUNCH)
+                continue;
+            gy_ticks by_pairs = gy_worker_time(&m->device[0], o->duration), got = gy_stretch_costs_of(s, op).workers;
+            bool is_sum = strcmp(g->nodes.at[o->node].id, "sum") == 0;
+            ck_assert_int_eq(o->duration, gy_ticks_from_us(17.5));
+            ck_assert_int_eq(got, is_sum && i ? gy_ticks_from_us(200.4) : by_pairs);
+            found++;
+        }
+        ck_assert_uint_eq(found, 2);
+        gantry_schedule_free(s);
+        gantry_machine_free(m);
+    }
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* ---- which way replay "auto" goes ---- */
 
 /* Lists of rows, each step of which takes in the row before; `odd`: a kernel that workers have not stands between. */
@@ -404,6 +440,7 @@ int main(void)
     tcase_add_test(tests, long_chain);
     tcase_add_loop_test(tests, least_of_all, 0, 60);
     tcase_add_loop_test(tests, automatic, 0, (int)(sizeof ways / sizeof *ways));
+    tcase_add_test(tests, formulas);
     tcase_add_test(tests, explained);
     tcase_add_loop_test(tests, in_phases, 0, 2);
     TCase *memory = tcase_create("memory");

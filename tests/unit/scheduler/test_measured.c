@@ -149,6 +149,122 @@ START_TEST(slabs)
 }
 END_TEST
 
+/* A node with a flag takes 9 us more on a GPU and 5 where it is left out, or what its machine says; a CPU just asks. */
+START_TEST(nodes_with_a_flag)
+{
+#define FLAGGED(model)                                                                                                 \
+    "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"m\",\"capacity\":\"1GiB\"}" \
+    "],"                                                                                                               \
+    "\"devices\":[{\"id\":\"p\",\"kind\":\"fast\",\"type\":\"gpu\",\"memory\":\"m\",\"launch_us\":2,\"bandwidth_"      \
+    "gbs\":"                                                                                                           \
+    "1}],\"routes\":[{\"from\":\"host\",\"to\":\"m\",\"both\":true,\"bandwidth_gbs\":1}]" model "}"
+    static const char text[] =
+        "{\"gantry\":1,\"name\":\"w\",\"buffers\":{\"flag\":{\"dtype\":\"u8\",\"shape\":[1]},"
+        "\"y\":{\"dtype\":\"f32\",\"shape\":[250],\"init\":1,\"class\":\"state\"}},\"nodes\":["
+        "{\"id\":\"set\",\"fill\":{\"to\":\"flag\",\"value\":1},\"cost\":{\"time_us\":1}},"
+        "{\"id\":\"n\",\"fill\":{\"to\":\"y\",\"value\":1},\"cost\":{\"time_us\":1},\"when\":{\"buffer\":\"flag\"}}]}";
+    static const struct {
+        const char *machine, *cost;
+        double without;
+    } cases[] = { { FLAGGED(""), "\n  p  12.000 us", 8 },
+                  { FLAGGED(",\"model\":{\"when_us\":30}"), "\n  p  33.000 us", 8 },
+                  { FLAGGED(",\"model\":{\"when_us\":3,\"left_out_us\":1.5}"), "\n  p  6.000 us", 4.5 } };
+    gantry_graph *g = parse_graph(text);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gantry_machine *m = parse_machine(cases[i].machine);
+        gantry_schedule *s = schedule(g, m, "heft");
+        check_cost(s, g, "n", cases[i].cost);
+        ck_assert_int_eq(s->without, gy_ticks_from_us(cases[i].without));
+        gantry_schedule_free(s);
+        gantry_machine_free(m);
+    }
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* 1000 elements of x * y + z count two operations each. By peaks f64 has half of what f32 has; measured, 4 GFLOP/s take
+ * 0.5 us, and f32 that was not measured is as without. A CPU knows no such speeds. */
+START_TEST(speeds_of_formulas)
+{
+#define FORMULAS(speeds)                                                                                               \
+    "{\"gantry_machine\":1,\"memories\":[{\"id\":\"near\",\"capacity\":\"1GiB\"}],\"devices\":[{\"id\":\"p\","         \
+    "\"kind\":\"fast\",\"type\":\"gpu\",\"memory\":\"near\",\"launch_us\":2," speeds "\"gflops\":{\"f32\":20}},"       \
+    "{\"id\":\"q\",\"kind\":\"slow\",\"type\":\"cpu\",\"memory\":\"near\"," speeds "\"gflops\":{\"f32\":1}}]}"
+    static const char text[] =
+        "{\"gantry\":1,\"name\":\"f\",\"buffers\":{\"x\":{\"dtype\":\"f64\",\"shape\":[1000],\"init\":1},"
+        "\"y\":{\"dtype\":\"f64\",\"shape\":[1000]},\"u\":{\"dtype\":\"f32\",\"shape\":[1000],\"init\":1},"
+        "\"v\":{\"dtype\":\"f32\",\"shape\":[1000]}},\"nodes\":["
+        "{\"id\":\"wide\",\"map\":{\"y\":\"x + x\"},\"args\":{\"x\":\"x\",\"y\":\"y\"}},"
+        "{\"id\":\"narrow\",\"map\":{\"v\":\"u + u\"},\"args\":{\"u\":\"u\",\"v\":\"v\"}}]}";
+    static const struct {
+        const char *machine, *wide, *narrow;
+    } cases[] = {
+        { FORMULAS(""), "\n  p  2.200 us  roofline: 2.000 us launch, then the longer of 2000 flops / 10 GFLOP/s",
+          "\n  p  2.100 us  roofline: 2.000 us launch, then the longer of 2000 flops / 20 GFLOP/s" },
+        { FORMULAS("\"formulas\":{\"f64\":4},"),
+          "\n  p  2.500 us  roofline: 2.000 us launch, then the longer of 2000 flops / 4 GFLOP/s",
+          "\n  p  2.100 us  roofline: 2.000 us launch, then the longer of 2000 flops / 20 GFLOP/s" },
+        { FORMULAS("\"formulas\":{\"f32\":5},"),
+          "\n  p  2.200 us  roofline: 2.000 us launch, then the longer of 2000 flops / 10 GFLOP/s",
+          "\n  p  2.400 us  roofline: 2.000 us launch, then the longer of 2000 flops / 5 GFLOP/s" },
+    };
+    gantry_graph *g = parse_graph(text);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gantry_machine *m = parse_machine(cases[i].machine);
+        gantry_schedule *s = schedule(g, m, "heft");
+        check_cost(s, g, "wide", cases[i].wide);
+        check_cost(s, g, "narrow", cases[i].narrow);
+        check_cost(s, g, "narrow",
+                   "\n  q  2.000 us  roofline: 0.000 us launch, then the longer of 2000 flops / 1 GFLOP/s");
+        gantry_schedule_free(s);
+        gantry_machine_free(m);
+    }
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* A column of 64 doubles, of a tile with 4 x 64 around: what is packed is 512 bytes read and written, in pieces of 8,
+ * of which a GPU moves 32 each: 512 + 2048. A table counts what it was measured as; a CPU moves what there is. */
+START_TEST(pieces_of_tiles)
+{
+#define TILES(kernels)                                                                                                 \
+    "{\"gantry_machine\":1,\"memories\":[{\"id\":\"near\",\"capacity\":\"1GiB\"}],\"devices\":[{\"id\":\"p\","         \
+    "\"kind\":\"fast\",\"type\":\"gpu\",\"memory\":\"near\",\"launch_us\":2,\"bandwidth_gbs\":1},{\"id\":\"q\","       \
+    "\"kind\":\"slow\",\"type\":\"cpu\",\"memory\":\"near\",\"launch_us\":2,\"bandwidth_gbs\":1}],\"kernels\":"        \
+    "[" kernels "]}"
+    static const char text[] =
+        "{\"gantry\":1,\"name\":\"t\",\"buffers\":{\"x\":{\"dtype\":\"f64\",\"shape\":[64,8],\"tiles\":[1,2],"
+        "\"init\":1}},\"nodes\":[{\"id\":\"k\",\"work\":{},\"reads\":[\"x[0][0]~0,1\"]}]}";
+    static const char *const machine[] = {
+        TILES(""),
+        TILES("{\"kernel\":\"axpby\",\"dtype\":\"f64\",\"kind\":\"fast\",\"by\":\"bytes\",\"points\":[[2560,30]]}"),
+        TILES("{\"kernel\":\"halo_pack\",\"dtype\":\"f64\",\"kind\":\"fast\",\"by\":\"bytes\",\"points\":[[1024,6],"
+              "[4096,12]],\"strided\":[[8,3],[64,1]]}"),
+        TILES("{\"kernel\":\"halo_pack\",\"dtype\":\"f64\",\"kind\":\"fast\",\"by\":\"bytes\",\"points\":[[1024,6],"
+              "[4096,12]]}")
+    };
+    static const char *const says[] = {
+        "\n  p  4.560 us  roofline: 2.000 us launch, then 2560 bytes",
+        "\n  p  30.000 us  roofline: 2.000 us launch; no less than axpby (f64) takes for "
+        "2560 bytes, 30.000 us; its own 1024 lie in pieces of 8\n",
+        "\n  p  10.000 us  measured: the machine's table of halo_pack (f64) on fast, at "
+        "3072 bytes, as which count its own 1024 in pieces of 8\n",
+        "\n  p  6.000 us  measured: the machine's table of halo_pack (f64) on fast, at "
+        "1024 bytes\n"
+    };
+    gantry_graph *g = parse_graph(text);
+    for (int i = 0; i < 4; i++) {
+        gantry_machine *m = parse_machine(machine[i]);
+        gantry_schedule *s = schedule(g, m, "heft");
+        check_cost(s, g, "pack.x.halo0-0_1-1[0,1]", says[i]);
+        check_cost(s, g, "pack.x.halo0-0_1-1[0,1]", "  3.024 us  roofline: 2.000 us launch, then 1024 bytes");
+        gantry_schedule_free(s);
+        gantry_machine_free(m);
+    }
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* Rows of a triangle wait for each other, each for memory once, whatever a table of square ones says of so few flops. A
  * CPU has no such chain. */
 START_TEST(steps_that_wait_for_each_other)
@@ -337,6 +453,9 @@ int main(void)
     tcase_add_test(c, which_time);
     tcase_add_test(c, row_times_matrix);
     tcase_add_test(c, slabs);
+    tcase_add_test(c, nodes_with_a_flag);
+    tcase_add_test(c, speeds_of_formulas);
+    tcase_add_test(c, pieces_of_tiles);
     tcase_add_test(c, steps_that_wait_for_each_other);
     tcase_add_test(c, fills_by_the_host);
     tcase_add_test(c, formulas_and_whole_numbers);

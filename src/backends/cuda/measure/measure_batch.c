@@ -133,7 +133,7 @@ gantry_status gy_measure_batched(gy_measure *m, gy_measured_kernel *k, const gy_
         gy_recipe_launch l;
         gy_measured_point point = { 0 };
         gantry_status status =
-            gy_recipe_open(&l, &m->harness, like->gpu, like->kernel, like->launch.handle, k->dtype, sides[i], err);
+            gy_recipe_open(&l, &m->harness, like->gpu, like->kernel, like->launch.handle, k->dtype, sides[i], 0, err);
         if (status)
             return status == GANTRY_E_UNSUPPORTED ? GANTRY_OK : status;
         worth = l.most == 0;

@@ -80,13 +80,13 @@ static gantry_status measure_sizes(gy_measure *m, gy_measured_kernel *k, const c
         gy_recipe_launch l;
         int64_t until_ns = gy_budget_next(&budget);
         gantry_status status =
-            gy_recipe_open(&l, &m->harness, c->gpu, c->kernel, c->handle, dtype, gy_recipe_size(manifest, i), err);
+            gy_recipe_open(&l, &m->harness, c->gpu, c->kernel, c->handle, dtype, gy_recipe_size(manifest, i), 0, err);
         if (!status && is_enough(t, &l, budget.until_ns)) {
             gy_recipe_free(&l, &m->harness);
             break;
         }
         if (!status) {
-            k->dtype = gy_node_dtype(l.graph, &l.graph->nodes.at[0]); /* as costs are looked up */
+            k->dtype = gy_node_dtype(l.graph, &l.graph->nodes.at[l.node]); /* as costs are looked up */
             k->by_flops = l.flops > FLOPS_A_BYTE * l.bytes;
             k->scratch = l.launch.scratch_bytes > k->scratch ? l.launch.scratch_bytes : k->scratch;
             status = measure_size(m, &l, until_ns, t, err);
@@ -102,15 +102,19 @@ static gantry_status measure_sizes(gy_measure *m, gy_measured_kernel *k, const c
 static gantry_status measure_kernel(gy_measure *m, gy_measured_kernel k, const code *c, gantry_error *err)
 {
     table t = { .flops = { 0 } };
+    gantry_dtype dtype = k.dtype;
     gantry_status status = measure_sizes(m, &k, c, &t, err);
     gy_recipe_launch like = { .kernel = c->kernel, .gpu = c->gpu, .launch.handle = c->handle };
     status = status || t.bytes.count < 2 ? status : gy_measure_batched(m, &k, &like, err);
+    status = status || t.bytes.count < 2 ? status : gy_measure_strided(m, &k, &like, dtype, err);
     k.points = k.by_flops ? t.flops : t.bytes;
     bool kept = !status && k.points.count > 1 && gy_vec_push(&m->to->kernels, k);
     if (!status && k.points.count > 1 && !kept)
         status = gy_fail_nomem(err);
-    if (!kept)
+    if (!kept) {
         gy_vec_free(&k.batched);
+        gy_vec_free(&k.strided);
+    }
     if (k.by_flops || !kept)
         gy_vec_free(&t.bytes);
     if (!k.by_flops || !kept)

@@ -15,8 +15,8 @@
  * is 0 get numbers of their dtype: [0, 1), or whole numbers from 0 to 1. */
 typedef struct recipe {
     const char *kernel;
-    bool square; /* n is the side of something square */
-    const char *buffers, *args;
+    bool square;                /* n is the side of something square */
+    const char *buffers, *args; /* no args: the node is one of those that a tile with a halo stands for */
 } recipe;
 
 #define STATE(name, dtype, shape, init)                                                                                \
@@ -30,6 +30,8 @@ typedef struct recipe {
 /* As large as a square; small ones have four rows, as parts of small grids have few, for which kernels have a form. */
 #define GRID  "[\"n - (n <= 64) * (n - 4)\",\"n * (1 + (n <= 64) * (n - 4) / 4)\"]"
 #define HEADS "[8,\"n\",64]"
+/* Two tiles beside each other, and `halo` elements of the second wanted beside those of the first. */
+#define TILES "\"x\":{\"dtype\":\"$\",\"shape\":[\"lines\",\"2 * own\"],\"tiles\":[1,2],\"class\":\"state\",\"init\":0}"
 
 static const recipe recipes[] = {
     { "gemm", true, STATE("a", "$", SQUARE, "0") "," STATE("b", "$", SQUARE, "0") "," STATE("c", "$", SQUARE, "0"),
@@ -44,6 +46,8 @@ static const recipe recipes[] = {
     { "syrk", true, STATE("a", "$", SQUARE, "0") "," STATE("c", "$", SQUARE, "0"), "\"a\":\"a\",\"c\":\"c\"" },
     { "trsm", true, STATE("a", "$", SQUARE, SPD) "," STATE("b", "$", SQUARE, "0"), "\"a\":\"a\",\"b\":\"b\"" },
     { "potrf", true, STATE("a", "$", SQUARE, SPD), "\"a\":\"a\"" },
+    { "halo_pack", false, TILES, NULL },
+    { "halo_unpack", false, TILES, NULL },
     { "fft", false, STATE("x", "$", "[\"n / 256\",128,2]", "0") "," STATE("y", "$", "[\"n / 256\",128,2]", "0"),
       "\"x\":\"x\",\"y\":\"y\"" },
     { "getrf", true, STATE("a", "$", SQUARE, SPD) "," STATE("p", "i32", "[\"n\"]", "0"),
@@ -219,17 +223,46 @@ static void add_plain(gy_text *to, const gantry_kernel *kernel, bool args)
     }
 }
 
+enum { LONGEST = 4096, APART = 256 }; /* bytes: of pieces, and from one to the next at least */
+
+int64_t gy_recipe_contiguous(const gantry_kernel *kernel, gantry_dtype dtype, uint32_t i)
+{
+    const recipe *r = recipe_of(kernel);
+    int64_t least = (int64_t)gantry_dtype_size(dtype) * (strcmp(kernel->name, "halo_unpack") == 0 ? 4 : 1);
+    return !r || r->args || i > 6 || least << (2 * i) >= LONGEST ? 0 : least << (2 * i);
+}
+
+/* Lines of a tile, of which `halo` elements go to the tile beside it, or come from there: halo_pack moves pieces of so
+ * many bytes, lines of halo_unpack are as long. All of them together are about `size` elements. */
+static void print_tiles(gy_text *to, const gantry_kernel *kernel, gantry_dtype dtype, int64_t size, int64_t contiguous)
+{
+    int64_t bytes = (int64_t)gantry_dtype_size(dtype), piece = (contiguous ? contiguous : LONGEST) / bytes;
+    piece = piece < size ? piece : size;
+    bool packs = strcmp(kernel->name, "halo_pack") == 0;
+    int64_t apart = 2 * piece < APART / bytes ? APART / bytes : 2 * piece;
+    gy_text_printf(to, ",\"lines\":%lld,\"own\":%lld,\"halo\":%lld", (long long)(size / piece),
+                   (long long)(packs ? apart : piece - 1), (long long)(packs ? piece : 1));
+}
+
 static gantry_status load(gantry_graph **graph, const gantry_kernel *kernel, gantry_dtype dtype, int64_t size,
-                          gantry_error *err)
+                          int64_t contiguous, gantry_error *err)
 {
     const recipe *r = recipe_of(kernel);
     gy_text pattern = { 0 }, text = { 0 };
     gantry_load_options options = GANTRY_LOAD_OPTIONS_INIT;
-    gy_text_printf(&pattern, "{\"gantry\":1,\"params\":{\"n\":%lld},\"buffers\":{", (long long)size);
+    gy_text_printf(&pattern, "{\"gantry\":1,\"params\":{\"n\":%lld", (long long)size);
+    if (r && !r->args)
+        print_tiles(&pattern, kernel, dtype, size, contiguous);
+    gy_text_add(&pattern, "},\"buffers\":{");
     r ? gy_text_add(&pattern, r->buffers) : add_plain(&pattern, kernel, false);
-    gy_text_printf(&pattern, "},\"nodes\":[{\"id\":\"k\",\"kernel\":\"%s\",\"args\":{", kernel->name);
-    r ? gy_text_add(&pattern, r->args) : add_plain(&pattern, kernel, true);
-    gy_text_add(&pattern, "}}]}");
+    gy_text_add(&pattern, "},\"nodes\":[{\"id\":\"k\",");
+    if (r && !r->args) {
+        gy_text_add(&pattern, "\"work\":{},\"reads\":[\"x[0][0]~0,halo\"]}]}");
+    } else {
+        gy_text_printf(&pattern, "\"kernel\":\"%s\",\"args\":{", kernel->name);
+        r ? gy_text_add(&pattern, r->args) : add_plain(&pattern, kernel, true);
+        gy_text_add(&pattern, "}}]}");
+    }
     for (size_t i = 0; i < pattern.length && !pattern.failed; i++) {
         gy_text_add_n(&text, pattern.at[i] == '$' ? gantry_dtype_name(dtype) : &pattern.at[i],
                       pattern.at[i] == '$' ? strlen(gantry_dtype_name(dtype)) : 1);
@@ -253,19 +286,19 @@ static gantry_status upload(gy_harness *harness, uint32_t gpu, CUdeviceptr to, u
 }
 
 /* The pattern that the host makes is repeated by copies that double it. */
-static gantry_status fill_pattern(gy_harness *harness, uint32_t gpu, const gy_buffer *b, CUdeviceptr to,
+static gantry_status fill_pattern(gy_harness *harness, uint32_t gpu, const gy_buffer *b, CUdeviceptr to, uint64_t bytes,
                                   gantry_error *err)
 {
     const gy_harness_gpu *g = &harness->gpu[gpu];
     gy_init numbers = { .kind = GY_INIT_UNIFORM, .seed = 1, .b = { .real = 2 } };
     if (gy_dtype_is_float(b->dtype)) /* of both signs, as users' numbers: then products take as much power */
         numbers.a.real = -1, numbers.b.real = 1;
-    uint64_t done = b->bytes < PATTERN ? b->bytes : PATTERN;
+    uint64_t done = bytes < PATTERN ? bytes : PATTERN;
     done = done < harness->host ? done : harness->host;
     gy_fill_elements(g->host, b->dtype, &numbers, 0, done / gantry_dtype_size(b->dtype));
     gantry_status status = upload(harness, gpu, to, done, err);
-    while (done < b->bytes && !status) {
-        uint64_t more = b->bytes - done < done ? b->bytes - done : done;
+    while (done < bytes && !status) {
+        uint64_t more = bytes - done < done ? bytes - done : done;
         status = gy_harness_check(harness, harness->d.cuMemcpyDtoDAsync(to + done, to, more, g->stream[0]), gpu,
                                   "repeating arguments", err);
         done += more;
@@ -273,10 +306,11 @@ static gantry_status fill_pattern(gy_harness *harness, uint32_t gpu, const gy_bu
     return status ? status : gy_harness_drain(harness, err); /* the host's block is used anew for the next buffer */
 }
 
-static gantry_status fill(gy_harness *harness, uint32_t gpu, const gy_buffer *b, CUdeviceptr to, gantry_error *err)
+static gantry_status fill(gy_harness *harness, uint32_t gpu, const gy_buffer *b, CUdeviceptr to, uint64_t bytes,
+                          gantry_error *err)
 {
-    if (b->init.kind == GY_INIT_VALUE)
-        return fill_pattern(harness, gpu, b, to, err);
+    if (b->init.kind == GY_INIT_VALUE || b->init.kind == GY_INIT_NONE)
+        return fill_pattern(harness, gpu, b, to, bytes, err);
     if (b->bytes > harness->host)
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for \"%s\"", b->name);
     gy_fill_rows(harness->gpu[gpu].host, b, &b->init, 0, b->rows);
@@ -284,20 +318,22 @@ static gantry_status fill(gy_harness *harness, uint32_t gpu, const gy_buffer *b,
     return gy_harness_drain(harness, err);
 }
 
-/* One buffer is one argument here. */
+/* One access is one argument here: of all of a buffer, or of one tile. */
 static gantry_status place(gy_recipe_launch *l, gy_harness *harness, gantry_error *err)
 {
     CUdeviceptr block = harness->gpu[l->gpu].block;
     uint64_t at = 0, room = 2 * harness->bytes - STATUS_ROOM;
-    const gy_node *node = &l->graph->nodes.at[0];
+    const gy_node *node = &l->graph->nodes.at[l->node];
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < node->accesses && !status; k++) {
-        const gy_buffer *b = &l->graph->buffers.at[l->graph->access.at[node->access + k].buffer];
-        if (at + gy_aligned(b->bytes) > room)
+        const gy_access *a = &l->graph->access.at[node->access + k];
+        const gy_buffer *b = &l->graph->buffers.at[a->buffer];
+        uint64_t bytes = (uint64_t)gy_buffer_span(b, a->first, a->last);
+        if (at + gy_aligned(bytes) > room)
             return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for \"%s\"", b->name);
-        status = fill(harness, l->gpu, b, block + at, err);
-        gy_launch_arg_of(l->graph, 0, l->args, k)->data = (void *)(uintptr_t)(block + at);
-        at += gy_aligned(b->bytes);
+        status = fill(harness, l->gpu, b, block + at, bytes, err);
+        gy_launch_arg_of(l->graph, l->node, l->args, k)->data = (void *)(uintptr_t)(block + at);
+        at += gy_aligned(bytes);
     }
     l->filled = at;
     l->taken = at + gy_aligned(l->launch.scratch_bytes);
@@ -333,15 +369,16 @@ static gantry_status describe(gy_recipe_launch *l, gy_harness *harness, uint32_t
 {
     const gy_harness_gpu *g = &harness->gpu[l->gpu];
     void *handle = l->launch.handle; /* describing begins anew */
-    l->args = gy_calloc(gy_launch_args(l->graph, 0) + 1, sizeof *l->args);
-    gantry_status status = l->args ? gy_launch_describe(l->graph, 0, 0, &l->launch, l->args, err) : gy_fail_nomem(err);
+    l->args = gy_calloc(gy_launch_args(l->graph, l->node) + 1, sizeof *l->args);
+    gantry_status status =
+        l->args ? gy_launch_describe(l->graph, l->node, 0, &l->launch, l->args, err) : gy_fail_nomem(err);
     l->launch.struct_size = sizeof l->launch;
     l->launch.node = l->kernel->name;
     l->launch.device = (int32_t)g->device;
     l->launch.device_ordinal = harness->machine->device[g->device].ordinal;
     l->launch.stream = g->stream[stream];
     l->launch.handle = handle;
-    l->launch.scratch_bytes = (uint64_t)l->graph->nodes.at[0].scratch;
+    l->launch.scratch_bytes = (uint64_t)l->graph->nodes.at[l->node].scratch;
     status = status ? status : gy_harness_use(harness, l->gpu, err);
     return status || !l->kernel->prepare ? status : l->kernel->prepare(&l->launch, &l->launch.scratch_bytes, err);
 }
@@ -356,20 +393,32 @@ static gantry_status open_all(gy_recipe_launch *l, gy_harness *harness, gantry_e
         status ? CUDA_SUCCESS
                : harness->d.cuMemsetD8Async((CUdeviceptr)(uintptr_t)l->launch.status, 0, sizeof(int32_t), g->stream[0]);
     l->most = strcmp(l->kernel->name, "potrf") == 0 ? FACTORS : 0;
-    l->flops = l->graph->nodes.at[0].flops;
-    l->bytes = l->graph->nodes.at[0].bytes;
+    l->flops = l->graph->nodes.at[l->node].flops;
+    l->bytes = l->graph->nodes.at[l->node].bytes;
     return status ? status : gy_harness_check(harness, code, l->gpu, "clearing a status word", err);
 }
 
+/* The node that is measured: the first of the kernel, as a reading node comes behind those that bring its tile
+ * together.
+ */
+static uint32_t node_of(const gantry_graph *g, const gantry_kernel *manifest)
+{
+    for (uint32_t i = 0; i < g->nodes.count; i++)
+        if (g->nodes.at[i].kernel != GY_NONE && g->kernels.at[g->nodes.at[i].kernel].manifest == manifest)
+            return i;
+    return 0;
+}
+
 gantry_status gy_recipe_open(gy_recipe_launch *to, gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel,
-                             void *handle, gantry_dtype dtype, int64_t size, gantry_error *err)
+                             void *handle, gantry_dtype dtype, int64_t size, int64_t contiguous, gantry_error *err)
 {
     const gantry_kernel *manifest = gantry_kernel_find(kernel->name);
     gy_recipe_launch l = { .kernel = kernel, .gpu = gpu, .launch.handle = handle };
-    if (!manifest || load(&l.graph, manifest, dtype, size, NULL)) {
+    if (!manifest || load(&l.graph, manifest, dtype, size, contiguous, NULL)) {
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "nothing is known of how kernel \"%s\" is called",
                        kernel->name);
     }
+    l.node = node_of(l.graph, manifest);
     gantry_status status = open_all(&l, harness, err);
     if (status) {
         gy_recipe_free(&l, harness);
@@ -384,10 +433,10 @@ static gantry_status place_twin(gy_recipe_launch *l, gy_harness *harness, const 
                                 gantry_error *err)
 {
     CUdeviceptr block = harness->gpu[l->gpu].block;
-    const gy_node *node = &l->graph->nodes.at[0];
+    const gy_node *node = &l->graph->nodes.at[l->node];
     for (uint32_t k = 0; k < node->accesses; k++)
-        gy_launch_arg_of(l->graph, 0, l->args, k)->data =
-            (char *)gy_launch_arg_of(l->graph, 0, of->args, k)->data + offset;
+        gy_launch_arg_of(l->graph, l->node, l->args, k)->data =
+            (char *)gy_launch_arg_of(l->graph, l->node, of->args, k)->data + offset;
     l->launch.scratch = l->launch.scratch_bytes ? (void *)(uintptr_t)(block + offset + l->filled) : NULL;
     l->launch.status = of->launch.status;
     CUresult code = harness->d.cuMemcpyDtoDAsync(block + offset, block, l->filled, harness->gpu[l->gpu].stream[0]);

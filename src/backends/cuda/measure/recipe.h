@@ -14,7 +14,8 @@ typedef struct gy_recipe_launch {
     const gy_cuda_kernel *kernel;
     uint32_t gpu;
     gantry_graph *graph;
-    bool twin; /* the graph is borrowed */
+    uint32_t node; /* of it */
+    bool twin;     /* the graph is borrowed */
     gantry_arg *args;
     gantry_launch launch;
     double flops, bytes; /* of one launch */
@@ -32,10 +33,13 @@ int64_t gy_recipe_size(const gantry_kernel *kernel, uint32_t i);
 gantry_status gy_recipe_load(void **handle, gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel,
                              gantry_error *err);
 void gy_recipe_unload(void *handle, gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel);
-/* E_UNSUPPORTED: there is no way known to call that kernel with that dtype, or the harness has too little memory. Free
- * on success. */
+/* Of kernels that move pieces: the i-th number of bytes that lie together, rising; 0: past the last, or another kernel.
+ */
+int64_t gy_recipe_contiguous(const gantry_kernel *kernel, gantry_dtype dtype, uint32_t i);
+/* `contiguous`: as gy_recipe_contiguous says, 0: pieces so long that it does not matter. E_UNSUPPORTED: there is no way
+ * known to call that kernel with that dtype, or the harness has too little memory. Free on success. */
 gantry_status gy_recipe_open(gy_recipe_launch *to, gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel,
-                             void *handle, gantry_dtype dtype, int64_t size, gantry_error *err);
+                             void *handle, gantry_dtype dtype, int64_t size, int64_t contiguous, gantry_error *err);
 /* The same launch on another stream of the GPU, with buffers and scratch of its own, the `place`-th behind those of
  * `of`, whose graph it borrows. Its buffers hold what those hold now. E_UNSUPPORTED: the harness has too little memory.
  * Free on success, before `of`. */
@@ -50,6 +54,9 @@ gantry_status gy_recipe_queue(gy_harness *harness, const void *what, gantry_erro
 struct gy_measure;
 gantry_status gy_measure_batched(struct gy_measure *m, gy_measured_kernel *k, const gy_recipe_launch *like,
                                  gantry_error *err);
+/* The times of pieces of different lengths, where the kernel moves such: `strided` of `k` (measure_strided.c). */
+gantry_status gy_measure_strided(struct gy_measure *m, gy_measured_kernel *k, const gy_recipe_launch *like,
+                                 gantry_dtype dtype, gantry_error *err);
 /* True if the kernel has reported a failure by its status word, or the word cannot be read. */
 bool gy_recipe_failed(gy_harness *harness, const gy_recipe_launch *l);
 

@@ -207,7 +207,7 @@ static void add_plain(gy_text *to, const gantry_kernel *kernel, bool args)
     const char *comma = "";
     for (int i = 0; i < kernel->args; i++) {
         const gantry_kernel_arg *a = &kernel->arg[i];
-        if (a->scalar ? !args || a->optional : false)
+        if (a->optional || (a->scalar && !args))
             continue;
         if (args) {
             gy_text_printf(to, a->scalar ? "%s\"%s\":1" : "%s\"%s\":\"b%d\"", comma, a->name, i);

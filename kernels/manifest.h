@@ -40,6 +40,11 @@ static inline void gy_least_row_tell(gy_least_row *least, const gantry_launch *l
     {                                                                                                                  \
         .name = name_, .access = access_, .dtypes = dtypes_, .same = same_, .summary = summary_                        \
     }
+/* A region that a node need not give. */
+#define GY_REGION_OR_NONE(name_, access_, dtypes_, same_, summary_)                                                    \
+    {                                                                                                                  \
+        .name = name_, .access = access_, .optional = 1, .dtypes = dtypes_, .same = same_, .summary = summary_         \
+    }
 #define GY_NUMBER(name_, summary_)                                                                                     \
     {                                                                                                                  \
         .name = name_, .scalar = 1, .summary = summary_                                                                \

@@ -44,6 +44,8 @@ static json_t *arg_json(const gantry_kernel_arg *a)
                         json_string(a->scalar ? "scalar"
                                     : a->list ? "region or list of tiles"
                                               : "region"));
+    if (!a->scalar && a->optional)
+        json_object_set_new(arg, "optional", json_true());
     json_object_set_new(arg, "summary", a->summary ? json_string(a->summary) : json_null());
     return arg;
 }
@@ -75,7 +77,8 @@ static void print_arg(const gantry_kernel_arg *a)
     for (int i = 0; !a->scalar && a->dtypes && i < GANTRY_DTYPE_COUNT; i++)
         if (a->dtypes & (1u << i))
             printf(" %s", dtype_at(i));
-    printf("%s%s\n", a->summary ? ": " : "", a->summary ? a->summary : "");
+    printf("%s%s%s\n", !a->scalar && a->optional ? ", optional" : "", a->summary ? ": " : "",
+           a->summary ? a->summary : "");
 }
 
 /* "dtypes: row_ptr and col are one; val, x and y are one", of regions with a letter in common. */

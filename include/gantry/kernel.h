@@ -154,7 +154,7 @@ typedef struct gantry_kernel_arg {
     const char *name;
     int32_t scalar;   /* 1: a number; GANTRY_FACTOR: one that elements are multiplied by or the like, on whose value the
                          time does not depend; 0: a region of a buffer */
-    int32_t optional; /* scalars only: `fallback` is used when it is not given */
+    int32_t optional; /* need not be given: then a scalar is `fallback`, and of a region access and data are 0 */
     double fallback;
     gantry_access access; /* the default; 0 for scalars */
     uint32_t accesses;    /* GANTRY_ACCESS_BITs of all allowed accesses; 0: only the default */

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/attention/attention.h"
 
-enum { Y = GY_ATTENTION_V + 1 }; /* arguments */
+enum { Y = GY_ATTENTION_V + 1, LSE }; /* arguments */
 
 static gantry_status run(const gantry_launch *l)
 {
-    return gy_attention_run(l, 0, Y);
+    return gy_attention_run(l, 0, Y, LSE);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)
 {
-    return gy_attention_check(l, 0, Y, text, size);
+    gantry_status status = gy_attention_check(l, 0, Y, text, size);
+    return status ? status : gy_attention_check_lse(l, LSE, text, size);
 }
 
 static const gantry_kernel_arg args[] = {
     GY_ATTENTION_ARGS,
     GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as q"),
+    GY_ATTENTION_LSE_ARG(GANTRY_WRITE, "logarithm of the sum of exponentials of each query's scaled scores"),
 };
 
 const gantry_kernel gy_kernel_attention = { .struct_size = sizeof(gantry_kernel),
@@ -23,7 +25,7 @@ const gantry_kernel gy_kernel_attention = { .struct_size = sizeof(gantry_kernel)
                                             .summary = "y = softmax(scale q k^T) v, for each head",
                                             GANTRY_KERNEL_ARGS(args),
                                             .flops = "4 * " GY_ATTENTION_SCORES,
-                                            .bytes = "q.bytes + k.bytes + v.bytes + y.bytes",
+                                            .bytes = "q.bytes + k.bytes + v.bytes + y.bytes + lse.bytes",
                                             .host = run,
                                             .check = check,
                                             .open = gy_linalg_open_kernel,

@@ -140,8 +140,12 @@ template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_attention_bl
 
     __device__ void add(int64_t key) { gy_add_weighted(t, v, key, length, a.d, x, y, result); }
 
-    __device__ void store(T *to)
+    /* `lse`: of the block's first query; NULL: it is not wanted. */
+    __device__ void store(T *to, Wide *lse)
     {
+        for (int i = 0; i < EACH && lse; i++)
+            if (x == 0 && y + i * LINE < rows)
+                lse[y + i * LINE] = largest[i] + (Wide)log((double)sum[i]);
         for (int i = 0; i < EACH; i++)
             for (int c = 0; c < PARTS; c++)
                 if (y + i * LINE < rows && x + c * LINE < a.d)
@@ -153,7 +157,7 @@ template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_attention_bl
 /* SIDE queries of a head, from `row` on. */
 template <typename Wide, int SIDE, int WIDTH, typename T>
 static __device__ inline void gy_attend(const gy_attention &a, int64_t head, int64_t row, const T *q, const T *k, const T *v,
-                                        const int32_t *length, T *y, int32_t *status)
+                                        const int32_t *length, T *y, Wide *lse, int32_t *status)
 {
     __shared__ gy_attention_tiles<Wide, SIDE, WIDTH> tiles;
     const int64_t at = (head * a.rows + row) * a.d;
@@ -174,16 +178,16 @@ static __device__ inline void gy_attend(const gy_attention &a, int64_t head, int
         b.soften();
         b.add(key);
     }
-    b.store(y + at);
+    b.store(y + at, lse ? lse + head * a.rows + row : NULL);
 }
 
 /* `across`: blocks of a head. */
 template <typename Wide, int SIDE, int WIDTH> struct gy_attention_way {
     template <typename T>
     static __device__ void go(const gy_attention &a, uint32_t across, const T *q, const T *k, const T *v, const int32_t *length, T *y,
-                              int32_t *status)
+                              Wide *lse, int32_t *status)
     {
-        gy_attend<Wide, SIDE, WIDTH>(a, blockIdx.x / across, (int64_t)(blockIdx.x % across) * SIDE, q, k, v, length, y, status);
+        gy_attend<Wide, SIDE, WIDTH>(a, blockIdx.x / across, (int64_t)(blockIdx.x % across) * SIDE, q, k, v, length, y, lse, status);
     }
 };
 
@@ -191,18 +195,18 @@ template <typename Wide, int SIDE, int WIDTH> struct gy_attention_way {
 template <int WIDTH> struct gy_attention_way<float, GY_ATTENTION_MMA, WIDTH> {
     template <typename T>
     static __device__ void go(const gy_attention &a, uint32_t across, const T *q, const T *k, const T *v, const int32_t *length, T *y,
-                              int32_t *status)
+                              float *lse, int32_t *status)
     {
         enum { ROWS = gy_attention_rows<T>::ROWS };
         int64_t head;
         const int64_t row = (int64_t)(across - 1 - gy_attention_order(a, across, &head)) * ROWS;
 #ifdef GY_MMA
-        gy_attend_mma<T, WIDTH>(a, head, row, q, k, v, length, y, status);
+        gy_attend_mma<T, WIDTH>(a, head, row, q, k, v, length, y, lse, status);
 #else
         enum { PART = 64 };
         for (int i = 0; i < ROWS && row + i < a.rows; i += PART) {
             __syncthreads();
-            gy_attend<float, PART, WIDTH>(a, head, row + i, q, k, v, length, y, status);
+            gy_attend<float, PART, WIDTH>(a, head, row + i, q, k, v, length, y, lse, status);
         }
 #endif
     }
@@ -216,10 +220,10 @@ template <int WIDTH> struct gy_attention_way<float, GY_ATTENTION_MMA, WIDTH> {
 #define GY_ATTENTION_KERNEL(name, suffix, type, wide, side, width)                                                     \
     extern "C" __global__ void __launch_bounds__(GY_ATTENTION_BOUNDS(type, side, width))                               \
         name##_##width##_##suffix(gy_attention a, uint32_t across, const type *q, const type *k, const type *v,        \
-                                  const int32_t *length, type *y, int32_t *status)                                     \
+                                  const int32_t *length, type *y, wide *lse, int32_t *status)                          \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        gy_attention_way<wide, side, width>::go(a, across, q, k, v, length, y, status);                                \
+        gy_attention_way<wide, side, width>::go(a, across, q, k, v, length, y, lse, status);                           \
     }
 #define GY_ATTENTION_WIDTHS(name, suffix, type, wide, narrow, side)                                                    \
     GY_ATTENTION_KERNEL(name, suffix, type, wide, narrow, 64)                                                          \

@@ -46,11 +46,14 @@ static inline gy_attention gy_attention_of(const gantry_launch *l, int length)
     return a;
 }
 
-gantry_status gy_attention_run(const gantry_launch *l, int length, int y);
-/* check(): of q, k, v and the lengths; also that y is as q; that argument i is as large as another. */
+/* `lse`: the argument that takes the logarithms of sums of exponentials, or 0. */
+gantry_status gy_attention_run(const gantry_launch *l, int length, int y, int lse);
+/* check(): of q, k, v and the lengths; also that y is as q; that argument i is as large as another; of `lse`, if it is
+ * given. */
 gantry_status gy_attention_check_inputs(const gantry_launch *l, int length, char *text, size_t size);
 gantry_status gy_attention_check(const gantry_launch *l, int length, int y, char *text, size_t size);
 gantry_status gy_attention_check_axes(const gantry_launch *l, int i, int other, char *text, size_t size);
+gantry_status gy_attention_check_lse(const gantry_launch *l, int lse, char *text, size_t size);
 
 /* Elements of a head times the scores that are computed: under a mask 64 queries have the keys that the last of them
  * sees (attention_host.c). */
@@ -64,5 +67,10 @@ gantry_status gy_attention_check_axes(const gantry_launch *l, int i, int other, 
         GY_REGION("k", GANTRY_READ, GY_FLOAT_DTYPES, 'T',                                                              \
                   "[heads, keys, elements], or as q with sequences; as many heads of q in a row share one"),           \
         GY_REGION("v", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "as k")
+
+/* Natural logarithms of the sums of exponentials of scores, by which attention_grad knows all weights. */
+#define GY_ATTENTION_LSE_ARG(access_, summary_)                                                                        \
+    GY_REGION_OR_NONE("lse", access_, GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64), 0,                  \
+                      summary_ ": [heads, queries], or with sequences before; f32, where q is f64 f64")
 
 #endif

@@ -75,7 +75,7 @@ void gy_attention_narrow(const gantry_arg *y, int64_t first, int64_t count, cons
 }
 
 #define SOFTMAX(dtype, type, wide, LOAD, STORE)                                                                        \
-    static void soften_##type(type *row, int64_t stop, int64_t count)                                                  \
+    static double soften_##type(type *row, int64_t stop, int64_t count)                                                \
     {                                                                                                                  \
         type largest = -(type)INFINITY;                                                                                \
         double sum = 0;                                                                                                \
@@ -86,29 +86,62 @@ void gy_attention_narrow(const gantry_arg *y, int64_t first, int64_t count, cons
                                                      : (type)exp((double)(row[j] - largest)));                         \
         for (int64_t j = 0; j < count; j++)                                                                            \
             row[j] = j < stop ? (type)(row[j] / sum) : 0;                                                              \
+        return (double)largest + log(sum);                                                                             \
+    }                                                                                                                  \
+    static void weigh_##type(type *row, int64_t stop, int64_t count, type logarithm)                                   \
+    {                                                                                                                  \
+        for (int64_t j = 0; j < count; j++)                                                                            \
+            row[j] = j >= stop           ? 0                                                                           \
+                     : sizeof(type) == 4 ? (type)expf((float)(row[j] - logarithm))                                     \
+                                         : (type)exp((double)(row[j] - logarithm));                                    \
     }
 GY_WIDE_TYPES(SOFTMAX)
 
-void gy_attention_soften(gantry_dtype dtype, void *scores, int64_t row, int64_t stop, int64_t count)
+double gy_attention_soften(gantry_dtype dtype, void *scores, int64_t row, int64_t stop, int64_t count)
 {
-    if (dtype == GANTRY_F32)
-        soften_float((float *)scores + row * count, stop, count);
-    else
-        soften_double((double *)scores + row * count, stop, count);
+    return dtype == GANTRY_F32 ? soften_float((float *)scores + row * count, stop, count)
+                               : soften_double((double *)scores + row * count, stop, count);
 }
 
+void gy_attention_weigh(gantry_dtype dtype, void *scores, int64_t row, int64_t stop, int64_t count, double logarithm)
+{
+    if (dtype == GANTRY_F32)
+        weigh_float((float *)scores + row * count, stop, count, (float)logarithm);
+    else
+        weigh_double((double *)scores + row * count, stop, count, logarithm);
+}
+
+static void keep(const gantry_arg *lse, int64_t at, double logarithm)
+{
+    if (lse->dtype == GANTRY_F32)
+        ((float *)lse->data)[at] = (float)logarithm;
+    else
+        ((double *)lse->data)[at] = logarithm;
+}
+
+typedef struct call {
+    gy_attention a;
+    int length, y, lse; /* arguments; lse 0: the node does not give it */
+    gy_least_row wrong;
+} call;
+
 /* Rows [first, first + rows) of a head. Keys that none of them sees are left out. */
-static void attend(const gantry_launch *l, const gy_attention *a, const work *w, int64_t at, int64_t rows,
-                   int64_t first, int64_t length, void *k, void *v, const gantry_arg *y)
+static void attend(const gantry_launch *l, const call *c, const work *w, int64_t at, int64_t rows, int64_t first,
+                   int64_t length, void *k, void *v)
 {
     const gy_linalg *table = gy_linalg_of(l);
+    const gy_attention *a = &c->a;
+    const gantry_arg *y = &l->arg[c->y];
     int64_t keys = gy_attention_seen_by_any(a, first, rows, length);
     void *to = w->result ? w->result : (char *)y->data + at * a->d * (int64_t)w->size;
     gy_matrix q = { gy_attention_widened(&l->arg[GY_ATTENTION_Q], at * a->d, rows * a->d, w->q), rows, a->d, a->d };
     gy_matrix scores = { w->scores, rows, keys, keys }, out = { to, rows, a->d, a->d };
     table->gemm(w->dtype, 0, 1, a->scale, q, (gy_matrix){ k, keys, a->d, a->d }, 0, scores);
-    for (int64_t r = 0; r < rows; r++)
-        gy_attention_soften(w->dtype, w->scores, r, gy_attention_seen(a, first + r, length), keys);
+    for (int64_t r = 0; r < rows; r++) {
+        double lse = gy_attention_soften(w->dtype, w->scores, r, gy_attention_seen(a, first + r, length), keys);
+        if (c->lse)
+            keep(&l->arg[c->lse], at + r, lse);
+    }
     table->gemm(w->dtype, 0, 0, 1, scores, (gy_matrix){ v, keys, a->d, a->d }, 0, out);
     gy_attention_narrow(y, at * a->d, rows * a->d, w->result);
 }
@@ -120,12 +153,6 @@ static int64_t length_of(const gantry_launch *l, const gy_attention *a, int leng
     int64_t keys = given ? given[head / a->per] : a->m;
     return keys < 0 || keys > a->m ? -1 : keys;
 }
-
-typedef struct call {
-    gy_attention a;
-    int length, y; /* arguments */
-    gy_least_row wrong;
-} call;
 
 static gantry_status do_heads(const gantry_launch *l, void *data, int64_t first, int64_t last)
 {
@@ -142,15 +169,16 @@ static gantry_status do_heads(const gantry_launch *l, void *data, int64_t first,
         void *k = gy_attention_widened(&l->arg[GY_ATTENTION_K], h * a->m * a->d, keys * a->d, w.k);
         void *v = gy_attention_widened(&l->arg[GY_ATTENTION_V], h * a->m * a->d, keys * a->d, w.v);
         for (int64_t r = 0; r < a->rows; r += BLOCK)
-            attend(l, a, &w, h * a->rows + r, a->rows - r < BLOCK ? a->rows - r : BLOCK, r, keys, k, v, &l->arg[c->y]);
+            attend(l, c, &w, h * a->rows + r, a->rows - r < BLOCK ? a->rows - r : BLOCK, r, keys, k, v);
     }
     free_work(&w);
     return made ? GANTRY_OK : GANTRY_E_NOMEM;
 }
 
-gantry_status gy_attention_run(const gantry_launch *l, int length, int y)
+gantry_status gy_attention_run(const gantry_launch *l, int length, int y, int lse)
 {
     call c = { .a = gy_attention_of(l, length), .length = length, .y = y, .wrong = INT64_MAX };
+    c.lse = lse && l->arg[lse].access ? lse : 0;
     double flops = 4.0 * (double)c.a.rows * (double)c.a.m * (double)c.a.d;
     gantry_status status = gy_linalg_cut(l, c.a.heads, flops, do_heads, &c);
     gy_least_row_tell(&c.wrong, l);
@@ -177,6 +205,26 @@ gantry_status gy_attention_check_axes(const gantry_launch *l, int i, int other, 
             return gy_check_fail(text, size, "\"%s\" has %lld %s and \"%s\" %lld; they must agree", a->name,
                                  (long long)is, what[axis + 4 - a->rank], as->name, (long long)should);
     }
+    return GANTRY_OK;
+}
+
+gantry_status gy_attention_check_lse(const gantry_launch *l, int lse, char *text, size_t size)
+{
+    const gantry_arg *a = &l->arg[lse], *q = &l->arg[GY_ATTENTION_Q];
+    if (!a->access)
+        return GANTRY_OK;
+    if ((a->dtype == GANTRY_F64) != (q->dtype == GANTRY_F64))
+        return gy_check_fail(text, size, "\"%s\" is %s and \"q\" %s; it must be f64 where \"q\" is, else f32", a->name,
+                             gantry_dtype_name(a->dtype), gantry_dtype_name(q->dtype));
+    bool fits = a->rank == q->rank - 1 && a->rows == q->rows;
+    for (int axis = 1; axis < a->rank && fits; axis++)
+        fits = a->shape[axis] == q->shape[axis];
+    if (!fits)
+        return gy_check_fail(text, size,
+                             "\"%s\" has %d axes and %lld elements for %lld queries of all heads; it must have the "
+                             "axes of \"q\" without the last one",
+                             a->name, (int)a->rank, (long long)gy_arg_size(a),
+                             (long long)(gy_attention_heads(q) * q->shape[q->rank - 2]));
     return GANTRY_OK;
 }
 

@@ -16,7 +16,10 @@ void *gy_attention_widened(const gantry_arg *x, int64_t first, int64_t count, fl
 /* Back to f16 or bf16; with `from` NULL they are where they lie. */
 void gy_attention_narrow(const gantry_arg *y, int64_t first, int64_t count, const float *from);
 
-/* A row of scores, f32 or f64, of which the first `stop` are seen, becomes their softmax; the others become 0. */
-void gy_attention_soften(gantry_dtype dtype, void *scores, int64_t row, int64_t stop, int64_t count);
+/* A row of scores, f32 or f64, of which the first `stop` are seen, becomes their softmax; the others become 0. Returns
+ * the logarithm of the sum of their exponentials; -infinity: there are none. */
+double gy_attention_soften(gantry_dtype dtype, void *scores, int64_t row, int64_t stop, int64_t count);
+/* The same where that logarithm is known. */
+void gy_attention_weigh(gantry_dtype dtype, void *scores, int64_t row, int64_t stop, int64_t count, double logarithm);
 
 #endif

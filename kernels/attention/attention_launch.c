@@ -3,8 +3,8 @@
 
 gantry_status gy_plain_attention_launch(const gantry_launch *l)
 {
-    enum { Y = GY_ATTENTION_V + 1 };
-    return gy_attention_launch(l, 0, Y);
+    enum { Y = GY_ATTENTION_V + 1, LSE };
+    return gy_attention_launch(l, 0, Y, LSE);
 }
 
 GY_PLAIN_KERNEL(attention, NULL, GY_FLOAT_DTYPES, "_64", "_128", "_256")

@@ -116,13 +116,17 @@ template <typename T, int WIDTH> struct gy_attention_warp {
         }
     }
 
-    __device__ void store(word *to, int64_t row, int64_t rows, int d, bool whole)
+    /* `lse`: of the head's queries; NULL: it is not wanted. Scores were multiplied for powers of 2. */
+    __device__ void store(word *to, float *lse, int64_t row, int64_t rows, int d, bool whole)
     {
         float by[2];
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const float all = gy_mma_row_sum(sum[i]);
+            const int64_t r = row + threadIdx.x % 32 / 4 + 8 * i;
             by[i] = all > 0 || all != all ? 1 / all : 0.0f;
+            if (lse && threadIdx.x % 4 == 0 && r < rows)
+                lse[r] = (largest[i] * factor + log2f(all)) * 0.69314718f;
         }
         gy_mma_store<T>(result, by, to, row, rows, d, whole);
     }
@@ -190,7 +194,7 @@ static __device__ inline void gy_attend_in_turn(const gy_attention_keys<T> &of, 
 
 template <typename T, int WIDTH>
 static __device__ inline void gy_attend_mma(const gy_attention &a, int64_t head, int64_t row, const T *q, const T *k, const T *v,
-                                            const int32_t *length, T *y, int32_t *status)
+                                            const int32_t *length, T *y, float *lse, int32_t *status)
 {
     enum { ROWS = gy_attention_rows<T>::ROWS };
     __shared__ gy_mma_tiles<T, WIDTH> tiles;
@@ -209,7 +213,7 @@ static __device__ inline void gy_attend_mma(const gy_attention &a, int64_t head,
     else
         gy_attend_one_buffer<T, WIDTH>(of, tiles, warp);
     gy_copies_wait<0>();
-    warp.store((word *)y + head * a.rows * d, own, a.rows, d, whole);
+    warp.store((word *)y + head * a.rows * d, lse ? lse + head * a.rows : NULL, own, a.rows, d, whole);
 }
 #endif
 #endif

@@ -5,7 +5,7 @@ enum { LENGTH = GY_ATTENTION_V + 1, Y }; /* arguments */
 
 static gantry_status run(const gantry_launch *l)
 {
-    return gy_attention_run(l, LENGTH, Y);
+    return gy_attention_run(l, LENGTH, Y, 0);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

@@ -20,7 +20,7 @@ static gantry_status launch_few(const gantry_launch *l, gy_attention a)
 static gantry_status launch_cached(const gantry_launch *l)
 {
     gy_attention a = gy_attention_of(l, LENGTH);
-    return a.rows <= FEW ? launch_few(l, a) : gy_attention_launch(l, LENGTH, Y);
+    return a.rows <= FEW ? launch_few(l, a) : gy_attention_launch(l, LENGTH, Y, 0);
 }
 
 GY_CUDA_KERNEL(attention_cached, launch_cached, GY_FLOAT_DTYPES, "_64", "_128", "_256", [ROW] = "_row")

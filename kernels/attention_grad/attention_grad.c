@@ -4,8 +4,9 @@
  *
  *   dv = p^T dy      ds = scale p * (dy v^T - rows' sums of y dy)      dq = ds k      dk = ds^T q
  *
- * Blocks of queries at a time, as attention: p is made again from q and k, and nothing is kept of it. Queries that
- * share a head of keys add to the same dk and dv, in their order.
+ * Blocks of queries at a time, as attention: p is made again from q and k, and nothing is kept of it; where attention
+ * has kept the logarithms of sums, p = exp(scale q k^T - lse). Queries that share a head of keys add to the same dk and
+ * dv, in their order.
  */
 #include "kernels/attention_grad/attention_grad.h"
 #include "base/memory.h"
@@ -74,6 +75,22 @@ static void slope_rows(const work *w, const gy_attention *a, const void *y, cons
                          (const double *)dy + r * a->d, a->d, keys, a->scale);
 }
 
+/* Scores of rows [first, first + rows) of a head become weights; the first row is row `at` of all queries. */
+static void weigh_rows(const gantry_launch *l, const gy_attention *a, const work *w, int64_t at, int64_t first,
+                       int64_t rows, int64_t keys)
+{
+    const gantry_arg *lse = &l->arg[GY_ATTENTION_GRAD_LSE];
+    const float *narrow = lse->dtype == GANTRY_F32 ? lse->data : NULL;
+    const double *wide = lse->data;
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t stop = gy_attention_seen(a, first + r, a->m), query = at + first + r;
+        if (lse->access)
+            gy_attention_weigh(w->dtype, w->scores, r, stop, keys, narrow ? (double)narrow[query] : wide[query]);
+        else
+            gy_attention_soften(w->dtype, w->scores, r, stop, keys);
+    }
+}
+
 /* Rows [first, first + rows) of a head, whose first row is row `at` of q. Keys that none of them sees are left out. */
 static void one_block(const gantry_launch *l, const gy_attention *a, const work *w, int64_t at, int64_t first,
                       int64_t rows, const void *const head[4])
@@ -91,8 +108,7 @@ static void one_block(const gantry_launch *l, const gy_attention *a, const work 
               dv = { (void *)(uintptr_t)head[3], keys, a->d, a->d };
     gy_matrix p = { w->scores, rows, keys, keys }, ds = { w->slopes, rows, keys, keys };
     table->gemm(w->dtype, 0, 1, a->scale, q, k, 0, p);
-    for (int64_t r = 0; r < rows; r++)
-        gy_attention_soften(w->dtype, w->scores, r, gy_attention_seen(a, first + r, a->m), keys);
+    weigh_rows(l, a, w, at, first, rows, keys);
     table->gemm(w->dtype, 1, 0, 1, p, dy, 1, dv);
     table->gemm(w->dtype, 0, 1, 1, dy, v, 0, ds);
     slope_rows(w, a, y.data, dy.data, rows, keys);
@@ -139,7 +155,7 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
     gantry_status status = gy_attention_check_inputs(l, 0, text, size);
     for (int i = GY_ATTENTION_GRAD_Y; i <= GY_ATTENTION_GRAD_DV && !status; i++)
         status = gy_attention_check_axes(l, i, as[i - GY_ATTENTION_GRAD_Y], text, size);
-    return status;
+    return status ? status : gy_attention_check_lse(l, GY_ATTENTION_GRAD_LSE, text, size);
 }
 
 static const gantry_kernel_arg args[] = {
@@ -149,6 +165,7 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("dq", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "gradient of q"),
     GY_REGION("dk", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "gradient of k"),
     GY_REGION("dv", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "gradient of v"),
+    GY_ATTENTION_LSE_ARG(GANTRY_READ, "what attention gave as lse, which is not computed again then"),
 };
 
 /* scratch: of each query the logarithm of its sum of exponentials and the sum of y dy, which GPUs keep. */

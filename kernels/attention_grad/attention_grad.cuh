@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gradients of attention in four launches, each of which makes the scores that it needs again: of each query the logarithm of its sum of
- * exponentials and the sum of y dy; then dq, dk and dv. A block has `own` items, queries for dq and keys for dk and dv, and goes over
+ * exponentials, if it is not given, and the sum of y dy; then dq, dk and dv. A block has `own` items, queries for dq and keys for dk and dv, and goes over
  * the others. What it makes is a product of weights with rows of the others, in one order, so nobody adds to what another block made:
  *
  *   dq[query] = sum of ds k[key]      dk[key] = sum of ds q[query]      dv[key] = sum of p dy[query]
@@ -56,14 +56,15 @@ template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_grad_block {
         return mine < h.owns && theirs < h.others && key < gy_seen(a, *query, a.m);
     }
 
-    __device__ void sum_up(int64_t stop, const T *y_of_head, const T *dy_of_head, Wide *to_logarithm, Wide *to_total)
+    /* `lse`: what is known of the logarithms; NULL: nothing. */
+    __device__ void sum_up(int64_t stop, const T *y_of_head, const T *dy_of_head, const Wide *lse, Wide *to_logarithm, Wide *to_total)
     {
         Wide largest[EACH], sum[EACH];
         for (int i = 0; i < EACH; i++) {
             largest[i] = -(Wide)INFINITY;
             sum[i] = 0;
         }
-        for (int64_t other = 0; other < stop; other += SIDE) {
+        for (int64_t other = 0; other < stop && !lse; other += SIDE) {
             int64_t query;
             multiply(0, other, score);
             for (int i = 0; i < EACH; i++) {
@@ -87,7 +88,7 @@ template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_grad_block {
                 part += gy_element<Wide>::load(y_of_head[r * a.d + c]) * gy_element<Wide>::load(dy_of_head[r * a.d + c]);
             part = gy_line_join(part, [](Wide f, Wide g) { return f + g; });
             if (x == 0 && r < h.owns) {
-                to_logarithm[r] = largest[i] + (Wide)log((double)sum[i]);
+                to_logarithm[r] = lse ? lse[r] : largest[i] + (Wide)log((double)sum[i]);
                 to_total[r] = part;
             }
         }
@@ -147,7 +148,8 @@ static __device__ inline void gy_grad(const gy_attention &a, int64_t head, int64
     b.total = total;
     const int64_t queries = head * a.rows * a.d;
     if (step == GY_GRAD_SUMS)
-        b.sum_up(gy_seen_by_most(a, first, first + b.rows, a.m), x.y + queries, x.dy + queries, logarithm, total);
+        b.sum_up(gy_seen_by_most(a, first, first + b.rows, a.m), x.y + queries, x.dy + queries,
+                 x.lse ? (const Wide *)x.lse + head * a.rows : NULL, logarithm, total);
     else
         b.go_over_others(step != GY_GRAD_V);
 }

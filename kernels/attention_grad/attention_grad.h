@@ -10,7 +10,8 @@ enum {
     GY_ATTENTION_GRAD_DY,
     GY_ATTENTION_GRAD_DQ,
     GY_ATTENTION_GRAD_DK,
-    GY_ATTENTION_GRAD_DV
+    GY_ATTENTION_GRAD_DV,
+    GY_ATTENTION_GRAD_LSE /* may not be given */
 };
 
 #endif

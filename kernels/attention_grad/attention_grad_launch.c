@@ -6,6 +6,7 @@
 typedef struct gy_grad_arrays {
     const void *q, *k, *v, *y, *dy;
     void *dq, *dk, *dv, *sums;
+    const void *lse;
 } gy_grad_arrays;
 
 /* One after the other: what belongs to queries (sums, dq), then what belongs to keys (dk, dv). */
@@ -22,7 +23,8 @@ gantry_status gy_plain_attention_grad_launch(const gantry_launch *l)
                          .dq = l->arg[GY_ATTENTION_GRAD_DQ].data,
                          .dk = l->arg[GY_ATTENTION_GRAD_DK].data,
                          .dv = l->arg[GY_ATTENTION_GRAD_DV].data,
-                         .sums = l->scratch };
+                         .sums = l->scratch,
+                         .lse = l->arg[GY_ATTENTION_GRAD_LSE].data };
     gantry_status status = GANTRY_OK;
     for (int step = 0; step < STEPS && !status; step++) {
         uint32_t across = (uint32_t)gy_tiles(step < OF_QUERIES ? a.rows : a.m, gy_attention_side(dtype, a.d));

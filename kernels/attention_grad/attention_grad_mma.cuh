@@ -163,8 +163,8 @@ template <typename T, int WIDTH> struct gy_grad_mma {
         gy_copies_wait<0>();
     }
 
-    /* Sums of y dy by pairs of elements, and logarithms. */
-    __device__ void store_sums(const word *y, const word *dy)
+    /* Sums of y dy by pairs of elements, and logarithms; `lse`: what is known of them, NULL: what was summed up. */
+    __device__ void store_sums(const word *y, const word *dy, const float *lse)
     {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
@@ -173,9 +173,9 @@ template <typename T, int WIDTH> struct gy_grad_mma {
             for (int c = threadIdx.x % 4 * 2; c < d && r < h.owns; c += 8)
                 part = gy_mma_add_pair<T>(part, y + r * d, dy + r * d, c, d, whole);
             part = gy_mma_row_sum(part);
-            const float all = gy_mma_row_sum(w.sum[i]);
+            const float all = lse ? 0.0f : gy_mma_row_sum(w.sum[i]);
             if (threadIdx.x % 4 == 0 && r < h.owns) {
-                logarithm[r] = w.largest[i] * w.factor + log2f(all);
+                logarithm[r] = lse ? lse[r] * 1.44269504f : w.largest[i] * w.factor + log2f(all);
                 total[r] = part;
             }
         }
@@ -200,8 +200,9 @@ static __device__ inline void gy_grad_by_mma(const gy_attention &a, int64_t head
     const int64_t queries = head * a.rows * a.d;
     const float one[2] = { 1, 1 };
     if (step == GY_GRAD_SUMS) {
-        g.template go<GY_GRAD_SUMS>();
-        g.store_sums((const word *)x.y + queries, (const word *)x.dy + queries);
+        if (!x.lse)
+            g.template go<GY_GRAD_SUMS>();
+        g.store_sums((const word *)x.y + queries, (const word *)x.dy + queries, x.lse ? (const float *)x.lse + head * a.rows : NULL);
         return;
     }
     if (step == GY_GRAD_Q)

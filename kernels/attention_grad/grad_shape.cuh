@@ -11,7 +11,8 @@ enum gy_grad_step { GY_GRAD_SUMS, GY_GRAD_Q, GY_GRAD_K, GY_GRAD_V };
 template <typename T> struct gy_grad_arrays {
     const T *q, *k, *v, *y, *dy;
     T *dq, *dk, *dv;
-    void *sums; /* of each query, in float or, for f64, double: logarithms, then sums of y dy */
+    void *sums;      /* of each query, in float or, for f64, double: logarithms, then sums of y dy */
+    const void *lse; /* natural logarithms, of the same type, as attention gave them; NULL: they are computed again */
 };
 
 /* Of one head, as a step sees it. */

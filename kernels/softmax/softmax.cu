@@ -22,9 +22,17 @@ static __device__ inline int seen(int64_t c, int count, int64_t stop)
     return stop - c < count ? (int)(stop - c) : count;
 }
 
+/* Of attention: of its queries the logarithms of sums of exponentials, which are given or wanted, if there are any. Rows are `period`
+ * queries of each head from the one that `at` is of on, heads `step` queries apart. */
+template <typename Wide> struct logarithms {
+    Wide *at;
+    int64_t given, period, step;
+    __device__ Wide *of(int64_t r) const { return at + r / period * step + r % period; }
+};
+
 template <bool PACKED, typename Wide, typename T, typename Kept>
-static __device__ inline void soften(Wide scale, const mask &m, const T *__restrict__ x, T *__restrict__ y, int64_t rows,
-                                     int64_t width, const Kept &kept)
+static __device__ inline void soften(Wide scale, const mask &m, const logarithms<Wide> &lse, const T *__restrict__ x, T *__restrict__ y,
+                                     int64_t rows, int64_t width, const Kept &kept)
 {
     typedef gy_element<Wide> e;
     GY_FOR_EACH_ROW (r, rows) {
@@ -40,8 +48,10 @@ static __device__ inline void soften(Wide scale, const mask &m, const T *__restr
             for (int j = 0; j < gy_pack<T>::COUNT; j++)
                 largest = j < seen(c, count, stop) ? fmax(largest, scale * (Wide)e::load(v.at[j])) : largest;
         };
-        gy_each_pack<PACKED>(row, read, compare, kept);
-        largest = gy_lanes_join(largest, [](Wide a, Wide b) { return fmax(a, b); });
+        if (!lse.given) {
+            gy_each_pack<PACKED>(row, read, compare, kept);
+            largest = gy_lanes_join(largest, [](Wide a, Wide b) { return fmax(a, b); });
+        }
         const auto add = [&](int64_t c, const gy_pack<T> &v, int count) {
             Wide part = 0; /* of a pack: converting each would take longer than computing it */
 #pragma unroll
@@ -49,8 +59,15 @@ static __device__ inline void soften(Wide scale, const mask &m, const T *__restr
                 part += j < seen(c, count, stop) ? power(scale, (Wide)e::load(v.at[j]), largest) : (Wide)0;
             sum += (double)part;
         };
-        gy_each_pack<PACKED, true>(row, read, add, kept);
-        const Wide inverse = (Wide)(1 / gy_lanes_sum(sum));
+        if (!lse.given) {
+            gy_each_pack<PACKED, true>(row, read, add, kept);
+            sum = gy_lanes_sum(sum);
+        }
+        if (lse.given)
+            largest = *lse.of(r);
+        else if (lse.at && threadIdx.x == 0)
+            *lse.of(r) = largest + (Wide)log(sum);
+        const Wide inverse = lse.given ? (Wide)1 : (Wide)(1 / sum);
         const auto write = [&](int64_t c, const gy_pack<T> &v, int count) {
             gy_pack<T> to;
 #pragma unroll
@@ -64,14 +81,14 @@ static __device__ inline void soften(Wide scale, const mask &m, const T *__restr
 }
 
 template <bool LONG, typename Wide, typename T>
-static __device__ inline void soften_rows(double scale, const mask &m, const T *__restrict__ x, T *__restrict__ y,
-                                          int64_t rows, int64_t width)
+static __device__ inline void soften_rows(double scale, const mask &m, const logarithms<Wide> &lse, const T *__restrict__ x,
+                                          T *__restrict__ y, int64_t rows, int64_t width)
 {
     const gy_row_kept<LONG> kept;
     if (gy_row_is_packed(width, x) && gy_row_is_packed(width, y))
-        soften<true>((Wide)scale, m, x, y, rows, width, kept);
+        soften<true>((Wide)scale, m, lse, x, y, rows, width, kept);
     else
-        soften<false>((Wide)scale, m, x, y, rows, width, kept);
+        soften<false>((Wide)scale, m, lse, x, y, rows, width, kept);
 }
 
 #define KERNEL(name, LONG, type, wide)                                                                                 \
@@ -79,19 +96,21 @@ static __device__ inline void soften_rows(double scale, const mask &m, const T *
         name(double scale, int64_t causal, int64_t first, const type *x, type *y, int64_t rows, int64_t width)         \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        soften_rows<LONG, wide>(scale, mask{ causal, first, width, 0 }, x, y, rows, width);                            \
+        soften_rows<LONG, wide>(scale, mask{ causal, first, width, 0 }, logarithms<wide>{}, x, y, rows, width);        \
     }
 GY_ROW_KERNELS(softmax, KERNEL)
 #undef KERNEL
 
 /* Of attention: the same `period` queries of each head, of which the first sees `before` keys and one more. y may be x:
- * a thread reads an element for the last time before it writes it, and nobody else reads it. */
+ * a thread reads an element for the last time before it writes it, and nobody else reads it. `lse`: logarithms, which
+ * are given or are to be kept, of `lines` rows of a head and `step` queries from head to head; or NULL. */
 #define KERNEL(suffix, type, wide)                                                                                     \
     extern "C" __global__ void __launch_bounds__(GY_LANES *GY_ROW_WARPS)                                               \
         softmax_of_##suffix(double scale, int64_t causal, int64_t before, int64_t period, const type *x, type *y,      \
-                            int64_t rows, int64_t width)                                                               \
+                            int64_t rows, int64_t width, wide *lse, int64_t given, int64_t lines, int64_t step)        \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        soften_rows<false, wide>(scale, mask{ causal, 0, period, before }, x, y, rows, width);                         \
+        soften_rows<false, wide>(scale, mask{ causal, 0, period, before }, logarithms<wide>{ lse, given, lines, step }, \
+                                 x, y, rows, width);                                                                   \
     }
 GY_CUDA_FLOAT_TYPES(KERNEL)

@@ -201,6 +201,8 @@ static gantry_status describe_scalars(const gantry_graph *g, uint32_t node, int6
     for (int32_t i = 0; k && i < k->args; i++)
         if (k->arg[i].scalar)
             describe_scalar(&args[i], k->arg[i].name, (gy_constant){ .real = k->arg[i].fallback });
+        else if (k->arg[i].optional) /* until it is found among the regions */
+            args[i] = (gantry_arg){ .tile = { -1, -1 } };
     for (uint32_t i = 0; i < n->scalars; i++) {
         const gy_scalar *s = &g->scalar.at[n->scalar + i];
         gy_constant value;

@@ -60,11 +60,13 @@ int64_t gy_buffer_offset(const gy_buffer *buffer, int64_t row)
     return buffer->tile_offset ? buffer->tile_offset[row] : row * buffer->row_bytes;
 }
 
-/* Does the region only hold what was computed, in a dtype of its own? A manifest says by letters what is computed in.
- */
+/* Does the region only hold what was computed, or what may be left out, in a dtype of its own? A manifest says by
+ * letters what is computed in. */
 static bool is_result(const gantry_kernel *k, uint32_t arg)
 {
-    if (!k || arg >= (uint32_t)k->args || k->arg[arg].same || k->arg[arg].access == GANTRY_READ)
+    if (!k || arg >= (uint32_t)k->args || k->arg[arg].same)
+        return false;
+    if (k->arg[arg].access == GANTRY_READ && !k->arg[arg].optional)
         return false;
     for (int32_t i = 0; i < k->args; i++)
         if (!k->arg[i].scalar && k->arg[i].same)

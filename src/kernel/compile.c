@@ -62,10 +62,6 @@ static gantry_status check_region(const gantry_kernel *k, const gantry_kernel_ar
                        "kernel \"%s\": argument \"%s\" has access %d; 1 (read) to 7 (prod) are allowed", k->name,
                        a->name, (int)a->access);
     }
-    if (a->optional) {
-        return gy_fail(err, GANTRY_E_GRAPH, NULL,
-                       "kernel \"%s\": argument \"%s\" is a region; only scalars can be optional", k->name, a->name);
-    }
     if ((a->accesses & ~ALL_ACCESSES) || (a->accesses && !(a->accesses & GANTRY_ACCESS_BIT(a->access)))) {
         return gy_fail(
             err, GANTRY_E_GRAPH, NULL,

@@ -97,11 +97,11 @@ bool gy_launch_lookup(void *context, const char *name, int64_t *integer, double 
         const gantry_arg *a = &launch->arg[i];
         if (!same_name(a->name, name, length))
             continue;
-        if (a->access == 0) {
-            *integer = a->integer;
-            *real = a->number;
-            *is_real = (double)a->integer != a->number;
-            return !dot;
+        if (a->access == 0) { /* a number, or a region that the node does not give: all of it is 0 */
+            *integer = dot ? 0 : a->integer;
+            *real = dot ? 0 : a->number;
+            *is_real = (double)*integer != *real;
+            return true;
         }
         bool known = dot && region_field(a, dot + 1, integer);
         *real = known ? (double)*integer : 0;

@@ -99,8 +99,10 @@ def networks():
             given = [array((1, heads, n, width), dtype).requires_grad_() for _ in "qkv"]
             y = torch.nn.functional.scaled_dot_product_attention(*given, is_causal=bool(causal))
             names = ("q", "k", "v", "y", "dy", "dq", "dk", "dv")
-            yield (f"attention_grad {dtype} {heads} of {n} x {width}{' causal' * causal}", {name: state([heads, n, width], dtype) for name in names},
-                   "attention_grad", {"causal": causal, **{name: name for name in names}}, lambda: torch.autograd.grad(y, given, q, retain_graph=True))
+            buffers = {name: state([heads, n, width], dtype) for name in names} | {"lse": state([heads, n], "f32")}
+            for more, what in ((("lse",), ""), ((), ", without lse")):  # PyTorch's has what its forward pass kept
+                yield (f"attention_grad {dtype} {heads} of {n} x {width}{' causal' * causal}{what}", {name: buffers[name] for name in (*names, *more)},
+                       "attention_grad", {"causal": causal, **{name: name for name in (*names, *more)}}, lambda: torch.autograd.grad(y, given, q, retain_graph=True))
         for count, channels, size, out, window in ((32, 64, 56, 64, 3), (32, 256, 14, 256, 3), (16, 3, 224, 64, 7)):
             x, w = array((count, channels, size, size), dtype), array((out, channels, window, window), dtype)
             buffers = {"x": state([count, channels, size, size], dtype), "w": state([out, channels, window, window], dtype),

@@ -23,7 +23,7 @@ def argument(arg):
         more = {"default": arg["default"]} if "default" in arg else {}
         return {"description": arg["summary"] or "a number", "examples": [arg.get("default", 1)], **more, "allOf": [{"$ref": "#/definitions/argument"}]}
     what = f"{'|'.join(arg['access'])} of {', '.join(arg['dtype'])}"
-    summary = arg["summary"] + ": " if arg["summary"] else ""
+    summary = (arg["summary"] + ": " if arg["summary"] else "") + ("optional, " if arg.get("optional") else "")
     return {"description": summary + what, "examples": [f"{arg['name']}[i]"], "type": "string", "minLength": 1}
 
 
@@ -33,7 +33,7 @@ def access(arg):
 
 def arguments(kernel):
     regions = [arg for arg in kernel["args"] if arg["kind"] != "scalar"]
-    required = [arg["name"] for arg in kernel["args"] if arg in regions or "default" not in arg]
+    required = [arg["name"] for arg in kernel["args"] if not arg.get("optional", "default" in arg)]
     args = {"additionalProperties": False, "properties": {arg["name"]: argument(arg) for arg in kernel["args"]}}
     if required:
         args["required"] = required

@@ -88,10 +88,11 @@ static gantry_status begin(gy_adjoint *a)
     gantry_graph *g = a->graph;
     a->nodes = (uint32_t)g->nodes.count;
     a->buffers = (uint32_t)g->buffers.count;
-    a->follows = gy_calloc(a->buffers + 1, 1);
-    a->leads = gy_calloc(a->buffers + 1, 1);
-    a->given = gy_calloc(a->buffers + 1, 1);
-    a->of = gy_calloc(a->buffers + 1, sizeof *a->of);
+    size_t room = a->buffers + gy_adjoint_count_kept(g) + 1;
+    a->follows = gy_calloc(room, 1);
+    a->leads = gy_calloc(room, 1);
+    a->given = gy_calloc(room, 1);
+    a->of = gy_calloc(room, sizeof *a->of);
     if (!a->follows || !a->leads || !a->given || !a->of || !gy_build_merge(g))
         return gy_fail_nomem(a->err);
     GY_TRY(gy_build_maps(g, a->err));
@@ -102,6 +103,7 @@ static gantry_status differentiate(gy_adjoint *a)
 {
     GY_TRY(begin(a));
     GY_TRY(gy_adjoint_find_path(a));
+    GY_TRY(gy_adjoint_keep(a));
     GY_TRY(gy_adjoint_find_inflows(a));
     bool unique = a->graph->build_->unique_ids;
     a->graph->build_->unique_ids = false; /* ids that come give way to those that are there */

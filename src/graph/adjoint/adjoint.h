@@ -42,12 +42,13 @@ typedef struct gy_adjoint {
     gy_arena scratch; /* texts of one node */
     uint32_t loss;
     GY_VEC(uint32_t) weight;
-    uint32_t nodes;       /* of the model */
-    uint32_t buffers;     /* of the model */
-    uint8_t *follows;     /* by buffer: it depends on a weight */
-    uint8_t *leads;       /* by buffer: the loss depends on it */
-    uint8_t *given;       /* by buffer: a node that reads it gives something to its adjoint */
-    gy_adjoint_state *of; /* by buffer */
+    uint32_t nodes;         /* of the model */
+    uint32_t buffers;       /* of the model */
+    uint32_t given_buffers; /* the first of them; gy_adjoint_keep added the others */
+    uint8_t *follows;       /* by buffer: it depends on a weight */
+    uint8_t *leads;         /* by buffer: the loss depends on it */
+    uint8_t *given;         /* by buffer: a node that reads it gives something to its adjoint */
+    gy_adjoint_state *of;   /* by buffer */
     GY_VEC(gy_inflow) inflow;
     GY_VEC(uint32_t) owner; /* nodes, one for each device that reads the part of a weight that is looked at */
     size_t turn;            /* of weights that are in no parts */
@@ -90,6 +91,10 @@ gantry_status gy_train_spell_weights(gantry_graph *graph, gantry_error *err);
 /* path.c: finds active buffers, and refuses what reverse mode cannot go back through. */
 gantry_status gy_adjoint_find_path(gy_adjoint *a);
 
+/* keep.c: what nodes of the path write for their adjoints alone becomes part of the model. So many buffers at most. */
+gantry_status gy_adjoint_keep(gy_adjoint *a);
+size_t gy_adjoint_count_kept(const gantry_graph *graph);
+
 /* The mistake of a node, E_GRAPH: "node "ID"" and the text. */
 gantry_status gy_node_fail(const gantry_graph *graph, gantry_error *err, uint32_t node, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -103,6 +108,9 @@ void gy_adjoint_come_from(gantry_graph *graph, uint32_t node);
 
 /* The access that a node has to its argument of that name; NULL: none. It stays valid until accesses are added. */
 const gy_access *gy_primal_access(const gy_adjoint *a, const gy_primal *p, const char *arg);
+/* The same of what the node writes, if no other node of the model writes there, so that it is still there when the
+ * backward pass comes; NULL: it cannot be relied on. (keep.c) */
+const gy_access *gy_adjoint_kept(const gy_adjoint *a, const gy_primal *p, const char *arg);
 /* The same of a scalar; NULL: the node was not given it. */
 const gy_scalar *gy_primal_scalar(const gy_adjoint *a, const gy_primal *p, const char *name);
 /* Rows of an access, or its tile, of the buffer itself or of one that is cut like it. */

@@ -332,12 +332,19 @@ static gantry_status go_back_attention(gy_adjoint *a, const gy_primal *p)
     static const char *const args[] = { "q", "k", "v" }, *const to[] = { "dq", "dk", "dv" };
     gantry_region from[3];
     gy_destination target[3];
+    const gy_access *lse = gy_primal_access(a, p, "lse");
+    if (lse && gy_adjoint_is_active(a, lse->buffer))
+        return gy_node_fail(a->graph, a->err, p->node,
+                            "gives \"lse\", which the loss follows from, and attention has no adjoint by it; compute "
+                            "what the loss wants of it with gemm_batched and reductions");
     gantry_node node = begin(a, p, "attention_grad", "q");
     copy_scalar(a, p, node, "scale");
     copy_scalar(a, p, node, "causal");
     for (int i = 0; i < 3; i++)
         give(a, p, node, args[i], args[i]);
     give(a, p, node, "y", "y");
+    if (gy_adjoint_kept(a, p, "lse"))
+        give(a, p, node, "lse", "lse");
     give_adjoint(a, p, node, "dy", "y");
     for (int i = 0; i < 3; i++)
         take_rows(a, p, node, to[i], args[i], &from[i], &target[i]);

@@ -107,7 +107,7 @@ static gantry_status check_given(const gantry_graph *g, const gy_node *n, const 
     for (int32_t i = 0; i < k->args; i++) {
         const gantry_kernel_arg *a = &k->arg[i];
         bool given = has_arg(g, n, (uint32_t)i, a->scalar, a->scalar ? &next_scalar : &next_access);
-        if (!given && !(a->scalar && a->optional)) {
+        if (!given && !a->optional) {
             return gy_graph_fail_in(g, n->origin, "/args", err, GANTRY_E_GRAPH,
                                     "node \"%s\": argument \"%s\" of kernel \"%s\" is missing; give it %s", n->id,
                                     a->name, k->name, a->scalar ? "a number" : "a region of a buffer");

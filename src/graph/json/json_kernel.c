@@ -12,8 +12,10 @@ enum { CUDA, HOST, ENTRY, COMPILE, ARGS, VARIADIC, PURE, RESIDENT, LAUNCH, COST,
 static const char *const keys[KEYS] = { "cuda",     "host",   "entry", "compile", "args", "variadic", "pure",
                                         "resident", "launch", "cost",  "scratch", "map",  "reduce" };
 
-enum { NAME, ACCESS, DTYPE, SAME, LIST, TYPE, DEFAULT, ARG_KEYS };
-static const char *const arg_keys[ARG_KEYS] = { "name", "access", "dtype", "same", "list", "type", "default" };
+enum { NAME, ACCESS, DTYPE, SAME, LIST, OPTIONAL, TYPE, DEFAULT, ARG_KEYS };
+static const char *const arg_keys[ARG_KEYS] = {
+    "name", "access", "dtype", "same", "list", "optional", "type", "default"
+};
 
 /* The manifest and code that are being read, in the graph's arena. */
 typedef struct making {
@@ -78,7 +80,7 @@ static gantry_status refuse(gy_reader *r, const gy_json_at *up, const json_t *co
 static gantry_status read_scalar_arg(gy_reader *r, const gy_json_at *up, const json_t *const *value,
                                      gantry_kernel_arg *arg, gantry_dtype *type)
 {
-    static const unsigned buffers_only[] = { ACCESS, DTYPE, SAME, LIST };
+    static const unsigned buffers_only[] = { ACCESS, DTYPE, SAME, LIST, OPTIONAL };
     gy_json_at at = gy_read_at(up, "type", value[TYPE]);
     gantry_status status =
         refuse(r, up, value, buffers_only, COUNT(buffers_only),
@@ -114,7 +116,8 @@ static gantry_status read_buffer_arg(gy_reader *r, const gy_json_at *up, const j
     static const unsigned scalars_only[] = { DEFAULT };
     unsigned first = GANTRY_READ, ignored;
     gy_json_at access = gy_read_at(up, "access", value[ACCESS]), dtype = gy_read_at(up, "dtype", value[DTYPE]),
-               same = gy_read_at(up, "same", value[SAME]), list = gy_read_at(up, "list", value[LIST]);
+               same = gy_read_at(up, "same", value[SAME]), list = gy_read_at(up, "list", value[LIST]),
+               optional = gy_read_at(up, "optional", value[OPTIONAL]);
     gantry_status status = refuse(r, up, value, scalars_only, 1, "only numbers have a default: give \"type\"");
     if (!status)
         status = read_words(r, &access, read_access_word, &first, &arg->accesses);
@@ -123,7 +126,9 @@ static gantry_status read_buffer_arg(gy_reader *r, const gy_json_at *up, const j
         status = read_words(r, &dtype, read_dtype_word, &ignored, &arg->dtypes);
     if (!status && value[SAME])
         status = read_same(r, &same, &arg->same);
-    return status ? status : read_flag(r, &list, &arg->list);
+    if (!status)
+        status = read_flag(r, &list, &arg->list);
+    return status ? status : read_flag(r, &optional, &arg->optional);
 }
 
 static gantry_status read_kernel_arg(gy_reader *r, const gy_json_at *at, gantry_kernel_arg *arg, gantry_dtype *type)
@@ -271,7 +276,7 @@ static gantry_status read_defaults(gy_reader *r, const gy_json_at *at, const mak
     gantry_status status = GANTRY_OK;
     for (int32_t i = 0; i < m->manifest->args && !status; i++) {
         gy_json_at item = gy_read_item(at, (size_t)i), one = gy_json_key(&item, "default");
-        status = m->arg[i].optional ? read_default(r, &one, m, i) : GANTRY_OK;
+        status = m->arg[i].scalar && m->arg[i].optional ? read_default(r, &one, m, i) : GANTRY_OK;
     }
     return status;
 }

@@ -63,6 +63,10 @@ static void write_arg(gy_text *to, const gantry_kernel_arg *arg, gantry_dtype ty
             gy_write_key(to, "list");
             gy_text_add(to, "true");
         }
+        if (arg->optional) {
+            gy_write_key(to, "optional");
+            gy_text_add(to, "true");
+        }
     }
     gy_text_add(to, " }");
 }

@@ -23,7 +23,7 @@ typedef struct row {
 } row;
 
 static const row table[] = {
-    { "attention", "q k v y", NULL, "q", GY_FIRST_NONE, NULL, 0 },
+    { "attention", "q k v y lse", NULL, "q", GY_FIRST_NONE, NULL, 0 },
     { "conv2d", "x y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
     { "dropout", "x y", NULL, NULL, GY_FIRST_ELEMENTS, "run", 0 },
     { "embedding", "ids y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },

@@ -210,7 +210,7 @@ static bool find_dropout(const slicing *c)
 static bool find_attention(const slicing *c)
 {
     int8_t heads = shape_of(c, "q").rank == 4;
-    return set(c, "q", heads) && set(c, "k", heads) && set(c, "v", heads) && set(c, "y", heads);
+    return set(c, "q", heads) && set(c, "k", heads) && set(c, "v", heads) && set(c, "y", heads) && set(c, "lse", heads);
 }
 
 /* The first two axes change places; or columns of a matrix are heads of each array, or become it. */

@@ -64,7 +64,7 @@ class Case:
             if rtol is None:
                 np.testing.assert_array_equal(have, want, err_msg=f"{self.kernel} {name} {dtype}")
             else:
-                scale = max(1.0, float(np.max(np.abs(want), initial=0)))
+                scale = max(1.0, float(np.max(np.abs(want), initial=0, where=np.isfinite(want))))
                 np.testing.assert_allclose(np.asarray(have, np.float64), want, rtol=rtol, atol=atol[0] if atol else rtol * scale,
                                            err_msg=f"{self.kernel} {name} {dtype}")
 
@@ -542,7 +542,7 @@ def heads():
         Q, K, V = (wide(dtype, a) for a in (q, k, v))
         given = {"causal": causal, **({"scale": 0.3} if n == 7 else {}), "q": ("in", dtype, q), "k": ("in", dtype, k), "v": ("in", dtype, v)}
         for lengths in [None, [m], [int(x) for x in rng.integers(0, m + 1, few)]]:
-            want = np.zeros((many, n, d))
+            want, lse = np.zeros((many, n, d)), np.zeros((many, n))
             for h in range(many):
                 kv = h // (many // few)
                 keys = m if lengths is None else lengths[kv % len(lengths)]
@@ -550,16 +550,20 @@ def heads():
                 if causal:
                     rows, columns = np.indices(s.shape)
                     s = np.where(columns <= keys - n + rows, s, -np.inf)
-                with np.errstate(invalid="ignore"):
+                with np.errstate(invalid="ignore", divide="ignore"):
                     p = np.exp(s - s.max(1, keepdims=True, initial=-1e300))
+                    lse[h] = np.log(np.exp(s).sum(1))  # -infinity where a query sees no key
                     want[h] = np.nan_to_num(p / p.sum(1, keepdims=True)) @ V[kv, :keys]
             y = {"y": ("out", dtype, np.zeros_like(q))}
             if lengths is None:
                 yield Case("attention", {**given, **y}, {"y": (want, RTOL[dtype])})
+                kept, close = "f64" if dtype == "f64" else "f32", 1e-12 if dtype == "f64" else 2e-6
+                y["lse"] = ("out", kept, lse.astype(DTYPES[kept]))
+                yield Case("attention", {**given, **y}, {"y": (want, RTOL[dtype]), "lse": (lse, close)})
                 if few == 2:  # as two sequences: heads of both in a row
                     both = {name: (*value[:2], value[2].reshape(2, -1, *value[2].shape[1:])) if isinstance(value, tuple) else value
                             for name, value in {**given, **y}.items()}
-                    yield Case("attention", both, {"y": (want.reshape(2, -1, n, d), RTOL[dtype])})
+                    yield Case("attention", both, {"y": (want.reshape(2, -1, n, d), RTOL[dtype]), "lse": (lse.reshape(2, -1, n), close)})
             else:
                 yield Case("attention_cached", {**given, "length": ("in", "i32", np.array(lengths, np.int32)), **y}, {"y": (want, RTOL[dtype])})
 
@@ -572,6 +576,8 @@ def gradients_of_heads():
         q, k, v, dy = (values(dtype, shape, -1, 1) for shape in [(many, n, d), (few, m, d), (few, m, d), (many, n, d)])
         Q, K, V, D = (np.asarray(wide(dtype, a), float) for a in (q, k, v, dy))
         scale = 0.3 if n == 7 else d ** -0.5
+
+        lse = np.zeros((many, n))
 
         def attend(Q, K, V):
             out, weights = np.zeros((many, n, d)), np.zeros((many, n, m))
@@ -586,11 +592,16 @@ def gradients_of_heads():
 
         y, p = attend(Q, K, V)
         dq, dk, dv = np.zeros_like(Q), np.zeros_like(K), np.zeros_like(V)
+        near = np.zeros_like(Q)  # what the first half of the keys adds to dq
         for h in range(many):
             kv = h // (many // few)
+            seen = np.tri(n, m, m - n) if causal else np.ones((n, m))
+            with np.errstate(divide="ignore"):
+                lse[h] = np.log((np.exp(Q[h] @ K[kv].T * scale) * seen).sum(1))
             for r in range(n):
                 slope = (np.diag(p[h, r]) - np.outer(p[h, r], p[h, r])) @ (V[kv] @ D[h, r]) * scale
                 dq[h, r] += slope @ K[kv]
+                near[h, r] += slope[:m // 2] @ K[kv, :m // 2]
                 dk[kv] += np.outer(slope, Q[h, r])
                 dv[kv] += np.outer(p[h, r], D[h, r])
         if dtype == "f64":
@@ -606,6 +617,14 @@ def gradients_of_heads():
         rtol = 4 * RTOL[dtype]
         yield Case("attention_grad", {**given, "dq": ("out", dtype, np.zeros_like(q)), "dk": ("out", dtype, np.zeros_like(k)), "dv": ("out", dtype, np.zeros_like(v))},
                    {"dq": (dq, rtol), "dk": (dk, rtol), "dv": (dv, rtol)})
+        kept = "f64" if dtype == "f64" else "f32"
+        given["lse"] = ("in", kept, lse.astype(DTYPES[kept]))
+        yield Case("attention_grad", {**given, "dq": ("out", dtype, np.zeros_like(q)), "dk": ("out", dtype, np.zeros_like(k)), "dv": ("out", dtype, np.zeros_like(v))},
+                   {"dq": (dq, rtol), "dk": (dk, rtol), "dv": (dv, rtol)})
+        if m > 1 and not causal:  # half of the keys, with what attention over all of them gave
+            half = {"k": ("in", dtype, k[:, :m // 2].copy()), "v": ("in", dtype, v[:, :m // 2].copy())}
+            yield Case("attention_grad", {**given, **half, "dq": ("out", dtype, np.zeros_like(q)), "dk": ("out", dtype, half["k"][2] * 0), "dv": ("out", dtype, half["k"][2] * 0)},
+                       {"dq": (near, rtol), "dk": (dk[:, :m // 2], rtol), "dv": (dv[:, :m // 2], rtol)})
         if few == 2:
             def sequences(a):
                 return a.reshape(2, -1, *a.shape[1:])

@@ -156,6 +156,8 @@ static void fill_one(const operand *o, void *data, int64_t at, int64_t i, uint64
         store_float(data, o->dtype, at, (double)(draw(state) % 256));
     else if (o->filling == POSITIVE || o->filling == PIVOTED || o->filling == TRIANGLE)
         store_float(data, o->dtype, at, of_matrix(o, i, seed));
+    else if (o->filling == FROM)
+        store_float(data, o->dtype, at, uniform(state, (double)o->below, (double)o->below + 1));
     else if (o->filling == PIVOTS)
         store_integer(data, o->dtype, at, (uint64_t)(i + 1) + draw(state) % (uint64_t)(n - i));
     else if (o->filling == SORTED && is_float(o->dtype))

@@ -7,7 +7,7 @@
 #include <gantry/gantry.h>
 #include <stdbool.h>
 
-enum { MOST_OPERANDS = 8, MOST_SCALARS = 6 };
+enum { MOST_OPERANDS = 9, MOST_SCALARS = 6 };
 
 typedef enum filling {
     ANY,      /* floats within [-4, 4], zeros of both signs and small ones among them; integers of all bits */
@@ -18,6 +18,7 @@ typedef enum filling {
     PIVOTS,  /* of n rows: each is exchanged with itself or one below, from 1 */
     TRIANGLE, /* 2 .. 3 on the diagonal, within [-1/n, 1/n] beside it */
     BELOW,    /* integers in [0, below) */
+    FROM,     /* floats in [below, below + 1) */
     STARTS,   /* rising from 0 to `below` */
     SORTED    /* rising from 0 to 99, or from -50 to 49: each number often */
 } filling;

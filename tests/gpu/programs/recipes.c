@@ -837,6 +837,23 @@ static bool is_for_products(const problem *p, gantry_dtype type)
     return (type == GANTRY_F32 || type == GANTRY_F64) && strcmp(p->kernel->name, "attention_cached") != 0;
 }
 
+/* Logarithms of attention, which come last: of half of the problems, the others do not give them. Where they are read,
+ * `largest` or more, so that the weights of a query add up to 1 at most. */
+static void logarithms(problem *p, gantry_dtype type, bool are_given, int64_t heads, int64_t n, double largest)
+{
+    operand *o = &p->operand[p->operands - 1];
+    if (strcmp(o->arg->name, "lse") != 0)
+        return;
+    if (!are_given) {
+        p->operands--;
+        return;
+    }
+    matrix(o, heads, n);
+    o->dtype = type == GANTRY_F64 ? GANTRY_F64 : GANTRY_F32;
+    o->filling = o->access == GANTRY_READ ? FROM : ANY;
+    o->below = (int64_t)largest + 1;
+}
+
 /* A score is a sum of d products, scaled; the error of an exponential is that of its score, and results are means of
  * values of at most B. On GPUs each block of keys scales what was before it, which is a rounding more; exponentials are
  * rounded to f16 or bf16 where they multiply values on tensor cores. */
@@ -848,11 +865,13 @@ static bool attended(problem *p, gantry_dtype type, int i)
                  { 2, 2, 130, 64, 64 }, { 8, 4, 1, 200, 128 },   { 2, 1, 9, 4, 130 },   { 3, 3, 70, 33, 256 },
                  { 4, 2, 70, 150, 72 }, { 2, 2, 140, 200, 128 }, { 3, 1, 50, 129, 64 }, { 2, 2, 131, 131, 63 },
                  { 4, 4, 512, 512, 4 } };
-    if (i / 2 >= (int)(sizeof list / sizeof *list) - !is_for_products(p, type))
+    int at = i / 4;
+    if (at >= (int)(sizeof list / sizeof *list) - !is_for_products(p, type))
         return false;
-    int64_t many = list[i / 2].many, few = list[i / 2].few, n = list[i / 2].n, m = list[i / 2].m, d = list[i / 2].d;
+    int64_t many = list[at].many, few = list[at].few, n = list[at].n, m = list[at].m, d = list[at].d;
     double u = type == GANTRY_F64 ? U : 0x1p-24, scale = 0.05, highest = scale * (double)d * B * B;
     begin(p, type, 1);
+    logarithms(p, type, i / 2 % 2, many, n, 0);
     for (int k = 0; k < p->operands; k++) {
         operand *o = &p->operand[k];
         bool keys = strcmp(o->arg->name, "k") == 0 || strcmp(o->arg->name, "v") == 0;
@@ -860,7 +879,7 @@ static bool attended(problem *p, gantry_dtype type, int i)
             one_element(o, GANTRY_I32);
             o->filling = BELOW;
             o->below = m + 1;
-        } else {
+        } else if (o->arg->same) {
             stack(o, keys ? few : many, keys ? m : n, d);
         }
     }
@@ -882,17 +901,20 @@ static bool attended_back(problem *p, gantry_dtype type, int i)
     } list[] = { { 1, 1, 1, 1, 1 },     { 3, 3, 5, 5, 8 },       { 6, 2, 3, 70, 16 },  { 4, 1, 65, 130, 33 },
                  { 2, 2, 130, 64, 64 }, { 8, 4, 1, 200, 128 },   { 2, 1, 9, 4, 130 },  { 3, 3, 70, 33, 256 },
                  { 2, 2, 2, 300, 72 },  { 2, 2, 140, 200, 128 }, { 4, 4, 512, 512, 4 } };
-    if (i / 2 >= (int)(sizeof list / sizeof *list) - !is_for_products(p, type))
+    int at = i / 4;
+    if (at >= (int)(sizeof list / sizeof *list) - !is_for_products(p, type))
         return false;
-    int64_t many = list[i / 2].many, few = list[i / 2].few, n = list[i / 2].n, m = list[i / 2].m, d = list[i / 2].d;
+    int64_t many = list[at].many, few = list[at].few, n = list[at].n, m = list[at].m, d = list[at].d;
     double u = type == GANTRY_F64 ? U : 0x1p-24, highest = 2, scale = highest / ((double)d * B * B);
     double most = 2 * highest * B * (double)(many / few * n),
            terms = 8 * (double)(d + 8) + (double)(m + n * many / few) + 32;
     begin(p, type, 1);
+    logarithms(p, type, i / 2 % 2, many, n, log((double)m) + highest);
     for (int k = 0; k < p->operands; k++) {
         const char *name = p->operand[k].arg->name, last = name[strlen(name) - 1];
         bool keys = last == 'k' || last == 'v';
-        stack(&p->operand[k], keys ? few : many, keys ? m : n, d);
+        if (p->operand[k].arg->same)
+            stack(&p->operand[k], keys ? few : many, keys ? m : n, d);
     }
     number(p, "scale", scale);
     number(p, "causal", i % 2);

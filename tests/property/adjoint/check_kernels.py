@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adjoints of the library's kernels: one case a row of the table in src/graph/adjoint/kernels.c, all arguments trained at once and one by one."""
 import itertools
+import json
 import pathlib
 import re
 import tempfile
@@ -129,6 +130,37 @@ class Kernels(unittest.TestCase):
             np.testing.assert_array_equal(got["a.grad"], (da.swapaxes(-1, -2) if ta else da).astype(np.float16))
             np.testing.assert_array_equal(got["b.grad"], (db.swapaxes(-1, -2) if tb else db).astype(np.float16))
             self.assertEqual(got["c"].dtype, np.float32)
+
+    def attention(self, shape, q, more=(), buffers=None, **cut):
+        """The loss of attention over parts or tiles `q` of a buffer, and `more` nodes; what the nodes of its gradient read as lse."""
+        rng = np.random.default_rng(8)
+        all_ = {"q": buffer(shape, **INPUT, **cut), "y": buffer(shape, **cut), "s": buffer([1]), **(buffers or {})}
+        names = [at if isinstance(at, dict) else {"q": "q" + at, "y": "y" + at} for at in q]
+        nodes = [{"id": f"a{i}", "kernel": "attention", "args": {"causal": i % 2, "k": at["q"], "v": at["q"], **at}} for i, at in enumerate(names)] + list(more)
+        loss = [{"id": f"loss{i}", "reduce": {"s": "sum(y * y * y)"}, "args": {"y": at["y"], "s": "loss"}, "access": {"s": "sum"}} for i, at in enumerate(names)]
+        text = model({**all_, "loss": buffer([1], output=True)}, nodes + loss, ["q"])
+        compare(self, rng, text, {"q": rng.normal(size=shape)})
+        made = json.loads(gantry.parse(text, train=True).json())["nodes"]
+        kept = [node["args"].get("lse") for node in made if node.get("kernel") == "attention"]
+        read = [node["args"].get("lse") for node in made if node.get("kernel") == "attention_grad"]
+        self.assertEqual(len(read), len(kept))
+        return kept, read[::-1]
+
+    def test_logarithms_of_attention(self):
+        """Its gradient takes what it keeps: of buffers, parts, rows and tiles of whole heads. Others make it again."""
+        for shape, q, wanted, cut in (([2, 4, 3], [""], ["y.lse"], {}), ([4, 4, 3], ["[0]", "[1]"], ["y.lse[0]", "y.lse[1]"], {"split": 2}),
+                                      ([3, 2, 4, 3], ["{0:2}", "{2:3}"], ["y.lse{0:2}", "y.lse{2:3}"], {}),
+                                      ([4, 4, 3], ["[0][0][0]", "[1][0][0]"], ["y.lse[0][0]", "y.lse[1][0]"], {"tiles": [2, 1, 1]}),
+                                      ([2, 4, 6], ["[0][0][0]", "[0][0][1]"], [None, None], {"tiles": [1, 1, 2]})):
+            self.assertEqual(self.attention(shape, q, **cut), (wanted, wanted), cut)
+
+    def test_logarithms_that_the_model_has(self):
+        """Where another node writes them, too, they are not those of the node that goes back: not even if that comes later."""
+        mine = [{"q": "q", "y": "y", "lse": "mine"}]
+        there = {"mine": buffer([2, 4], output=True)}
+        other = {"id": "other", "map": {"m": "1 + 0 * m0"}, "args": {"m": "mine", "m0": "r"}}
+        self.assertEqual(self.attention([2, 4, 3], mine, buffers=there), (["mine"], ["mine"]))
+        self.assertEqual(self.attention([2, 4, 3], mine, [other], there | {"r": buffer([2, 4], init=0)}), (["mine"], [None]))
 
     def test_table_is_whole(self):
         """Each row of the table has a case here, or, of f32 alone, a test below; and each kernel with a formula that overwrites nothing."""

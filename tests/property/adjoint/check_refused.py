@@ -160,6 +160,9 @@ class Refused(unittest.TestCase):
                      buffers={"w": buffer([4, 3], init=1), "x": buffer([12], init=1)})
         self.replace({"id": "y", "kernel": "gemm_batched", "args": {"a": "w", "b": "x", "c": "y"}}, "/nodes/0", 'one matrix "a" for all 5 products',
                      buffers={"w": buffer([1, 2, 2], init=1), "x": buffer([5, 2, 2], init=1), "y": buffer([5, 2, 2])})
+        self.replace([{"id": "t", "kernel": "attention", "args": {"q": "w", "k": "w", "v": "w", "y": "z", "lse": "l"}}, {"id": "y", "copy": {"from": "l", "to": "y"}}],
+                     "/nodes/0", 'node "t" gives "lse", which the loss follows from', "gemm_batched and reductions",
+                     buffers={"w": buffer([4, 3, 2], init=1), "z": buffer([4, 3, 2]), "l": buffer([4, 3])})
         self.replace({"id": "y", "kernel": "retile", "args": {"x": "w", "y": "y{0:2}"}}, "/nodes/0", 'takes 6 of the 12 elements of "x"',
                      'that "y" has all elements of', buffers={"y": buffer([4, 3], init=0)})
 

@@ -402,6 +402,7 @@ class Kernels(unittest.TestCase):
     def test_heads(self):
         for causal in (0, 1):
             self.heads([{"id": "it", "kernel": "attention", "args": {"causal": causal, "q": "q", "k": "q", "v": "q", "y": "p"}}], {})
+        self.heads([{"id": "it", "kernel": "attention", "args": {"q": "q", "k": "q", "v": "q", "y": "p", "lse": "l"}}], {"l": [4, 8]})
         self.heads([{"id": "it", "kernel": "rope", "args": {"dim": 2, "axis": 1, "x": "q", "y": "p"}}], {})
         self.heads([{"id": "it", "kernel": "softmax", "args": {"x": "q", "y": "p"}}], {})
         self.heads([{"id": "it", "kernel": "rmsnorm", "args": {"x": "q", "gain": "g", "y": "p"}}], {"g": [2]}, weights=["g"])

@@ -212,11 +212,11 @@ class Kernels(unittest.TestCase):
             for name, value in out[0].items():
                 np.testing.assert_allclose(other[name], value, rtol=1e-10, atol=1e-10, err_msg=name)
 
-    def one(self, args, kernel, x_shape, y_shape, others=None, weights=(), **more):
-        """The weight w times x goes through the kernel; the loss weighs its result."""
+    def one(self, args, kernel, x_shape, y_shape, others=None, weights=(), kept=(), **more):
+        """The weight w times x goes through the kernel; the loss weighs its result. Those that are `kept` are outputs, not inputs."""
         buffers = {"x": buffer(x_shape, **{"class": "input"}), "r": buffer(y_shape, **{"class": "input"}),
                    "w": buffer(x_shape[1:], **{"class": "input"}), "h": buffer(x_shape), "y": buffer(y_shape), "loss": buffer([1], output=True)}
-        buffers |= {name: buffer(shape, dtype, **{"class": "input"}) for name, (shape, dtype) in (others or {}).items()}
+        buffers |= {name: buffer(shape, dtype, **({"output": True} if name in kept else {"class": "input"})) for name, (shape, dtype) in (others or {}).items()}
         nodes = [{"id": "h", "map": {"h": "x * w"}, "args": {"x": "x", "w": "w", "h": "h"}},
                  {"id": "it", "kernel": kernel, "args": args, **more},
                  {"id": "loss", "reduce": {"l": "sum(y * r)"}, "args": {"y": "y", "r": "r", "l": "loss"}}]
@@ -249,6 +249,7 @@ class Kernels(unittest.TestCase):
         self.one({"q": "h", "k": "k", "v": "v", "y": "y"}, "attention", [6, 5, 4], [6, 5, 4], {"k": ([3, 5, 4], f), "v": ([3, 5, 4], f)}, ["k", "v"])
         self.one({"q": "h", "k": "k", "v": "v", "y": "y", "causal": 1}, "attention", [6, 2, 5, 4], [6, 2, 5, 4],
                  {"k": ([6, 1, 5, 4], f), "v": ([6, 1, 5, 4], f)}, ["k", "v"])
+        self.one({"q": "h", "k": "h", "v": "h", "y": "y", "lse": "l"}, "attention", [6, 5, 4], [6, 5, 4], {"l": ([6, 5], f)}, kept=["l"])
         self.one(xy | {"axis": 1}, "transpose", [6, 5, 4], [6, 4, 5])
         self.one(xy | {"axis": 1}, "transpose", [18, 8], [6, 2, 3, 4])
         self.one(xy | {"axis": 1}, "transpose", [6, 2, 3, 4], [18, 8])

@@ -97,25 +97,29 @@ static gantry_graph *convolutions(const shape *s, const char *dtype)
     return g;
 }
 
-/* Attention of a shape, and its gradients. */
-static gantry_graph *attention(const heads *a, const char *dtype)
+/* Attention of a shape, and its gradients; with `lse` it keeps the logarithms of its sums, and they take them. */
+static gantry_graph *attention(const heads *a, const char *dtype, bool lse)
 {
-    char text[2048], q[100], k[100];
+    char text[2048], q[100], k[100], kept[120] = "";
+    const char *given = lse ? ",\"lse\":\"lse\"" : "";
     gantry_graph *g = NULL;
     snprintf(q, sizeof q, "\"dtype\":\"%s\",\"shape\":[%d,%d,%d]", dtype, a->heads, a->n, a->d);
     snprintf(k, sizeof k, "\"dtype\":\"%s\",\"shape\":[%d,%d,%d]", dtype, a->of_keys, a->m, a->d);
+    if (lse)
+        snprintf(kept, sizeof kept, ",\"lse\":{\"dtype\":\"%s\",\"shape\":[%d,%d],\"output\":true}",
+                 strcmp(dtype, "f64") == 0 ? "f64" : "f32", a->heads, a->n);
     int n = snprintf(
         text, sizeof text,
         "{\"gantry\":1,\"buffers\":{"
         "\"q\":{%s,\"init\":{\"normal\":{\"seed\":1}}},\"k\":{%s,\"init\":{\"normal\":{\"seed\":2}}},"
         "\"v\":{%s,\"init\":{\"normal\":{\"seed\":3}}},\"dy\":{%s,\"init\":{\"normal\":{\"seed\":4}}},"
         "\"y\":{%s,\"output\":true},\"dq\":{%s,\"output\":true},\"dk\":{%s,\"output\":true},"
-        "\"dv\":{%s,\"output\":true}},\"nodes\":["
+        "\"dv\":{%s,\"output\":true}%s},\"nodes\":["
         "{\"id\":\"f\",\"kernel\":\"attention\",\"args\":{\"causal\":%d,\"scale\":0.3,\"q\":\"q\",\"k\":\"k\","
-        "\"v\":\"v\",\"y\":\"y\"}},"
+        "\"v\":\"v\",\"y\":\"y\"%s}},"
         "{\"id\":\"b\",\"kernel\":\"attention_grad\",\"args\":{\"causal\":%d,\"scale\":0.3,\"q\":\"q\",\"k\":\"k\","
-        "\"v\":\"v\",\"y\":\"y\",\"dy\":\"dy\",\"dq\":\"dq\",\"dk\":\"dk\",\"dv\":\"dv\"}}]}",
-        q, k, k, q, q, q, k, k, a->causal, a->causal);
+        "\"v\":\"v\",\"y\":\"y\",\"dy\":\"dy\",\"dq\":\"dq\",\"dk\":\"dk\",\"dv\":\"dv\"%s}}]}",
+        q, k, k, q, q, q, k, k, kept, a->causal, given, a->causal, given);
     ck_assert_int_lt(n, (int)sizeof text);
     MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
     return g;
@@ -130,13 +134,18 @@ static world make_world(const shape *s, const char *dtype, int gpus, const char 
     return w;
 }
 
-static world make_attention(const heads *a, const char *dtype, int gpus, const char *replay)
+static world make_attention_of(const heads *a, const char *dtype, int gpus, const char *replay, bool lse)
 {
-    world w = { .g = attention(a, dtype) };
+    world w = { .g = attention(a, dtype, lse) };
     fakeCudaDevices(gpus, "all", 0);
     w.m = gpu_machine(gpus, false);
     w.s = make_schedule(w.g, w.m, replay, "round-robin");
     return w;
+}
+
+static world make_attention(const heads *a, const char *dtype, int gpus, const char *replay)
+{
+    return make_attention_of(a, dtype, gpus, replay, false);
 }
 
 static void free_world(world *w)
@@ -216,6 +225,32 @@ START_TEST(numbers_of_attention)
             snprintf(what, sizeof what, "%s, attention %d", dtypes[d], i);
             compare(&w, (d == 1 || d == 2) && attentions[i].by_cudnn ? GRAPHS : 0, what);
             free_world(&w);
+        }
+}
+END_TEST
+
+/* What attention keeps is what the host keeps, and saves cuDNN one of three graphs; the last case is for products. */
+START_TEST(logarithms_that_are_kept)
+{
+    const heads many = { 4, 4, 512, 512, 4, 1, false };
+    for (int d = 0; d < 4; d++)
+        for (int i = 0; i <= ATTENTIONS; i++) {
+            const heads *a = i < ATTENTIONS ? &attentions[i] : &many;
+            bool by_cudnn = (d == 1 || d == 2) && a->by_cudnn;
+            unsigned called = by_cudnn ? GRAPHS : (d == 0 || d == 3) && i == ATTENTIONS ? PRODUCTS : 0;
+            int calls[2];
+            for (int lse = 0; lse < 2; lse++) {
+                char what[60];
+                fakeCudaSeed((uint64_t)(i + 1));
+                world w = make_attention_of(a, dtypes[d], 1 + i % 2, replays[_i], lse);
+                int before = fakeCudaCalls("cudnnBackendExecute");
+                snprintf(what, sizeof what, "%s, attention %d, kept: %d", dtypes[d], i, lse);
+                compare_starts(&w, 1, called, what);
+                calls[lse] = fakeCudaCalls("cudnnBackendExecute") - before;
+                free_world(&w);
+            }
+            ck_assert_msg(2 * calls[0] == 3 * calls[1] && (calls[1] > 0) == by_cudnn, "%s, attention %d: %d and %d",
+                          dtypes[d], i, calls[0], calls[1]);
         }
 }
 END_TEST
@@ -477,6 +512,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, numbers, 0, 2);
     tcase_add_loop_test(tests, numbers_of_attention, 0, 2);
+    tcase_add_loop_test(tests, logarithms_that_are_kept, 0, 2);
     tcase_add_loop_test(tests, large_attention_by_products, 0, 7);
     tcase_add_test(tests, products_that_fail);
     tcase_add_loop_test(tests, graphs_are_refused, 0, 2);

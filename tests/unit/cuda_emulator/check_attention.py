@@ -19,6 +19,7 @@ libraries = [ctypes.CDLL(path) for path in sys.argv[2:]]
 emulator.emulator_find.restype = ctypes.c_void_p
 TYPES = {"f16": np.float16, "bf16": np.uint16, "f32": np.float32, "f64": np.float64}
 CLOSE = {"f16": 1.5e-3, "bf16": 1e-2, "f32": 2e-6, "f64": 1e-14}  # of the largest result
+KEPT = {"f16": "f32", "bf16": "f32", "f32": "f32", "f64": "f64"}  # types of logarithms
 
 
 class Extents(ctypes.Structure):
@@ -32,7 +33,7 @@ class Attention(ctypes.Structure):
 
 class Arrays(ctypes.Structure):
     """gy_grad_arrays of kernels/attention_grad."""
-    _fields_ = [(name, ctypes.c_void_p) for name in ("q", "k", "v", "y", "dy", "dq", "dk", "dv", "sums")]
+    _fields_ = [(name, ctypes.c_void_p) for name in ("q", "k", "v", "y", "dy", "dq", "dk", "dv", "sums", "lse")]
 
 
 def launch(name, blocks, *values, block=(256, 1, 1)):
@@ -63,6 +64,10 @@ def expect(what, room, got, want, dtype, least=1e-3):
     largest = max(np.abs(want).max(), least)
     error = np.abs(double(got, dtype) - want).max() / largest
     assert error < CLOSE[dtype], f"{what}: wrong by {error:.2g} of {largest:.2g}"
+    expect_around(what, room, got)
+
+
+def expect_around(what, room, got):
     first = (got.ctypes.data - room.ctypes.data) // room.itemsize
     assert (room[:first] == 7).all() and (room[first + got.size:] == 7).all(), f"{what}: stores beside the result"
 
@@ -73,7 +78,16 @@ def weights(q, k, scale, causal):
         rows, columns = np.indices(s.shape)
         s = np.where(columns <= len(k) - len(q) + rows, s, -np.inf)
     p = np.exp(s - np.maximum(s.max(1, keepdims=True), -1e300))
-    return p / np.maximum(p.sum(1, keepdims=True), 1e-300)
+    with np.errstate(divide="ignore"):
+        return p / np.maximum(p.sum(1, keepdims=True), 1e-300), np.log(np.exp(s).sum(1))
+
+
+def expect_logarithms(what, room, got, want, dtype):
+    """Infinite ones are the same, others close: scores are sums that were rounded, of some tens at most."""
+    assert (np.isinf(got) == np.isinf(want)).all(), f"{what}: -infinity is not where no key is seen"
+    error = np.abs(np.where(np.isinf(want), 0, got - np.where(np.isinf(want), got, want))).max()
+    assert error < CLOSE[KEPT[dtype]] * max(10, np.abs(want[np.isfinite(want)]).max(initial=0)), f"logarithms of {what}: wrong by {error:.2g}"
+    expect_around(f"logarithms of {what}", room, got)
 
 
 def check(dtype, many, few, n, m, d, causal, scale, past):
@@ -81,7 +95,7 @@ def check(dtype, many, few, n, m, d, causal, scale, past):
     shapes = {"q": (many, n, d), "k": (few, m, d), "v": (few, m, d), "dy": (many, n, d)}
     arrays = {name: placed(rng.uniform(-2, 2, shape), dtype, past) for name, shape in shapes.items()}
     Q, K, V, D = (double(arrays[name][1], dtype) for name in shapes)
-    p = [weights(Q[h], K[h // (many // few)], scale, causal) for h in range(many)]
+    p, lse = zip(*(weights(Q[h], K[h // (many // few)], scale, causal) for h in range(many)))
     y = np.stack([p[h] @ V[h // (many // few)] for h in range(many)])
     arrays["y"] = placed(np.full_like(y, 9), dtype, past)
     side = 128 if dtype in ("f16", "bf16") and d <= 128 else 32 if dtype == "f64" else 64
@@ -91,9 +105,15 @@ def check(dtype, many, few, n, m, d, causal, scale, past):
     at = {name: ctypes.c_void_p(array[1].ctypes.data) for name, array in arrays.items()}
     status = np.zeros(1, np.int32)
     across = -(-a.rows // side)
-    launch(f"attention_{width}_{dtype}", across * few, a, ctypes.c_uint32(across), at["q"], at["k"], at["v"], ctypes.c_void_p(), at["y"],
-           ctypes.c_void_p(status.ctypes.data), block=block)
-    expect(what, *arrays["y"], y, dtype)
+    plain = None
+    for kept in (None, placed(np.full((many, n), 9), KEPT[dtype], past)):
+        arrays["y"][1][...] = 9
+        launch(f"attention_{width}_{dtype}", across * few, a, ctypes.c_uint32(across), at["q"], at["k"], at["v"], ctypes.c_void_p(), at["y"],
+               ctypes.c_void_p(kept and kept[1].ctypes.data), ctypes.c_void_p(status.ctypes.data), block=block)
+        expect(what, *arrays["y"], y, dtype)
+        plain = arrays["y"][1].copy() if plain is None else plain
+    assert (plain == arrays["y"][1]).all(), f"{what}: other bits where logarithms are kept"
+    expect_logarithms(what, *kept, np.stack(lse), dtype)
 
     Y = double(arrays["y"][1], dtype)
     want = [np.zeros_like(Q), np.zeros_like(K), np.zeros_like(V)]
@@ -107,14 +127,19 @@ def check(dtype, many, few, n, m, d, causal, scale, past):
         want[0][h] = ds @ K[kv]
         want[1][kv] += ds.T @ Q[h]
         want[2][kv] += p[h].T @ D[h]
-    made = [placed(np.full_like(one, 9), dtype, past) for one in want]
-    sums = np.full(2 * many * n, np.nan)
-    x = Arrays(*[at[name].value for name in ("q", "k", "v", "y", "dy")], *[one[1].ctypes.data for one in made], sums.ctypes.data)
-    for step in range(4):
-        across = -(-(a.rows if step < 2 else m) // side)
-        launch(f"attention_grad_{width}_{dtype}", across * few, a, ctypes.c_uint32(across), ctypes.c_int32(step), x, block=block)
-    for name, one, should in zip(("dq", "dk", "dv"), made, want):
-        expect(f"{name} of {what}", *one, should, dtype, least if name != "dv" else 1e-3)
+    bits = []
+    for lse in (None, kept[1].ctypes.data):
+        made = [placed(np.full_like(one, 9), dtype, past) for one in want]
+        sums = np.full(2 * many * n, np.nan)
+        x = Arrays(*[at[name].value for name in ("q", "k", "v", "y", "dy")], *[one[1].ctypes.data for one in made], sums.ctypes.data, lse)
+        for step in range(4):
+            across = -(-(a.rows if step < 2 else m) // side)
+            launch(f"attention_grad_{width}_{dtype}", across * few, a, ctypes.c_uint32(across), ctypes.c_int32(step), x, block=block)
+        for name, one, should in zip(("dq", "dk", "dv"), made, want):
+            expect(f"{name} of {what}, logarithms {'given' if lse else 'computed'}", *one, should, dtype, least if name != "dv" else 1e-3)
+        bits.append([one[1].copy() for one in made])
+    if dtype == "f64" or d > 128:  # on the ordinary cores both kernels add up exponentials in the same way
+        assert all((one == other).all() for one, other in zip(*bits)), f"{what}: gradients have other bits where logarithms are given"
 
 
 def check_band(dtype, heads, n, m, d, first, rows, causal, past):
@@ -133,8 +158,16 @@ def check_band(dtype, heads, n, m, d, first, rows, causal, past):
         _, row, column = np.indices(scores.shape)
         scores = np.where(column <= m - n + first + row, scores, -np.inf)
     p = np.exp(0.7 * (scores - scores.max(2, keepdims=True)))
-    launch(f"softmax_of_{dtype}", blocks, real(0.7), i64(causal), i64(m - n + first), i64(rows), pointer, pointer, total, i64(keys), block=block)
-    expect(what, room, at, p / p.sum(2, keepdims=True), dtype)
+    kept, held = placed(np.full((heads, n), 9), KEPT[dtype], past), at.copy()
+    lse = ctypes.c_void_p(kept[1].ctypes.data + first * kept[1].itemsize)
+    for given in (0, 1):  # they are kept first, then used
+        at[...] = held
+        launch(f"softmax_of_{dtype}", blocks, real(0.7), i64(causal), i64(m - n + first), i64(rows), pointer, pointer, total, i64(keys), lse, i64(given), i64(rows), i64(n),
+               block=block)
+        expect(what, room, at, p / p.sum(2, keepdims=True), dtype)
+        want = np.full((heads, n), 9.0)
+        want[:, first:first + rows] = np.log(np.exp(0.7 * scores).sum(2))
+        expect_logarithms(what, *kept, want, dtype)
     assert not causal or (at[~np.isfinite(scores)] == 0).all(), f"{what}: what is masked has no weight"
 
     room, to = placed(slopes, dtype, past)

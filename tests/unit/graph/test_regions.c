@@ -324,6 +324,53 @@ START_TEST(launch_of_kernel)
 }
 END_TEST
 
+/* A region that need not be given: in the middle, so that those behind keep their places, and of a wider dtype than
+ * what is computed in. */
+START_TEST(launch_without_a_region)
+{
+    static const gantry_kernel_arg arg[] = {
+        { .name = "x", .access = GANTRY_READ, .same = 'T' },
+        { .name = "given", .access = GANTRY_READ, .dtypes = GANTRY_DTYPE_BIT(GANTRY_F64), .optional = 1 },
+        { .name = "y", .access = GANTRY_WRITE, .same = 'T' },
+    };
+    static const gantry_kernel kernel = { .struct_size = sizeof kernel,
+                                          .name = "t_optional",
+                                          GANTRY_KERNEL_ARGS(arg),
+                                          .flops = "x.size + 100 * given.rows + given.last0",
+                                          .scratch = "given.bytes",
+                                          .host = do_nothing };
+    gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 1, SHAPE(10));
+    gantry_buffer y = gantry_graph_buffer(g, "y", GANTRY_F32, 1, SHAPE(10));
+    gantry_buffer z = gantry_graph_buffer(g, "z", GANTRY_F64, 1, SHAPE(3));
+    gantry_buffer_init_value(g, x, 1);
+    gantry_buffer_init_value(g, z, 1);
+    gantry_graph_add_kernel(g, &kernel);
+    gantry_node node[2];
+    for (int i = 0; i < 2; i++) {
+        node[i] = gantry_graph_kernel(g, NULL, "t_optional");
+        gantry_node_arg(g, node[i], "y", gantry_all(y));
+        gantry_node_arg(g, node[i], "x", gantry_all(x));
+    }
+    gantry_node_arg(g, node[1], "given", gantry_all(z));
+    must_check();
+    for (int i = 0; i < 2; i++) {
+        gantry_launch l;
+        gantry_arg args[3];
+        memset(args, 0x5a, sizeof args);
+        ck_assert_uint_eq(gy_launch_args(g, node[i].id), 3);
+        ck_assert_int_eq(gy_launch_describe(g, node[i].id, 0, &l, args, NULL), GANTRY_OK);
+        ck_assert_int_eq(l.args, 3);
+        ck_assert_str_eq(args[1].name, "given");
+        ck_assert(args[1].access == (i ? GANTRY_READ : 0) && args[1].rank == i && args[1].rows == 3 * i);
+        ck_assert(!args[1].data && !args[1].items && args[2].access == GANTRY_WRITE);
+        ck_assert_ptr_eq(gy_launch_arg_of(g, node[i].id, args, 1), &args[i ? 1 : 2]);
+        const gy_node *n = &g->nodes.at[node[i].id];
+        ck_assert(n->flops == 10 + 303 * i && n->scratch == 24 * i && n->bytes == 80 + 24 * i);
+        ck_assert_int_eq(gy_node_dtype(g, n), GANTRY_F32);
+    }
+}
+END_TEST
+
 START_TEST(launch_with_lists)
 {
     gantry_buffer A = gantry_graph_buffer(g, "A", GANTRY_F64, 2, SHAPE(5, 7));
@@ -729,6 +776,7 @@ int main(void)
     tcase_add_test(c, names_of_rows);
     tcase_add_test(c, runs_of_tiles);
     tcase_add_test(c, launch_of_kernel);
+    tcase_add_test(c, launch_without_a_region);
     tcase_add_test(c, launch_with_lists);
     tcase_add_test(c, launch_in_loop);
     tcase_add_test(c, default_costs);

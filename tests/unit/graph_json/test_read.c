@@ -139,7 +139,7 @@ START_TEST(kernels_of_the_graph)
     gantry_graph *g = graph_of(
         "{\"gantry\": 1, \"params\": {\"c\": 3}, \"kernels\": {\"mine\": {\"args\": ["
         "{\"name\": \"x\", \"access\": [\"readwrite\", \"sum\"], \"dtype\": [\"f32\", \"f64\"], \"same\": \"T\"},"
-        "{\"name\": \"y\", \"access\": \"read\", \"dtype\": \"i32\", \"list\": true},"
+        "{\"name\": \"y\", \"access\": \"read\", \"dtype\": \"i32\", \"list\": true, \"optional\": true},"
         "{\"name\": \"k\", \"type\": \"i64\", \"default\": 4}], \"variadic\": true, \"pure\": true, \"resident\": true,"
         "\"launch\": {\"grid\": [\"ceil_div(x.size, 256)\", 2], \"block\": [256]},"
         "\"cost\": {\"flops\": \"c * x.size\", \"bytes\": 100}, \"scratch\": \"x.bytes\"}}, " BUFFERS
@@ -153,6 +153,7 @@ START_TEST(kernels_of_the_graph)
     ck_assert(k->arg[0].dtypes == (GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64)) &&
               k->arg[0].same == 'T');
     ck_assert(k->arg[1].list && !k->arg[0].list && k->arg[2].scalar && k->arg[2].optional && k->arg[2].fallback == 4);
+    ck_assert(k->arg[1].optional && !k->arg[0].optional);
     ck_assert(code->types[2] == GANTRY_I64 && code->grid[1] && !code->grid[2] && code->block[0] && !code->cuda &&
               !code->host);
     ck_assert_str_eq(k->flops, "3 * x.size");

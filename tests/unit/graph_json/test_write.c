@@ -81,6 +81,7 @@ START_TEST(program)
           .same = 'a',
           .summary = "" },
         { .name = "k", .scalar = 1, .optional = 1, .fallback = 2.5, .summary = "" },
+        { .name = "z", .access = GANTRY_READ, .optional = 1, .summary = "" },
     };
     static const gantry_kernel mine = { .struct_size = sizeof mine,
                                         .name = "mine",
@@ -125,7 +126,8 @@ START_TEST(program)
         "  \"name\": \"prog\\\"ram\",\n"
         "  \"kernels\": {\n"
         "    \"mine\": { \"args\": [{ \"name\": \"x\", \"access\": [\"read\", \"sum\"], \"same\": \"a\" }, "
-        "{ \"name\": \"k\", \"type\": \"f64\", \"default\": 2.5 }], \"variadic\": true, \"cost\": { \"flops\": \"2 * "
+        "{ \"name\": \"k\", \"type\": \"f64\", \"default\": 2.5 }, { \"name\": \"z\", "
+        "\"access\": \"read\", \"optional\": true }], \"variadic\": true, \"cost\": { \"flops\": \"2 * "
         "x.size\" } }\n"
         "  },\n"
         "  \"buffers\": {\n"

@@ -87,7 +87,6 @@ SPOIL(scalar_letter, arg[2].same = 'T')
 SPOIL(scalar_fallback, arg[2].fallback = NAN)
 SPOIL(region_access, arg[0].access = (gantry_access)0)
 SPOIL(region_access_high, arg[0].access = (gantry_access)8)
-SPOIL(region_optional, arg[0].optional = 1)
 SPOIL(region_accesses, arg[1].accesses = GANTRY_ACCESS_BIT(GANTRY_READ))
 SPOIL(region_accesses_unknown, arg[1].accesses = GANTRY_ACCESS_BIT(GANTRY_WRITE) | 1)
 SPOIL(region_dtypes, arg[1].dtypes = 1u << 10)
@@ -123,7 +122,6 @@ static const struct mistake {
     { region_access, GANTRY_E_GRAPH, "kernel \"k\": argument \"x\" has access 0; 1 (read) to 7 (prod) are allowed" },
     { region_access_high, GANTRY_E_GRAPH,
       "kernel \"k\": argument \"x\" has access 8; 1 (read) to 7 (prod) are allowed" },
-    { region_optional, GANTRY_E_GRAPH, "kernel \"k\": argument \"x\" is a region; only scalars can be optional" },
     { region_accesses, GANTRY_E_GRAPH,
       "kernel \"k\": the allowed accesses 0x2 of \"y\" have bits of no access or lack the default, write" },
     { region_accesses_unknown, GANTRY_E_GRAPH,

@@ -4,9 +4,9 @@
  * a run is opened, as launch_conv.c makes them. What cuDNN does not do (f32 and f64, heads whose rows are no multiples
  * of 16 bytes, queries that see no key, what it refuses) products by cuBLAS or our own kernels do.
  *
- * The gradients need the statistics of attention, which graphs do not keep: attention is done again for them, into
- * scratch. What the gradients of scores take grows with queries times keys, so heads are done a few at a time where
- * they would take more than there may be.
+ * The gradients need the statistics of attention: where the node is not given those that attention kept, it is done
+ * again for them, into scratch. What the gradients of scores take grows with queries times keys, so heads are done a
+ * few at a time where they would take more than there may be.
  */
 #include "backends/cuda/kernels/attention_graphs.h"
 #include "backends/cuda/kernels/linalg.h"
@@ -19,13 +19,14 @@
 #include <string.h>
 
 enum { ALIGNED = 16, NARROW = 2, PIECE = 256 }; /* bytes: of rows, of an element, what pieces of scratch begin at */
-enum { Y = GY_ATTENTION_V + 1 };                /* of attention */
+enum { Y = GY_ATTENTION_V + 1, LSE };           /* of attention */
 /* So that 16 heads of 4,096 queries and keys are done at once: 386 us, in halves 476 (H200, bf16, causal). */
 enum { MOST_BYTES = GY_NETWORK_MOST_BYTES + GY_FUSED_OTHERS };
 
 typedef struct made {
     gy_attention shape;
     gantry_dtype dtype;
+    bool has_lse;  /* the node has the statistics: attention keeps them, and its gradient need not compute them */
     bool refused;  /* by cuDNN */
     int64_t heads; /* of keys, that the gradients are made of at a time */
     gy_fused forward, backward;
@@ -97,10 +98,18 @@ static bool by_cudnn(const gantry_launch *l, const gy_attention *a)
     return narrow && a->rows && a->m && a->d && a->d * NARROW % ALIGNED == 0 && !blind;
 }
 
-static made *find(const handle *h, const gy_attention *shape, gantry_dtype dtype)
+static const gantry_arg *lse_of(const handle *h, const gantry_launch *l)
 {
+    return &l->arg[h->grad ? (int)GY_ATTENTION_GRAD_LSE : (int)LSE];
+}
+
+static made *find(const handle *h, const gantry_launch *l, const gy_attention *shape)
+{
+    gantry_dtype dtype = l->arg[GY_ATTENTION_Q].dtype;
+    bool has_lse = lse_of(h, l)->access != 0;
     for (size_t i = 0; i < h->plans; i++)
-        if (h->plan[i]->dtype == dtype && memcmp(&h->plan[i]->shape, shape, sizeof *shape) == 0)
+        if (h->plan[i]->dtype == dtype && h->plan[i]->has_lse == has_lse &&
+            memcmp(&h->plan[i]->shape, shape, sizeof *shape) == 0)
             return h->plan[i];
     return NULL;
 }
@@ -131,10 +140,13 @@ static void start_graph(const handle *h, gy_fused *f)
 static gantry_status plan_attention(handle *h, made *m)
 {
     int type = gy_network_type(m->dtype);
+    bool is_forward = !h->grad || !m->has_lse;
     start_graph(h, &m->forward);
     start_graph(h, &m->backward);
-    gy_fused_forward(&m->forward, &m->shape, m->shape.heads, type, h->grad);
-    GY_TRY(plan_graph(h, &m->forward, &m->refused));
+    if (is_forward) {
+        gy_fused_forward(&m->forward, &m->shape, m->shape.heads, type, h->grad || m->has_lse);
+        GY_TRY(plan_graph(h, &m->forward, &m->refused));
+    }
     if (!h->grad || m->refused)
         return GANTRY_OK;
     gy_fused_backward(&m->backward, &m->shape, m->heads, type);
@@ -154,11 +166,12 @@ static void divide_scratch(const handle *h, made *m)
     const gy_attention *a = &m->shape;
     size_t queries = (size_t)(a->heads * a->rows), end = 0;
     size_t forward = m->forward.plan.bytes, backward = m->backward.plan.bytes;
-    if (h->grad) {
+    if (h->grad && !m->has_lse) {
         m->again = piece(&end, queries * (size_t)a->d * NARROW);
         m->statistics = piece(&end, queries * sizeof(float));
-        m->sums = piece(&end, queries * sizeof(float));
     }
+    if (h->grad)
+        m->sums = piece(&end, queries * sizeof(float));
     m->workspace = piece(&end, forward > backward ? forward : backward);
     m->bytes = end;
 }
@@ -170,6 +183,7 @@ static gantry_status add_plan(handle *h, const gantry_launch *l, const gy_attent
     if (!m)
         return gy_fail_nomem(err);
     *m = (made){ .shape = *shape, .dtype = l->arg[GY_ATTENTION_Q].dtype, .heads = heads_at_a_time(shape) };
+    m->has_lse = lse_of(h, l)->access != 0;
     m->scale = (float)shape->scale;
     m->lowest = -INFINITY;
     m->one = 1;
@@ -193,9 +207,9 @@ static gantry_status prepare_attention(const gantry_launch *l, uint64_t *scratch
 {
     handle *h = l->handle;
     gy_attention shape = gy_attention_of(l, 0);
-    if (by_cudnn(l, &shape) && !find(h, &shape, l->arg[GY_ATTENTION_Q].dtype))
+    if (by_cudnn(l, &shape) && !find(h, l, &shape))
         GY_TRY(add_plan(h, l, &shape, err));
-    const made *m = by_cudnn(l, &shape) ? find(h, &shape, l->arg[GY_ATTENTION_Q].dtype) : NULL;
+    const made *m = by_cudnn(l, &shape) ? find(h, l, &shape) : NULL;
     if (m && m->bytes > *scratch)
         *scratch = m->bytes;
     gantry_launch plain = gy_network_plain(&h->network, l);
@@ -226,7 +240,7 @@ static void place_inputs(const gantry_launch *l, made *m, void *place[GY_FUSED_C
     place[GY_FUSED_ONE] = &m->one;
 }
 
-/* Attention again, for its statistics; then the gradients, some heads of keys at a time. */
+/* Attention again, for its statistics, if they are not given; then the gradients, some heads of keys at a time. */
 static gantry_status run_gradients(handle *h, const gantry_launch *l, made *m)
 {
     static const struct {
@@ -238,15 +252,17 @@ static gantry_status run_gradients(handle *h, const gantry_launch *l, made *m)
                    { GY_FUSED_DK, GY_ATTENTION_GRAD_DK, true },  { GY_FUSED_DV, GY_ATTENTION_GRAD_DV, true } };
     const gy_attention *a = &m->shape;
     void *place[GY_FUSED_COUNT] = { NULL }, *workspace = at(l->scratch, m->workspace);
+    void *statistics = m->has_lse ? lse_of(h, l)->data : at(l->scratch, m->statistics);
     place_inputs(l, m, place);
     place[GY_FUSED_Y] = at(l->scratch, m->again);
-    place[GY_FUSED_STATISTICS] = at(l->scratch, m->statistics);
-    GY_TRY(run(h, &m->forward, place, workspace));
+    place[GY_FUSED_STATISTICS] = statistics;
+    if (!m->has_lse)
+        GY_TRY(run(h, &m->forward, place, workspace));
     for (int64_t head = 0; head < a->heads; head += m->heads) {
         size_t queries = (size_t)(head * a->rows), keys = (size_t)(head * a->m), row = (size_t)a->d * NARROW;
         for (size_t i = 0; i < sizeof moving / sizeof *moving; i++)
             place[moving[i].which] = at(l->arg[moving[i].argument].data, (moving[i].of_keys ? keys : queries) * row);
-        place[GY_FUSED_STATISTICS] = at(l->scratch, m->statistics + queries * sizeof(float));
+        place[GY_FUSED_STATISTICS] = at(statistics, queries * sizeof(float));
         place[GY_FUSED_SUMS] = at(l->scratch, m->sums);
         GY_TRY(run(h, &m->backward, place, workspace));
     }
@@ -258,13 +274,14 @@ static gantry_status run_attention(handle *h, const gantry_launch *l, made *m)
     void *place[GY_FUSED_COUNT] = { NULL };
     place_inputs(l, m, place);
     place[GY_FUSED_Y] = l->arg[Y].data;
+    place[GY_FUSED_STATISTICS] = l->arg[LSE].data;
     return run(h, &m->forward, place, at(l->scratch, m->workspace));
 }
 
 static bool all_aligned(const handle *h, const gantry_launch *l)
 {
     bool aligned = true;
-    for (int i = GY_ATTENTION_Q; i <= (h->grad ? (int)GY_ATTENTION_GRAD_DV : (int)Y); i++)
+    for (int i = GY_ATTENTION_Q; i <= (h->grad ? (int)GY_ATTENTION_GRAD_LSE : (int)LSE); i++)
         aligned = aligned && (uintptr_t)l->arg[i].data % ALIGNED == 0;
     return aligned;
 }
@@ -273,7 +290,7 @@ static gantry_status launch_attention(const gantry_launch *l)
 {
     handle *h = l->handle;
     gy_attention shape = gy_attention_of(l, 0);
-    made *m = by_cudnn(l, &shape) && all_aligned(h, l) ? find(h, &shape, l->arg[GY_ATTENTION_Q].dtype) : NULL;
+    made *m = by_cudnn(l, &shape) && all_aligned(h, l) ? find(h, l, &shape) : NULL;
     h->network.why[0] = 0;
     if (!m || m->refused) {
         gantry_launch plain = gy_network_plain(&h->network, l);

@@ -21,6 +21,7 @@
 
 enum {
     Y = GY_ATTENTION_V + 1, /* of attention */
+    LSE,
     OF_ATTENTION = 1,       /* variant of softmax and of softmax_grad */
     PIECE = 256,            /* bytes that pieces of scratch begin at multiples of */
     LEAST_SCORES = 1 << 20, /* below, three launches or seven take longer than the own kernel's one or four */
@@ -219,16 +220,22 @@ static gantry_status multiply(const doing *now, const gy_portion *x, stack a, bo
     return status;
 }
 
-/* Scores become weights where they are. */
+/* Scores become weights where they are, by the logarithms of their sums if attention has kept them; attention keeps
+ * them if they are wanted. */
 static gantry_status soften(const doing *now, const gy_portion *x, stack s)
 {
     handle *h = now->h;
     double scale = now->w->cut.of.scale;
     int64_t causal = now->w->cut.of.causal, before = x->before, period = x->period, rows = x->heads * x->rows;
+    bool is_grad = h->own == &gy_plain_attention_grad;
+    int64_t lines = x->rows, step = now->w->cut.of.rows, first = x->head * step + x->row;
+    char *all = now->l->arg[is_grad ? (int)GY_ATTENTION_GRAD_LSE : (int)LSE].data;
+    void *lse = all ? all + first * now->w->cut.size : NULL;
+    int64_t given = is_grad && lse;
     gantry_launch part = part_of(now->l, h->soften);
-    gantry_status status =
-        gy_cuda_image_launch(&part, OF_ATTENTION, now->w->dtype, gy_rows_grid(rows, s.columns),
-                             (void *[]){ &scale, &causal, &before, &period, &s.data, &s.data, &rows, &s.columns });
+    gantry_status status = gy_cuda_image_launch(&part, OF_ATTENTION, now->w->dtype, gy_rows_grid(rows, s.columns),
+                                                (void *[]){ &scale, &causal, &before, &period, &s.data, &s.data, &rows,
+                                                            &s.columns, &lse, &given, &lines, &step });
     h->why = status ? gy_cuda_image_why(h->soften) : NULL;
     return status;
 }

@@ -11,8 +11,8 @@
 #define PATTERN     (UINT64_C(1) << 16) /* bytes that are made by the host, then repeated by the device */
 #define STATUS_ROOM UINT64_C(256)       /* at the end of the block: the status word */
 
-/* Kernels whose arguments are not all arrays of n elements. $ stands for the dtype, n for the size. Buffers whose init
- * is 0 get numbers of their dtype: [0, 1), or whole numbers from 0 to 1. */
+/* Kernels whose arguments are not all arrays of n elements. $ stands for the dtype, & for that of its sums, n for the
+ * size. Buffers whose init is 0 get numbers of their dtype: [0, 1), or whole numbers from 0 to 1. */
 typedef struct recipe {
     const char *kernel;
     bool square;                /* n is the side of something square */
@@ -28,8 +28,9 @@ typedef struct recipe {
 #define PLANES   "[16,\"n\",\"n\"]"
 #define SQUARE   "[\"n\",\"n\"]"
 /* As large as a square; small ones have four rows, as parts of small grids have few, for which kernels have a form. */
-#define GRID  "[\"n - (n <= 64) * (n - 4)\",\"n * (1 + (n <= 64) * (n - 4) / 4)\"]"
-#define HEADS "[8,\"n\",64]"
+#define GRID    "[\"n - (n <= 64) * (n - 4)\",\"n * (1 + (n <= 64) * (n - 4) / 4)\"]"
+#define HEADS   "[8,\"n\",64]"
+#define QUERIES "[8,\"n\"]"
 /* Two tiles beside each other, and `halo` elements of the second wanted beside those of the first. */
 #define TILES "\"x\":{\"dtype\":\"$\",\"shape\":[\"lines\",\"2 * own\"],\"tiles\":[1,2],\"class\":\"state\",\"init\":0}"
 
@@ -133,11 +134,14 @@ static const recipe recipes[] = {
       "\"q\":\"q\",\"k\":\"k\",\"v\":\"v\",\"y\":\"y\"" },
     { "attention_grad", true,
       STATE("q", "$", HEADS, "0") "," STATE("k", "$", HEADS, "0") "," STATE("v", "$", HEADS, "0") "," STATE(
-          "y", "$", HEADS, "0") "," STATE("d", "$", HEADS, "0") "," STATE("e", "$", HEADS,
-                                                                          "0") "," STATE("f", "$", HEADS,
-                                                                                         "0") "," STATE("g", "$", HEADS,
-                                                                                                        "0"),
-      "\"q\":\"q\",\"k\":\"k\",\"v\":\"v\",\"y\":\"y\",\"dy\":\"d\",\"dq\":\"e\",\"dk\":\"f\",\"dv\":\"g\"" },
+          "y", "$", HEADS, "0") "," STATE("d", "$", HEADS,
+                                          "0") "," STATE("e", "$", HEADS,
+                                                         "0") "," STATE("f", "$", HEADS,
+                                                                        "0") "," STATE("g", "$", HEADS,
+                                                                                       "0") "," STATE("l", "&", QUERIES,
+                                                                                                      "0"),
+      "\"q\":\"q\",\"k\":\"k\",\"v\":\"v\",\"y\":\"y\",\"dy\":\"d\",\"dq\":\"e\",\"dk\":\"f\",\"dv\":\"g\",\"lse\":"
+      "\"l\"" },
     { "conv2d", true,
       STATE("x", "$", CHANNELS, "0") "," STATE("w", "$", "[16,16,3,3]", "0") "," STATE("y", "$", CHANNELS, "0"),
       "\"pad\":1,\"x\":\"x\",\"w\":\"w\",\"y\":\"y\"" },
@@ -211,7 +215,7 @@ static void add_plain(gy_text *to, const gantry_kernel *kernel, bool args)
     const char *comma = "";
     for (int i = 0; i < kernel->args; i++) {
         const gantry_kernel_arg *a = &kernel->arg[i];
-        if (a->scalar ? !args || a->optional : false)
+        if (a->optional || (a->scalar && !args))
             continue;
         if (args) {
             gy_text_printf(to, a->scalar ? "%s\"%s\":1" : "%s\"%s\":\"b%d\"", comma, a->name, i);
@@ -264,8 +268,12 @@ static gantry_status load(gantry_graph **graph, const gantry_kernel *kernel, gan
         gy_text_add(&pattern, "}}]}");
     }
     for (size_t i = 0; i < pattern.length && !pattern.failed; i++) {
-        gy_text_add_n(&text, pattern.at[i] == '$' ? gantry_dtype_name(dtype) : &pattern.at[i],
-                      pattern.at[i] == '$' ? strlen(gantry_dtype_name(dtype)) : 1);
+        char letter = pattern.at[i];
+        gantry_dtype named = letter == '$' || dtype == GANTRY_F64 ? dtype : GANTRY_F32;
+        if (letter == '$' || letter == '&')
+            gy_text_add(&text, gantry_dtype_name(named));
+        else
+            gy_text_add_n(&text, &pattern.at[i], 1);
     }
     gantry_status status = pattern.failed || text.failed
                                ? gy_fail_nomem(err)

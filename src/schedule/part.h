@@ -45,9 +45,14 @@ typedef struct gy_message {
 /* Both sides copy what is packed, which takes less time than a message if each is small. Bytes of one, and of all
  * together, at most. */
 enum { GY_PACK_ONE = GY_MESSAGE_SMALL, GY_PACK_ALL = GY_COPIES_AT_ONCE * GY_MESSAGE_SMALL };
-/* Of a group: copies and bytes at most, as hosts may have to keep them all; the time from the first start to the last,
- * 20 us, less than what a call of NCCL takes. */
-enum { GY_GROUP_MOST = GY_COPIES_AT_ONCE, GY_GROUP_ALL = 64 << 20, GY_GROUP_TICKS = 20000000 };
+/* Of a group, on a rank: copies and bytes at most, as hosts may have to keep them all; the time from the first start to
+ * the last, 20 us, less than what a call of NCCL takes; bytes of which all together take hardly longer. */
+enum {
+    GY_GROUP_MOST = GY_COPIES_AT_ONCE,
+    GY_GROUP_ALL = 64 << 20,
+    GY_GROUP_TICKS = 20000000,
+    GY_GROUP_SMALL = 1 << 20
+};
 
 typedef struct gy_part_step {
     uint32_t op;

@@ -28,7 +28,7 @@ static bool may_come(const gy_packer *p, const chance *c, uint32_t rank)
     const gy_rank_grouped *of = &p->grouped[rank];
     uint64_t bytes = gy_use_bytes(p->s, &p->s->use.at[p->s->ops.at[c->id].use]);
     if (!is_of(p, rank, c->group))
-        return of->key <= p->group.at[c->group].head;
+        return of->key <= p->group.at[c->group];
     return of->count < GY_GROUP_MOST && of->bytes + bytes <= GY_GROUP_ALL;
 }
 
@@ -36,7 +36,7 @@ static bool may_come(const gy_packer *p, const chance *c, uint32_t rank)
  * lane is but an order, in which members may be beside each other. */
 static bool may_follow(const gy_packer *p, const chance *c)
 {
-    uint32_t before = p->before[c->id], head = p->group.at[c->group].head;
+    uint32_t before = p->before[c->id], head = p->group.at[c->group];
     bool may = before <= head || p->group_of[before - 1] == c->group + 1;
     for (uint32_t i = p->rows->first[c->id]; i < p->rows->first[c->id + 1] && may; i++)
         may = p->s->sync.at[p->rows->row[i]].from < head;
@@ -87,47 +87,76 @@ static bool is_ready(const gy_packer *p, const chance *c, uint32_t rank)
     return ready;
 }
 
-/* All that it waits for has ended anyway when the group begins, or soon: the group waits for it, too. */
-static bool is_soon(const gy_packer *p, const chance *c)
+static gy_span span_with(gy_span span, gy_ticks at)
 {
-    const gy_rank_group *g = &p->group.at[c->group];
-    gy_ticks start = p->s->ops.at[c->id].start, from = g->from < start ? g->from : start;
-    return (g->to > start ? g->to : start) - from <= GY_GROUP_TICKS ||
-           (is_ready(p, c, c->rank[0]) && is_ready(p, c, c->rank[1]));
+    return (gy_span){ at < span.from ? at : span.from, at > span.to ? at : span.to };
+}
+
+static bool is_short(gy_span span)
+{
+    return span.to - span.from <= GY_GROUP_TICKS;
+}
+
+/* As predicted, all that the copy waits for has ended then, but others of its group. */
+static gy_ticks wait_of(const gy_packer *p, const chance *c)
+{
+    uint32_t before = p->before[c->id];
+    gy_ticks last = before && p->group_of[before - 1] != c->group + 1 ? p->s->ops.at[before - 1].end : 0;
+    for (uint32_t i = p->rows->first[c->id]; i < p->rows->first[c->id + 1]; i++) {
+        gy_ticks end = p->s->ops.at[p->s->sync.at[p->rows->row[i]].from].end;
+        last = end > last ? end : last;
+    }
+    return last;
+}
+
+/* What the rank has of the group does not wait long for the copy: all begin at the same moment; or may, where they are
+ * small, if each had not to be given out behind the other; or all that it waits for has ended anyway. */
+static bool is_soon(const gy_packer *p, const chance *c, uint32_t rank)
+{
+    const gy_rank_grouped *of = &p->grouped[rank];
+    const gy_op *op = &p->s->ops.at[c->id];
+    bool small = of->bytes + gy_use_bytes(p->s, &p->s->use.at[op->use]) <= GY_GROUP_SMALL;
+    return !is_of(p, rank, c->group) || is_short(span_with(of->starts, op->start)) ||
+           (small && is_short(span_with(of->waits, wait_of(p, c)))) || is_ready(p, c, rank);
 }
 
 /* ---- joining ---- */
 
 static bool may_join(const gy_packer *p, const chance *c)
 {
-    return may_come(p, c, c->rank[0]) && may_come(p, c, c->rank[1]) && may_follow(p, c) && is_soon(p, c) &&
-           is_apart_from_all(p, c, c->rank[0]) && is_apart_from_all(p, c, c->rank[1]);
+    bool may = may_follow(p, c);
+    for (size_t end = 0; end < 2 && may; end++)
+        may = may_come(p, c, c->rank[end]) && is_soon(p, c, c->rank[end]) && is_apart_from_all(p, c, c->rank[end]);
+    return may;
 }
 
 /* The copy is the next one of the rank in the group: `end` 0 where it sends, 1 where it receives. */
 static void put(gy_packer *p, const chance *c, uint32_t end)
 {
     gy_rank_grouped *of = &p->grouped[c->rank[end]];
+    const gy_op *op = &p->s->ops.at[c->id];
     bool here = is_of(p, c->rank[end], c->group);
-    if (!here)
-        *of = (gy_rank_grouped){ .group = c->group + 1, .first = c->id, .key = p->group.at[c->group].head + 1 };
+    gy_ticks wait = wait_of(p, c);
+    if (!here) {
+        *of = (gy_rank_grouped){ .group = c->group + 1, .first = c->id, .key = p->group.at[c->group] + 1 };
+        of->starts = (gy_span){ op->start, op->start };
+        of->waits = (gy_span){ wait, wait };
+    }
     p->member[2 * (size_t)c->id + end] = of->last;
     of->last = c->id + 1;
     of->count++;
-    of->bytes += gy_use_bytes(p->s, &p->s->use.at[p->s->ops.at[c->id].use]);
+    of->bytes += gy_use_bytes(p->s, &p->s->use.at[op->use]);
+    of->starts = span_with(of->starts, op->start);
+    of->waits = span_with(of->waits, wait);
     if (here && c->rank[end] == p->part->rank)
         p->head[c->id] = of->first;
 }
 
 static void join(gy_packer *p, const chance *c)
 {
-    gy_rank_group *g = &p->group.at[c->group];
-    gy_ticks start = p->s->ops.at[c->id].start;
-    g->from = g->from < start ? g->from : start;
-    g->to = g->to > start ? g->to : start;
-    p->group_of[c->id] = c->group + 1;
     put(p, c, 0);
     put(p, c, 1);
+    p->group_of[c->id] = c->group + 1;
 }
 
 bool gy_groups_look_for(gy_packer *p, uint32_t id, uint32_t from, uint32_t to)
@@ -142,9 +171,8 @@ bool gy_groups_look_for(gy_packer *p, uint32_t id, uint32_t from, uint32_t to)
             return true;
         }
     }
-    gy_ticks start = p->s->ops.at[id].start;
     c.group = (uint32_t)p->group.count;
-    if (!gy_vec_push(&p->group, ((gy_rank_group){ .head = id, .from = start, .to = start })))
+    if (!gy_vec_push(&p->group, id))
         return false;
     join(p, &c);
     return true;

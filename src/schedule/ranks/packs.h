@@ -11,11 +11,10 @@ typedef struct gy_rank_pack {
     uint64_t bytes;
 } gy_rank_pack;
 
-/* Copies of one moment, of any ranks. */
-typedef struct gy_rank_group {
-    uint32_t head;     /* its first op */
-    gy_ticks from, to; /* its first start as predicted, and its last */
-} gy_rank_group;
+/* The first and the last of some times. */
+typedef struct gy_span {
+    gy_ticks from, to;
+} gy_span;
 
 /* The part of a rank in the last group that it is of: one step. */
 typedef struct gy_rank_grouped {
@@ -23,6 +22,7 @@ typedef struct gy_rank_grouped {
     uint32_t first, last; /* its first op on this rank, whose step carries all, and 1 + its last */
     uint32_t count;
     uint64_t bytes;
+    gy_span starts, waits; /* as predicted: its copies begin; the last thing that each of them waits for ends */
     uint32_t key; /* 1 + the op at the head of the last step of the network: of a group that of all ranks; 0: none */
 } gy_rank_grouped;
 
@@ -39,7 +39,7 @@ typedef struct gy_packer {
     bool gpus; /* the machine has some: what goes by NCCL, and what through hosts, is not packed together */
 
     /* Where queues are lanes. */
-    GY_VEC(gy_rank_group) group;
+    GY_VEC(uint32_t) group;   /* of each the first op */
     gy_rank_grouped *grouped; /* per rank */
     uint32_t *group_of;       /* per op: 1 + its group; 0: none */
     uint32_t *member; /* per op, on the rank that sends and on that which receives: 1 + the one that joined before */

@@ -12,10 +12,13 @@
  * later one waits for has ended before an earlier one begins, so that the earlier one waits for nothing more; the step
  * of the earlier one carries the messages of both. Of a collective, uses that follow each other.
  *
- * Groups. Where queues are lanes, all messages of a rank are in one queue, so what two ranks send each other at the
- * same moment, both ways, goes together: the step of the first of such copies between GPUs carries the messages of all,
- * in any order, which is one call of NCCL. It waits for what any of them waits for; all of that comes before it in the
- * order of ops, and is predicted to end soon after what it waits for itself. None of them writes what another touches.
+ * Groups. Where queues are lanes, all messages of a rank are in one queue, so what ranks send each other at the same
+ * moment goes together, with all peers and both ways: the step of the first of such copies between GPUs that a rank has
+ * carries the messages of all that it has, in any order, which is one call of NCCL. Those between two ranks, one way,
+ * stand together, in the order of ops. The step waits for what any of them waits for; all of that comes before the
+ * first copy of the group, of all ranks, in the order of ops, and is predicted to end soon after what it waits for
+ * itself. Groups are in the same order on all ranks, that of their first copies. None of a step writes what another of
+ * it touches.
  *
  * A part is carried out by queues, each of which does its steps one after the other: one for each device, or for each
  * lane, with its ops that do not cross, and those of the network with ops that cross. Lanes have one of the network.
@@ -42,9 +45,14 @@ typedef struct gy_message {
 /* Both sides copy what is packed, which takes less time than a message if each is small. Bytes of one, and of all
  * together, at most. */
 enum { GY_PACK_ONE = GY_MESSAGE_SMALL, GY_PACK_ALL = GY_COPIES_AT_ONCE * GY_MESSAGE_SMALL };
-/* Of a group: copies and bytes at most, as hosts may have to keep them all; the time from the first start to the last,
- * 20 us, less than what a call of NCCL takes. */
-enum { GY_GROUP_MOST = GY_COPIES_AT_ONCE, GY_GROUP_ALL = 64 << 20, GY_GROUP_TICKS = 20000000 };
+/* Of a group, on a rank: copies and bytes at most, as hosts may have to keep them all; the time from the first start to
+ * the last, 20 us, less than what a call of NCCL takes; bytes of which all together take hardly longer. */
+enum {
+    GY_GROUP_MOST = GY_COPIES_AT_ONCE,
+    GY_GROUP_ALL = 64 << 20,
+    GY_GROUP_TICKS = 20000000,
+    GY_GROUP_SMALL = 1 << 20
+};
 
 typedef struct gy_part_step {
     uint32_t op;

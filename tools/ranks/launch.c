@@ -209,7 +209,7 @@ static void wait_for_rest(bool lost)
     while (ended >= 0 && now_us() < until) {
         ended = waitpid(-1, NULL, WNOHANG);
         if (ended == 0 && lost && now_us() - begun > GRACE_US)
-            kill_children();
+            kill_ranks();
         if (ended == 0)
             nap();
     }

@@ -27,8 +27,9 @@ int guard_begin(void);
 /* Keeps what the rank is at, to be said when it is gone. */
 void guard_note(uint64_t starts, const char *at);
 
-/* remains.c, of the launcher: kills its children; those of children that are gone are among them, with launch(). */
-void kill_children(void);
+/* remains.c, of the launcher: kills all below it that run this program, and what is between; those of children that are
+ * gone are its own, with launch(). Others stay, such as a connection that ssh keeps for all that come later. */
+void kill_ranks(void);
 /* Removes what MPICH has left in the folder of shared memory since then, and nobody uses. */
 void remove_segments(const char *folder, time_t since);
 

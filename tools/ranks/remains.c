@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ROOM = 4096 };
+enum { ROOM = 4096, MOST_ABOVE = 16 };
 static const char *const segments[] = { "mpich_shar_tmp", "ucx_shm_posix_" };
 
 static bool is_number(const char *name)
@@ -37,12 +37,37 @@ static pid_t parent_of(const char *pid)
     return name_end && sscanf(name_end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-void kill_children(void)
+/* The process runs this program, so it is a rank or its guard. */
+static bool is_rank(const char *pid)
+{
+    char path[300];
+    struct stat mine, theirs;
+    snprintf(path, sizeof path, "/proc/%s/exe", pid);
+    return !stat("/proc/self/exe", &mine) && !stat(path, &theirs) && mine.st_dev == theirs.st_dev &&
+           mine.st_ino == theirs.st_ino;
+}
+
+/* Kills the process and those above it, up to this one; if this one is not above it, nothing. */
+static void kill_up(pid_t rank)
+{
+    pid_t chain[MOST_ABOVE];
+    size_t count = 0;
+    char name[24];
+    for (pid_t at = rank; at > 1 && at != getpid() && count < MOST_ABOVE;) {
+        chain[count++] = at;
+        snprintf(name, sizeof name, "%d", (int)at);
+        at = parent_of(name);
+        for (size_t i = 0; at == getpid() && i < count; i++)
+            kill(chain[i], SIGKILL);
+    }
+}
+
+void kill_ranks(void)
 {
     DIR *all = opendir("/proc");
     for (const struct dirent *entry; all && (entry = readdir(all));)
-        if (is_number(entry->d_name) && parent_of(entry->d_name) == getpid())
-            kill((pid_t)strtol(entry->d_name, NULL, 10), SIGKILL);
+        if (is_number(entry->d_name) && is_rank(entry->d_name))
+            kill_up((pid_t)strtol(entry->d_name, NULL, 10));
     if (all)
         closedir(all);
 }

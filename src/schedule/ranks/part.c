@@ -17,6 +17,7 @@ typedef struct cutter {
     uint32_t *last;                  /* per lane: its last op so far, or GY_NONE */
     uint32_t *step;                  /* per op: its step, or GY_NONE */
     uint32_t *head, *next;           /* per op: the one that it goes with; the next that goes with that; or GY_NONE */
+    uint32_t *joint;                 /* per op of a group: 1 + the one of it before that in its lane; or 0 */
     uint32_t before_from, before_to; /* of the op at hand, of whatever ranks: the last message */
     uint64_t before_bytes;           /* of it and those that are one with it; 0: nothing may be packed with it */
     uint32_t *behind; /* per op and queue: 1 + the last step that has ended when the op has; of ops of others */
@@ -33,10 +34,12 @@ static bool begin(cutter *c)
     c->step = gy_calloc(ops + 1, sizeof *c->step);
     c->head = gy_calloc(ops + 1, sizeof *c->head);
     c->next = gy_calloc(ops + 1, sizeof *c->next);
+    c->joint = gy_calloc(ops + 1, sizeof *c->joint);
     c->behind = gy_calloc(ops * queues + 1, sizeof *c->behind);
     c->known = gy_calloc(queues * queues, sizeof *c->known);
     c->now = gy_calloc(queues, sizeof *c->now);
-    return c->rows.first && c->rows.row && c->last && c->step && c->head && c->next && c->behind && c->known && c->now;
+    return c->rows.first && c->rows.row && c->last && c->step && c->head && c->next && c->joint && c->behind &&
+           c->known && c->now;
 }
 
 static void end(cutter *c)
@@ -47,6 +50,7 @@ static void end(cutter *c)
     gy_free(c->step);
     gy_free(c->head);
     gy_free(c->next);
+    gy_free(c->joint);
     gy_free(c->behind);
     gy_free(c->known);
     gy_free(c->now);
@@ -99,23 +103,41 @@ static void find_behind(cutter *c, uint32_t id)
 {
     const gy_op *op = &c->s->ops.at[id];
     memset(c->now, 0, c->part->queues * sizeof *c->now);
-    for (uint32_t of = id; of != GY_NONE; of = c->next[of])
+    add_all_behind(c, id, id);
+    /* A copy of a group may be behind another of it in its lane, whose rows need not come here. */
+    for (uint32_t of = id; of != GY_NONE && c->head[id] == GY_NONE; of = c->next[of]) {
         add_all_behind(c, of, id);
+        for (uint32_t other = c->joint[of]; other; other = c->joint[other - 1])
+            add_all_behind(c, other - 1, id);
+    }
     for (uint32_t k = 0; k < op->lanes; k++)
         c->last[c->s->op_lane.at[op->lane + k]] = id;
 }
 
+/* Where both ends of a copy are: rows between the same two ranks, the same way, are together in a step. Those of its
+ * own op come first. */
+static uint64_t pair_of(const cutter *c, uint32_t op, uint32_t head)
+{
+    const gy_op *one = &c->s->ops.at[op], *first = &c->s->ops.at[head];
+    uint32_t from = gy_part_rank(c->part, c->s, one, 0), to = gy_part_rank(c->part, c->s, one, 1);
+    bool same = from == gy_part_rank(c->part, c->s, first, 0) && to == gy_part_rank(c->part, c->s, first, 1);
+    return same ? 0 : 1 + ((uint64_t)from << 32 | to);
+}
+
+/* Each list is in the order of pairs, and of ops between two ranks: what one of them sends is in the order in which the
+ * other receives. */
 static void link_packs(cutter *c)
 {
     for (uint32_t op = 0; op < c->s->ops.count; op++)
         c->next[op] = GY_NONE;
-    /* From behind, so that each list is in the order of ops. */
     for (uint32_t op = (uint32_t)c->s->ops.count; op-- > 0;) {
-        uint32_t head = c->head[op];
+        uint32_t head = c->head[op], at = head;
         if (head == GY_NONE)
             continue;
-        c->next[op] = c->next[head];
-        c->next[head] = op;
+        while (c->next[at] != GY_NONE && pair_of(c, c->next[at], head) < pair_of(c, op, head))
+            at = c->next[at];
+        c->next[op] = c->next[at];
+        c->next[at] = op;
     }
 }
 
@@ -136,13 +158,13 @@ static bool add_waits(cutter *c, gy_part_step *step)
 
 /* ---- what it sends and receives ---- */
 
-/* The message of any two ranks is one with that before it. It is what comes next from a rank to another, so both of
+/* The message is one with that before it. In a step those between two ranks, one way, follow each other, so both of
  * them see the same. */
 static bool is_packed(cutter *c, const gy_message *m, uint32_t from, uint32_t to)
 {
     const gy_op *op = &c->s->ops.at[m->op];
     bool copy = gy_op_is_copy(op), small = m->bytes > 0 && m->bytes <= GY_PACK_ONE;
-    bool may = copy ? c->head[m->op] != GY_NONE : op->kind == GY_OP_COLLECTIVE && c->part->by == GY_PART_BY_DEVICE;
+    bool may = copy ? !gy_op_has_flag(op) : op->kind == GY_OP_COLLECTIVE && c->part->by == GY_PART_BY_DEVICE;
     bool packed = may && small && c->before_bytes && c->before_from == from && c->before_to == to &&
                   c->before_bytes + m->bytes <= GY_PACK_ALL;
     c->before_bytes = small ? m->bytes + (packed ? c->before_bytes : 0) : 0;
@@ -258,7 +280,7 @@ gantry_status gy_part_make(gy_part *part, const gantry_schedule *s, uint32_t ran
     bool ok = begin(&c);
     if (ok)
         sort_rows(&c);
-    ok = ok && gy_packs_find(c.head, part, s, &c.rows);
+    ok = ok && gy_packs_find(c.head, c.joint, part, s, &c.rows);
     if (ok)
         link_packs(&c);
     for (uint32_t id = 0; id < s->ops.count && ok; id++)

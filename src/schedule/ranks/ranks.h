@@ -17,8 +17,10 @@ void gy_part_free(gy_part *part);
 typedef struct gy_part_rows {
     uint32_t *first, *row;
 } gy_part_rows;
-/* Finds copies that are packed. head: per op, the one whose step carries its message, or GY_NONE. False: no memory. */
-bool gy_packs_find(uint32_t *head, const gy_part *part, const gantry_schedule *s, const gy_part_rows *rows);
+/* Finds copies that are packed. head: per op, the one whose step carries its message, or GY_NONE. before: per op of a
+ * group, on whatever ranks, 1 + the one of the group before it in its lane, or 0. False: no memory. */
+bool gy_packs_find(uint32_t *head, uint32_t *before, const gy_part *part, const gantry_schedule *s,
+                   const gy_part_rows *rows);
 
 /* Adds GY_OWN_OUTPUT for outputs whose rows each are written by ops of one rank only, whatever happens, and read by
  * none. `own`: per buffer of the graph. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks of several processes, by files: of a communicator ID.rank, of the n-th collective of a rank ID.rank.n, of the
  * n-th message ID.from-to.n. A file has its name once it is whole. `groups` has a line for each group: its rank, its
- * sends, its receives. */
+ * sends, its receives, its peers. */
 #include "fake.h"
 
 #include <errno.h>
@@ -171,14 +171,20 @@ static int numbered(int number, int rank)
 static void note_group(const job *j)
 {
     char path[PATH_MAX];
-    int ways[2] = { 0, 0 };
-    for (int i = 0; i < j->local; i++)
-        if (j->calls[i].what >= SEND)
-            ways[j->calls[i].what == RECV]++;
+    int ways[2] = { 0, 0 }, peers = 0;
+    bool seen[RANKS] = { false };
+    for (int i = 0; i < j->local; i++) {
+        const call *c = &j->calls[i];
+        if (c->what < SEND)
+            continue;
+        ways[c->what == RECV]++;
+        peers += !seen[c->root];
+        seen[c->root] = true;
+    }
     snprintf(path, sizeof path, "%s/groups", getenv("FAKE_NCCL_FOLDER"));
     FILE *file = ways[0] + ways[1] ? fopen(path, "a") : NULL;
     if (file) {
-        fprintf(file, "%d %d %d\n", j->calls[0].comm->rank, ways[0], ways[1]);
+        fprintf(file, "%d %d %d %d\n", j->calls[0].comm->rank, ways[0], ways[1], peers);
         fclose(file);
     }
 }

@@ -297,8 +297,9 @@ static gantry_status fail_op(gy_submit *x, int result)
     return GANTRY_E_DEVICE;
 }
 
-/* Calls for copies that go with this one, both ways. */
-static int call_joint(const gy_submit *x)
+/* Calls for the copies of a step between processes, in the order of its messages: between two ranks NCCL takes the
+ * n-th send for the n-th receive. */
+static int call_step(const gy_submit *x)
 {
     const gy_cuda *h = x->h;
     const gy_part_step *step = &h->part.step.at[h->step[x->op] - 1];
@@ -306,7 +307,7 @@ static int call_joint(const gy_submit *x)
     gy_submit at = *x;
     for (uint32_t i = 0; i < step->messages && gy_nccl_fine(result); i++) {
         at.op = h->part.message.at[step->message + i].op;
-        result = at.op == x->op ? result : call_all(&at, &h->nccl->plan[at.op]);
+        result = call_all(&at, &h->nccl->plan[at.op]);
     }
     return result;
 }
@@ -314,8 +315,10 @@ static int call_joint(const gy_submit *x)
 /* Calls for the op, and for those of the batch that it begins. */
 static int call_batch(const gy_submit *x)
 {
-    int result = x->h->step ? call_joint(x) : GY_NCCL_SUCCESS;
+    int result = GY_NCCL_SUCCESS;
     gy_submit at = *x;
+    if (x->h->step && gy_op_is_copy(op_of(x)))
+        return call_step(x);
     for (uint32_t i = 0; i < gy_nccl_members(x->h, x->op) && gy_nccl_fine(result); i++) {
         at.op = x->op + i;
         result = call_all(&at, &x->h->nccl->plan[at.op]);

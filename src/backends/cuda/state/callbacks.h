@@ -17,7 +17,8 @@ typedef enum gy_callback_kind {
     GY_CALLBACK_REDUCE,    /* combines sources[0] (+) sources[1] ... into `to` */
     GY_CALLBACK_SEND,      /* sends `from` to the rank `peer` */
     GY_CALLBACK_RECEIVE,   /* receives `to` from it */
-    GY_CALLBACK_EXCHANGE,  /* sends and receives `to`, `count` transfers with one rank, both ways at the same time */
+    GY_CALLBACK_EXCHANGE,  /* sends and receives `to`, `count` transfers, with all ranks and both ways at the same time;
+                              behind them is a bool for each */
     GY_CALLBACK_COMBINE,   /* carries out a collective of several ranks; `to` is a table of where its uses are */
     GY_CALLBACK_MIRROR_IN, /* copies inputs to their mirrors */
     GY_CALLBACK_MIRROR_OUT /* copies results from their mirrors */

@@ -84,29 +84,35 @@ static void pass(gy_cuda *h, const gy_callback *callback)
 /* Messages come within microseconds or take long. */
 enum { POLLS = 200, YIELDS = 2000, NAP_NS = 50000 };
 
-/* Goes on with the message of that way whose number is *at, or the next one: those of one way follow each other. True:
- * one has ended. */
-static bool pass_next(const gy_network_calls *calls, gy_transfer *transfer, uint32_t count, uint32_t *at, bool sends)
+/* Goes on with all transfers but those behind another that has not ended, of the same rank and way: these come one
+ * after the other, and stand together. True: some have ended; *left is how many have not. */
+static bool pass_all(const gy_network_calls *calls, gy_transfer *transfer, bool *ended, uint32_t count, uint32_t *left)
 {
-    while (*at < count && (transfer[*at].from != NULL) != sends)
-        ++*at;
-    bool ended = *at < count && calls->pass(&transfer[*at]);
-    *at += ended;
-    return ended;
+    uint32_t before = *left;
+    for (uint32_t i = 0; i < count; i++) {
+        const gy_transfer *t = &transfer[i];
+        bool behind = i > 0 && !ended[i - 1] && t[-1].peer == t->peer && !t[-1].from == !t->from;
+        if (ended[i] || behind || !calls->pass(&transfer[i]))
+            continue;
+        ended[i] = true;
+        --*left;
+    }
+    return *left < before;
 }
 
 static void exchange(gy_cuda *h, const gy_callback *callback)
 {
     const gy_network_calls *calls = h->job->network->calls;
     gy_transfer *transfer = callback->to;
-    uint32_t at[2] = { 0, 0 };
+    bool *ended = (bool *)(transfer + callback->count); /* of each */
+    uint32_t left = callback->count;
     for (uint32_t i = 0; i < callback->count; i++) { /* a captured start passes them again */
         const gy_transfer *t = &transfer[i];
         transfer[i] = (gy_transfer){ .from = t->from, .to = t->to, .bytes = t->bytes, .peer = t->peer };
+        ended[i] = false;
     }
-    for (unsigned polls = 0; at[0] < callback->count || at[1] < callback->count; polls++) {
-        bool moved = pass_next(calls, transfer, callback->count, &at[0], false);
-        moved = pass_next(calls, transfer, callback->count, &at[1], true) || moved;
+    for (unsigned polls = 0; left > 0; polls++) {
+        bool moved = pass_all(calls, transfer, ended, callback->count, &left);
         polls = moved ? 0 : polls;
         if (!moved && is_to_stop(h)) {
             record_failure(h, callback, GANTRY_E_CANCELED, 0);

@@ -187,6 +187,14 @@ static gantry_status move_joint(gy_submit *x, const gy_part_step *step, char *at
     return GANTRY_OK;
 }
 
+static uint32_t count_packs(const gy_submit *x, const gy_part_step *step)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < step->messages; i = gy_pack_end(&x->h->part, step, i))
+        count++;
+    return count;
+}
+
 /* A message for each pack. */
 static void list_transfers(const gy_submit *x, const gy_part_step *step, char *at, gy_callback *callback)
 {
@@ -205,7 +213,7 @@ static gantry_status submit_joint(gy_submit *x, const gy_part_step *step)
 {
     char *at = gy_cuda_lane_of(x->h, x->op, 0)->stage + boxes_before(x->h, x->op, op_of(x->h, x->op)->uses);
     gy_callback callback = { .kind = GY_CALLBACK_EXCHANGE };
-    callback.to = gy_callbacks_add(x->callbacks, step->messages * sizeof(gy_transfer));
+    callback.to = gy_callbacks_add(x->callbacks, count_packs(x, step) * (sizeof(gy_transfer) + sizeof(bool)));
     if (!callback.to)
         return gy_fail_nomem(x->err);
     list_transfers(x, step, at, &callback);

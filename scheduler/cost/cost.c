@@ -45,7 +45,7 @@ static bool given_time(const gy_node_extra *x, const gy_device *d, double *us)
     return best > 0;
 }
 
-/* What formulas were measured to reach there; 0: another node, or not known. */
+/* The speed that formulas were measured to reach there; 0: another node, or not known. */
 static double formula_gflops(const gantry_graph *g, const gy_node *n, const gy_device *d)
 {
     return d->gpu && gy_node_is_formula(g, n) ? gy_formula_gflops(d->formulas, gy_node_dtype(g, n)) : 0;

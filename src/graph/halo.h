@@ -34,8 +34,8 @@ int gy_halo_pieces(const gy_buffer *buffer, int64_t tile, gy_halo_piece piece[GY
 /* How many elements along an axis tile `index` of it has before (side 0) and after (side 1) its own. */
 int64_t gy_halo_side(const gy_buffer *buffer, int axis, int64_t index, int side);
 
-/* What a launch of the library's halo_pack or halo_unpack moves: bytes that lie together in its tile, in the mean of
- * all places; 0: another kernel. */
+/* Bytes that lie together in the tile of a launch of the library's halo_pack or halo_unpack, in the mean of all places
+ * that it moves; 0: another kernel. */
 double gy_halo_contiguous(const gantry_kernel *kernel, const gantry_launch *launch);
 /* True if it is one of these. */
 bool gy_halo_moves(const gantry_kernel *kernel);

@@ -114,7 +114,7 @@ static bool set_all_workers(gantry_machine *m, const gy_measured *what)
     return ok;
 }
 
-/* What is left of a time without the launch; all of it where that is most of it. */
+/* The time without the launch; all of it where that is most of it. */
 static double rate_of(double work, const gy_figure *f, gy_ticks launch)
 {
     double us = f->us - gy_ticks_to_us(launch);

@@ -27,13 +27,21 @@ static bool crosses(const gy_sim *sim, const gy_sync *row)
     return a && b && is_other_gpu(sim, a, b) && sim->m->device[a->device].gpu;
 }
 
+/* A wait of one lane for another of the same GPU is an edge that this GPU knows of by itself: by 16 lists on each of
+ * two H200s a step of a stencil, with 60 such waits more than by one, takes 9.6 us in place of 7.2. The host gives out
+ * what leads from GPU to GPU: copies, what they wait for, and what waits for them. */
+static bool is_given_out(const gy_sim *sim, const gy_sync *row)
+{
+    return row->carrier != GY_CARRIER_LANE && (crosses(sim, row) || is_peer_copy(sim, &sim->s->ops.at[row->to]));
+}
+
 /* Bits that the host gives out: of each op. False: no GPU waits for another, and all goes out at once. */
 static bool count_bits(const gy_sim *sim, uint32_t *bits)
 {
     const gantry_schedule *s = sim->s;
     bool any = false;
     for (size_t i = 0; i < s->sync.count; i++) {
-        bits[s->sync.at[i].to] += s->sync.at[i].carrier != GY_CARRIER_LANE;
+        bits[s->sync.at[i].to] += is_given_out(sim, &s->sync.at[i]);
         any = any || crosses(sim, &s->sync.at[i]);
     }
     for (uint32_t op = 0; op < sim->ops; op++) {

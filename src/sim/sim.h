@@ -19,8 +19,9 @@
  * or a kernel for a copy, begins that much later than what it waited for ended.
  *
  * Where GPUs wait for each other the host gives their work out bit by bit (`issue` of the machine): an op begins no
- * sooner than the host has come to it, in the order of positions. Each row of the sync table into an op is such a bit,
- * so is a copy between GPUs, and each lane beyond the first of a collective is two. Where replay is "stream" it gives
+ * sooner than the host has come to it, in the order of positions. Each row of the sync table from GPU to GPU is such a
+ * bit, so is a copy between GPUs, and a row that one waits for, and each lane beyond the first of a collective is two;
+ * rows within a GPU go out with its work. Where replay is "stream" it gives
  * out every op by itself (`submit` of the machine), whatever waits. All of it begins after `start` of the machine. A
  * start that waits for another to end is given out when that has ended.
  *

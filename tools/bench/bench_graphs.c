@@ -155,6 +155,10 @@ gantry_graph *bench_tiny(const char *shape, int64_t nodes, int devices, int64_t 
     return g;
 }
 
+/* A row is few blocks, and a GPU has room for hundreds. Of a task of which nothing is said it is taken that it fills
+ * the GPU, and workers of a resident kernel carry out one such behind the other. */
+#define BUSY_SHARE 0.01
+
 gantry_graph *bench_busy(int64_t lists, int64_t steps, int devices, double us)
 {
     gantry_graph *g = gantry_graph_new("metg");
@@ -170,6 +174,7 @@ gantry_graph *bench_busy(int64_t lists, int64_t steps, int devices, double us)
                 if (other >= 0 && other < lists)
                     gantry_node_read(g, t, gantry_part(b[step % 2], other));
             gantry_node_time(g, t, NULL, us); /* or the policy takes it for a copy */
+            gantry_node_share(g, t, BUSY_SHARE);
             place(g, t, i * devices / lists);
         }
     return g;

@@ -15,6 +15,8 @@ enum { STARTS = 9, SURE = 2, STEPS = 100, WAYS = 3, MOST_TRIED = 24 };
 #define MOST_US   2048.0
 #define ENOUGH_US 2e5  /* no other start is made for a length after so long */
 #define CLOSE     1.03 /* so near are a task that is large enough and one that is not, when the search ends */
+#define IN_VAIN   1.25 /* so many times too much time for each step, however long tasks are, ends it too, */
+#define FAR       2    /* as told by lengths that are so many times apart, as a start more or less is noise */
 #define BESIDE    1.01 /* so far beside the length that is guessed a length is tried */
 
 typedef struct metg {
@@ -94,6 +96,16 @@ static double between(const bracket *b)
     return within(guess, b->small * 1.005, b->large / 1.005);
 }
 
+/* Longer tasks come nearer to what a line through two lengths that are too small rises by, and never beyond: where
+ * lists are more than what runs at once, or one behind the other, no length is large enough. */
+static bool is_in_vain(const bracket *b, double us, double part)
+{
+    if (b->small <= 0 || b->large > 0 || us < FAR * b->small || part <= 0)
+        return false;
+    double slope = (us / part - b->small / b->small_part) / (us - b->small);
+    return slope * WANTED > IN_VAIN;
+}
+
 /* As long as WANTED says, if what a start takes beside the work is the same for all lengths. */
 static double alike(double us, double part)
 {
@@ -124,6 +136,8 @@ static int search(found *f, const options *o, const metg *m, const char *replay)
     with.replay = replay;
     while (!code && us > 0 && f->tried < MOST_TRIED) {
         code = measure(f, &with, m, us, &part);
+        if (is_in_vain(&b, us, part))
+            break;
         if (part >= WANTED) {
             b.large = us;
             b.large_part = f->efficiency = part;
@@ -134,6 +148,7 @@ static int search(found *f, const options *o, const metg *m, const char *replay)
         us = next_us(&b, f->tried);
     }
     f->us = b.large;
+    f->efficiency = b.large > 0 ? f->efficiency : part;
     return code;
 }
 

@@ -170,7 +170,7 @@ static gantry_status measure_pulls(const task *t, gy_measured_formulas *f, const
 
 /* ---- figures ---- */
 
-/* What has no time is left out: formulas are compiled, and there may be no compiler. */
+/* Without a compiler there is no time. */
 static gantry_status measure_formulas(gy_measured *what, const task *t, const char *kind, bool by_workers,
                                       gantry_error *err)
 {

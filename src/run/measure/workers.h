@@ -9,8 +9,8 @@
 gantry_status gy_measure_workers(gy_measured *what, const gantry_machine *machine, const gantry_machine *names,
                                  double seconds, gantry_error *err);
 
-/* What nodes with `when` take, on the first GPU of a machine that has all that was measured before. What cannot be
- * measured is a note. */
+/* The times of nodes with `when`, on the first GPU of a machine that has all that was measured before. There is
+ * a note where they cannot be measured. */
 gantry_status gy_measure_when(gy_measured *what, const gantry_machine *machine, double seconds, gantry_error *err);
 
 #endif

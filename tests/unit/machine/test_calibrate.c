@@ -613,7 +613,7 @@ START_TEST(nodes_with_a_flag)
 }
 END_TEST
 
-/* What is left of a time without the launch, or without the least of workers, of which one is 2 us and the other 1;
+/* The time without the launch, or without the least of workers, of which one is 2 us and the other 1;
  * what was not measured stays, and of times that are launches hardly anything can be said. */
 START_TEST(formulas)
 {

@@ -275,12 +275,13 @@ END_TEST
     "\", \"memory\": \"b\"}], \"routes\": [{\"from\": \"*\", "                                                         \
     "\"to\": \"*\", \"bandwidth_gbs\": 1}], \"model\": {\"" model "\": " us "}}"
 
-/* x and y begin at once; the host needs 4 us for the wait of z, 4 for the copy and 4 for its wait, 4 for that of w: it
- * comes to z at 4, to the copy at 12, to w at 16. Were the second device no GPU, all would be given out at once. */
+/* x and y begin at once, and z when x has ended, as both are of one GPU; the host needs 4 us for the copy and 4 for its
+ * wait, 4 for that of w: it comes to the copy at 8, to w at 12. Were the second device no GPU, all would be given out
+ * at once. */
 START_TEST(issuing)
 {
     static const char *const machines[] = { TWO("gpu"), TWO("cpu") };
-    static const int64_t z_at[] = { 4, 2 }, copy_at[] = { 12, 3 }, w_at[] = { 16, 4 };
+    static const int64_t z_at[] = { 2, 2 }, copy_at[] = { 8, 3 }, w_at[] = { 12, 4 };
     for (int i = 0; i < 2; i++) {
         gantry_schedule *s = hand_new(machines[i]);
         uint32_t l0 = compute_lane(s, 0), l1 = compute_lane(s, 0), copies = copy_lane(s, 0), l2 = compute_lane(s, 1);
@@ -295,6 +296,36 @@ START_TEST(issuing)
         spans(s, z, US(z_at[i]), US(z_at[i] + 1));
         spans(s, c, US(copy_at[i]), US(copy_at[i] + 1));
         spans(s, w, US(w_at[i]), US(w_at[i] + 1));
+        gantry_schedule_free(s);
+    }
+}
+END_TEST
+
+/* Lists of ops of no length on two GPUs, each op behind the lanes beside its own; the first and last of each GPU wait
+ * for the other, too. A step gives out the same waits from GPU to GPU however many lanes there are: 2 of 4 us. */
+START_TEST(issuing_many_lanes)
+{
+    enum { STEPS = 10, MOST = 8 };
+    for (int lanes = 2; lanes <= MOST; lanes *= 2) {
+        gantry_schedule *s = hand_new(TWO("gpu"));
+        uint32_t lane[2 * MOST], last[2 * MOST] = { 0 }, now[2 * MOST] = { 0 };
+        for (int i = 0; i < 2 * lanes; i++)
+            lane[i] = compute_lane(s, i >= lanes);
+        for (int step = 0; step < STEPS; step++) {
+            for (int i = 0; i < 2 * lanes; i++) {
+                now[i] = hand_launch(s, "x", lane[i], 0);
+                if (step && i > 0)
+                    hand_wait(s, last[i - 1], now[i]);
+                if (step && i < 2 * lanes - 1)
+                    hand_wait(s, last[i + 1], now[i]);
+            }
+            memcpy(last, now, sizeof last);
+        }
+        run(s);
+        for (int i = 0; i < 2 * lanes; i++) { /* of the last step; in the order of positions */
+            int64_t at = 8 * (STEPS - 2) + (i < lanes - 1 ? 0 : i == lanes - 1 ? 4 : 8);
+            spans(s, last[i], US(at), US(at));
+        }
         gantry_schedule_free(s);
     }
 }
@@ -850,6 +881,7 @@ int main(void)
                                    events,
                                    signals,
                                    issuing,
+                                   issuing_many_lanes,
                                    submitting,
                                    starting,
                                    collective,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/linalg.h"
+#include "kernels/qr/qr.h"
 #include <string.h>
 
 enum { A, Q, R }; /* arguments */
@@ -28,28 +28,32 @@ enum { A, Q, R }; /* arguments */
 SIGNS(float)
 SIGNS(double)
 
+int32_t gy_qr_reflect(const gy_linalg *table, gantry_dtype dtype, gy_matrix q, gy_matrix r, void *room)
+{
+    void *tau = room, *sign = (char *)room + (size_t)r.rows * gantry_dtype_size(dtype);
+    int32_t word = table->geqrf(dtype, q, tau);
+    if (word)
+        return word;
+    if (dtype == GANTRY_F32)
+        take_float(q, r, sign);
+    else
+        take_double(q, r, sign);
+    word = table->orgqr(dtype, q, tau);
+    if (dtype == GANTRY_F32)
+        turn_float(q, sign);
+    else
+        turn_double(q, sign);
+    return word;
+}
+
 static gantry_status run(const gantry_launch *l)
 {
     const gantry_arg *a = &l->arg[A];
     gy_matrix q = gy_matrix_of(&l->arg[Q]), r = gy_matrix_of(&l->arg[R]);
-    bool is_single = a->dtype == GANTRY_F32;
     if (r.rows == 0)
         return GANTRY_OK;
-    void *tau = l->scratch, *sign = (char *)l->scratch + (size_t)r.rows * gantry_dtype_size(a->dtype);
     memcpy(q.data, a->data, (size_t)(a->rows * a->row_bytes));
-    *l->status = gy_linalg_of(l)->geqrf(a->dtype, q, tau);
-    if (*l->status)
-        return GANTRY_OK;
-    if (is_single)
-        take_float(q, r, sign);
-    else
-        take_double(q, r, sign);
-    *l->status = gy_linalg_of(l)->orgqr(a->dtype, q, tau);
-    if (is_single)
-        turn_float(q, sign);
-    else
-        turn_double(q, sign);
-    return GANTRY_OK;
+    return gy_qr_factor(l, a->dtype, q, r);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)
@@ -90,7 +94,6 @@ const gantry_kernel gy_kernel_qr = { .struct_size = sizeof(gantry_kernel),
                                      GANTRY_KERNEL_ARGS(args),
                                      .flops = "4 * a.size * r.rows - 4 * r.size * r.rows // 3",
                                      .bytes = "a.bytes + 2 * q.bytes + r.bytes",
-                                     .scratch = "16 * r.rows",
                                      .host = run,
                                      .check = check,
                                      .open = gy_linalg_open_kernel,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nodes of the model write for their adjoints alone: the logarithms of attention, without which its gradient would
- * compute it again. They are buffers of the model, so that segments that are computed again have them, too. */
+/* Results that nodes of the model write for their adjoints alone: the logarithms of attention, without which its
+ * gradient would compute it again. They are buffers of the model, so that segments that are computed again have them,
+ * too. */
 #include "base/error.h"
 #include "graph/adjoint/adjoint.h"
 #include "graph/build/build_state.h"

@@ -388,6 +388,14 @@ def factors():
     for dtype, (rows, columns) in itertools.product(WIDE, [(1, 1), (2, 1), (300, 1), (4, 3), (40, 40), (97, 33), (1000, 20)]):
         yield Factors("qr", {"a": ("in", dtype, values(dtype, (rows, columns)))}, {"r": True})
         yield Factors("qr", {"a": ("in", dtype, values(dtype, (rows, columns)) * DTYPES[dtype](1e25 if dtype == "f32" else 1e200))}, {"r": True})
+    for dtype, (rows, columns) in itertools.product(WIDE, [(50000, 30), (1200001, 1), (9000, 200), (300000, 8)]):  # in blocks of rows, and blocks of their triangles
+        a = rng.normal(size=(rows, columns))
+        yield Factors("qr", {"a": ("in", dtype, a.astype(DTYPES[dtype]))}, {"r": True})
+        spread = np.linalg.qr(rng.normal(size=(columns, columns)))[0] * np.logspace(0, -12 if dtype == "f64" else -5, columns)
+        yield Factors("qr", {"a": ("in", dtype, (a @ spread).astype(DTYPES[dtype]))}, {})  # of condition 1e12 or 1e5
+        a[:, columns // 2] = a[:, 0]
+        a[rows // 3:rows // 2] = 0
+        yield Factors("qr", {"a": ("in", dtype, a.astype(DTYPES[dtype]))}, {})
     for dtype in WIDE:  # columns that depend on others, or are 0: r is not the only one
         a = values(dtype, (30, 4))
         a[:, 1] = a[:, 0]

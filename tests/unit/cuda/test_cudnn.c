@@ -229,7 +229,8 @@ START_TEST(numbers_of_attention)
 }
 END_TEST
 
-/* What attention keeps is what the host keeps, and saves cuDNN one of three graphs; the last case is for products. */
+/* The device keeps the logarithms that the host keeps, and saves cuDNN one of three graphs; the last case is for
+ * products. */
 START_TEST(logarithms_that_are_kept)
 {
     const heads many = { 4, 4, 512, 512, 4, 1, false };

@@ -18,8 +18,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Of the roofline, that ops of a batch reach, and what each takes beside that: eight sizes of f32, f64 and bf16 on
- * H200s, from 33 MFLOP on, are within a quarter of it. */
+/* Of the speed of computing, that ops of a batch reach, and what each takes beside that: eight sizes of f32, f64 and
+ * bf16 on H200s, from 33 MFLOP on, are within a quarter of it. */
 #define BATCHED_RATE 0.9
 #define BATCHED_US   0.1
 #define SECTOR       32.0 /* bytes that memory of a GPU moves where one of them is wanted */
@@ -268,6 +268,14 @@ static bool spare_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint3
     return p->cost.spare || share == GY_WHOLE_DEVICE;
 }
 
+/* Matrices that are read once go through memory in a batch as they do alone. */
+static gy_ticks guess_batched(const gantry_graph *g, const gy_node *n, const gy_device *d)
+{
+    double gflops = gflops_of(g, n, d), compute = gflops > 0 ? n->flops / (gflops * 1e3) / BATCHED_RATE : 0;
+    double move = d->bandwidth_gbs > 0 ? n->bytes / (d->bandwidth_gbs * 1e3) : 0;
+    return gy_ticks_from_us((compute > move ? compute : move) + BATCHED_US);
+}
+
 /* The array is made for the first node that may be in a batch. */
 static bool batch_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint32_t device)
 {
@@ -280,8 +288,7 @@ static bool batch_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint3
     const gy_kernel_table *t = gy_tables_find(tables, n, device);
     gy_ticks memory = t ? memory_time(t, gy_tables_like(tables, n, device), n, d) : 0;
     if (!gy_tables_batched(tables, n, device, &added))
-        added =
-            gy_ticks_from_us(gy_ticks_to_us(roofline(p->graph, n, d, NULL) - d->launch) / BATCHED_RATE + BATCHED_US);
+        added = guess_batched(p->graph, n, d);
     else if (memory > added)
         added = memory;
     if (added >= p->cost.time[at])

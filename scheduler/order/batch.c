@@ -144,13 +144,14 @@ static bool find_class(batcher *b, uint32_t draft, const class *new, uint32_t *f
     return gy_map_put(&b->found, key, b->classes.count) && gy_vec_push(&b->classes, *new);
 }
 
-/* How long the op keeps others from computing on its device. */
+/* How long the op keeps others from computing on its device; beside them it is a launch more. */
 static gy_ticks hold_of(const gy_plan *p, const gy_draft_op *d)
 {
     const gy_device *device = &p->machine->device[d->device];
     gy_ticks hold = gy_device_hold(device, d->op.duration, d->op.spare);
     gy_ticks rest = d->op.duration - gy_device_overlap(device, d->op.duration);
-    return rest < hold ? rest : hold;
+    hold = rest < hold ? rest : hold;
+    return hold < d->op.duration ? gy_ticks_both(hold, gy_launch_beside()) : hold;
 }
 
 static bool classify(batcher *b, uint32_t draft)
@@ -312,7 +313,8 @@ static void place_batch(batcher *b)
     c->free_at = c->copies ? start + took : 0;
     for (size_t i = 0; i < b->members.count; i++)
         give_place(b, b->members.at[i], start, start + d->op.duration);
-    *(c->copies ? &p->packed : &p->batched) = true;
+    p->packed = p->packed || c->copies;
+    p->batched += c->copies ? 0 : (uint32_t)b->members.count - 1;
 }
 
 /* The op, with those that go along with it. false: out of memory. */
@@ -427,7 +429,8 @@ static gantry_status take_over(const batcher *b, gy_ticks *start, gantry_error *
 gantry_status gy_plan_batch(gy_plan *p, gy_ticks *start, gantry_error *err)
 {
     batcher b = { .p = p, .count = (uint32_t)p->draft.op.count };
-    p->batched = p->packed = false;
+    p->batched = 0;
+    p->packed = false;
     bool single = p->attempt->keep_single || !gy_plan_may_batch(p);
     p->small_copies = time_of_small(p);
     if (p->attempt->in_flight > 1 || (single && !(p->attempt->pack_copies && p->small_copies)))

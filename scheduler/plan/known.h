@@ -22,9 +22,9 @@ typedef struct gy_plan_end {
     gy_ticks small_copies;  /* as in the plan, from here on */
     uint64_t moved, memory; /* bytes: usage.h */
     uint32_t devices;       /* that are used */
-    uint32_t collectives, passed_over;
+    uint32_t collectives, passed_over, batched;
     gy_ticks teams_spare;
-    bool passed_makers, hops, batched, packed, teams_joined, turns, overtakes;
+    bool passed_makers, hops, packed, teams_joined, turns, overtakes;
     bool replicable, replicated; /* replicas would be there; are there */
 } gy_plan_end;
 

@@ -171,7 +171,7 @@ typedef struct gy_plan {
     uint32_t passed_over;         /* that were not, as copies may be faster */
     bool hops;                    /* copies that go on from halfway are in clusters */
     bool passed_makers;           /* rows came from nearer than from where they were made, though that reaches */
-    bool batched;                 /* the draft has batches of launches */
+    uint32_t batched;             /* launches of the draft that go with another in a batch */
     bool packed;                  /* and of copies */
     gy_ticks small_copies;        /* of the copies that could be in one, one after the other; 0: there are none */
     bool teams_joined;            /* it has batches of collectives */

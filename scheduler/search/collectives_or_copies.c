@@ -3,7 +3,8 @@
  * Are all the collectives together worth it, and all the batches? Each was weighed against its own copies, or launches,
  * alone; but a device is in one collective at a time, copies of others may be in the way of either, and what a batch
  * waits for may hold up what waits for it. So the graph is planned again with copies throughout, or with launches, and
- * the schedule that ends first by simulation stays: with collectives, and with batches, if both end at once. Where
+ * the schedule that ends first by simulation stays: with collectives, and with batches, if both end at once, or if what
+ * launches that overlap take all the same is more than they save. Where
  * copies would be faster than a collective if nothing were in their way, the graph is planned again with collectives;
  * and where rows came from nearer than from where they were made, with rows from there too: a collective has no other
  * sources, and its algorithm may heed what is near by itself. Where copies over staged or relayed routes are in
@@ -12,6 +13,7 @@
  * collectives, in few batches or in more.
  */
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
 #include "scheduler/plan/share.h"
 #include "scheduler/search/trials.h"
 
@@ -43,6 +45,13 @@ static gantry_status run(gy_plan *p, const gy_options *o, gantry_error *err)
     return !may_be_known || gy_known_keep(p, hash) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
+/* Time that the launches which batches spare take of each device, though they overlap by simulation. */
+static gy_ticks spared(const gy_plan_end *with, const gy_plan_end *without)
+{
+    uint32_t launches = with->batched > without->batched ? with->batched - without->batched : 0;
+    return gy_ticks_repeated(gy_launch_beside(), launches) / (with->devices ? with->devices : 1);
+}
+
 /* Plans once more, as `attempt` says, and keeps what is faster. */
 static gantry_status try_other(best *b, gy_attempt attempt, const gy_options *o, gantry_error *err)
 {
@@ -59,6 +68,7 @@ static gantry_status try_other(best *b, gy_attempt attempt, const gy_options *o,
     other.placings = &b->placings;
     gantry_status status = run(&other, o, err);
     gy_ticks less = attempt.one_instance && !b->attempt.one_instance ? 0 : 1;
+    less = gy_ticks_both(less, spared(&p->end, &other.end));
     if (!status && other.end.makespan + less <= p->end.makespan) {
         gy_plan slower = *p;
         *p = other;
@@ -74,7 +84,7 @@ static gantry_status try_others(best *b, bool replicate, const gy_options *o, ga
 {
     const gy_plan *p = b->plan;
     gy_attempt attempt = *p->attempt;
-    bool once = attempt.in_flight == 1, collectives = p->end.collectives && once, batched = p->end.batched;
+    bool once = attempt.in_flight == 1, collectives = p->end.collectives && once, batched = p->end.batched > 0;
     bool more = p->end.passed_over && once && !attempt.keep_copies;
     attempt.replicate = replicate;
     bool hops = p->end.hops && once && !attempt.keep_copies;

@@ -180,7 +180,7 @@ def batches(place):
         return case["points"][0], case.get("batched")
 
     (place.folder / "products.json").write_text(json.dumps(PRODUCTS))
-    place.run("run", "products.json", "--devices", 1)
+    place.run("run", "products.json", "--devices", 1, "--param", "count=1")
     assert [op["batch"] for op in plan(39)] == [39] and not known()[1]
     place.run("run", "products.json", "--devices", 1, "--param", "count=39", "--iterations", 5)
     (work, alone), ((same, added),) = known()

@@ -15,6 +15,7 @@ const char gy_load_search_name[] = "split+search";
 
 /* Moves of the first step of effort that searches; each further one has twice as many. */
 #define MOVES  UINT64_C(250000)
+#define BRIEF  16                 /* one part of so many of the moves improves the split, whatever the effort */
 #define VISITS UINT64_C(40000000) /* items of units that are moved, at most */
 
 typedef struct run {
@@ -84,16 +85,18 @@ static double visits_of(const gy_load *l)
 static uint64_t moves_of(const run *r)
 {
     const gy_load *l = &r->load;
-    if (r->options->effort < 2 || !l->units)
+    bool briefly = !r->named && r->options->objective == GY_OBJECTIVE_MAX_LOAD;
+    if ((r->options->effort < 2 && !briefly) || !l->units)
         return 0;
     uint64_t most = (uint64_t)(8 * (double)VISITS / visits_of(l));
     return MOVES < most ? MOVES : most;
 }
 
-/* Each effort begins where the one below it ended, so that more of it is never worse. */
+/* Each effort begins where the one below it ended, so that more of it is never worse. The split is improved a little at
+ * any effort: its parts are consecutive, and what follows from that a few moves often mend. */
 static bool improve(run *r, uint64_t moves)
 {
-    bool done = true;
+    bool done = r->named || gy_load_improve(&r->load, r->device, moves / BRIEF, r->options->seed - 1);
     for (int effort = 2; moves && effort <= r->options->effort && done; effort++) {
         done = gy_load_improve(&r->load, r->device, moves, r->options->seed + (uint64_t)(effort - 2));
         moves *= 2;

@@ -25,6 +25,7 @@ typedef struct exact {
     bool stopped;
     uint64_t need[GY_EXACT_TASKS];  /* predecessors */
     uint64_t waits[GY_EXACT_TASKS]; /* successors */
+    uint64_t twins[GY_EXACT_TASKS]; /* those of lower numbers that are as good as it, while they have no place */
     gy_ticks fastest[GY_EXACT_TASKS];
     uint32_t *alike; /* per device: the first one that it could change places with */
     uint32_t useful; /* devices that can run something */
@@ -146,6 +147,15 @@ static bool is_ready(const exact *x, uint32_t task)
     return !(x->done >> task & 1) && !(x->need[task] & ~x->done);
 }
 
+/* Is there one that is ready, too, and as good in every way? */
+static bool has_twin(const exact *x, uint32_t task)
+{
+    for (uint64_t rest = x->twins[task] & ~x->done; rest; rest &= rest - 1)
+        if (is_ready(x, (uint32_t)__builtin_ctzll(rest)))
+            return true;
+    return false;
+}
+
 /* No completion of the state ends earlier. */
 static gy_ticks least_end(const exact *x)
 {
@@ -204,7 +214,8 @@ static uint32_t list_children(const exact *x, child *list)
     const gy_model *m = x->m;
     uint32_t count = 0;
     for (uint32_t t = 0; t < m->tasks; t++) {
-        for (uint32_t d = 0; d < m->devices && is_ready(x, t); d++) {
+        bool tried = is_ready(x, t) && !has_twin(x, t);
+        for (uint32_t d = 0; d < m->devices && tried; d++) {
             gy_ticks time = gy_model_time(m, t, d);
             if (time >= GY_TICKS_MAX || is_spare(x, d))
                 continue;
@@ -298,6 +309,7 @@ static void describe(exact *x)
         x->useful += useful;
     }
     find_alike(x);
+    gy_exact_find_twins(m, x->twins);
 }
 
 gantry_status gy_exact_run(const gy_model *m, gy_candidate *c, uint64_t budget, uint64_t *states, bool *proved,

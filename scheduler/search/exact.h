@@ -2,8 +2,9 @@
 /**
  * Branch and bound in the model of search, for small graphs: depth first over (task that is ready, device), in the
  * order of starts, so that every schedule is built in one way only. Pruned by the least time that must follow
- * (gy_model.tail), by the work that is left, by devices that are alike, and by states that were seen before: O. Sinnen,
- * A. V. Kozlov, A. Z. S. Shahul, Optimal Scheduling of Task Graphs on Parallel Systems, PDCS 2007.
+ * (gy_model.tail), by the work that is left, by devices that are alike, by tasks that are, with what follows them, and
+ * by states that were seen before: O. Sinnen, A. V. Kozlov, A. Z. S. Shahul, Optimal Scheduling of Task Graphs on
+ * Parallel Systems, PDCS 2007.
  *
  * "Seen before" goes by a hash of 128 bits; that two states of one search share one is not to be expected.
  */
@@ -22,5 +23,8 @@ bool gy_exact_can(const gy_model *m);
  * better than what `c` is now. E_NOMEM. */
 gantry_status gy_exact_run(const gy_model *m, gy_candidate *c, uint64_t budget, uint64_t *states, bool *proved,
                            gantry_error *err);
+/* Per task: those of lower numbers with which it may change places, each with what follows it; bit u is task u. Of
+ * several that are ready, only the first has to be tried: nothing of what changes places has a place yet (twins.c). */
+void gy_exact_find_twins(const gy_model *m, uint64_t *before);
 
 #endif

@@ -67,6 +67,130 @@ START_TEST(heads_and_tails_hold_for_every_schedule)
 }
 END_TEST
 
+/* Few times and sizes, so that much is alike. */
+static problem draw_alike(uint64_t seed, int tasks, int devices)
+{
+    uint64_t state = seed;
+    problem p = draw_problem(seed, tasks, devices, false);
+    for (int t = 0; t < tasks; t++) {
+        int time = 4 + 3 * (pick(&state, 3) == 0);
+        for (int d = 0; d < devices; d++)
+            p.time[t][d] = time;
+        for (int to = t + 1; to < tasks; to++)
+            p.bytes[t][to] = pick(&state, 5) < 2 ? 3 : 0;
+        p.input[t] = pick(&state, 4) ? 0 : 2;
+        p.output[t] = 0;
+    }
+    return p;
+}
+
+/* Is the graph the same with task t at place[t]? */
+static bool is_same_graph(const problem *p, const int *place)
+{
+    for (int t = 0; t < p->tasks; t++) {
+        if (p->time[t][0] != p->time[place[t]][0] || p->input[t] != p->input[place[t]])
+            return false;
+        for (int to = t + 1; to < p->tasks; to++) {
+            int from = place[t], there = place[to];
+            if (p->bytes[t][to] && (there < from || p->bytes[from][there] != p->bytes[t][to]))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Some way to rename all tasks puts the two at each other's places. */
+static bool may_change_places(const problem *p, int *place, int placed, int one, int other)
+{
+    if (placed == p->tasks)
+        return place[one] == other && place[other] == one && is_same_graph(p, place);
+    for (int i = placed; i < p->tasks; i++) {
+        int mine = place[i];
+        place[i] = place[placed];
+        place[placed] = mine;
+        bool found = may_change_places(p, place, placed + 1, one, other);
+        place[placed] = place[i];
+        place[i] = mine;
+        if (found)
+            return true;
+    }
+    return false;
+}
+
+/* Checks the twins that were found, and returns how many there are. */
+static int check_twins(const problem *p, const gy_model *m)
+{
+    uint64_t before[GY_EXACT_TASKS];
+    int place[MOST_TASKS], twins = 0;
+    gy_exact_find_twins(m, before);
+    for (int t = 0; t < p->tasks; t++) {
+        ck_assert_uint_eq(before[t] >> t, 0);
+        for (int u = 0; u < t; u++) {
+            for (int i = 0; i < p->tasks; i++)
+                place[i] = i;
+            bool alike = before[t] >> u & 1;
+            ck_assert(!alike || may_change_places(p, place, 0, t, u));
+            twins += alike;
+        }
+    }
+    return twins;
+}
+
+START_TEST(tasks_that_are_alike)
+{
+    int twins = 0;
+    for (uint64_t seed = 0; seed < 250; seed++) {
+        problem p = draw_alike(seed, 3 + (int)(seed % 4), seed % 4 == 3 || seed % 3 ? 2 : 3);
+        uint64_t state = seed;
+        bool proved = false;
+        bench b;
+        gy_candidate c;
+        bench_open(&b, &p);
+        placement at = draw_placement(&p, &state);
+        candidate_of(&c, &b, &at);
+        c.model = us(100000);
+        ck_assert_int_eq(solve(&b, &c, UINT64_C(1) << 40, &proved), us(brute_force(&p)));
+        ck_assert(proved);
+        twins += check_twins(&p, &b.model);
+        gy_candidate_free(&c);
+        bench_close(&b);
+    }
+    ck_assert_int_gt(twins, 40);
+}
+END_TEST
+
+/* One task, seven chains of two behind it, and one behind all: the chains may change places, whichever are where. A
+ * search that tries them all looks at millions of states. */
+START_TEST(chains_that_are_alike)
+{
+    problem p = { .tasks = 16, .devices = 3 };
+    uint64_t before[GY_EXACT_TASKS], state = 0, states;
+    bool proved;
+    bench b;
+    gy_candidate c;
+    for (int t = 0; t < 16; t++)
+        for (int d = 0; d < 3; d++)
+            p.time[t][d] = t == 0 || t == 15 ? 2 : t % 2 ? 7 : 5;
+    for (int i = 1; i < 15; i += 2) {
+        p.bytes[0][i] = 1;
+        p.bytes[i][i + 1] = 4;
+        p.bytes[i + 1][15] = 2;
+    }
+    bench_open(&b, &p);
+    placement at = draw_placement(&p, &state);
+    candidate_of(&c, &b, &at);
+    gy_exact_find_twins(&b.model, before);
+    for (int i = 1; i < 15; i += 2)
+        for (int k = 1; k < i; k += 2)
+            ck_assert(before[i] >> k & 1);
+    c.model = us(100000);
+    ck_assert_int_eq(gy_exact_run(&b.model, &c, 200000, &states, &proved, NULL), GANTRY_OK);
+    ck_assert(proved);
+    gy_candidate_free(&c);
+    bench_close(&b);
+}
+END_TEST
+
 START_TEST(a_search_that_is_cut_off_proves_nothing)
 {
     problem p = draw_problem(3, 12, 3, false);
@@ -123,6 +247,8 @@ int main(void)
     tcase_set_timeout(c, 60);
     tcase_add_test(c, all_placements_of_small_graphs);
     tcase_add_test(c, heads_and_tails_hold_for_every_schedule);
+    tcase_add_test(c, tasks_that_are_alike);
+    tcase_add_test(c, chains_that_are_alike);
     tcase_add_test(c, a_search_that_is_cut_off_proves_nothing);
     tcase_add_loop_test(c, published_graphs, 0, 4);
     suite_add_tcase(s, c);

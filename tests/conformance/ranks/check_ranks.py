@@ -257,7 +257,8 @@ def processes_of(text):
 
 
 def shared_memory():
-    return {entry.name for entry in pathlib.Path("/dev/shm").iterdir()} if pathlib.Path("/dev/shm").exists() else set()
+    """But for what other programs put there by tempfile: tests beside this one do."""
+    return {entry.name for entry in pathlib.Path("/dev/shm").iterdir() if not entry.name.startswith("tmp")} if pathlib.Path("/dev/shm").exists() else set()
 
 
 class Long:
@@ -266,18 +267,20 @@ class Long:
     def __init__(self, r, root, *more, own=False):
         """`own`: started by gantry run --processes, so that each rank has a guard."""
         self.graph, self.scratch, self.expected, self.shared = r.folder / "long.json", r.folder / "scratch", 5 if own else 2, shared_memory()
+        self.kept = r.folder / "long.kept"
         self.scratch.mkdir(exist_ok=True)
+        shutil.rmtree(self.kept, ignore_errors=True)
         shutil.copy(root / "graphs/jacobi.json", self.graph)
-        run = [r.gantry, "run", self.graph, "--devices", 2, "--param", "n=16", "--param", "steps=20", "--iterations", 100000000, *more]
+        run = [r.gantry, "run", self.graph, "--devices", 2, "--param", "n=16", "--param", "steps=20", "--iterations", 100000000, "--checkpoint", f"100:{self.kept}", *more]
         self.words = [*run, "--processes", 2, "--on-loss", "restart", "--mpirun", " ".join(r.launch)] if own else [*r.launch, "-n", 2, *run]
 
     def __enter__(self):
         env = {**os.environ, "TMPDIR": str(self.scratch)}
         self.child = subprocess.Popen([*map(str, self.words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
         begun = time.monotonic()
-        while len(processes_of(str(self.graph))) < self.expected and time.monotonic() < begun + 60:
+        # Once there is a checkpoint, all are at work, however busy the computer is.
+        while not (len(processes_of(str(self.graph))) >= self.expected and list(self.kept.glob("checkpoint-0*"))) and time.monotonic() < begun + 120 and self.child.poll() is None:
             time.sleep(0.05)
-        time.sleep(2)  # they run by then; if they do not, the message differs
         self.pids = processes_of(str(self.graph))
         status = pathlib.Path(f"/proc/{self.pids[0]}/status").read_text()
         self.reader = int(re.search(r"^PPid:\s*(\d+)", status, flags=re.M).group(1))
@@ -285,7 +288,7 @@ class Long:
 
     def end(self):
         """What was said, once all is over."""
-        _, errors = self.child.communicate(timeout=60)
+        _, errors = self.child.communicate(timeout=120)
         begun = time.monotonic()
         while processes_of(str(self.graph)) and time.monotonic() < begun + 20:  # who was killed may not be gone yet
             time.sleep(0.05)

@@ -87,12 +87,12 @@ static bool is_ready(const gy_packer *p, const chance *c, uint32_t rank)
     return ready;
 }
 
-static gy_span span_with(gy_span span, gy_ticks at)
+static gy_rank_span span_with(gy_rank_span span, gy_ticks at)
 {
-    return (gy_span){ at < span.from ? at : span.from, at > span.to ? at : span.to };
+    return (gy_rank_span){ at < span.from ? at : span.from, at > span.to ? at : span.to };
 }
 
-static bool is_short(gy_span span)
+static bool is_short(gy_rank_span span)
 {
     return span.to - span.from <= GY_GROUP_TICKS;
 }
@@ -109,8 +109,8 @@ static gy_ticks wait_of(const gy_packer *p, const chance *c)
     return last;
 }
 
-/* What the rank has of the group does not wait long for the copy: all begin at the same moment; or may, where they are
- * small, if each had not to be given out behind the other; or all that it waits for has ended anyway. */
+/* The rank does not wait long for the copy with its part of the group: all begin at the same moment; or may, where they
+ * are small, if each had not to be given out behind the other; or all that it waits for has ended anyway. */
 static bool is_soon(const gy_packer *p, const chance *c, uint32_t rank)
 {
     const gy_rank_grouped *of = &p->grouped[rank];
@@ -139,8 +139,8 @@ static void put(gy_packer *p, const chance *c, uint32_t end)
     gy_ticks wait = wait_of(p, c);
     if (!here) {
         *of = (gy_rank_grouped){ .group = c->group + 1, .first = c->id, .key = p->group.at[c->group] + 1 };
-        of->starts = (gy_span){ op->start, op->start };
-        of->waits = (gy_span){ wait, wait };
+        of->starts = (gy_rank_span){ op->start, op->start };
+        of->waits = (gy_rank_span){ wait, wait };
     }
     p->member[2 * (size_t)c->id + end] = of->last;
     of->last = c->id + 1;

@@ -12,9 +12,9 @@ typedef struct gy_rank_pack {
 } gy_rank_pack;
 
 /* The first and the last of some times. */
-typedef struct gy_span {
+typedef struct gy_rank_span {
     gy_ticks from, to;
-} gy_span;
+} gy_rank_span;
 
 /* The part of a rank in the last group that it is of: one step. */
 typedef struct gy_rank_grouped {
@@ -22,7 +22,7 @@ typedef struct gy_rank_grouped {
     uint32_t first, last; /* its first op on this rank, whose step carries all, and 1 + its last */
     uint32_t count;
     uint64_t bytes;
-    gy_span starts, waits; /* as predicted: its copies begin; the last thing that each of them waits for ends */
+    gy_rank_span starts, waits; /* as predicted: its copies begin; the last thing that each of them waits for ends */
     uint32_t key; /* 1 + the op at the head of the last step of the network: of a group that of all ranks; 0: none */
 } gy_rank_grouped;
 

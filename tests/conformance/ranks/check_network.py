@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two ranks whose messages go by TCP through the loopback device of a network namespace, which is made slow, late, or out of order (tc): the bits are those of one process,
-and a start takes no less than the machine file of such a network says; the ratio is printed, and with GANTRY_NETWORK_STRICT=1 it is 1.1 at most, which wants a computer
+and a start takes no less than the machine file of such a network says; the ratio is printed, and with GANTRY_NETWORK_STRICT=1 it is 1.1 at most (2.2 of what goes both ways, for which there is one queue), which wants a computer
 that does nothing else.
 
 check_network.py GANTRY ROOT mpich|openmpi 1|0    77: no namespace or no queue of any kind may be made here
@@ -13,16 +13,19 @@ import subprocess
 import sys
 import tempfile
 
-from joined import hashes, planned, ratio_of
+from joined import hashes, one_way, planned, ratio_of
 
 LAUNCH = {"mpich": "env UCX_TLS=tcp,self UCX_NET_DEVICES=lo MPIR_CVAR_NOLOCAL=1 mpirun.mpich",
           "openmpi": "mpirun.openmpi --oversubscribe --allow-run-as-root --mca btl self,tcp --mca btl_tcp_if_include lo --mca oob_tcp_if_include lo"}
-# Of the rows what one rank has goes there, and then back: the loopback device has one queue for both ways, and machines have two.
+# Halos go both ways. The loopback device has one queue for both, and machines have two, so of rates only what goes one way is to be predicted; rows of saxpy go both ways, and take up to twice as long.
 HALOS = ("jacobi", ["n=16", "parts=4", "steps=20"])
 ROWS = ("saxpy", ["n=600000", "parts=3"])
-# What the device does, by tc; the network as machines say it (us, GB/s; NONE: it is not to be predicted); the graph. Rates are in bits, and TCP/IP has headers on top.
-CASES = (("netem delay 5ms", 5000, 1, HALOS), ("netem delay 20ms", 20000, 1, HALOS), ("netem delay 5ms rate 80mbit", 5000, 0.01, ROWS),
-         ("netem delay 5ms 2ms reorder 25%", None, None, HALOS), ("netem delay 1ms loss 2%", None, None, HALOS), ("tbf rate 80mbit burst 32k latency 400ms", 1, 0.01, ROWS))
+ONE_WAY = (None, [])
+BOTH_WAYS = 2
+# What the device does, by tc; the network as machines say it (us, GB/s; None: it is not to be predicted); the graph. Rates are in bits, and TCP/IP has headers on top.
+CASES = (("netem delay 5ms", 5000, 1, HALOS), ("netem delay 20ms", 20000, 1, HALOS), ("netem delay 5ms rate 80mbit", 5000, 0.01, ONE_WAY),
+         ("netem delay 5ms 2ms reorder 25%", None, None, HALOS), ("netem delay 1ms loss 2%", None, None, HALOS), ("tbf rate 80mbit burst 32k latency 400ms", 1, 0.01, ONE_WAY),
+         ("tbf rate 80mbit burst 32k latency 400ms", 1, 0.01, ROWS))
 
 
 def inside(queue, *words):
@@ -33,17 +36,18 @@ def inside(queue, *words):
 
 def compare(gantry, root, mpi, folder, case):
     queue, latency, rate, (name, params) = case
-    run = planned(gantry, root, folder, name, params, latency or 1, rate or 1)
+    run = planned(gantry, root, folder, name or one_way(folder, 400000), params, latency or 1, rate or 1)
     one = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
     done = inside(queue, *LAUNCH[mpi].split(), "-n", 2, *run)
     assert done.returncode == 0, f"{queue}: {done.stderr}"
     two = json.loads(done.stdout)
     assert hashes(one) == hashes(two), f"{queue}: {hashes(one)} and {hashes(two)}"
     ratio, text = ratio_of(two)
-    print(f"{queue}, {name}: {text if latency else 'the bits of one process'}", flush=True)
+    print(f"{queue}, {name or 'one way'}: {text if latency else 'the bits of one process'}", flush=True)
     if latency:
+        most = 1.1 * (BOTH_WAYS if name == "saxpy" else 1)
         assert ratio >= 0.9, f"{queue}: faster than the network"
-        assert ratio <= 1.1 or not os.environ.get("GANTRY_NETWORK_STRICT"), f"{queue}: {ratio}"
+        assert ratio <= most or not os.environ.get("GANTRY_NETWORK_STRICT"), f"{queue}: {ratio}"
 
 
 def measured(gantry, mpi, queue="tbf rate 80mbit burst 32k latency 400ms", rate=0.01):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A graph that was planned for two computers which a network joins, for check_delays.py and check_network.py."""
+import json
 import subprocess
 
 
@@ -7,9 +8,18 @@ def hashes(report):
     return {name: output["xxh64"] for name, output in report["outputs"].items()}
 
 
+def one_way(folder, rows):
+    """A graph whose rows, f32, all go from the first computer to the second, which adds them up: one number comes back."""
+    buffers = {"x": {"dtype": "f32", "shape": [rows], "init": "iota", "class": "input"}, "y": {"dtype": "f32", "shape": [rows]}, "sum": {"dtype": "f32", "shape": [1], "output": True}}
+    nodes = [{"id": "make", "kernel": "add", "args": {"x": "x", "y": "x", "z": "y"}, "on": 0}, {"id": "sum", "kernel": "reduce_sum", "args": {"x": "y", "out": "sum"}, "on": 2}]
+    (folder / "one_way.json").write_text(json.dumps({"gantry": 1, "name": "one_way", "buffers": buffers, "nodes": nodes}))
+    return folder / "one_way.json"
+
+
 def planned(gantry, root, folder, name, params, latency_us, gbs):
-    """The words that run it five times."""
-    host, joined, file, graph = root / "graphs/machines/host-2.json", folder / "joined.json", folder / "s.json", root / f"graphs/{name}.json"
+    """The words that run it five times. `name`: of the gallery, or the path of another."""
+    host, joined, file = root / "graphs/machines/host-2.json", folder / "joined.json", folder / "s.json"
+    graph = root / f"graphs/{name}.json" if isinstance(name, str) else name
     params = [word for param in params for word in ("--param", param)]
     for words in (["machine", "join", host, host, "--link", f"latency_us={latency_us},GBps={gbs}", "-o", joined],
                   ["schedule", graph, *params, "--machine", joined, "--policy", "round-robin", "-o", file]):

@@ -2,7 +2,8 @@
 /* Messages that have left their sender come, though it makes no call any more: the thread of heartbeats goes on with
  * them. mpirun -n 2 test_left, with each MPI: rank 1 comes late to each message, and times what it takes from then on.
  * Many messages of which an implementation has the sender write to the receiver, as over a network or where processes
- * may not read each other's memory; of all times the median counts, as a busy computer is late, too. */
+ * may not read each other's memory. As a busy computer is late, too, they are held against messages whose sender goes
+ * on making calls, in turn; and the quarter of them counts that took the least. */
 #include "run/network/network.h"
 
 #include <dlfcn.h>
@@ -62,35 +63,50 @@ static const gy_network_calls *load(void)
     return module();
 }
 
-/* The sender sleeps until the receiver must have it. */
+/* The time of one message, from when it is wanted; of rank 0: nothing. Its sender sleeps until the receiver must have
+ * it, or waits for a word of the receiver. */
+static double pass(uint32_t rank, int i, bool sleeps, int *wrong)
+{
+    static char bytes[BYTES], word;
+    const struct timespec late = { .tv_nsec = LATE_NS }, sleep = { .tv_nsec = 5 * LATE_NS };
+    memset(bytes, rank == 0 ? i : -1, sizeof bytes);
+    nanosleep(&late, NULL);
+    if (rank == 0) {
+        calls->send(bytes, BYTES, 1, never, NULL);
+        if (sleeps)
+            nanosleep(&sleep, NULL);
+        calls->receive(&word, 1, 1, never, NULL);
+        return 0;
+    }
+    nanosleep(&late, NULL);
+    double begun = now_us();
+    calls->receive(bytes, BYTES, 0, never, NULL);
+    double us = now_us() - begun;
+    *wrong += bytes[0] != i || bytes[BYTES - 1] != i;
+    if (sleeps)
+        nanosleep(&sleep, NULL);
+    calls->send(&word, 1, 0, never, NULL);
+    return us;
+}
+
 static int compare(uint32_t rank)
 {
-    static char bytes[BYTES];
-    double us[TIMES];
-    const struct timespec late = { .tv_nsec = LATE_NS }, sleep = { .tv_nsec = 5 * LATE_NS };
+    double left[TIMES], kept[TIMES];
     int wrong = 0;
     for (int i = 0; i < TIMES; i++) {
-        memset(bytes, rank == 0 ? i : -1, sizeof bytes);
-        nanosleep(&late, NULL);
-        if (rank == 0) {
-            calls->send(bytes, BYTES, 1, never, NULL);
-            nanosleep(&sleep, NULL);
-            continue;
-        }
-        nanosleep(&late, NULL);
-        double begun = now_us();
-        calls->receive(bytes, BYTES, 0, never, NULL);
-        us[i] = now_us() - begun;
-        wrong += bytes[0] != i || bytes[BYTES - 1] != i;
-        nanosleep(&sleep, NULL);
+        left[i] = pass(rank, i, true, &wrong);
+        kept[i] = pass(rank, i, false, &wrong);
     }
     if (rank == 0)
         return 0;
-    qsort(us, TIMES, sizeof *us, by_size);
-    double quarter = us[TIMES / 4];
-    printf("a message of %d bytes, once it is wanted: %.0f us, a quarter of them %.0f at most, from %.0f to %.0f\n",
-           BYTES, us[TIMES / 2], quarter, us[0], us[TIMES - 1]);
-    return wrong || quarter > MOST_US;
+    qsort(left, TIMES, sizeof *left, by_size);
+    qsort(kept, TIMES, sizeof *kept, by_size);
+    double quarter = left[TIMES / 4], usual = kept[TIMES / 4];
+    printf(
+        "a message of %d bytes, once it is wanted: %.0f us, a quarter of them %.0f at most, from %.0f to %.0f; where "
+        "its sender waits for an answer a quarter takes %.0f at most\n",
+        BYTES, left[TIMES / 2], quarter, left[0], left[TIMES - 1], usual);
+    return wrong || quarter > 2 * usual + MOST_US;
 }
 
 int main(void)

@@ -46,7 +46,7 @@ GANTRY_API void gantry_graph_limit(gantry_graph *graph, int64_t most);
 
 typedef struct gantry_load_options {
     size_t struct_size;
-    const char *const *params; /* "name=value", each overrides a param of the file */
+    const char *const *params; /* "name=value", each overrides a param of the file; of two for one the last counts */
     size_t param_count;
     const char *const *inputs; /* "buffer=file.npy" (or .jpg, a pattern too): sizes of bare params in that buffer's
                                   shape come from the file. A constant is an input where there are several .npy arrays,

@@ -88,12 +88,7 @@ static gantry_status take_param(gy_reader *r, const gy_json_at *params, const ch
     gy_json_at member = member_named(r, params, option, length);
     if (!member.value)
         return fail_member(r, &member, "--param", "param");
-    given *g = &all->at[gy_names_find(&r->params, member.key)];
-    if (g->text)
-        return gy_fail(&r->error, GANTRY_E_INVALID, NULL,
-                       "--param %s is given twice, as %s and as %s; a param takes one value", member.key, g->text,
-                       value);
-    g->text = value;
+    all->at[gy_names_find(&r->params, member.key)].text = value;
     return GANTRY_OK;
 }
 

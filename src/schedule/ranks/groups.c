@@ -7,7 +7,7 @@
  * the head of its group, of all ranks, and of any other step its own op. A rank joins a group only if all of its steps
  * of the network so far have lower keys; so on each rank keys rise from step to step. And all that a copy waits for
  * comes before the head of its group, or is of the group. That is why groups cannot wait for each other in a circle:
- * docs/ranks.md has the proof.
+ * docs/design/ranks.md has the proof.
  */
 #include "schedule/ranks/packs.h"
 

@@ -431,7 +431,7 @@ class Auto(unittest.TestCase):
 
     def test_some_of_many(self):
         """Six of eight devices that are alike take an eighth less than any of their divisors here."""
-        words = {"batch": 240, "inputs": 5000, "hidden": 9000, "classes": 40}
+        words = {"batch": 120, "inputs": 5040, "hidden": 9000, "classes": 60}
         rows, out = self.table("mlp", "--machine", "h200-8", "--effort", "0", *(word for name, value in words.items() for word in ("--param", f"{name}={value}")))
         whole = gantry.Machine.load(ROOT / "graphs/machines/h200-8.json")
         times = {}

@@ -27,6 +27,13 @@ static gantry_machine *little_machine(int gpus)
     return m;
 }
 
+/* Formulas cannot be compiled here. */
+static void check_notes(const char *notes)
+{
+    for (const char *line = notes; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        ck_assert_msg(strncmp(line, "not measured: formulas of ", 26) == 0, "%s", line);
+}
+
 START_TEST(figures)
 {
     int gpus = 1 + _i;
@@ -35,7 +42,7 @@ START_TEST(figures)
     fakeCudaDevices(gpus, "all", 0);
     gantry_machine *m = little_machine(gpus);
     MUST(gy_measure_workers(&what, m, m, 60, MUST_ERR));
-    ck_assert_msg(what.notes.length == 0, "%s", what.notes.at);
+    check_notes(what.notes.at);
     ck_assert_uint_eq(what.workers.count, 1);
     const gy_measured_workers *w = &what.workers.at[0];
     ck_assert_str_eq(w->kind, m->device[0].kind);

@@ -371,8 +371,8 @@ START_TEST(one_op_that_is_too_much_is_refused)
     use(g, "use d", d, nothing);
     gantry_machine *m = small_machine(1, 3 * UNIT - 1);
     const char *text = refusal(g, m, NULL, GANTRY_E_CAPACITY);
-    ck_assert_str_eq(text, "d0 needs 768 B at node \"all\" and has 767 B; largest: a 256 B, c 256 B, b 256 B; try "
-                           "--max-memory, more parts, or more devices");
+    ck_assert_str_eq(text, "d0 needs 768 B at node \"all\" and has 767 B; largest: a 256 B, c 256 B, b 256 B; "
+                           "take more parts, or more devices");
     gantry_machine_free(m);
     gantry_schedule *s = scheduled(g, 1, 3 * UNIT);
     ck_assert_uint_eq(count_kind(s, GY_OP_EVICT), 1); /* d */
@@ -578,8 +578,8 @@ START_TEST(spilling_can_be_off)
     o.spill = "off";
     ck_assert_int_eq(gantry_schedule_new(&s, g, m, &o, &err), GANTRY_E_CAPACITY);
     ck_assert_str_eq(err.text,
-                     "d0 needs 768 B at node \"make c\" and has 512 B; largest: a 256 B, b 256 B, c 256 B; try "
-                     "--max-memory, more parts, more devices, or --spill auto");
+                     "d0 needs 768 B at node \"make c\" and has 512 B; largest: a 256 B, b 256 B, c 256 B; take "
+                     "more parts, more devices, or --spill auto");
     gantry_machine_free(m);
     gantry_graph_free(g);
 }

@@ -126,7 +126,7 @@ template <typename T, int WIDTH> struct gy_attention_warp {
             const int64_t r = row + threadIdx.x % 32 / 4 + 8 * i;
             by[i] = all > 0 || all != all ? 1 / all : 0.0f;
             if (lse && threadIdx.x % 4 == 0 && r < rows)
-                lse[r] = (largest[i] * factor + log2f(all)) * 0.69314718f;
+                lse[r] = largest[i] == -INFINITY ? -INFINITY : (largest[i] * factor + log2f(all)) * 0.69314718f;
         }
         gy_mma_store<T>(result, by, to, row, rows, d, whole);
     }

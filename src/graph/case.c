@@ -32,13 +32,16 @@ static bool looks_like(const gantry_graph *g, const gy_access *a, const gy_acces
     return x->tiles[0] && y->tiles[0] && x->dtype == y->dtype && gy_tiles_alike(x, a->first, y, b->first);
 }
 
-/* An element type and an access that are not what the kernel's name and the node say are told behind the shape. */
+/* Behind the shape are told the name of an argument that the node need not give, and an element type and an access that
+ * are not what the kernel's name and the node say. */
 static void add_region(gy_text *to, const gantry_graph *g, const gy_node *n, const gy_access *a)
 {
     const gantry_kernel *k = g->kernels.at[n->kernel].manifest;
     const gy_buffer *b = &g->buffers.at[a->buffer];
     gantry_access usual = a->arg < (uint32_t)k->args ? k->arg[a->arg].access : GANTRY_READ;
     add_shape(to, b, a);
+    if (a->arg < (uint32_t)k->args && k->arg[a->arg].optional)
+        gy_text_printf(to, ":%s", k->arg[a->arg].name);
     if (b->dtype != gy_node_dtype(g, n))
         gy_text_printf(to, ":%s", gantry_dtype_name(b->dtype));
     if (gy_access_given(a) != usual)

@@ -329,11 +329,12 @@ double gy_formula_work(const gantry_graph *graph, const gy_node *node);
 /**
  * All that the time of a node's kernel depends on beside its name, the element type and the device, as one line: the
  * shapes of its regions in the order of arguments, "64x128 128x32 64x32" (rows with their halo; tiles by their own
- * shape, "64x64*3" for three alike in a list); behind a shape ":i32" where the element type is not gy_node_dtype, and
- * ":sum" where the access is not the manifest's own; then constant scalars that are not what they are by default,
- * "ta=1". Nodes with equal texts take equal times on a device. Left out: factors and other real numbers that no cost
- * and no launch follows from; what changes from iteration to iteration or from start to start; where regions lie.
- * Replaces `to`. False: there is no such text, or none of at most GY_CASE_MOST bytes; or out of memory.
+ * shape, "64x64*3" for three alike in a list); behind a shape ":lse" of an argument that may be left out, ":i32" where
+ * the element type is not gy_node_dtype, and ":sum" where the access is not the manifest's own; then constant scalars
+ * that are not what they are by default, "ta=1". Nodes with equal texts take equal times on a device. Left out: factors
+ * and other real numbers that no cost and no launch follows from; what changes from iteration to iteration or from
+ * start to start; where regions lie. Replaces `to`. False: there is no such text, or none of at most GY_CASE_MOST
+ * bytes; or out of memory.
  */
 bool gy_node_case(gy_text *to, const gantry_graph *graph, const gy_node *node);
 /* Attributes that the node does not have are those of a constant default: never NULL. */

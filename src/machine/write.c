@@ -293,9 +293,11 @@ static void put_kernels(gy_text *to, const gantry_machine *m, int indent)
         put_share_and_scratch(to, t);
         if (t->batched_points)
             put_points(to, "batched", t->batched, t->batched_points);
-        for (uint32_t k = 0; k < t->strides; k++)
-            gy_text_printf(to, "%s[%lld, %g]%s", k ? ", " : ", \"strided\": [", (long long)t->strided[k].bytes,
-                           (double)t->strided[k].times / GY_ALONE, k + 1 == t->strides ? "]" : "");
+        for (uint32_t k = 0; k < t->strides; k++) {
+            gy_text_printf(to, "%s[%lld, ", k ? ", " : ", \"strided\": [", (long long)t->strided[k].bytes);
+            put_number(to, (double)t->strided[k].times / GY_ALONE);
+            gy_text_add(to, k + 1 == t->strides ? "]]" : "]");
+        }
         gy_text_add(to, " }");
     }
     put_line(to, indent, "]");

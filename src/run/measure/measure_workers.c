@@ -152,6 +152,7 @@ static gantry_status measure_pulls(const task *t, gy_measured_formulas *f, const
                                    gantry_error *err)
 {
     gy_chain c[2] = { { 0 } };
+    gy_figure seen = { 0 };
     gantry_status status = GANTRY_OK;
     for (int i = 0; i < 2 && !status; i++) {
         gy_text text = { 0 };
@@ -160,9 +161,12 @@ static gantry_status measure_pulls(const task *t, gy_measured_formulas *f, const
         status = open_chain(&c[i], t, &text, 2 * rounds, replay, err);
         gy_text_free(&text);
     }
-    status = status ? status : gy_chain_sample(&c[0], &c[1], t->until_ns, figure, NULL, err);
+    status = status ? status : gy_chain_sample(&c[0], &c[1], t->until_ns, &seen, NULL, err);
     status = status ? status : check_whole(&c[0], false, err);
-    f->work = status ? f->work : gy_formula_work(c[0].graph, &c[0].graph->nodes.at[0]);
+    if (!status) {
+        *figure = seen;
+        f->work = gy_formula_work(c[0].graph, &c[0].graph->nodes.at[0]);
+    }
     gy_chain_close(&c[1]);
     gy_chain_close(&c[0]);
     return status;

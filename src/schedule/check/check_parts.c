@@ -104,7 +104,8 @@ static gantry_status check_step(const gy_fitting *f, uint32_t id, uint32_t rank)
 static uint32_t moved_by(const gy_fitting *f, uint32_t id, uint32_t rank, uint32_t step)
 {
     const gy_op *op = &f->s->ops.at[id];
-    uint32_t carrier = gy_op_is_copy(op) ? f->carrier[2 * (size_t)id + (gy_parts_rank(f, op, 0) != rank)] : 0;
+    bool end = gy_op_is_copy(op) && (gy_parts_rank(f, op, 0) == rank || gy_parts_rank(f, op, 1) == rank);
+    uint32_t carrier = end ? f->carrier[2 * (size_t)id + (gy_parts_rank(f, op, 0) != rank)] : 0;
     return carrier ? carrier - 1 : step;
 }
 

@@ -627,6 +627,47 @@ START_TEST(arguments_that_cannot_be)
 }
 END_TEST
 
+/* ---- a region that a node need not give ---- */
+
+static int with_z, without_z;
+
+static void may_add(const fakeCudaLaunch *l, void **p)
+{
+    (void)l;
+    *(*(void ***)p[1] ? &with_z : &without_z) += 1;
+}
+
+START_TEST(an_optional_region)
+{
+    static const size_t sizes[] = { 8, 8, 8 };
+    static const char text[] =
+        "{\"gantry\":1,\"kernels\":{\"mix\":{\"cuda\":\"mix.ptx\",\"args\":["
+        "{\"name\":\"x\",\"access\":\"read\",\"dtype\":\"f32\"},"
+        "{\"name\":\"z\",\"access\":\"read\",\"dtype\":\"f32\",\"optional\":true},"
+        "{\"name\":\"y\",\"access\":\"write\",\"dtype\":\"f32\"}],\"launch\":{\"grid\":[1],\"block\":[32]}}},"
+        "\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[4],\"init\":1},\"y\":{\"dtype\":\"f32\",\"shape\":[4]},"
+        "\"w\":{\"dtype\":\"f32\",\"shape\":[4],\"output\":true}},\"nodes\":["
+        "{\"id\":\"without\",\"kernel\":\"mix\",\"args\":{\"x\":\"x\",\"y\":\"y\"}},"
+        "{\"id\":\"with\",\"kernel\":\"mix\",\"args\":{\"x\":\"x\",\"z\":\"y\",\"y\":\"w\"}}]}";
+    gantry_graph *g = NULL;
+    gantry_run *run = NULL;
+    gantry_load_options options = GANTRY_LOAD_OPTIONS_INIT;
+    options.allow_code = 1;
+    make_files();
+    fakeCudaFunction("mix", may_add, sizes, 3);
+    MUST(gantry_graph_parse(&g, text, strlen(text), "user.json", folder, &options, MUST_ERR));
+    made m = make(g, 1, "stream");
+    MUST(try_run(&run, &m, "cuda", MUST_ERR));
+    with_z = without_z = 0;
+    run_results(run, m.g);
+    ck_assert_int_eq(without_z, 1);
+    ck_assert_int_eq(with_z, 1);
+    gantry_run_free(run);
+    unmake(&m);
+    folder_remove();
+}
+END_TEST
+
 /* ---- what is not there, or not allowed ---- */
 
 START_TEST(code_needs_permission)
@@ -989,6 +1030,7 @@ int main(void)
     tcase_add_test(tests, calls_that_fail);
     tcase_add_test(tests, launches_that_cannot_be);
     tcase_add_test(tests, arguments_that_cannot_be);
+    tcase_add_test(tests, an_optional_region);
     tcase_add_test(tests, code_needs_permission);
     tcase_add_test(tests, no_nvrtc);
     tcase_add_test(tests, formulas_without_nvrtc);

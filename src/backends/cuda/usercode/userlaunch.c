@@ -87,10 +87,17 @@ static void set_scalar(uint64_t *value, const gy_user_kernel *k, int32_t i, cons
         *value = (uint64_t)arg->integer; /* the first bytes are those of the narrower number */
 }
 
+/* A region that the node does not give has no access either; its pointer is NULL. */
+static bool is_scalar(const gy_user_call *u, const gantry_launch *l, int32_t i)
+{
+    const gantry_kernel *manifest = u->kernel->kernel->manifest;
+    return i < l->args && i < manifest->args && manifest->arg[i].scalar;
+}
+
 static void set_values(const gy_user_call *u, const gantry_launch *l)
 {
     for (int32_t i = 0; i < l->args; i++)
-        if (l->arg[i].access)
+        if (!is_scalar(u, l, i))
             u->value[i] = (uint64_t)(uintptr_t)l->arg[i].data;
         else
             set_scalar(&u->value[i], u->kernel, i, &l->arg[i]);
@@ -100,7 +107,7 @@ static void set_values(const gy_user_call *u, const gantry_launch *l)
 
 static size_t bytes_of(const gy_user_call *u, const gantry_launch *l, int32_t i)
 {
-    return i < l->args && !l->arg[i].access ? gantry_dtype_size(type_of(u->kernel, i)) : sizeof(void *);
+    return is_scalar(u, l, i) ? gantry_dtype_size(type_of(u->kernel, i)) : sizeof(void *);
 }
 
 static gantry_status check_count(const gy_user_call *u, int32_t given, gantry_error *err)

@@ -53,7 +53,7 @@ static int by_size(const void *a, const void *b)
 static const gy_network_calls *load(void)
 {
     const void *(*module)(void) = NULL;
-    void *library = dlopen("gantry-mpi-" MPI_NAME ".so", RTLD_NOW);
+    void *library = dlopen(MODULE, RTLD_NOW);
     void *found = library ? dlsym(library, "gantry_mpi_" MPI_NAME "_module") : NULL;
     if (!found) {
         fprintf(stderr, "%s\n", dlerror());

@@ -9,6 +9,25 @@
  * makes many of them does not see that. Where time is short, fewer come ahead of what is measured. */
 enum { WARM = 16, LEAST_WARM = 2, SAMPLES = 5, LEAST = 3 };
 
+gantry_status gy_chain_open(gy_chain *c, const gy_text *text, const gantry_machine *machine, uint32_t calls,
+                            const char *replay, double timeout_us, gantry_error *err)
+{
+    gantry_schedule_options so = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_run_options ro = GANTRY_RUN_OPTIONS_INIT;
+    *c = (gy_chain){ .calls = calls, .replay = replay };
+    so.replay = replay;
+    so.effort = 0;
+    so.policy = "heft";
+    so.spill = "off";
+    ro.backend = "cuda";
+    ro.timeout_us = timeout_us;
+    if (text->failed)
+        return gy_fail_nomem(err);
+    GY_TRY(gantry_graph_parse(&c->graph, text->at, text->length, "chain", NULL, NULL, err));
+    GY_TRY(gantry_schedule_new(&c->schedule, c->graph, machine, &so, err));
+    return gantry_run_new(&c->run, c->schedule, &ro, err);
+}
+
 void gy_chain_close(gy_chain *c)
 {
     gantry_run_free(c->run);

@@ -6,6 +6,7 @@
 #ifndef GY_RUN_MEASURE_CHAIN_H
 #define GY_RUN_MEASURE_CHAIN_H
 
+#include "base/text.h"
 #include "machine/measured.h"
 #include <gantry/run.h>
 
@@ -17,6 +18,9 @@ typedef struct gy_chain {
     const char *replay; /* with this word `replay` of its run has to begin */
 } gy_chain;
 
+/* Opens what `text` is, replayed as `replay` says; `timeout_us`: of its run, 0: none. Close also on failure. */
+gantry_status gy_chain_open(gy_chain *c, const gy_text *text, const gantry_machine *machine, uint32_t calls,
+                            const char *replay, double timeout_us, gantry_error *err);
 void gy_chain_close(gy_chain *c);
 /* One call more, by starts of both, of which some come first that are not counted; `us`, unless it is NULL: a start of
  * `few`. Fewer samples where the time is over. E_UNSUPPORTED: they were replayed in another way. */

@@ -32,20 +32,9 @@ static void print_chain(gy_text *to, flag f, uint32_t calls)
 
 static gantry_status open_chain(gy_chain *c, const gantry_machine *machine, flag f, uint32_t calls, gantry_error *err)
 {
-    gantry_schedule_options so = GANTRY_SCHEDULE_OPTIONS_INIT;
-    gantry_run_options ro = GANTRY_RUN_OPTIONS_INIT;
     gy_text text = { 0 };
-    *c = (gy_chain){ .calls = calls, .replay = "graph" };
-    so.replay = c->replay;
-    so.effort = 0;
-    so.policy = "heft";
-    so.spill = "off";
-    ro.backend = "cuda";
     print_chain(&text, f, calls);
-    gantry_status status =
-        text.failed ? gy_fail_nomem(err) : gantry_graph_parse(&c->graph, text.at, text.length, "when", NULL, NULL, err);
-    status = status ? status : gantry_schedule_new(&c->schedule, c->graph, machine, &so, err);
-    status = status ? status : gantry_run_new(&c->run, c->schedule, &ro, err);
+    gantry_status status = gy_chain_open(c, &text, machine, calls, "graph", 0, err);
     gy_text_free(&text);
     return status;
 }

@@ -93,25 +93,6 @@ static void print_pulls(gy_text *to, gantry_dtype dtype, uint32_t rounds)
 
 /* ---- runs ---- */
 
-static gantry_status open_chain(gy_chain *c, const task *t, const gy_text *text, uint32_t calls, const char *replay,
-                                gantry_error *err)
-{
-    gantry_schedule_options so = GANTRY_SCHEDULE_OPTIONS_INIT;
-    gantry_run_options ro = GANTRY_RUN_OPTIONS_INIT;
-    *c = (gy_chain){ .calls = calls, .replay = replay };
-    so.replay = replay;
-    so.effort = 0;
-    so.policy = "heft";
-    so.spill = "off";
-    ro.backend = "cuda";
-    ro.timeout_us = TIMEOUT_US;
-    if (text->failed)
-        return gy_fail_nomem(err);
-    GY_TRY(gantry_graph_parse(&c->graph, text->at, text->length, "workers", NULL, NULL, err));
-    GY_TRY(gantry_schedule_new(&c->schedule, c->graph, t->machine, &so, err));
-    return gantry_run_new(&c->run, c->schedule, &ro, err);
-}
-
 /* A kernel of the resident kernel's own may be left to streams. */
 static gantry_status check_whole(const gy_chain *c, bool mixed, gantry_error *err)
 {
@@ -137,7 +118,7 @@ static gantry_status measure_one(const task *t, bool mixed, uint32_t size, const
             print_rounds(&text, size, calls);
         else
             print_chain(&text, t->gpus, size, calls);
-        status = open_chain(&c[i], t, &text, calls, replay, err);
+        status = gy_chain_open(&c[i], &text, t->machine, calls, replay, TIMEOUT_US, err);
         gy_text_free(&text);
     }
     status = status ? status : gy_chain_sample(&c[0], &c[1], t->until_ns, figure, start, err);
@@ -158,7 +139,7 @@ static gantry_status measure_pulls(const task *t, gy_measured_formulas *f, const
         gy_text text = { 0 };
         uint32_t rounds = i ? 8 : 1;
         print_pulls(&text, f->dtype, rounds);
-        status = open_chain(&c[i], t, &text, 2 * rounds, replay, err);
+        status = gy_chain_open(&c[i], &text, t->machine, 2 * rounds, replay, TIMEOUT_US, err);
         gy_text_free(&text);
     }
     status = status ? status : gy_chain_sample(&c[0], &c[1], t->until_ns, &seen, NULL, err);

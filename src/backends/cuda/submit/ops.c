@@ -61,10 +61,9 @@ static gantry_status open_own(gy_cuda *h, const gantry_kernel *manifest, uint32_
     return status ? gy_fail(err, GANTRY_E_DEVICE, NULL, "%s", gantry_status_text(status)) : GANTRY_OK;
 }
 
-static gantry_status open_handle(gy_cuda *h, const gantry_kernel *manifest, uint32_t device, void **handle,
+static gantry_status open_handle(gy_cuda *h, const gy_cuda_kernel *kernel, uint32_t device, void **handle,
                                  gantry_error *err)
 {
-    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(manifest->name);
     gantry_status status = gy_cuda_use(h, device, err);
     status = status || !kernel->open ? status : kernel->open(handle, kernel, &h->d, err);
     h->current = GY_NONE; /* a library may have made another context current */
@@ -85,7 +84,7 @@ static gantry_status find_handle(gy_cuda *h, const gy_node *node, uint32_t devic
     gantry_status status = *slot  ? GANTRY_OK
                            : user ? open_user(h, user, device, slot, &why)
                            : own  ? open_own(h, manifest, device, slot, &why)
-                                  : open_handle(h, manifest, device, slot, &why);
+                                  : open_handle(h, h->library[node->kernel], device, slot, &why);
     if (status) {
         *slot = NULL;
         gy_graph_fail(h->job->graph, node->origin, err, status,
@@ -461,7 +460,7 @@ static void close_handles(gy_cuda *h)
         } else if (kernel->code)
             gy_user_kernel_close(h->handle[i]);
         else
-            gy_cuda_kernel_find(kernel->manifest->name)->close(h->handle[i]);
+            h->library[i / h->devices]->close(h->handle[i]);
     }
 }
 

@@ -108,7 +108,8 @@ class Gated(unittest.TestCase):
         text = network({np.float64: "f64", np.float32: "f32"}[dtype])
         for strategy, devices in cases:
             with self.subTest(strategy=strategy):
-                devices = min(devices, int(os.environ.get("ADJOINT_DEVICES", devices)))
+                if BACKEND == "cuda" and devices > int(os.environ.get("ADJOINT_DEVICES", "2")):
+                    self.skipTest(f"{devices} devices")
                 graph = gantry.parse(text, train=True, strategy=strategy, devices=devices)
                 run = graph.schedule(devices, **{"effort": 0, **how}).run(backend=BACKEND)
                 seen = [float((run(**given) if t == 0 else run())["loss"][0]) for t in range(STEPS)]

@@ -118,7 +118,7 @@ static void read_placed(const run *r, const gy_plan *p, uint32_t *device)
         device[r->load.unit_of[t]] = p->placed.device[t];
 }
 
-/* What the policy places, improved a little. Where it cannot place the graph, nothing. */
+/* The placement of the policy, improved a little. Where it cannot place the graph, nothing. */
 static gantry_status begin_as(run *r, const gy_policy *policy, uint64_t moves, gantry_error *err)
 {
     gy_plan p;

@@ -22,8 +22,10 @@ static const option table[] = {
       TEXT, FIELD(weak), PLAIN },
     { "policy", "NAME", "how nodes are placed (default: the best of several, see --effort); the names are below", TEXT,
       FIELD(policy), PLAIN },
-    { "effort", "0..9", "how hard to search: 0 one policy, 1 all that fit the size, 2-9 search too (default 3)", NUMBER,
-      FIELD(effort), -1, 0, 9 },
+    { "effort", "0..9",
+      "how hard to search: 0 one policy, or three where it is poor, 1 all that fit the size, 2-9 search "
+      "too (default 3)",
+      NUMBER, FIELD(effort), -1, 0, 9 },
     { "seed", "N", "for policies that draw lots, and for the order of --check", NUMBER, FIELD(seed), 0, 0, INT64_MAX },
     { "optimal", "", "branch and bound: a proved optimum for small graphs (exact where the machine has no contention)",
       FLAG, FIELD(optimal), PLAIN },

@@ -10,6 +10,7 @@
 #include "scheduler/policies/split/split.h"
 #include "scheduler/search/search.h"
 #include "scheduler/search/trials.h"
+#include <string.h>
 
 const char gy_load_search_name[] = "split+search";
 
@@ -92,11 +93,69 @@ static uint64_t moves_of(const run *r)
     return MOVES < most ? MOVES : most;
 }
 
+/* ---- where a search begins ---- */
+
+/* Takes the assignment if more of it fits, or else if its load is less. */
+static gantry_status take_better(run *r, const uint32_t *device, gantry_error *err)
+{
+    gy_assignment at, other;
+    bool done = gy_assignment_init(&at, &r->load), both = gy_assignment_init(&other, &r->load) && done;
+    if (both) {
+        gy_assignment_set(&at, r->device);
+        gy_assignment_set(&other, device);
+        uint64_t before = gy_assignment_excess(&at), now = gy_assignment_excess(&other);
+        if (now < before || (now == before && gy_assignment_load(&other) < gy_assignment_load(&at)))
+            memcpy(r->device, device, r->load.units * sizeof *device);
+    }
+    gy_assignment_free(&at);
+    gy_assignment_free(&other);
+    return both ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+static void read_placed(const run *r, const gy_plan *p, uint32_t *device)
+{
+    for (uint32_t t = 0; t < r->graph->flow->tasks; t++)
+        device[r->load.unit_of[t]] = p->placed.device[t];
+}
+
+/* The placement of the policy, improved a little. Where it cannot place the graph, nothing. */
+static gantry_status begin_as(run *r, const gy_policy *policy, uint64_t moves, gantry_error *err)
+{
+    gy_plan p;
+    gantry_error why = { 0 };
+    uint32_t *device = gy_calloc((size_t)r->load.units + 1, sizeof *device);
+    gantry_status status = gy_plan_init(&p, r->graph, r->machine, policy, NULL, &why);
+    if (!status)
+        status = gy_plan_capacity(&p, r->options->max_memory, &why);
+    if (!status)
+        status = gy_plan_to_place(&p, &why);
+    bool placed = !status && device;
+    if (placed) {
+        read_placed(r, &p, device);
+        placed = gy_load_improve(&r->load, device, moves, r->options->seed - 1);
+    }
+    gy_plan_free(&p);
+    status = placed ? take_better(r, device, err) : gy_is_about_placement(status) ? GANTRY_OK : gy_fail_nomem(err);
+    gy_free(device);
+    return status;
+}
+
+/* A split has consecutive parts. Where it is not known which of many lines to cut, as in a grid that is gone through
+ * again and again, a division that cuts little is the better beginning. */
+static gantry_status begin_elsewhere(run *r, uint64_t moves, gantry_error *err)
+{
+    if (r->named || !moves || r->options->objective != GY_OBJECTIVE_MAX_LOAD || r->load.devices < 2)
+        return GANTRY_OK;
+    bool large = r->graph->flow->tasks > gy_policy_families.largest;
+    GY_TRY(begin_as(r, large ? &gy_policy_partition : &gy_policy_families, moves / BRIEF, err));
+    return begin_as(r, gy_policy_at(0), moves / BRIEF, err);
+}
+
 /* Each effort begins where the one below it ended, so that more of it is never worse. The split is improved a little at
  * any effort: its parts are consecutive, and what follows from that a few moves often mend. */
 static bool improve(run *r, uint64_t moves)
 {
-    bool done = r->named || gy_load_improve(&r->load, r->device, moves / BRIEF, r->options->seed - 1);
+    bool done = true;
     for (int effort = 2; moves && effort <= r->options->effort && done; effort++) {
         done = gy_load_improve(&r->load, r->device, moves, r->options->seed + (uint64_t)(effort - 2));
         moves *= 2;
@@ -120,8 +179,7 @@ static gantry_status take_placed(run *r, gantry_error *err)
     r->device = gy_calloc((size_t)r->load.units + 1, sizeof *r->device);
     if (!r->device)
         return gy_fail_nomem(err);
-    for (uint32_t t = 0; t < r->graph->flow->tasks; t++)
-        r->device[r->load.unit_of[t]] = r->plan.placed.device[t];
+    read_placed(r, &r->plan, r->device);
     return GANTRY_OK;
 }
 
@@ -235,6 +293,10 @@ gantry_status gy_load_run(gantry_schedule **schedule, gantry_graph *graph, const
     if (!status)
         status = r.named ? take_placed(&r, err) : gy_split_assign(&r.load, &limits, &r.device, err);
     uint64_t moves = status ? 0 : moves_of(&r);
+    if (!status && !r.named && !gy_load_improve(&r.load, r.device, moves / BRIEF, options->seed - 1))
+        status = gy_fail_nomem(err);
+    if (!status)
+        status = begin_elsewhere(&r, moves, err);
     if (!status && !improve(&r, moves))
         status = gy_fail_nomem(err);
     if (!status)

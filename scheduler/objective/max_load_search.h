@@ -15,8 +15,8 @@ extern const char gy_load_search_name[];
  */
 bool gy_load_improve(const gy_load *l, uint32_t *device, uint64_t moves, uint64_t seed);
 
-/* As gy_search_run, for the least load: the split (or what the named policy places), then, with `effort` above 1, local
- * search. The schedule knows its loads. */
+/* As gy_search_run, for the least load: the split, or where that has less what other policies place, or what the named
+ * policy places; then, with `effort` above 1, more local search. The schedule knows its loads. */
 gantry_status gy_load_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
                           const gy_options *options, gantry_error *err);
 

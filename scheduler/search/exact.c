@@ -344,3 +344,14 @@ gantry_status gy_exact_run(const gy_model *m, gy_candidate *c, uint64_t budget, 
     gy_free(x);
     return status;
 }
+
+gantry_status gy_exact_refuse(uint32_t tasks, uint64_t states, gy_ticks found, gy_ticks bound, gantry_error *err)
+{
+    double over = bound ? 100.0 * (double)(found - bound) / (double)bound : 0;
+    return gy_fail(
+        err, GANTRY_E_UNSUPPORTED, NULL,
+        "the optimum of %u tasks was not proved within %llu states: the best that was found takes %.3f us, and "
+        "no schedule takes less than %.3f us, so it is at most %.1f %% over the optimum; leave \"optimal\" off "
+        "to have it",
+        tasks, (unsigned long long)states, gy_ticks_to_us(found), gy_ticks_to_us(bound), over);
+}

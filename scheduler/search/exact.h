@@ -23,6 +23,8 @@ bool gy_exact_can(const gy_model *m);
  * better than what `c` is now. E_NOMEM. */
 gantry_status gy_exact_run(const gy_model *m, gy_candidate *c, uint64_t budget, uint64_t *states, bool *proved,
                            gantry_error *err);
+/* Where nothing was proved: what is known all the same, as an error. `bound`: no schedule takes less. */
+gantry_status gy_exact_refuse(uint32_t tasks, uint64_t states, gy_ticks found, gy_ticks bound, gantry_error *err);
 /* Per task: those of lower numbers with which it may change places, each with what follows it; bit u is task u. Of
  * several that are ready, only the first has to be tried: nothing of what changes places has a place yet (twins.c). */
 void gy_exact_find_twins(const gy_model *m, uint64_t *before);

@@ -6,8 +6,10 @@
 #include "scheduler/cost/cost.h"
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/frugal.h"
+#include "scheduler/policies/policy.h"
 #include <string.h>
 
+#define NEAR          10 /* what ends no more than one part of so many after the bound is good enough without effort */
 #define SPILLED_UP_TO 2000 /* tasks: where some policies fit, the others are tried with spilling */
 
 /* Why nothing fits: what is too much even with spilling says more; of equals the first, that of the default policy. */
@@ -189,7 +191,8 @@ static const gy_outcome *find_outcome(const gy_portfolio *f, uint64_t hash)
 }
 
 static const char no_room[] = "what it places does not fit the memories of the machine",
-                  no_way[] = "what it places cannot be carried out on the machine";
+                  no_way[] = "what it places cannot be carried out on the machine",
+                  too_late[] = "what it places ends later, even if no transfer waits for another";
 
 /* Lowers what was placed, and notes how that ended. */
 static gantry_status carry_on(gy_portfolio *f, gy_plan *p, uint64_t hash, gy_outcome *o, gantry_error *err)
@@ -203,6 +206,15 @@ static gantry_status carry_on(gy_portfolio *f, gy_plan *p, uint64_t hash, gy_out
     if (fits)
         GY_TRY(run_others(f, p, &o->makespan, err));
     return gy_vec_push(&f->outcomes, *o) ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+/* As the policy thinks: no transfer waits for another. */
+static gy_ticks placed_end(const gy_plan *p)
+{
+    gy_ticks end = 0;
+    for (uint32_t t = 0; t < p->flow->tasks; t++)
+        end = p->placed.finish[t] > end ? p->placed.finish[t] : end;
+    return end;
 }
 
 /* Places the tasks; what was placed so before, and is to be lowered alike, ends as it did then. */
@@ -219,6 +231,9 @@ static gantry_status run_plan(gy_portfolio *f, gy_plan *p, gy_outcome *o, gantry
         *err = why;
     if (status)
         return status;
+    o->late = f->briefly && f->t.best && placed_end(p) >= f->t.best->makespan;
+    if (o->late)
+        return GANTRY_OK;
     uint64_t hash = hash_of(f, p) + p->attempt->is_known_not_to_fit;
     const gy_outcome *before = find_outcome(f, hash);
     if (!before)
@@ -242,6 +257,8 @@ static gantry_status run_policy(gy_portfolio *f, const gy_policy *policy, gy_tri
     if (!status && o.status)
         *tried = o.status == GANTRY_E_CAPACITY ? (gy_tried){ .policy = policy->name, .skipped = no_room, .tight = true }
                                                : (gy_tried){ .policy = policy->name, .skipped = no_way };
+    else if (!status && o.late)
+        *tried = (gy_tried){ .policy = policy->name, .skipped = too_late };
     else if (!status && f->keep)
         status = keep(f, &p, tried->makespan, err);
     gy_plan_free(&p);
@@ -383,10 +400,30 @@ static gantry_status try_frugal(gy_portfolio *f, gantry_error *err)
     return status || tried.skipped ? status : gy_trials_note(&f->t, &tried, err);
 }
 
+/* No effort. HEFT decides task by task, before it sees who reads what it makes. Where it ends well after the bound,
+ * because of transfers mostly, a graph that is divided as a whole may end many times sooner, and so may one device
+ * alone. */
+static gantry_status try_few(gy_portfolio *f, gantry_error *err)
+{
+    const gy_policy *whole = fits(&gy_policy_families, f) ? &gy_policy_families : &gy_policy_partition;
+    GY_TRY(try_policy(f, gy_policy_at(0), err));
+    const gantry_schedule *s = f->t.best;
+    if (!s || s->makespan - s->makespan / NEAR <= s->bound || gy_machine_workers(f->t.machine) < 2)
+        return GANTRY_OK;
+    f->briefly = true;
+    gantry_status status = try_policy(f, whole, err);
+    if (!status && fits(&gy_policy_single_rank, f))
+        status = try_policy(f, &gy_policy_single_rank, err);
+    f->briefly = false;
+    return status;
+}
+
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)
 {
-    if (f->t.options->policy || f->t.options->effort == 0)
-        return try_policy(f, f->t.options->policy ? f->t.options->policy : gy_policy_at(0), err);
+    if (f->t.options->policy)
+        return try_policy(f, f->t.options->policy, err);
+    if (f->t.options->effort == 0)
+        return try_few(f, err);
     gantry_status status = try_all(f, err);
     if (!status)
         status = try_frugal(f, err);

@@ -32,6 +32,7 @@
 #define SMALL         12
 #define STATES_ANYWAY (1u << 18)
 #define STATES_ASKED  (1u << 26)
+#define LOOKS_ASKED   (UINT64_C(1) << 33) /* tasks and devices that states look at: half a minute */
 
 typedef struct search {
     gy_portfolio f;
@@ -425,6 +426,12 @@ static void take_solved(search *x)
         gy_candidate_copy(&x->best, &x->now);
 }
 
+static uint64_t states_asked(const gy_model *m)
+{
+    uint64_t most = LOOKS_ASKED / ((uint64_t)m->tasks * m->devices);
+    return most < STATES_ASKED ? most : STATES_ASKED;
+}
+
 /* Branch and bound from the best so far. Small graphs get a try at it anyway; --optimal insists on the proof, which
  * holds for the model: exact on machines without contention, before contention on others. */
 static gantry_status solve(search *x, gantry_error *err)
@@ -442,13 +449,11 @@ static gantry_status solve(search *x, gantry_error *err)
     }
     gy_candidate_copy(&x->now, &x->best);
     gantry_status status =
-        gy_exact_run(&x->model, &x->now, asked ? STATES_ASKED : STATES_ANYWAY, &states, &proved, err);
+        gy_exact_run(&x->model, &x->now, asked ? states_asked(&x->model) : STATES_ANYWAY, &states, &proved, err);
     x->anneal.evaluations += states;
     status = status ? status : gy_planning_check(x->f.t.options->planning, err);
     if (!status && asked && !proved)
-        status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
-                         "the optimum of %u tasks was not proved within %llu states; leave \"optimal\" off",
-                         x->model.tasks, (unsigned long long)STATES_ASKED);
+        status = gy_exact_refuse(x->model.tasks, states, x->f.t.best->makespan, x->f.t.best->bound, err);
     if (status)
         return status;
     if (proved)

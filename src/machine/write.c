@@ -263,8 +263,10 @@ static void put_collectives(gy_text *to, const gantry_machine *m, int indent)
 
 static void put_share_and_scratch(gy_text *to, const gy_kernel_table *t)
 {
-    for (uint32_t i = 0; t->share && i < t->points; i++)
-        gy_text_printf(to, "%s%g", i ? ", " : ", \"share\": [", (double)t->share[i] / GY_WHOLE_DEVICE);
+    for (uint32_t i = 0; t->share && i < t->points; i++) {
+        gy_text_add(to, i ? ", " : ", \"share\": [");
+        put_number(to, (double)t->share[i] / GY_WHOLE_DEVICE);
+    }
     if (t->share)
         gy_text_add(to, "]");
     if (t->scratch)

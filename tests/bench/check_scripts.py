@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts that measure strategies, feeding, decoding and the gallery end well at small sizes, without a GPU, and their tables have numbers.
+"""The scripts that measure strategies, plans, feeding, decoding and the gallery end well at small sizes, without a GPU, and their tables have numbers.
 
 check_scripts.py BUILD
 """
@@ -15,6 +15,7 @@ RUNS = {
     "feed.py": (["--rounds", "1", "--many", "6", "--param", "batch=32", "--param", "inputs=16", "--param", "hidden=16"],
                 r"\| fed, watch, period \| -?[\d.]+ \|"),
     "gallery.py": (["--predict", "h200-8", "--works", "mlp,saxpy,fft3d", "--devices", "1,2"], r"(?s)\| mlp .*\| saxpy .*\| fft3d [^|]*\| [\d.]+ \| [\d.]+ \| [\d.]+ \|"),
+    "regular.py": (["--family", "tree", "--seeds", "0:1", "--efforts", "0,1"], r"\| tree \| 1 \| 1\.\d+ \(1\.\d\d\) \| 1\.000"),
     "hand/decode.py": (["--backend", "host"], r"^40 tokens agree: host back end$"),
 }
 

@@ -19,11 +19,13 @@
 #include "scheduler/place/place.h"
 #include "scheduler/policies/list/ready.h"
 #include "scheduler/policies/policy.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_CELLS  (UINT32_C(1) << 23) /* ideals x states */
 #define MOST_STATES 256
-#define STRETCH     4096                /* ideals, after which it is seen whether the steps are enough for the rest */
+#define SMALL       2    /* so many times the ideals for which steps are enough, as small ones have few */
+#define STRETCH     4096 /* ideals, after which it is seen whether the steps are enough for the rest */
 #define MOST_MOVED  (UINT32_C(1) << 24) /* units, for the cuts of one line: each part moves all that are in it */
 
 /* Interchangeable devices. */
@@ -340,14 +342,55 @@ static bool try_lines(split *s, const gy_split_orders *orders, uint32_t most, ui
     return done;
 }
 
+static int by_falling_time(const void *a, const void *b)
+{
+    const gy_ticks *x = a, *y = b;
+    return (*x < *y) - (*x > *y);
+}
+
+/* Units that a part on such a device has at least before it takes as long as the best split that is known, or has all
+ * there are: a step down for each. */
+static bool count_least(const split *s, const kind *k, uint64_t *least)
+{
+    uint32_t n = s->l->units;
+    gy_ticks *time = gy_alloc((size_t)n * sizeof *time + 1), sum = 0;
+    for (uint32_t u = 0; time && u < n; u++)
+        time[u] = s->l->time[(size_t)u * s->l->devices + k->device];
+    if (time && n)
+        qsort(time, n, sizeof *time, by_falling_time);
+    for (*least = 0; time && *least < n && (sum = gy_ticks_both(sum, time[*least])) < s->most;)
+        ++*least;
+    bool done = time != NULL;
+    gy_free(time);
+    return done;
+}
+
+/* Of more ideals, steps would be too many: but for small ideals, each has so many below it on each kind of device. */
+static bool limit_ideals(const split *s, const gy_split_limits *limits, uint32_t *most)
+{
+    uint64_t steps = 1, least = 0;
+    bool done = true;
+    for (uint32_t k = 0; k < s->kind_count && done; k++) {
+        done = count_least(s, &s->kinds[k], &least);
+        steps += least;
+    }
+    uint64_t ideals = SMALL * limits->steps / steps + s->l->units + 1;
+    *most = MOST_CELLS / s->states;
+    *most = *most < limits->ideals ? *most : limits->ideals;
+    *most = *most < ideals ? *most : (uint32_t)ideals;
+    return done;
+}
+
 /* *all: they were not too many. false: out of memory. */
 static bool try_all(split *s, const gy_precedence *order, const gy_split_limits *limits, uint32_t *device, bool *found,
                     bool *all)
 {
     gy_ideals ideals;
-    uint32_t most = MOST_CELLS / s->states;
+    uint32_t most;
     s->limit = limits->steps;
-    gy_ideals_result result = gy_ideals_all(&ideals, order, most < limits->ideals ? most : limits->ideals);
+    if (!limit_ideals(s, limits, &most))
+        return false;
+    gy_ideals_result result = gy_ideals_all(&ideals, order, most);
     bool done = result != GY_IDEALS_NOMEM && (result != GY_IDEALS_ALL || try_ideals(s, &ideals, device, found));
     gy_ideals_free(&ideals);
     *all = result == GY_IDEALS_ALL && s->steps <= s->limit;

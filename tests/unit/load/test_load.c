@@ -397,17 +397,10 @@ START_TEST(schedules_for_the_least_load)
 }
 END_TEST
 
-/* Four rows of eight nodes of 10 us; each hands 100,000 bytes on to the next of its row, 100 us between devices, and
- * 200 bytes to those of the rows beside it. A row to each of four devices takes 80 us, and 0.2 us for each of 28 short
- * messages at most. No consecutive part is a row: what follows a node needs the rows beside it. The few moves that any
- * effort makes get within a quarter of it. */
-START_TEST(rows_beside_each_other_without_effort)
+/* Four devices, 1 GB/s between each two of their memories. */
+static gantry_machine *four_apart(void)
 {
     gantry_machine *m = NULL;
-    gantry_schedule *s = NULL;
-    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
-    gantry_graph *g = gantry_graph_new("rows");
-    int64_t much[] = { 10000 }, little[] = { 200 };
     static const char text[] =
         "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"m0\",\"capacity\":"
         "\"1GiB\"},"
@@ -418,6 +411,20 @@ START_TEST(rows_beside_each_other_without_effort)
         "{\"id\":\"d3\",\"memory\":\"m3\"}],\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"bandwidth_gbs\":1}],"
         "\"model\":{\"launch_us\":0}}";
     ck_assert_int_eq(gantry_machine_parse(&m, text, sizeof text - 1, "rows", NULL), GANTRY_OK);
+    return m;
+}
+
+/* Four rows of eight nodes of 10 us; each hands 100,000 bytes on to the next of its row, 100 us between devices, and
+ * 200 bytes to those of the rows beside it. A row to each of four devices takes 80 us, and 0.2 us for each of 28 short
+ * messages at most. No consecutive part is a row: what follows a node needs the rows beside it. The few moves that any
+ * effort makes get within a quarter of it. */
+START_TEST(rows_beside_each_other_without_effort)
+{
+    gantry_machine *m = four_apart();
+    gantry_schedule *s = NULL;
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_graph *g = gantry_graph_new("rows");
+    int64_t much[] = { 10000 }, little[] = { 200 };
     gantry_buffer last[4], edge[32];
     for (int i = 0; i < 32; i++) {
         char name[16];
@@ -442,6 +449,49 @@ START_TEST(rows_beside_each_other_without_effort)
     ck_assert_int_eq(gantry_schedule_new(&s, g, m, &o, NULL), GANTRY_OK);
     for (size_t d = 0; d < s->load.count; d++)
         ck_assert_int_le(s->load.at[d], gy_ticks_from_us((80 + 28 * 0.2) * 1.25));
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* Four by four parts, six times: each goes on with 100,000 bytes of its own, 100 us between devices, and reads 200
+ * bytes of each neighbour. A quarter of the grid to each device has 24 nodes of 10 us, and sends and gets four short
+ * messages of 0.2 us each of five times. Consecutive parts cut all sixteen rows of nodes. */
+START_TEST(a_grid_without_effort)
+{
+    enum { SIDE = 4, PARTS = SIDE * SIDE, TIMES = 6 };
+    static const int by[][2] = { { -1, 0 }, { 1, 0 }, { 0, -1 }, { 0, 1 } };
+    gantry_machine *m = four_apart();
+    gantry_graph *g = gantry_graph_new("grid");
+    gantry_schedule *s = NULL;
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_buffer all[TIMES * PARTS], edge[TIMES * PARTS];
+    int64_t much[] = { 100000 }, little[] = { 200 };
+    for (int i = 0; i < TIMES * PARTS; i++) {
+        char name[16];
+        int before = i - PARTS, x = i % PARTS % SIDE, y = i % PARTS / SIDE;
+        snprintf(name, sizeof name, "n%d", i);
+        gantry_node n = gantry_graph_work(g, name);
+        gantry_node_time(g, n, NULL, 10);
+        all[i] = gantry_graph_buffer(g, name, GANTRY_U8, 1, much);
+        snprintf(name, sizeof name, "e%d", i);
+        edge[i] = gantry_graph_buffer(g, name, GANTRY_U8, 1, little);
+        if (before >= 0)
+            gantry_node_read(g, n, gantry_all(all[before]));
+        for (int k = 0; before >= 0 && k < 4; k++) {
+            int there_x = x + by[k][0], there_y = y + by[k][1];
+            if (there_x >= 0 && there_x < SIDE && there_y >= 0 && there_y < SIDE)
+                gantry_node_read(g, n, gantry_all(edge[before + by[k][0] + SIDE * by[k][1]]));
+        }
+        gantry_node_write(g, n, gantry_all(all[i]));
+        gantry_node_write(g, n, gantry_all(edge[i]));
+    }
+    o.objective = "max_load";
+    o.effort = 0;
+    ck_assert_int_eq(gantry_schedule_new(&s, g, m, &o, NULL), GANTRY_OK);
+    for (size_t d = 0; d < s->load.count; d++)
+        ck_assert_int_le(s->load.at[d], gy_ticks_from_us((240 + 8 * 5 * 0.2) * 1.02));
     gantry_schedule_free(s);
     gantry_machine_free(m);
     gantry_graph_free(g);
@@ -494,6 +544,7 @@ int main(void)
     tcase_add_test(t, direct_transfers_are_paid_for_each_memory);
     tcase_add_test(t, schedules_for_the_least_load);
     tcase_add_test(t, rows_beside_each_other_without_effort);
+    tcase_add_test(t, a_grid_without_effort);
     tcase_add_test(t, messages_say_what_is_wrong);
     suite_add_tcase(s, t);
     return run_suite(s);

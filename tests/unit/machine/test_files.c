@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "suite.h"
+#include "support/comma.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,35 @@ START_TEST(round_trip)
 END_TEST
 
 /* A machine inside a schedule file reads back the same, also by way of jansson's own numbers. */
+/* A program may have set a locale that writes 0,1: files do not change with it. Shares of kernels among the numbers. */
+START_TEST(the_locale_does_not_matter)
+{
+    static const char text[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"g\",\"capacity\":"
+        "\"1GiB\"}],"
+        "\"devices\":[{\"id\":\"g\",\"kind\":\"k\",\"type\":\"gpu\",\"memory\":\"g\",\"launch_us\":1.5}],"
+        "\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"latency_us\":0.25,\"bandwidth_gbs\":12.5}],"
+        "\"kernels\":[{\"kernel\":\"gemm\",\"dtype\":\"f32\",\"kind\":\"k\",\"by\":\"flops\",\"points\":[[100,10.5],["
+        "1000,20.5]],"
+        "\"share\":[0.125,1]}]}";
+    size_t length;
+    gantry_machine *m = NULL, *again = NULL;
+    gantry_error err;
+    ck_assert_msg(!gantry_machine_parse(&m, text, sizeof text - 1, "one", &err), "%s", err.text);
+    char *before = json_of(m, &length);
+    ck_assert_ptr_nonnull(strstr(before, "\"share\": [0.125, 1]"));
+    bool comma = set_decimal_comma();
+    char *now = json_of(m, &length);
+    ck_assert(!comma || !strcmp(now, before));
+    ck_assert_int_eq(gantry_machine_parse(&again, now, length, "again", NULL), GANTRY_OK);
+    gantry_free(now);
+    gantry_free(before);
+    gantry_machine_free(m);
+    gantry_machine_free(again);
+    setlocale(LC_ALL, "C");
+}
+END_TEST
+
 START_TEST(as_json_value)
 {
     gantry_machine *m = load_machine(files[_i]), *again = NULL;
@@ -332,6 +362,7 @@ int main(void)
     TCase *tc = tcase_create("files");
     tcase_add_loop_test(tc, round_trip, 0, FILES);
     tcase_add_loop_test(tc, as_json_value, 0, FILES);
+    tcase_add_test(tc, the_locale_does_not_matter);
     tcase_add_loop_test(tc, plausible, 0, FILES);
     tcase_add_test(tc, save_and_load);
     tcase_add_test(tc, documented_examples);

@@ -240,6 +240,19 @@ START_TEST(published_graphs)
 }
 END_TEST
 
+/* Nothing proved: what was found, and how far from the optimum that may be. */
+START_TEST(what_is_not_proved_is_told)
+{
+    gantry_error err;
+    ck_assert_int_eq(gy_exact_refuse(40, 123456, us(150), us(120), &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(err.text, "40 tasks was not proved within 123456 states"));
+    ck_assert_ptr_nonnull(strstr(err.text, "takes 150.000 us"));
+    ck_assert_ptr_nonnull(strstr(err.text, "less than 120.000 us, so it is at most 25.0 % over the optimum"));
+    ck_assert_int_eq(gy_exact_refuse(2, 1, 0, 0, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(err.text, "at most 0.0 %"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("exact");
@@ -251,6 +264,7 @@ int main(void)
     tcase_add_test(c, chains_that_are_alike);
     tcase_add_test(c, a_search_that_is_cut_off_proves_nothing);
     tcase_add_loop_test(c, published_graphs, 0, 4);
+    tcase_add_test(c, what_is_not_proved_is_told);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

@@ -25,7 +25,9 @@ def options_of_help(gantry, command):
     options = text.split("\noptions\n")[1].split("\n\n")[0]
     assert max(map(len, options.split("\n"))) <= 100, options
     text = text.replace("\n" + 31 * " ", " ")  # lines that go on
-    return {name: summary for name, summary in re.findall(r"^  --([\w-]+)(?: \S+)? +(\S.*)$", text.split("\noptions\n")[1].split("\n\n")[0], re.M)}
+    found = re.findall(r"^  --([\w-]+)(?: \S+)? +(\S.*)$", text.split("\noptions\n")[1].split("\n\n")[0], re.M)
+    assert len(dict(found)) == len(found), f"{command}: an option is there twice"
+    return dict(found)
 
 
 def options_of_page(page, command):
@@ -71,6 +73,7 @@ def main(gantry, source):
         assert options_of_page(page, command) == said, f"{command}: the page has other options than the help"
         assert completed(gantry, script, "gantry", command, "--") == {"--" + name for name in said}, f"{command}: completion"
         total += len(said)
+    assert options_of_help(gantry, "fmt")["check"].startswith("only looks"), "what --check means for graphs that run"
     check_page(page)
     assert completed(gantry, script, "gantry", "") >= set(names)
     assert completed(gantry, script, "gantry", "sched") == {"schedule"}

@@ -384,7 +384,7 @@ const command command_scale = {
     "limits it",
     1,
     1,
-    "param limits input machine devices ranks=LIST link weak strategy policy effort seed unroll max-memory spill "
+    "param limits input machine devices ranks link weak strategy policy effort seed unroll max-memory spill "
     "balance replay "
     "svg "
     "allow-code "

@@ -88,9 +88,17 @@ static void print_backends(void)
 
 static int print_machine(const gantry_machine *machine, const known_computer *k)
 {
+    gantry_error err;
+    gantry_memory_info host = GANTRY_MEMORY_INFO_INIT;
+    if (gantry_machine_memory(machine, 0, &host, &err))
+        return fail(&err);
     size_t devices = gantry_machine_device_count(machine), memories = gantry_machine_memory_count(machine);
-    printf("%s: %zu device%s, %zu memor%s\n", gantry_machine_name(machine), devices, devices == 1 ? "" : "s", memories,
+    printf("%s: %zu device%s, %zu memor%s", gantry_machine_name(machine), devices, devices == 1 ? "" : "s", memories,
            memories == 1 ? "y" : "ies");
+    if (gantry_machine_rank_count(machine) > 1)
+        putchar('\n'); /* each rank has its own, by its name */
+    else
+        printf("; that of the host is %s\n", host.id);
     if (k->text)
         printf("  known: %s\n", k->text);
     int code = print_devices(machine);

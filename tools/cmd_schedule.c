@@ -79,6 +79,6 @@ const command command_schedule = {
     "  gantry schedule cholesky --devices 4 -o s.json && gantry check cholesky s.json\n"
     "  gantry schedule pipeline3 --devices 3 --param batches=1 --objective period\n"
     "  gantry schedule cholesky --policy heft --explain 'trsm[2,0]'\n"
-    "  gantry schedule gpt --machine h200-8 --strategy tp=8\n",
+    "  gantry schedule gpt --machine h200-8 --strategy tp=4\n",
     run
 };

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIELD(name) offsetof(options, name)
-#define PLAIN       0, 0, 0
+#define FIELD(name)                offsetof(options, name)
+#define PLAIN                      0, 0, 0, NULL
+#define ONLY(command)              0, 0, 0, command
+#define RANGE(fallback, low, high) fallback, low, high, NULL
 static const option table[] = {
     { "param", "NAME=VALUE", "sets a param of the graph; may be repeated", LIST, FIELD(params), PLAIN },
     { "machine", "FILE", "the machine to schedule for (default: the graph's, else this computer)", TEXT, FIELD(machine),
@@ -25,8 +27,9 @@ static const option table[] = {
     { "effort", "0..9",
       "how hard to search: 0 one policy, or three where it is poor, 1 all that fit the size, 2-9 search "
       "too (default 3)",
-      NUMBER, FIELD(effort), -1, 0, 9 },
-    { "seed", "N", "for policies that draw lots, and for the order of --check", NUMBER, FIELD(seed), 0, 0, INT64_MAX },
+      NUMBER, FIELD(effort), RANGE(-1, 0, 9) },
+    { "seed", "N", "for policies that draw lots, and for the order of --check", NUMBER, FIELD(seed),
+      RANGE(0, 0, INT64_MAX) },
     { "optimal", "", "branch and bound: a proved optimum for small graphs (exact where the machine has no contention)",
       FLAG, FIELD(optimal), PLAIN },
     { "objective", "NAME",
@@ -34,11 +37,11 @@ static const option table[] = {
       "nodes)",
       TEXT, FIELD(objective), PLAIN },
     { "in-flight", "N", "with --objective period: starts that may overlap (default: chosen)", NUMBER, FIELD(in_flight),
-      0, 1, 64 },
+      RANGE(0, 1, 64) },
     { "unroll", "N", "loops unroll to N nodes at most; beyond, iterations are started again and again (default 200000)",
-      NUMBER, FIELD(unroll), 0, 1, 200000 },
+      NUMBER, FIELD(unroll), RANGE(0, 1, 200000) },
     { "phase", "N", "of a schedule whose loops are not unrolled: the phase that is drawn, counted from 0", NUMBER,
-      FIELD(phase), -1, 0, 1000000000 },
+      FIELD(phase), RANGE(-1, 0, 1000000000) },
     { "max-memory", "MEM=SIZE,...", "use less of a memory than it has, e.g. gpu0=4GiB", TEXT, FIELD(max_memory),
       PLAIN },
     { "spill", "HOW", "what does not fit in memory: auto, copy (nothing is computed again) or off (refused)", TEXT,
@@ -50,7 +53,7 @@ static const option table[] = {
       "auto, stream, graph or device (GPUs carry starts out by themselves, where they can; auto tries that)", TEXT,
       FIELD(replay), PLAIN },
     { "max-nodes", "N", "draws a box for each of N nodes at most; of more, nodes of a family share one (default 100)",
-      NUMBER, FIELD(max_nodes), 0, 1, 1000000 },
+      NUMBER, FIELD(max_nodes), RANGE(0, 1, 1000000) },
     { "node", "NODE~K", "draws what is at most K dependencies away from the node (default 1)", TEXT, FIELD(node),
       PLAIN },
     { "cluster", "HOW", "frames around what is on a device, or a family of nodes: device or family", TEXT,
@@ -65,8 +68,8 @@ static const option table[] = {
       PLAIN },
     { "measured", "TRACE", "twice: times of a run (its --trace) of the first schedule, then of the second", LIST,
       FIELD(measured), PLAIN },
-    { "port", "N", "listens there, on the loopback address (default 0: any that is free)", NUMBER, FIELD(port), 0, 0,
-      65535 },
+    { "port", "N", "listens there, on the loopback address (default 0: any that is free)", NUMBER, FIELD(port),
+      RANGE(0, 0, 65535) },
     { "out", "FILE", "(-o) writes here; - is standard output", TEXT, FIELD(out), PLAIN },
     { "output-schedule", "FILE", "(-o) writes the schedule as JSON; - is standard output", TEXT, FIELD(out), PLAIN },
     { "dot", "FILE", "draws for Graphviz; - is standard output", TEXT, FIELD(dot), PLAIN },
@@ -95,13 +98,13 @@ static const option table[] = {
       PLAIN },
     { "iterations", "N",
       "starts; the time is the median after the first (default 1; 4 at least with --compare or --calibrate)", NUMBER,
-      FIELD(iterations), 1, 1, 1000000000 },
+      FIELD(iterations), RANGE(1, 1, 1000000000) },
     { "checkpoint", "N:FOLDER",
       "every N starts, or N iterations of a loop in phases, writes what the rest of the run needs into FOLDER", TEXT,
       FIELD(checkpoint), PLAIN },
     { "resume", "FOLDER", "goes on from the newest intact checkpoint there, on any devices, with the same results",
       TEXT, FIELD(resume), PLAIN },
-    { "processes", "N", "starts N ranks of this run by mpirun", NUMBER, FIELD(ranks_wanted), 0, 1, 4096 },
+    { "processes", "N", "starts N ranks of this run by mpirun", NUMBER, FIELD(ranks_wanted), RANGE(0, 1, 4096) },
     { "on-loss", "HOW",
       "with --processes: stop (default), restart with as many ranks, or replan for one less, from the last checkpoint",
       TEXT, FIELD(on_loss), PLAIN },
@@ -110,18 +113,18 @@ static const option table[] = {
     { "steps", "N",
       "steps of the optimiser: starts, whose loss is printed (default 100); 0: nothing is run, the graph is written "
       "(--write-graph), scheduled and drawn",
-      NUMBER, FIELD(steps), 100, 0, 1000000000 },
+      NUMBER, FIELD(steps), RANGE(100, 0, 1000000000) },
     { "evaluate", "N",
       "every N steps, and behind the last, prints the loss of the model on data that are held out, nothing being "
       "dropped; and its other outputs of one element",
-      NUMBER, FIELD(evaluate), 0, 1, 1000000000 },
+      NUMBER, FIELD(evaluate), RANGE(0, 1, 1000000000) },
     { "evaluate-input", "NAME=FILE",
       "data for --evaluate, one array or several (as --input), of which the mean is printed; may be repeated", LIST,
       FIELD(evaluate_inputs), PLAIN },
     { "trials", "PARAM=A,B,...", "trains once for each value of a param of the model, side by side; a table of losses",
       TEXT, FIELD(trials), PLAIN },
     { "every", "K", "prints only every K-th line, and the last (default: of --watch all, of the loss about 20)", NUMBER,
-      FIELD(every), 0, 1, 1000000000 },
+      FIELD(every), RANGE(0, 1, 1000000000) },
     { "strategy", "S",
       "replicas, slices, stages, micro-batches, shards of a model (of \"train\"), and layers that a training computes "
       "again in place of keeping them, such as dp=2,micro=4,recompute=auto; auto: all are compared by prediction, and "
@@ -130,23 +133,23 @@ static const option table[] = {
     { "write-graph", "FILE",
       "writes the graph with its backward pass and optimiser, then trains (but with --steps 0); - is standard output",
       TEXT, FIELD(write_graph), PLAIN },
-    { "check", "",
-      "checking mode: guarded memory, poison, random legal order; compares with one device. fmt: only looks", FLAG,
+    { "check", "", "checking mode: guarded memory, poison, random legal order; compares with one device", FLAG,
       FIELD(check), PLAIN },
+    { "check", "", "only looks: writes nothing, and names the files that differ", FLAG, FIELD(check), ONLY("fmt") },
     { "compare", "", "shows where the prediction was off, op by op, in the last of 4 starts or more", FLAG,
       FIELD(compare), PLAIN },
     { "profile", "", "shows where the time of the last start went, by device and link, and what limits it", FLAG,
       FIELD(profile), PLAIN },
     { "calibrate", "FILE", "writes the machine with the times that kernels and copies took; - is standard output", TEXT,
       FIELD(calibrate), PLAIN },
-    { "nodes", "N", "size of the graph that is made", NUMBER, FIELD(nodes), 0, 1, 100000000 },
+    { "nodes", "N", "size of the graph that is made", NUMBER, FIELD(nodes), RANGE(0, 1, 100000000) },
     { "bytes", "SIZE",
       "of the largest copy, of a frame, of each large argument of a kernel, e.g. 1MiB (default: as the bench has it)",
-      SIZE, FIELD(bytes), 0, 4096, INT64_C(1) << 40 },
+      SIZE, FIELD(bytes), RANGE(0, 4096, INT64_C(1) << 40) },
     { "shape", "NAME", "chain, wide, stencil, tree or random", TEXT, FIELD(shape), PLAIN },
-    { "lanes", "N", "chains, or rows of a stencil, on each GPU (default 1)", NUMBER, FIELD(lanes), 1, 1, 1024 },
-    { "series", "N", "starts that are measured as one, each behind the other (default 1)", NUMBER, FIELD(series), 1, 1,
-      1000000 },
+    { "lanes", "N", "chains, or rows of a stencil, on each GPU (default 1)", NUMBER, FIELD(lanes), RANGE(1, 1, 1024) },
+    { "series", "N", "starts that are measured as one, each behind the other (default 1)", NUMBER, FIELD(series),
+      RANGE(1, 1, 1000000) },
     { "time-unit", "US", "microseconds for 1 of the file's unit of time (default: as usual for the format)", REAL,
       FIELD(time_unit), PLAIN },
     { "bandwidth", "GBS", "of the machine's links where the file counts bytes (default 1 GB/s)", REAL, FIELD(bandwidth),
@@ -154,19 +157,19 @@ static const option table[] = {
     { "seconds", "N", "how long measuring may take, about (default 45)", REAL, FIELD(seconds), PLAIN },
     { "islands", "IxG", "of a cluster: islands of so many GPUs each, such as 8x8", TEXT, FIELD(islands), PLAIN },
     { "rails", "N", "of a cluster: network ports of an island, which its GPUs share (default: one for each GPU)",
-      NUMBER, FIELD(rails), 0, 1, 4096 },
+      NUMBER, FIELD(rails), RANGE(0, 1, 4096) },
     { "nic", "GBS", "of a cluster: GB/s of each network port, a direction (default 50)", REAL, FIELD(nic), PLAIN },
     { "link", "LINK",
       "of joined machines: the network between two, each way, such as latency_us=2,GBps=12.5, then ports=host "
       "(default), "
       "shared or each (default: what their files say)",
       TEXT, FIELD(link), PLAIN },
-    { "spread", "N", "deals the devices out to N processes, in order, as mpirun -n N does", NUMBER, FIELD(spread), 0, 1,
-      4096 },
+    { "spread", "N", "deals the devices out to N processes, in order, as mpirun -n N does", NUMBER, FIELD(spread),
+      RANGE(0, 1, 4096) },
     { "ranks", "", "proves also that the parts of all processes fit together, and shows them", FLAG, FIELD(ranks),
       PLAIN },
     { "ranks", "LIST", "numbers of computers like the machine, which its network joins, such as 1..8 or 1,2,4", TEXT,
-      FIELD(rank_list), PLAIN },
+      FIELD(rank_list), ONLY("scale") },
     { "root", "FOLDER", "looks for /sys and /proc there, for tests and for files of another computer", TEXT,
       FIELD(root), PLAIN },
     { "node-time", "NAME", "dot: the attribute of nodes that is their time", TEXT, FIELD(node_time), PLAIN },
@@ -176,12 +179,12 @@ static const option table[] = {
     { "limits", "N",
       "the most nodes, parts and unrolled tasks that a graph may expand to; limits of accesses, dependencies and ops "
       "follow from it (default 10000000)",
-      NUMBER, FIELD(limits), 0, 1, INT64_MAX },
+      NUMBER, FIELD(limits), RANGE(0, 1, INT64_MAX) },
     { "allow-code", "", "lets the graph's own kernels be compiled and loaded", FLAG, FIELD(allow_code), PLAIN },
     { "no-fuse", "", "neighbouring maps stay nodes of their own", FLAG, FIELD(no_fuse), PLAIN },
     { "threads", "N",
       "threads that each CPU device computes with (default: as the machine file says, else the cores, shared out)",
-      NUMBER, FIELD(threads), 0, 1, 1024 },
+      NUMBER, FIELD(threads), RANGE(0, 1, 1024) },
     { "timeout", "SECONDS",
       "gives up when nothing in a start ends for so long (default: 10, of functions on the host as long as they like)",
       REAL, FIELD(timeout), PLAIN },
@@ -210,9 +213,12 @@ bool accepts(const command *c, const char *name)
 
 bool offers(const command *c, const option *p)
 {
-    char word[64];
-    snprintf(word, sizeof word, "%s=%s", p->name, p->value);
-    return accepts(c, p->name) || accepts(c, word);
+    if (!accepts(c, p->name))
+        return false;
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (table[i].command && strcmp(table[i].command, c->name) == 0 && strcmp(table[i].name, p->name) == 0)
+            return &table[i] == p;
+    return !p->command;
 }
 
 const option *find_option(const command *c, const char *name, size_t length)

@@ -14,6 +14,7 @@ typedef struct option {
     option_kind kind;
     size_t field;
     int64_t fallback, low, high; /* NUMBER */
+    const char *command;         /* of options with one name, the command that this one is for; NULL: of all others */
 } option;
 
 enum { EXIT_CODES = EXIT_LOST + 1 };
@@ -22,7 +23,7 @@ extern const char *const exit_meanings[EXIT_CODES];
 /* NULL behind the last. */
 const option *option_at(size_t i);
 bool accepts(const command *c, const char *name);
-/* It is in the list of the command, by its name, or as "name=VALUE" where two options have one name. */
+/* It is in the list of the command and, of those with its name, the one that is for it. */
 bool offers(const command *c, const option *p);
 /* Among those of the command; NULL: none has that name, or one like it. */
 const option *find_option(const command *c, const char *name, size_t length);

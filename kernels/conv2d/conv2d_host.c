@@ -224,8 +224,8 @@ static gantry_status check_numbers(const gantry_launch *l, char *text, size_t si
         const gantry_arg *a = &l->arg[i];
         int least = i == GY_CONV_STRIDE ? 1 : 0;
         if (a->number < least || a->number > INT_MAX / 4 || a->number != (double)a->integer)
-            return gy_check_fail(text, size, "\"%s\" is %g; it must be a whole number of at least %d", a->name,
-                                 a->number, least);
+            return gy_check_fail(text, size, "\"%s\" is %.10g; it must be a whole number from %d to %d", a->name,
+                                 a->number, least, INT_MAX / 4);
     }
     for (int i = GY_CONV_PAD + 1; i < l->args; i++) {
         const gantry_arg *a = &l->arg[i];

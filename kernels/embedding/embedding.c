@@ -72,11 +72,13 @@ static const gantry_kernel_arg args[] = {
       .summary = "a row for each id; sum adds to it" },
 };
 
-const gantry_kernel gy_kernel_embedding = { .struct_size = sizeof(gantry_kernel),
-                                            .name = "embedding",
-                                            .summary = "y[i] = table[ids[i]], rows of a table",
-                                            GANTRY_KERNEL_ARGS(args),
-                                            .flops = "0",
-                                            .bytes = "ids.bytes + 2 * y.bytes",
-                                            .host = run,
-                                            .check = check };
+const gantry_kernel gy_kernel_embedding = {
+    .struct_size = sizeof(gantry_kernel),
+    .name = "embedding",
+    .summary = "y[i] = table[ids[i]], rows of a table; status: number, from 1, of an id that is no row",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "0",
+    .bytes = "ids.bytes + 2 * y.bytes",
+    .host = run,
+    .check = check
+};

@@ -81,12 +81,14 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("dtable", GANTRY_SUM, GY_FLOAT_DTYPES, 'T', "gradient of the table"),
 };
 
-const gantry_kernel gy_kernel_embedding_grad = { .struct_size = sizeof(gantry_kernel),
-                                                 .name = "embedding_grad",
-                                                 .summary = "dtable[ids[i]] += dy[i], added up in the order of i",
-                                                 GANTRY_KERNEL_ARGS(args),
-                                                 .flops = "dy.size",
-                                                 .bytes = "ids.bytes + dy.bytes + 2 * min(dy.bytes, dtable.bytes)",
-                                                 .scratch = "8 * (ids.size + dtable.rows)",
-                                                 .host = run,
-                                                 .check = check };
+const gantry_kernel gy_kernel_embedding_grad = {
+    .struct_size = sizeof(gantry_kernel),
+    .name = "embedding_grad",
+    .summary = "dtable[ids[i]] += dy[i], added up in the order of i; status: number, from 1, of an id that is no row",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "dy.size",
+    .bytes = "ids.bytes + dy.bytes + 2 * min(dy.bytes, dtable.bytes)",
+    .scratch = "8 * (ids.size + dtable.rows)",
+    .host = run,
+    .check = check
+};

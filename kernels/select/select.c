@@ -104,15 +104,17 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("mask", GANTRY_READ, INTEGERS, 0, "one element for each row of x"),
     GY_REGION("y", GANTRY_WRITE, 0, 'T', "room for the rows that are taken, in their order; zeros behind them"),
     GY_REGION("count", GANTRY_WRITE, GANTRY_DTYPE_BIT(GANTRY_I32) | GANTRY_DTYPE_BIT(GANTRY_I64), 0,
-              "one element: how many are taken; more than y has room for end the run, their number in the status word"),
+              "one element: how many are taken"),
 };
 
-const gantry_kernel gy_kernel_select = { .struct_size = sizeof(gantry_kernel),
-                                         .name = "select",
-                                         .summary = "y = rows of x, or elements, where mask is not 0",
-                                         GANTRY_KERNEL_ARGS(args),
-                                         .flops = "2 * mask.size",
-                                         .bytes = "x.bytes + 2 * mask.bytes + y.bytes",
-                                         .scratch = GY_SELECT_SCRATCH,
-                                         .host = run,
-                                         .check = check };
+const gantry_kernel gy_kernel_select = {
+    .struct_size = sizeof(gantry_kernel),
+    .name = "select",
+    .summary = "y = rows of x, or elements, where mask is not 0; status: how many are taken, more than y has room for",
+    GANTRY_KERNEL_ARGS(args),
+    .flops = "2 * mask.size",
+    .bytes = "x.bytes + 2 * mask.bytes + y.bytes",
+    .scratch = GY_SELECT_SCRATCH,
+    .host = run,
+    .check = check
+};

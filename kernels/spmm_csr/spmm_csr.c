@@ -89,8 +89,8 @@ static const gantry_kernel_arg args[] = {
 const gantry_kernel gy_kernel_spmm_csr = {
     .struct_size = sizeof(gantry_kernel),
     .name = "spmm_csr",
-    .summary =
-        "y = A x, A in compressed sparse rows, x a matrix; status: number of a row with an entry that is not there",
+    .summary = "y = A x, A in compressed sparse rows, x a matrix; status: number, from 1, of a row with an entry that "
+               "is not there",
     GANTRY_KERNEL_ARGS(args),
     .flops = "2 * val.size * y.size // max(1, y.shape0)",
     .bytes = "(val.bytes + col.bytes) * y.rows // max(1, y.shape0) + x.bytes + y.bytes",

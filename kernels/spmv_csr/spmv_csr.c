@@ -16,8 +16,8 @@ static gantry_status piece(const gantry_launch *l, void *data, int64_t first, in
         for (int64_t k = index_at(row, r); k < index_at(row, r + 1); k++) {
             int64_t c = k >= 0 && k < gy_arg_size(column) ? index_at(column, k) : -1;
             if (c < 0 || c >= gy_arg_size(vec)) {
-                gy_least_row_note(data, r);
-                return GANTRY_E_KERNEL;
+                gy_least_row_note(data, r); /* the status word says it */
+                return GANTRY_OK;
             }
             total += val->dtype == GANTRY_F32
                          ? (double)((const float *)val->data)[k] * (double)((const float *)vec->data)[c]
@@ -62,7 +62,7 @@ static const gantry_kernel_arg args[] = {
 const gantry_kernel gy_kernel_spmv_csr = {
     .struct_size = sizeof(gantry_kernel),
     .name = "spmv_csr",
-    .summary = "y = A x, A in compressed sparse rows",
+    .summary = "y = A x, A in compressed sparse rows; status: number, from 1, of a row with an entry that is not there",
     GANTRY_KERNEL_ARGS(args),
     .flops = "2 * val.size * y.rows // max(1, y.shape0)",
     .bytes = "(val.bytes + col.bytes) * y.rows // max(1, y.shape0) + x.bytes + y.bytes",

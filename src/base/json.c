@@ -58,6 +58,9 @@ static const struct slip {
     { ".", "; a number begins with a digit, as in 0.5" },
     { "+", "; a number has no plus in front" },
     { "=", "; a colon is between key and value" },
+    { "NaN", "; JSON has only finite numbers" },
+    { "Infinity", "; JSON has only finite numbers" },
+    { "\xef\xbb\xbf", "; a byte order mark is in front of the text, save it as UTF-8 without one" },
 };
 
 /* The remedy for the token at `at`; "" if there is nothing to say. */

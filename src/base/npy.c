@@ -197,17 +197,19 @@ static gantry_status read_dictionary(scan *s, found *f)
 static gantry_status read_prefix(const unsigned char *data, size_t length, const char *name, size_t *begin,
                                  size_t *size, gantry_error *err)
 {
-    if (length < PREFIX_V1 || memcmp(data, magic, 6) != 0)
+    if (length < sizeof magic - 1 || memcmp(data, magic, sizeof magic - 1) != 0)
         return gy_fail(err, GANTRY_E_IO, NULL, "%s: is not a .npy file: it does not begin with \\x93NUMPY", name);
+    if (length < PREFIX_V1 || (data[6] > 1 && length < PREFIX_V2))
+        return gy_fail(err, GANTRY_E_IO, NULL, "%s: damaged .npy header: the file ends inside it", name);
     if (data[6] < 1 || data[6] > 3) {
         return gy_fail(err, GANTRY_E_IO, NULL, "%s: is .npy version %d.%d; versions 1.0 to 3.0 can be read", name,
                        data[6], data[7]);
     }
     *begin = data[6] == 1 ? PREFIX_V1 : PREFIX_V2;
     *size = (size_t)data[8] | (size_t)data[9] << 8;
-    if (data[6] > 1 && length >= PREFIX_V2)
+    if (data[6] > 1)
         *size |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
-    if (length < *begin || *size > MOST_HEADER)
+    if (*size > MOST_HEADER)
         return gy_fail(err, GANTRY_E_IO, NULL, "%s: damaged .npy header: %zu bytes long", name, *size);
     return GANTRY_OK;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Help, manual page and completion: each option of each command is in all three; the page is right for man; bash completes by what
-was written. docs/install.md has the variables of the environment that the code asks for, and no others.
+was written. Examples that need no files of others work. docs/install.md has the variables of the environment that the code asks for, and no others.
 
 check_manual.py GANTRY SOURCE
 """
@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 
 def run(*words, **more):
@@ -25,7 +26,9 @@ def options_of_help(gantry, command):
     options = text.split("\noptions\n")[1].split("\n\n")[0]
     assert max(map(len, options.split("\n"))) <= 100, options
     text = text.replace("\n" + 31 * " ", " ")  # lines that go on
-    return {name: summary for name, summary in re.findall(r"^  --([\w-]+)(?: \S+)? +(\S.*)$", text.split("\noptions\n")[1].split("\n\n")[0], re.M)}
+    found = re.findall(r"^  --([\w-]+)(?: \S+)? +(\S.*)$", text.split("\noptions\n")[1].split("\n\n")[0], re.M)
+    assert len(dict(found)) == len(found), f"{command}: an option is there twice"
+    return dict(found)
 
 
 def options_of_page(page, command):
@@ -52,6 +55,18 @@ def check_page(page):
     assert "branch and bound" in done.stdout and "--effort 0..9" in done.stdout
 
 
+def check_examples(gantry):
+    """Of the commands that need no files of others, in the order of the help."""
+    path = f"{pathlib.Path(gantry).resolve().parent}:{os.environ['PATH']}"
+    for command in ("schedule", "check", "compare", "diff", "what-if", "kernels"):
+        lines = re.findall(r"^  (gantry .*?)(?:   .*)?$", run(gantry, "help", command).stdout.split("\nexamples\n")[1], re.M)
+        assert lines, command
+        with tempfile.TemporaryDirectory() as folder:
+            for line in lines:
+                done = run("bash", "-c", line, cwd=folder, env={**os.environ, "PATH": path})
+                assert done.returncode == 0, f"{line}: {done.returncode}: {done.stderr}"
+
+
 def check_variables(source):
     asked = re.compile(r"""(?:getenv|gy_driver_switch|environ\.get)\("(GANTRY_\w+)\"""")
     files = [file for folder in ("src", "tools") for file in (source / folder).rglob("*") if file.suffix in (".c", ".py")]
@@ -71,7 +86,9 @@ def main(gantry, source):
         assert options_of_page(page, command) == said, f"{command}: the page has other options than the help"
         assert completed(gantry, script, "gantry", command, "--") == {"--" + name for name in said}, f"{command}: completion"
         total += len(said)
+    assert options_of_help(gantry, "fmt")["check"].startswith("only looks"), "what --check means for graphs that run"
     check_page(page)
+    check_examples(gantry)
     assert completed(gantry, script, "gantry", "") >= set(names)
     assert completed(gantry, script, "gantry", "sched") == {"schedule"}
     assert completed(gantry, script, "gantry", "help", "ke") == {"kernels"}

@@ -53,8 +53,8 @@ def main(gantry, root):
         assert re.search(r"makespan +[\d.]+ (ns|us|ms|s) predicted", text) and re.search(r"moved +[\d.]+ (B|[KMGT]iB) ", text), text
         run_text = run(gantry, "run", *words, "--backend", "sim", "--compare")
         predicted = json.loads(run(gantry, "run", *words, "--backend", "sim", "--json"))["predicted_us"]
-        assert is_time(re.search(r"predicted ([\d.]+ \w+), measured", run_text)[1], predicted)
-        assert not re.search(r"predicted us|measured us|\d MB|\d{4,}\.\d us", run_text + text), run_text
+        assert is_time(re.search(r"predicted ([\d.]+ \w+), simulated", run_text)[1], predicted)
+        assert not re.search(r"predicted us|simulated us|measured us|\d MB|\d{4,}\.\d us", run_text + text), run_text
     print(f"{count} numbers")
 
 

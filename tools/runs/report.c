@@ -154,13 +154,20 @@ static void print_devices(FILE *to, const session *s)
         fprintf(to, "  %zu more devices ran 0 nodes\n", idle - IDLE_SHOWN);
 }
 
-static void print_throughput(FILE *to, const session *s)
+/* Where the times of starts are from: "sim" runs nothing. */
+static const char *measured_or_simulated(const report *r)
+{
+    return strcmp(r->info.backend, "sim") == 0 ? "simulated" : "measured";
+}
+
+static void print_throughput(FILE *to, const report *r)
 {
     char predicted[UNIT_TEXT], measured[UNIT_TEXT];
+    const session *s = r->s;
     gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
     if (!gantry_schedule_summarize(s->schedule, &sum, NULL))
-        fprintf(to, "  %llu starts in flight: predicted %s from one to the next, measured %s\n",
-                (unsigned long long)sum.in_flight, time_text(predicted, sum.period_us),
+        fprintf(to, "  %llu starts in flight: predicted %s from one to the next, %s %s\n",
+                (unsigned long long)sum.in_flight, time_text(predicted, sum.period_us), measured_or_simulated(r),
                 time_text(measured, s->throughput_us));
 }
 
@@ -180,7 +187,7 @@ static void print_times(FILE *to, const report *r)
 {
     char predicted[UNIT_TEXT], measured[UNIT_TEXT];
     const session *s = r->s;
-    fprintf(to, "  predicted %s, measured %s%s", time_text(predicted, r->info.predicted_us),
+    fprintf(to, "  predicted %s, %s %s%s", time_text(predicted, r->info.predicted_us), measured_or_simulated(r),
             time_text(measured, s->measured_us), s->throughput_us > 0 ? " behind the starts before it" : "");
     if (s->counted > 1)
         fprintf(to, ", the median of %zu starts after a warm-up", s->counted);
@@ -205,7 +212,7 @@ static int report_text(const report *r)
     print_fed(to, s, &r->info);
     print_trials(to, s);
     if (s->throughput_us > 0)
-        print_throughput(to, s);
+        print_throughput(to, r);
     if (s->together > 0)
         fprintf(to, "  %zu more starts, one behind the other%s: %.1f us %s\n", s->together,
                 strncmp(r->info.replay, "device", strlen("device")) ? "" : " without the host between them",

@@ -69,7 +69,7 @@ static int read_counts(counts *c, const char *text, const char *option, const ch
 {
     if (!text || parse_counts(c, text))
         return EXIT_FINE;
-    complain("gantry scale: --%s is \"%s\"; it takes numbers of %s that rise, at most %d, as in 1..8 or 1,2,4,8\n",
+    complain("gantry scale: --%s is \"%s\"; it takes numbers of %s from 1 to %d that rise, as in 1..8 or 1,2,4,8\n",
              option, text, what, MOST_COUNTS);
     return EXIT_USAGE;
 }
@@ -384,7 +384,7 @@ const command command_scale = {
     "limits it",
     1,
     1,
-    "param limits input machine devices ranks=LIST link weak strategy policy effort seed unroll max-memory spill "
+    "param limits input machine devices ranks link weak strategy policy effort seed unroll max-memory spill "
     "balance replay "
     "svg "
     "allow-code "

@@ -29,6 +29,8 @@ int read_loss(const session *s, gantry_buffer buffer, double *loss)
     if (gantry_graph_buffer_info(s->graph, buffer, &info, &err) || gantry_run_output(s->run, buffer, &data, NULL, &err))
         return fail(&err);
     *loss = info.dtype == GANTRY_F64 ? *(const double *)data : (double)*(const float *)data;
+    if (isnan(*loss))
+        *loss = NAN; /* without a sign, which would be printed */
     return EXIT_FINE;
 }
 
@@ -52,7 +54,8 @@ static void warn_of_loss(session *s, size_t step, double loss)
 int look_at_loss(session *s, size_t step)
 {
     double loss = 0;
-    bool shown = !s->o->watched.count && is_shown(s, step, s->starts);
+    bool wanted = s->o->every || !s->o->quiet; /* lines that nobody has asked for are no errors */
+    bool shown = wanted && !s->o->watched.count && is_shown(s, step, s->starts);
     FILE *to = s->o->json || uses_stdout(s->o) ? stderr : stdout;
     progress_clear();
     if (s->trials && shown)

@@ -299,13 +299,14 @@ gantry_status gy_host_ops_fail(const gy_host_ops *ops, uint32_t id, gy_op_failur
     const gy_op *op = &s->ops.at[id];
     const gy_node *node = &ops->job->graph->nodes.at[op->node];
     uint32_t device = gy_op_device(s, op, 0);
-    char what[120];
+    char what[240];
     if (failure.status) {
         const char *name = gantry_status_name(failure.status);
         snprintf(what, sizeof what, "its function returned %s (%d)%s", name, (int)failure.status,
                  strncmp(name, "GANTRY_", 7) == 0 ? "" : "; it returns GANTRY_OK, 0, where all is well");
     } else {
-        snprintf(what, sizeof what, "its kernel left %" PRId32 " in the status word", failure.word);
+        gy_kernel_word(node->kernel == GY_NONE ? NULL : ops->job->graph->kernels.at[node->kernel].manifest,
+                       failure.word, what, sizeof what);
     }
     char iteration[40] = "";
     if (node->loop != GY_NONE)

@@ -6,6 +6,7 @@ check_kernels.py GANTRY [KERNEL ...]
 import itertools
 import json
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
@@ -70,14 +71,14 @@ class Case:
 
 
 class Refused(Case):
-    """The kernel leaves `want` in its status word."""
+    """The kernel leaves `want` in its status word, and the error says what that is."""
 
     def run(self, command):
         status, self.want = self.want, {}
         try:
             super().run(command)
         except RuntimeError as error:
-            assert f"left {status} in the status word" in str(error), error
+            assert re.search(rf"left {status} in the status word: \w", str(error)), error
         else:
             raise AssertionError(f"{self.kernel} did not fail")
 
@@ -684,8 +685,15 @@ def wrong_entries():
     """A column that x has no row for, and rows that go beyond the entries."""
     one, x = np.ones(2), np.ones((3, 40))
     for row_ptr, column in [([0, 1, 2], [0, 3]), ([0, 1, 3], [0, 1]), ([0, 1, 2], [0, -1])]:
-        yield Refused("spmm_csr", {"row_ptr": ("in", "i32", np.array(row_ptr, np.int32)), "col": ("in", "i32", np.array(column, np.int32)), "val": ("in", "f64", one),
-                                   "x": ("in", "f64", x), "y": ("out", "f64", np.ones((2, 40)))}, 2)
+        matrix = {"row_ptr": ("in", "i32", np.array(row_ptr, np.int32)), "col": ("in", "i32", np.array(column, np.int32)), "val": ("in", "f64", one)}
+        yield Refused("spmm_csr", {**matrix, "x": ("in", "f64", x), "y": ("out", "f64", np.ones((2, 40)))}, 2)
+        yield Refused("spmv_csr", {**matrix, "x": ("in", "f64", x[:, 0].copy()), "y": ("out", "f64", np.ones(2))}, 2)
+
+
+def wrong_labels():
+    for label, status in [(7, 8), (-3, -3)]:
+        yield Refused("softmax_xent", {"scale": 1, "logits": ("in", "f32", np.ones((2, 7), np.float32)), "labels": ("in", "i32", np.array([0, label], np.int32)),
+                                       "loss": ("inout", "f32", np.zeros(1, np.float32))}, status)
 
 
 def convolutions():
@@ -904,7 +912,7 @@ def main(command, only):
     wanted = set(only) or {k["name"] for k in kernels}
     count_of_scores(kernels)
     seen, count, failed = set(), 0, 0
-    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), appended(), heads(), gradients_of_heads(), large_heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
+    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), appended(), heads(), gradients_of_heads(), large_heads(), failures(), wrong_entries(), wrong_labels(), convolutions(), tables(), training(),
                                 scans(), sorts(), merges(), selections(), best(), fourier()):
         if case.kernel not in wanted:
             continue

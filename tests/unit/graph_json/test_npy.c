@@ -98,8 +98,13 @@ START_TEST(damaged_files)
     gy_npy npy;
     gantry_error err;
     char text[sizeof numpy_header];
-    for (size_t length = 0; length < sizeof numpy_header - 1; length++)
+    for (size_t length = 0; length < sizeof numpy_header - 1; length++) {
         ck_assert_int_eq(gy_npy_header_parse(&npy, numpy_header, length, "a.npy", &err), GANTRY_E_IO);
+        ck_assert_str_eq(err.text, length < 6 ? "a.npy: is not a .npy file: it does not begin with \\x93NUMPY"
+                                              : "a.npy: damaged .npy header: the file ends inside it");
+    }
+    ck_assert_int_eq(gy_npy_header_parse(&npy, "\x93NUMPY\x02\x00\x01\x00\x00", 11, "a.npy", &err), GANTRY_E_IO);
+    ck_assert_str_eq(err.text, "a.npy: damaged .npy header: the file ends inside it");
     memcpy(text, numpy_header, sizeof text);
     text[6] = 4;
     ck_assert_int_eq(gy_npy_header_parse(&npy, text, sizeof text - 1, "a.npy", &err), GANTRY_E_IO);

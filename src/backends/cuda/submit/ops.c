@@ -497,7 +497,7 @@ gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t id, gantry_status statu
     if (status)
         snprintf(what, sizeof what, "its function returned %s (%d)", gantry_status_name(status), (int)status);
     else
-        snprintf(what, sizeof what, "its kernel left %" PRId32 " in the status word", word);
+        gy_kernel_word(manifest_of(h, node), word, what, sizeof what);
     if (node->loop != GY_NONE)
         snprintf(iteration, sizeof iteration, " in iteration %" PRId64, h->op[id].call->launch.iteration);
     gy_graph_fail(h->job->graph, node->origin, err, GANTRY_E_KERNEL, "node \"%s\" failed on device \"%s\"%s: %s",

@@ -2,20 +2,21 @@
 #include "kernels/softmax.h"
 #include <math.h>
 
-double gy_logit(const gantry_arg *logits, int64_t row, int64_t column)
-{
-    int64_t i = row * gy_arg_width(logits) + column;
-    return logits->dtype == GANTRY_F32 ? (double)((const float *)logits->data)[i] : ((const double *)logits->data)[i];
-}
-
 gy_softmax gy_softmax_of(const gantry_arg *logits, int64_t row)
 {
     gy_softmax s = { -INFINITY, 0 };
-    int64_t width = gy_arg_width(logits);
-    for (int64_t c = 0; c < width; c++)
-        s.largest = fmax(s.largest, gy_logit(logits, row, c));
-    for (int64_t c = 0; c < width; c++)
-        s.sum += exp(gy_logit(logits, row, c) - s.largest);
+    int64_t first = row * gy_arg_width(logits), end = first + gy_arg_width(logits);
+    gy_packs v;
+    for (int64_t i = first; i < end; i += GY_SOFTMAX_AT_ONCE) {
+        int count = gy_packs_load(&v, GY_SOFTMAX_AT_ONCE, logits, i, end);
+        for (int k = 0; k < count; k++)
+            s.largest = fmax(s.largest, v.at[k]);
+    }
+    for (int64_t i = first; i < end; i += GY_SOFTMAX_AT_ONCE) {
+        int count = gy_packs_load(&v, GY_SOFTMAX_AT_ONCE, logits, i, end);
+        for (int k = 0; k < count; k++)
+            s.sum += exp(v.at[k] - s.largest);
+    }
     return s;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "kernels/begin.cuh"
 #include "kernels/element.cuh"
+#include "kernels/qr/tall.cuh"
 #include "kernels/rows.cuh"
 #include "kernels/triangle.cuh"
 
@@ -115,6 +116,37 @@ template <typename T> static __device__ void apply(T *a, int64_t m, int64_t k, c
     {                                                                                                                  \
         gy_begin();                                                                                                    \
         apply(a, m, k, tau);                                                                                           \
+    }
+KERNEL(f32, float)
+KERNEL(f64, double)
+#undef KERNEL
+
+#define KERNEL(suffix, type)                                                                                           \
+    extern "C" __global__ void __launch_bounds__(GY_TALL_THREADS)                                                      \
+        qr_fold_##suffix(const type *from, int64_t m, int32_t n, type *v, type *tau, type *r, type *sign)              \
+    {                                                                                                                  \
+        __shared__ gy_tall_room<type> room;                                                                            \
+        gy_begin();                                                                                                    \
+        const gy_tall_result<type> to = { v, tau, r, sign };                                                           \
+        if (GY_TALL_COLUMNS_OF(n) == 1)                                                                                \
+            gy_tall_fold_block<type, 1>(from, m, n, to, room);                                                               \
+        else if (GY_TALL_COLUMNS_OF(n) == 2)                                                                           \
+            gy_tall_fold_block<type, 2>(from, m, n, to, room);                                                               \
+        else                                                                                                           \
+            gy_tall_fold_block<type, 4>(from, m, n, to, room);                                                               \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(GY_TALL_THREADS)                                                      \
+        qr_unfold_##suffix(const type *c, const type *v, const type *tau, const type *sign, int64_t m, int32_t n,      \
+                           type *to)                                                                                   \
+    {                                                                                                                  \
+        __shared__ gy_tall_room<type> room;                                                                            \
+        gy_begin();                                                                                                    \
+        if (GY_TALL_COLUMNS_OF(n) == 1)                                                                                \
+            gy_tall_unfold_block<type, 1>(c, v, tau, sign, m, n, to, room);                                                  \
+        else if (GY_TALL_COLUMNS_OF(n) == 2)                                                                           \
+            gy_tall_unfold_block<type, 2>(c, v, tau, sign, m, n, to, room);                                                  \
+        else                                                                                                           \
+            gy_tall_unfold_block<type, 4>(c, v, tau, sign, m, n, to, room);                                                  \
     }
 KERNEL(f32, float)
 KERNEL(f64, double)

@@ -22,7 +22,9 @@ static gantry_status find_losses(const gantry_launch *l, void *data, int64_t fir
             continue;
         }
         gy_softmax s = gy_softmax_of(logits, r);
-        x->of[i] = log(s.sum) + s.largest - gy_logit(logits, r, label[r]);
+        gy_packs right;
+        gy_packs_load(&right, 1, logits, r * gy_arg_width(logits) + label[r], logits->rows * gy_arg_width(logits));
+        x->of[i] = log(s.sum) + s.largest - right.at[0];
     }
     return GANTRY_OK;
 }
@@ -54,15 +56,19 @@ static gantry_status run(const gantry_launch *l)
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)
 {
+    gantry_dtype logits = l->arg[1].dtype, loss = l->arg[3].dtype, wanted = logits == GANTRY_F64 ? logits : GANTRY_F32;
     gantry_status status = gy_check_logits(l, text, size);
+    if (!status && loss != wanted)
+        return gy_check_fail(text, size, "\"logits\" is %s and \"loss\" is %s; loss must be %s",
+                             gantry_dtype_name(logits), gantry_dtype_name(loss), gantry_dtype_name(wanted));
     return status ? status : gy_check_one_element(l, 3, text, size);
 }
 
 static const gantry_kernel_arg args[] = {
     GY_SCALE_OR("scale", 1, "factor of the loss, such as 1 / batch"),
-    GY_REGION("logits", GANTRY_READ, GY_WIDE_DTYPES, 'T', "[rows, classes]"),
+    GY_REGION("logits", GANTRY_READ, GY_FLOAT_DTYPES, 0, "[rows, classes]"),
     GY_REGION("labels", GANTRY_READ, GANTRY_DTYPE_BIT(GANTRY_I32), 0, "the right class of each row"),
-    GY_REGION("loss", GANTRY_SUM, GY_WIDE_DTYPES, 'T', "one element"),
+    GY_REGION("loss", GANTRY_SUM, GY_WIDE_DTYPES, 0, "one element: f64 of f64, else f32"),
 };
 
 const gantry_kernel gy_kernel_softmax_xent = {

@@ -6,8 +6,10 @@
 #include "kernels/begin.cuh"
 #include "kernels/softmax.cuh"
 
+enum { THREADS = GY_LANES * GY_ROW_WARPS };
+
 /* Row r is that of group r % groups; a block has blockDim.y groups. */
-template <typename T>
+template <bool PACKED, typename Wide, typename T>
 static __device__ void rows(const T *logits, const int32_t *labels, double *partial, int64_t count, int64_t width,
                             int32_t groups, int32_t *status)
 {
@@ -22,43 +24,39 @@ static __device__ void rows(const T *logits, const int32_t *labels, double *part
                 atomicCAS(status, 0, label < 0 ? label : label + 1);
             continue;
         }
-        gy_softmax<T> s = gy_softmax_of(logits + r * width, width);
-        total += log(s.sum) + (double)s.largest - (double)logits[r * width + label];
+        gy_softmax<Wide> s = gy_softmax_of<PACKED, Wide>(logits + r * width, width);
+        total += log(s.sum) + (double)s.largest - (double)gy_element<Wide>::load(logits[r * width + label]);
     }
     if (threadIdx.x == 0)
         partial[group] = total;
 }
 
-template <typename T>
-static __device__ void total(double scale, const double *partial, int32_t groups, T *loss)
+template <typename Wide>
+static __device__ void total(double scale, const double *partial, int32_t groups, Wide *loss)
 {
-    __shared__ double sum[GY_SOFTMAX_THREADS];
-    double mine = 0;
-    for (int32_t i = threadIdx.x; i < groups; i += GY_SOFTMAX_THREADS)
-        mine += partial[i];
-    sum[threadIdx.x] = mine;
-    for (unsigned half = GY_SOFTMAX_THREADS / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half)
-            sum[threadIdx.x] += sum[threadIdx.x + half];
-    }
+    double sum = 0;
+    for (int32_t i = threadIdx.x; i < groups; i += THREADS)
+        sum += partial[i];
+    sum = gy_lanes_sum(sum);
     if (threadIdx.x == 0)
-        *loss += (T)(scale * sum[0]);
+        *loss += (Wide)(scale * sum);
 }
 
-#define KERNEL(suffix, type)                                                                                           \
-    extern "C" __global__ void __launch_bounds__(GY_SOFTMAX_THREADS)                                                   \
+#define KERNEL(suffix, type, wide)                                                                                     \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
         softmax_xent_rows_##suffix(const type *logits, const int32_t *labels, double *partial, int64_t count,          \
                                    int64_t width, int32_t groups, int32_t *status)                                     \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        rows(logits, labels, partial, count, width, groups, status);                                                   \
+        if (gy_row_is_packed(width, logits))                                                                           \
+            rows<true, wide>(logits, labels, partial, count, width, groups, status);                                   \
+        else                                                                                                           \
+            rows<false, wide>(logits, labels, partial, count, width, groups, status);                                  \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(GY_SOFTMAX_THREADS)                                                   \
-        softmax_xent_total_##suffix(double scale, const double *partial, int32_t groups, type *loss)                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
+        softmax_xent_total_##suffix(double scale, const double *partial, int32_t groups, wide *loss)                   \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
         total(scale, partial, groups, loss);                                                                           \
     }
-KERNEL(f32, float)
-KERNEL(f64, double)
+GY_CUDA_FLOAT_TYPES(KERNEL)

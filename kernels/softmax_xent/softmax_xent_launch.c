@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/softmax_launch.h"
+#include "kernels/rows_launch.h"
 
 enum { ROWS, TOTAL }; /* variants */
 
@@ -14,12 +14,12 @@ static gantry_status launch_softmax_xent(const gantry_launch *l)
     int32_t groups = (int32_t)(rows < most ? rows : most);
     if (groups == 0)
         return rows == 0 ? GANTRY_OK : GANTRY_E_KERNEL;
-    gantry_status failed = gy_cuda_image_launch(l, ROWS, logits->dtype, gy_softmax_grid(width, groups),
+    gantry_status failed = gy_cuda_image_launch(l, ROWS, logits->dtype, gy_rows_grid(groups, width),
                                                 (void *[]){ &x, &labels, &partial, &rows, &width, &groups, &status });
-    return failed ? failed
-                  : gy_cuda_image_launch(l, TOTAL, logits->dtype,
-                                         (gy_grid){ 1, 1, 1, GY_SOFTMAX_WARPS * GY_SOFTMAX_LANES, 1, 1 },
-                                         (void *[]){ &scale, &partial, &groups, &loss });
+    return failed
+               ? failed
+               : gy_cuda_image_launch(l, TOTAL, logits->dtype, (gy_grid){ 1, 1, 1, GY_ROW_WARPS * GY_ROW_LANES, 1, 1 },
+                                      (void *[]){ &scale, &partial, &groups, &loss });
 }
 
-GY_CUDA_KERNEL(softmax_xent, launch_softmax_xent, GY_WIDE_DTYPES, "_rows", "_total")
+GY_CUDA_KERNEL(softmax_xent, launch_softmax_xent, GY_FLOAT_DTYPES, "_rows", "_total")

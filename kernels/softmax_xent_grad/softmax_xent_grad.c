@@ -10,13 +10,12 @@ static gantry_status piece(const gantry_launch *l, void *data, int64_t first, in
     (void)data;
     for (int64_t r = first; r < last; r++) {
         gy_softmax s = gy_softmax_of(logits, r);
-        for (int64_t c = 0; c < width; c++) {
-            double p = exp(gy_logit(logits, r, c) - s.largest) / s.sum;
-            double g = l->arg[0].number * (p - (label[r] == c ? 1 : 0));
-            if (logits->dtype == GANTRY_F32)
-                ((float *)l->arg[3].data)[r * width + c] = (float)g;
-            else
-                ((double *)l->arg[3].data)[r * width + c] = g;
+        for (int64_t c = 0; c < width; c += GY_SOFTMAX_AT_ONCE) {
+            gy_packs v;
+            int count = gy_packs_load(&v, GY_SOFTMAX_AT_ONCE, logits, r * width + c, (r + 1) * width);
+            for (int k = 0; k < count; k++)
+                v.at[k] = l->arg[0].number * (exp(v.at[k] - s.largest) / s.sum - (label[r] == c + k ? 1 : 0));
+            gy_packs_store(&v, &l->arg[3], r * width + c, count);
         }
     }
     return GANTRY_OK;
@@ -35,9 +34,9 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 
 static const gantry_kernel_arg args[] = {
     GY_SCALE_OR("scale", 1, "that of softmax_xent"),
-    GY_REGION("logits", GANTRY_READ, GY_WIDE_DTYPES, 'T', "[rows, classes]"),
+    GY_REGION("logits", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "[rows, classes]"),
     GY_REGION("labels", GANTRY_READ, GANTRY_DTYPE_BIT(GANTRY_I32), 0, "the right class of each row"),
-    GY_REGION("grad", GANTRY_WRITE, GY_WIDE_DTYPES, 'T', "gradient of the loss by the logits"),
+    GY_REGION("grad", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "gradient of the loss by the logits"),
 };
 
 const gantry_kernel gy_kernel_softmax_xent_grad = { .struct_size = sizeof(gantry_kernel),

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/softmax_launch.h"
-
-enum { MOST_BLOCKS = 1 << 16 };
+#include "kernels/rows_launch.h"
 
 static gantry_status launch_softmax_xent_grad(const gantry_launch *l)
 {
@@ -10,8 +8,8 @@ static gantry_status launch_softmax_xent_grad(const gantry_launch *l)
     const void *x = logits->data, *labels = l->arg[2].data;
     void *grad = l->arg[3].data;
     int64_t rows = logits->rows, width = gy_arg_width(logits);
-    return gy_cuda_image_launch(l, 0, logits->dtype, gy_softmax_grid(width, rows < MOST_BLOCKS ? rows : MOST_BLOCKS),
+    return gy_cuda_image_launch(l, 0, logits->dtype, gy_rows_grid(rows, width),
                                 (void *[]){ &scale, &x, &labels, &grad, &rows, &width });
 }
 
-GY_CUDA_KERNEL(softmax_xent_grad, launch_softmax_xent_grad, GY_WIDE_DTYPES, "")
+GY_CUDA_KERNEL(softmax_xent_grad, launch_softmax_xent_grad, GY_FLOAT_DTYPES, "")

@@ -126,10 +126,22 @@ def transforms():
         a = array((n, n), "f64")
         yield (f"getrf f64 {n}", {"a": state([n, n], "f64"), "p": {"dtype": "i32", "shape": [n]}}, "getrf", {"a": "a", "pivots": "p"},
                lambda: torch.linalg.lu_factor(a))
-    for m, n in ((1024, 1024), (262144, 256)):
-        a = array((m, n), "f64")
-        yield (f"qr f64 {m} x {n}", {"a": state([m, n], "f64"), "q": state([m, n], "f64"), "r": state([n, n], "f64")}, "qr",
+    for dtype, m, n in (("f64", 1024, 1024), ("f64", 262144, 256), ("f64", 50000, 64), ("f64", 1048576, 64), ("f32", 1048576, 64), ("f64", 262144, 32),
+                        ("f64", 262144, 16), ("f64", 1024, 64)):
+        a = array((m, n), dtype)
+        yield (f"qr {dtype} {m} x {n}", {"a": state([m, n], dtype), "q": state([m, n], dtype), "r": state([n, n], dtype)}, "qr",
                {"a": "a", "q": "q", "r": "r"}, lambda: torch.linalg.qr(a))
+
+
+def losses():
+    """PyTorch's has the loss of f32 and f64 in their dtype, and that of 16 bits rounded to it."""
+    for dtype, n, classes in (("f32", 262144, 64), ("f32", 8192, 32768), ("bf16", 262144, 64), ("bf16", 8192, 32768)):
+        x, right = array((n, classes), dtype).requires_grad_(), torch.randint(classes, (n,), device="cuda")
+        buffers = {"x": state([n, classes], dtype), "k": state([n], "i32", 0, classes)}
+        yield (f"softmax_xent {dtype} {n} x {classes}", {**buffers, "loss": {"dtype": "f32", "shape": [1], "init": 0}}, "softmax_xent",
+               {"logits": "x", "labels": "k", "loss": "loss"}, lambda: torch.nn.functional.cross_entropy(x.detach(), right, reduction="sum"))
+        yield (f"softmax_xent_grad {dtype} {n} x {classes}, PyTorch's with the loss", {**buffers, "g": state([n, classes], dtype)}, "softmax_xent_grad",
+               {"logits": "x", "labels": "k", "grad": "g"}, lambda: torch.autograd.grad(torch.nn.functional.cross_entropy(x, right, reduction="sum"), x))
 
 
 def sparse():
@@ -154,7 +166,7 @@ def main():
     parser.add_argument("gantry")
     parser.add_argument("--only", default="")
     words = parser.parse_args()
-    for cases in (rows, products, orders, networks, transforms, sparse):
+    for cases in (rows, losses, products, orders, networks, transforms, sparse):
         for title, buffers, name, args, call in cases():
             if words.only in title:
                 mine, other = ours(words.gantry, buffers, name, **args), theirs(call)

@@ -34,7 +34,7 @@ static void make_beside(writer *w, uint32_t logits)
     gantry_graph *g = w->a.graph;
     const gy_buffer *b = &g->buffers.at[logits];
     int64_t rows[] = { b->shape[0], 1 }, classes = b->shape[1];
-    gantry_dtype dtype = b->dtype;
+    gantry_dtype dtype = b->dtype == GANTRY_F64 ? GANTRY_F64 : GANTRY_F32; /* sums of 16 bits are of f32 */
     beside *made = &w->of[logits];
     made->label = gy_adjoint_named(&w->a, logits, "label", 2, rows, GANTRY_I32);
     made->top = gy_adjoint_named(&w->a, logits, "top", 2, rows, dtype);

@@ -407,17 +407,18 @@ def factors():
 
 
 def learning():
-    for dtype in WIDE:
-        x, labels = values(dtype, (50, 7)), rng.integers(0, 7, 50).astype(np.int32)
-        X = x.astype(float)
+    for dtype, (rows, classes) in itertools.product(FLOATS, [(50, 7), (9, 64), (3, 1031), (4, 4096)]):
+        x, labels = values(dtype, (rows, classes)), rng.integers(0, classes, rows).astype(np.int32)
+        X, own = wide(dtype, x), "f64" if dtype == "f64" else "f32"
         p = np.exp(X - X.max(1, keepdims=True))
         p /= p.sum(1, keepdims=True)
-        loss = -np.log(p[np.arange(50), labels]).sum() / 50
-        one = np.eye(7)[labels]
-        start = values(dtype, 1)
-        common = {"scale": 0.02, "logits": ("in", dtype, x), "labels": ("in", "i32", labels)}
-        yield Case("softmax_xent", {**common, "loss": ("inout", dtype, start)}, {"loss": (loss + start.astype(float), RTOL[dtype])})
-        yield Case("softmax_xent_grad", {**common, "grad": ("out", dtype, np.zeros_like(x))}, {"grad": ((p - one) / 50, RTOL[dtype])})
+        loss = -np.log(p[np.arange(rows), labels]).sum() / rows
+        start = values(own, 1)
+        common = {"scale": 1 / rows, "logits": ("in", dtype, x), "labels": ("in", "i32", labels)}
+        yield Case("softmax_xent", {**common, "loss": ("inout", own, start)}, {"loss": (loss + start.astype(float), RTOL[own])})
+        yield Case("softmax_xent_grad", {**common, "grad": ("out", dtype, np.zeros_like(x))},
+                   {"grad": ((p - (np.arange(classes) == labels[:, None])) / rows, RTOL[dtype])})
+    for dtype in WIDE:
         for index in ["i32", "i64"]:
             dense = np.where(rng.random((30, 20)) < 0.2, values(dtype, (30, 20)), 0)
             rows, columns = np.nonzero(dense)

@@ -553,8 +553,9 @@ static bool factor_pivoted(problem *p, gantry_dtype type, int i)
  * larger numbers than r. */
 static bool factored_in_qr(problem *p, gantry_dtype type, int i)
 {
-    static const extents list[] = { { 1, 1, 0 },   { 2, 1, 0 },    { 1000, 1, 0 }, { 33, 33, 0 },
-                                    { 70, 31, 0 }, { 257, 40, 0 }, { 65, 64, 0 },  { 0, 0, 0 } };
+    static const extents list[] = { { 1, 1, 0 },     { 2, 1, 0 },    { 1000, 1, 0 }, { 33, 33, 0 },
+                                    { 70, 31, 0 },   { 257, 40, 0 }, { 65, 64, 0 },  { 700, 64, 0 },
+                                    { 1500, 17, 0 }, { 3000, 3, 0 }, { 0, 0, 0 } };
     extents e; /* rows, columns */
     if (!pick(list, i, &e))
         return false;
@@ -737,7 +738,7 @@ static bool logits(problem *p, gantry_dtype type, int i, extents *e)
 }
 
 /* In double: exp and log to 4 u, sums of c terms c u; each row is below 2 B + log(c), and so are its terms. On GPUs the
- * exponentials are taken in the type of the logits: what they are taken of is at most 2 B, rounded, and they are right
+ * exponentials are taken in float, or double of f64: what they are taken of is at most 2 B, rounded, and they are right
  * to 4 u of that type. So are their sums, whose logarithm has that as an absolute error. */
 static double exponential(gantry_dtype type)
 {
@@ -750,9 +751,10 @@ static bool cross_entropy(problem *p, gantry_dtype type, int i)
     if (!logits(p, type, i, &e))
         return false;
     double row = 2 * B + log((double)e.b);
-    one_element(&p->operand[2], type);
-    p->bound = of_sum(type, e.a, 0.02 * row, 3);
-    p->bound.absolute += 0.02 * (double)e.a * (2 * (double)(e.b + 16) * U * row + exponential(type));
+    gantry_dtype wide = type == GANTRY_F64 ? type : GANTRY_F32;
+    one_element(&p->operand[2], wide);
+    p->bound = of_sum(wide, e.a, 0.02 * row, 3);
+    p->bound.absolute += 0.02 * (double)e.a * (2 * (double)(e.b + 16) * U * row + exponential(wide));
     return true;
 }
 
@@ -762,7 +764,9 @@ static bool cross_entropy_gradient(problem *p, gantry_dtype type, int i)
     if (!logits(p, type, i, &e))
         return false;
     matrix(&p->operand[2], e.a, e.b);
-    p->bound = (bound){ 2 * unit_of(type), 2 * 0.02 * ((double)(e.b + 16) * U + exponential(type) + unit_of(type)) };
+    gantry_dtype wide = type == GANTRY_F64 ? type : GANTRY_F32;
+    p->bound = (bound){ 2 * unit_of(type), 2 * 0.02 * ((double)(e.b + 16) * U + exponential(wide) + unit_of(wide)) };
+    p->bound.absolute += type == GANTRY_F16 ? 0x1p-24 : 0; /* from one of its small numbers to the next */
     return true;
 }
 

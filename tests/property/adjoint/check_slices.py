@@ -161,6 +161,32 @@ class Networks(unittest.TestCase):
         self.assertIn("first.top[1]", made)
         self.assertFalse([name for name in made if ".top" in name and "grad" in name])
 
+    def test_half_logits(self):
+        """Logits of 16 bits, their loss in f32, from which the loss follows by more: whole, in parts of the batch and in slices of classes."""
+        rng = np.random.default_rng(12)
+        for dtype, unit in (("bf16", 2 ** -8), ("f16", 2 ** -11)):
+            buffers = {"x": buffer([12, 5], "f32", **GIVEN), "w": buffer([5, 6], "f32", **GIVEN), "labels": buffer([12], "i32", **GIVEN),
+                       "wide": buffer([12, 6], "f32"), "y": buffer([12, 6], dtype), "first": buffer([1], "f32"), "loss": buffer([1], "f32", output=True)}
+            nodes = [{"id": "fc", "kernel": "gemm", "args": {"a": "x", "b": "w", "c": "wide"}},
+                     {"id": "narrow", "map": {"y": "x"}, "args": {"x": "wide", "y": "y"}},
+                     {"id": "first", "kernel": "softmax_xent", "args": {"scale": 1 / 12, "logits": "y", "labels": "labels", "loss": "first"}},
+                     {"id": "loss", "map": {"l": "3 * f"}, "args": {"f": "first", "l": "loss"}}]
+            text = {"gantry": 1, "name": "half", "buffers": buffers, "nodes": nodes,
+                    "train": {"loss": "loss", "weights": ["w"], "optimizer": "none", "batch": ["x", "labels"]}}
+            x, w = rng.normal(size=(12, 5)).astype(np.float32), rng.normal(size=(5, 6)).astype(np.float32)
+            labels = rng.integers(0, 6, 12).astype(np.int32)
+            y = x.astype(float) @ w
+            p = np.exp(y - y.max(1, keepdims=True))
+            p /= p.sum(1, keepdims=True)
+            loss, dy = -3 * np.mean(np.log(p[np.arange(12), labels])), (p - np.eye(6)[labels]) / 4
+            for strategy, devices in (("dp=1", 1), ("dp=2", 2), ("tp=2", 2), ("dp=2,tp=3", 6)):
+                with self.subTest(dtype=dtype, strategy=strategy):
+                    out = gantry.parse(text, train=True, strategy=strategy, devices=devices).schedule(devices, effort=0).run(backend="host")(
+                        x=x, w=w, labels=labels)
+                    np.testing.assert_allclose(out["loss"], [loss], rtol=2 * unit * np.abs(y).max())
+                    np.testing.assert_allclose(out["w.grad"], x.T @ dy, rtol=0, atol=unit * (2 * np.abs(y).max() + 3) * np.abs(x).sum(0).max() / 4)
+                    self.assertEqual(out["w.grad"].dtype, np.float32)
+
     def test_tables(self):
         """Each slice looks up the rows of a table that it has; a table of which the last product has the columns is cut once for both."""
         rng = np.random.default_rng(11)

@@ -19,7 +19,7 @@
 #include "kernels/multiplier.h"
 #include <stdbool.h>
 
-enum { GY_IMAGE_VARIANTS = 4, GY_IMAGE_THREADS = 256 };
+enum { GY_IMAGE_VARIANTS = 6, GY_IMAGE_THREADS = 256 };
 #define GY_ALL_DTYPES ((1u << GANTRY_DTYPE_COUNT) - 1)
 /* Among the `dtypes` of an image: one of them stands for all of its size (gy_image_of_size). */
 #define GY_IMAGE_BY_SIZE (1u << GANTRY_DTYPE_COUNT)

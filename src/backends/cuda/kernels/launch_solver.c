@@ -229,9 +229,10 @@ static gantry_status prepare_qr(const gantry_launch *l, uint64_t *scratch, gantr
     int elements = 0, m = (int)l->arg[0].rows, n = (int)l->arg[2].rows;
     gantry_status status = gy_linalg_check_sizes(l, err);
     status = status ? status : gy_plain_qr_prepare(&plain, scratch, err);
-    status = status || find(h, l->stream) ? status : add_lane(h, l->stream, err);
-    if (status || n == 0)
+    if (status || n == 0 || gy_plain_qr_is_tall(l))
         return status;
+    status = find(h, l->stream) ? GANTRY_OK : add_lane(h, l->stream, err);
+    GY_TRY(status);
     status = ask_qr(h, find(h, l->stream), l->arg[0].dtype == GANTRY_F64, m, n, &elements);
     uint64_t need = gy_qr_scratch_of(l).bytes + (uint64_t)elements * gantry_dtype_size(l->arg[0].dtype);
     *scratch = need > *scratch ? need : *scratch;
@@ -265,17 +266,19 @@ static gantry_status own_step(handle *h, const gantry_launch *l, gantry_status (
     gantry_launch plain = gy_launch_with(l, h->plain);
     gantry_status status = step(&plain);
     if (status)
-        snprintf(h->why, sizeof h->why, "the driver refused to launch a kernel around the factorisation");
+        snprintf(h->why, sizeof h->why, "the driver refused to launch a kernel of or around the factorisation");
     return status;
 }
 
 static gantry_status launch_qr(const gantry_launch *l)
 {
     handle *h = l->handle;
-    gy_qr_scratch s = gy_qr_scratch_of(l);
-    int elements = (int)((l->scratch_bytes - s.bytes) / gantry_dtype_size(l->arg[0].dtype));
     if (l->arg[2].rows == 0)
         return GANTRY_OK;
+    if (gy_plain_qr_is_tall(l))
+        return own_step(h, l, gy_plain_qr_launch);
+    gy_qr_scratch s = gy_qr_scratch_of(l);
+    int elements = (int)((l->scratch_bytes - s.bytes) / gantry_dtype_size(l->arg[0].dtype));
     GY_TRY(own_step(h, l, gy_plain_qr_begin));
     GY_TRY(reflect(h, l, &s, elements));
     GY_TRY(own_step(h, l, gy_plain_qr_upper));

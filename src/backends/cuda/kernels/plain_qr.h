@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * qr(a, q, r) in steps: turned into columns, factored there, r taken, q made of the reflections, turned back. cuSOLVER
- * does the second and the fourth. The launch's handle is that of gy_plain_qr.
+ * does the second and the fourth. Tall matrices with few columns are factored in blocks of rows, without a library
+ * (kernels/qr/tall.cuh). The launch's handle is that of gy_plain_qr.
  */
 #ifndef GY_CUDA_KERNELS_PLAIN_QR_H
 #define GY_CUDA_KERNELS_PLAIN_QR_H
@@ -21,5 +22,9 @@ gantry_status gy_plain_qr_prepare(const gantry_launch *l, uint64_t *scratch, gan
 gantry_status gy_plain_qr_begin(const gantry_launch *l);
 gantry_status gy_plain_qr_upper(const gantry_launch *l);
 gantry_status gy_plain_qr_end(const gantry_launch *l);
+
+/* Is it one that is factored in blocks of rows? Then gy_plain_qr_launch does that, in the scratch that
+ * gy_plain_qr_prepare asks for. */
+bool gy_plain_qr_is_tall(const gantry_launch *l);
 
 #endif

@@ -104,7 +104,7 @@ static const recipe recipes[] = {
     { "histogram", false, STATE("x", "$", "[\"n\"]", "0") "," STATE("o", "i32", "[256]", "0"),
       "\"x\":\"x\",\"out\":\"o\"" },
     { "softmax_xent", false,
-      STATE("x", "$", "[\"n / 64\",64]", "0") "," STATE("k", "i32", "[\"n / 64\"]", "0") "," STATE("o", "$", "[1]",
+      STATE("x", "$", "[\"n / 64\",64]", "0") "," STATE("k", "i32", "[\"n / 64\"]", "0") "," STATE("o", "&", "[1]",
                                                                                                    "0"),
       "\"logits\":\"x\",\"labels\":\"k\",\"loss\":\"o\"" },
     { "softmax_xent_grad", false,

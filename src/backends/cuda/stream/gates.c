@@ -353,7 +353,6 @@ static gantry_status add_front(gy_submit *x, gy_queue queue, node_list *to, CUgr
     const CUgraphNode *front = NULL;
     size_t fronts = 0;
     *graph = NULL;
-    GY_TRY(gy_cuda_use(x->h, queue.device, x->err));
     CUresult code = x->h->d.capture_info(queue.stream, &state, NULL, graph, &front, NULL, &fronts);
     GY_TRY(gy_submit_check(x, code, queue, "asking for the nodes of a capture"));
     if (state != CU_STREAM_CAPTURE_STATUS_ACTIVE)
@@ -386,7 +385,6 @@ static gantry_status add_node(gy_submit *x, gates_gpu *g, CUfunction function, C
 /* All that comes on the queue from now on comes behind the node, too. */
 static gantry_status put_behind(gy_submit *x, gy_queue queue, CUgraphNode node)
 {
-    GY_TRY(gy_cuda_use(x->h, queue.device, x->err));
     CUresult code = x->h->d.capture_behind(queue.stream, &node, NULL, 1, CU_STREAM_ADD_CAPTURE_DEPENDENCIES);
     return gy_submit_check(x, code, queue, "putting work behind a gate");
 }

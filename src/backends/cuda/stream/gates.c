@@ -507,7 +507,7 @@ static uint32_t *last_of(const gy_cuda *h, uint32_t op)
     return o->lanes == 1 ? &h->gates->last[h->job->schedule->op_lane.at[o->lane]] : NULL;
 }
 
-/* What the ops of that GPU end with that the gate waits for. */
+/* Nodes that the ops of that GPU end with, those that the gate waits for. */
 static gantry_status gather(gy_submit *x, const gates_gpu *g, uint32_t gpu)
 {
     gy_gates *all = x->h->gates;

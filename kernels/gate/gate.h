@@ -8,4 +8,6 @@ enum {
     GY_GATE_WORDS = 256 /* of one gate, at most */
 };
 
+enum { GY_GATE_SETS, GY_GATE_WAITS }; /* its functions: set a word, wait for words */
+
 #endif

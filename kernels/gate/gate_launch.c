@@ -4,14 +4,12 @@
 #include "base/error.h"
 #include "kernels/gate/gate.h"
 
-enum { SET, WAIT };
-
 /* One argument: words, `write` to set the one, else they are waited for. */
 static gantry_status launch_gate(const gantry_launch *l)
 {
     const gantry_arg *words = &l->arg[0];
-    int which = words->access == GANTRY_WRITE ? SET : WAIT;
-    if (words->rows < 1 || words->rows > (which == SET ? 1 : GY_GATE_WORDS))
+    int which = words->access == GANTRY_WRITE ? GY_GATE_SETS : GY_GATE_WAITS;
+    if (words->rows < 1 || words->rows > (which == GY_GATE_SETS ? 1 : GY_GATE_WORDS))
         return GANTRY_E_UNSUPPORTED;
     return gy_cuda_image_launch(l, which, (gantry_dtype)0, (gy_grid){ 1, 1, 1, (unsigned)words->rows, 1, 1 },
                                 (void *[]){ (void *)(uintptr_t)&words->data });
@@ -34,4 +32,5 @@ const gy_cuda_kernel gy_cuda_kernel_gate = { .name = GY_CUDA_GATE,
                                              .open = open_gate,
                                              .close = gy_cuda_image_close,
                                              .data = &image,
+                                             .function = gy_cuda_image_function,
                                              .why = gy_cuda_image_why };

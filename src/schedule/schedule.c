@@ -174,3 +174,14 @@ const char *gantry_schedule_policy(const gantry_schedule *s)
 {
     return s ? s->policy : NULL;
 }
+
+bool gy_op_by_engine(const gantry_schedule *s, uint32_t op)
+{
+    const gy_op *o = &s->ops.at[op];
+    if (s->lanes.at[s->op_lane.at[o->lane]].kind != GY_LANE_COPY || o->uses < 2)
+        return false;
+    const gy_use *from = &s->use.at[o->use], *to = &s->use.at[o->use + 1];
+    const gy_route *r =
+        gy_machine_route(s->machine, s->instances.at[from->instance].memory, s->instances.at[to->instance].memory);
+    return gy_use_bytes(s, from) > (uint64_t)r->kernel_bytes;
+}

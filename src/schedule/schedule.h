@@ -306,6 +306,8 @@ static inline uint64_t gy_use_bytes(const gantry_schedule *s, const gy_use *u)
     const gy_instance *i = &s->instances.at[u->instance];
     return gy_instance_offset(s, i, u->last) - gy_instance_offset(s, i, u->first);
 }
+/* In a lane for copies, and by a copy engine: small ones that a kernel makes (`kernel_bytes` of the route) are not. */
+bool gy_op_by_engine(const gantry_schedule *s, uint32_t op);
 /* Rows of a value as gy_named_rows_text has them, and those of a use. Appends. */
 void gy_value_rows_text(gy_text *to, const gantry_schedule *s, uint32_t value, int64_t first, int64_t last);
 void gy_use_text(gy_text *to, const gantry_schedule *s, const gy_use *use);

@@ -79,6 +79,7 @@ typedef struct gy_sim {
     const gantry_schedule *s;
     const gantry_machine *m;
     uint32_t ops, starts;
+    bool gates; /* a start is one graph for each GPU (schedule/gates) */
     gy_ticks now;
     /* Order. */
     size_t *edge_first; /* ops + 1 */

@@ -66,15 +66,36 @@ static bool keep_given(gy_sim *sim)
     return sim->given != NULL;
 }
 
+static uint32_t count_gpus(const gy_sim *sim)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < sim->m->devices; i++) {
+        bool used = false;
+        for (size_t k = 0; k < sim->s->lanes.count && !used; k++)
+            used = sim->m->device[i].gpu && sim->s->lanes.at[k].device == i;
+        count += used;
+    }
+    return count;
+}
+
+/* Where each GPU has a graph of its own, none leads from GPU to GPU: each is given out as a whole, by a call for each
+ * beyond the first. */
+static gy_ticks graphs_given_out(const gy_sim *sim)
+{
+    uint32_t gpus = sim->gates ? count_gpus(sim) : 0;
+    return gpus > 1 ? gy_ticks_repeated(sim->m->submit, gpus - 1) : 0;
+}
+
 gantry_status gy_sim_issue(gy_sim *sim, gantry_error *err)
 {
-    gy_ticks each = sim->s->replay == GY_REPLAY_STREAM ? sim->m->submit : 0, at = sim->m->start;
+    gy_ticks each = sim->s->replay == GY_REPLAY_STREAM ? sim->m->submit : 0;
+    gy_ticks at = gy_ticks_both(sim->m->start, graphs_given_out(sim));
     if (!sim->m->issue && !each && !at)
         return GANTRY_OK;
     uint32_t *bits = gy_calloc((size_t)sim->ops + 1, sizeof *bits);
     if (!bits)
         return gy_fail_nomem(err);
-    gy_ticks bit = count_bits(sim, bits) ? sim->m->issue : 0;
+    gy_ticks bit = count_bits(sim, bits) && !sim->gates ? sim->m->issue : 0;
     for (size_t i = 0; (bit || each || at) && i < (size_t)sim->ops * sim->starts; i++) {
         gy_ticks call = sim->s->ops.at[i % sim->ops].joined ? 0 : each;
         at = gy_ticks_both(at, gy_ticks_both(call, gy_ticks_repeated(bit, bits[i % sim->ops])));

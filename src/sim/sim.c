@@ -3,6 +3,7 @@
 #include "sim/internal.h"
 
 #include "base/error.h"
+#include "schedule/gates/gates.h"
 
 static const gy_op *op_of(const gy_sim *sim, uint32_t item)
 {
@@ -229,9 +230,12 @@ static bool release(gy_sim *sim, uint32_t item)
 static gy_ticks signal_between(const gy_sim *sim, uint32_t from, uint32_t to)
 {
     const gy_lane *a = gy_sim_lead(sim, from), *b = gy_sim_lead(sim, to);
-    return !a || !b || a == b ? 0
-                              : gy_device_signal(&sim->m->device[a->device], &sim->m->device[b->device],
-                                                 (a->kind == GY_LANE_COPY) != (b->kind == GY_LANE_COPY));
+    if (!a || !b || a == b)
+        return 0;
+    const gy_device *from_device = &sim->m->device[a->device], *to_device = &sim->m->device[b->device];
+    if (sim->gates && from_device->gpu && to_device->gpu && a->device != b->device)
+        return sim->m->gate;
+    return gy_device_signal(from_device, to_device, gy_op_by_engine(sim->s, from) != gy_op_by_engine(sim->s, to));
 }
 
 static void note_signal(gy_sim *sim, uint32_t from, uint32_t to, uint32_t item)
@@ -546,10 +550,10 @@ static gantry_status carry_out(gy_sim *sim, gantry_error *err)
     return simulate(sim, err);
 }
 
-gantry_status gy_sim_run(gantry_schedule *s, gantry_error *err)
+static gantry_status run(gantry_schedule *s, bool gates, gantry_error *err)
 {
     gy_sim_start whole = { 0 };
-    gy_sim sim = { .s = s, .m = s->machine, .ops = (uint32_t)s->ops.count, .starts = 1, .out = &whole };
+    gy_sim sim = { .s = s, .m = s->machine, .ops = (uint32_t)s->ops.count, .starts = 1, .gates = gates, .out = &whole };
     gantry_status status = carry_out(&sim, err);
     if (!status) {
         for (uint32_t i = 0; i < sim.ops; i++) {
@@ -559,6 +563,56 @@ gantry_status gy_sim_run(gantry_schedule *s, gantry_error *err)
         s->makespan = whole.end;
     }
     tear_down(&sim);
+    return status;
+}
+
+/* How many graphs a start is follows from the times, and these from that: as one graph first. If that is not what its
+ * times choose it is one for each GPU, if those times choose that, too. */
+static gantry_status run_as_chosen(gantry_schedule *s, gantry_error *err)
+{
+    bool each = false;
+    GY_TRY(run(s, false, err));
+    GY_TRY(gy_gates_chosen(s, &each, err));
+    if (!each)
+        return GANTRY_OK;
+    GY_TRY(run(s, true, err));
+    GY_TRY(gy_gates_chosen(s, &each, err));
+    return each ? GANTRY_OK : run(s, false, err);
+}
+
+typedef struct times {
+    gy_ticks start, end;
+} times;
+
+/* Of all ops, and behind them the makespan. */
+static void save(const gantry_schedule *s, times *to)
+{
+    for (size_t i = 0; i < s->ops.count; i++)
+        to[i] = (times){ s->ops.at[i].start, s->ops.at[i].end };
+    to[s->ops.count].end = s->makespan;
+}
+
+static void restore(gantry_schedule *s, const times *from)
+{
+    for (size_t i = 0; i < s->ops.count; i++) {
+        s->ops.at[i].start = from[i].start;
+        s->ops.at[i].end = from[i].end;
+    }
+    s->makespan = from[s->ops.count].end;
+}
+
+gantry_status gy_sim_run(gantry_schedule *s, gantry_error *err)
+{
+    if (!gy_gates_known(s->machine))
+        return run(s, false, err);
+    times *before = gy_calloc(s->ops.count + 1, sizeof *before);
+    if (!before)
+        return gy_fail_nomem(err);
+    save(s, before);
+    gantry_status status = run_as_chosen(s, err);
+    if (status)
+        restore(s, before);
+    gy_free(before);
     return status;
 }
 
@@ -573,7 +627,8 @@ gantry_status gy_sim_run_starts(const gantry_schedule *s, uint32_t starts, gy_si
     if (!result)
         return gy_fail_nomem(err);
     gy_sim sim = { .s = s, .m = s->machine, .ops = (uint32_t)s->ops.count, .starts = starts, .out = result };
-    gantry_status status = carry_out(&sim, err);
+    gantry_status status = gy_gates_chosen(s, &sim.gates, err);
+    status = status ? status : carry_out(&sim, err);
     for (uint32_t i = 0; !status && i < starts; i++)
         out[i] = result[i];
     tear_down(&sim);

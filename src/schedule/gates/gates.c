@@ -179,24 +179,12 @@ static const gy_lane *lane_of(const gantry_schedule *s, uint32_t op)
     return &s->lanes.at[s->op_lane.at[s->ops.at[op].lane]];
 }
 
-/* A copy that kernels make is one of them. */
-static bool is_by_engine(const gantry_schedule *s, uint32_t op)
-{
-    const gy_op *o = &s->ops.at[op];
-    if (lane_of(s, op)->kind != GY_LANE_COPY || o->uses < 2)
-        return false;
-    const gy_use *from = &s->use.at[o->use], *to = &s->use.at[o->use + 1];
-    const gy_route *r =
-        gy_machine_route(s->machine, s->instances.at[from->instance].memory, s->instances.at[to->instance].memory);
-    return gy_use_bytes(s, from) > (uint64_t)r->kernel_bytes;
-}
-
 /* Of a row within a GPU. */
 static gy_ticks signal_of(const walk *w, uint32_t from, uint32_t to)
 {
     const gantry_machine *m = w->s->machine;
     const gy_device *a = &m->device[lane_of(w->s, from)->device], *b = &m->device[lane_of(w->s, to)->device];
-    return gy_device_signal(a, b, is_by_engine(w->s, from) != is_by_engine(w->s, to));
+    return gy_device_signal(a, b, gy_op_by_engine(w->s, from) != gy_op_by_engine(w->s, to));
 }
 
 static gy_ticks *passed_of(walk *w, uint32_t op, uint32_t gpu)
@@ -336,6 +324,18 @@ const char *gy_gates_obstacle(const gantry_schedule *s)
     for (size_t i = 0; i < s->ops.count && !why; i++)
         why = obstacle_of(s, &s->ops.at[i]);
     return why;
+}
+
+gantry_status gy_gates_chosen(const gantry_schedule *s, bool *each, gantry_error *err)
+{
+    gy_gate_times times;
+    bool captured = s->replay == GY_REPLAY_GRAPH || s->replay == GY_REPLAY_AUTO;
+    *each = false;
+    if (!captured || !gy_gates_known(s->machine) || s->sync.count == 0 || gy_gates_obstacle(s))
+        return GANTRY_OK;
+    GY_TRY(gy_gates_predict(s, &times, err));
+    *each = gy_gates_pay(&times);
+    return GANTRY_OK;
 }
 
 void gy_gates_tell(gy_text *to, const gy_gate_times *times)

@@ -58,6 +58,9 @@ bool gy_gates_pay(const gy_gate_times *times);
  */
 const char *gy_gates_obstacle(const gantry_schedule *s);
 
+/* Will starts be captured as one graph for each GPU, as far as the schedule tells, by the times that its ops have? */
+gantry_status gy_gates_chosen(const gantry_schedule *s, bool *each, gantry_error *err);
+
 /* Adds "4.100 us on the longest way by gates, 6.300 us by edges of one graph, 12 rows from GPU to GPU". */
 void gy_gates_tell(gy_text *to, const gy_gate_times *times);
 

@@ -750,20 +750,19 @@ static bool waits(const CUlaunchConfig *c, CUfunction function, void **params)
     return true;
 }
 
-static CUresult launch(const CUlaunchConfig *c, CUfunction function, void **params, manner how)
+/* Does the device have room for blocks like these? */
+static bool is_possible(const CUlaunchConfig *c, CUfunction function)
 {
     bool blocks = c->gridDimX && c->gridDimY && c->gridDimZ && c->gridDimX <= INT32_MAX && c->gridDimY <= UINT16_MAX &&
                   c->gridDimZ <= UINT16_MAX;
     bool threads = c->blockDimX && c->blockDimY && c->blockDimZ && c->blockDimX <= 1024 && c->blockDimY <= 1024 &&
                    c->blockDimZ <= 64;
     bool fits = c->sharedMemBytes <= 48 * 1024 || (int)c->sharedMemBytes <= function->shared;
-    if (!blocks || !threads || (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ > 1024 || !fits)
-        return CUDA_ERROR_INVALID_VALUE;
-    CUresult code = check_stream(c->hStream);
-    if (!code && how == COOPERATIVE && !fits_device(c))
-        code = CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
-    if (code)
-        return code;
+    return blocks && threads && (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ <= 1024 && fits;
+}
+
+static work work_of(const CUlaunchConfig *c, CUfunction function, void **params, manner how)
+{
     work w = { .kind = KERNEL,
                .device = current->device,
                .function = function,
@@ -773,6 +772,29 @@ static CUresult launch(const CUlaunchConfig *c, CUfunction function, void **para
                .waits = how == COOPERATIVE || waits(c, function, params) };
     for (int i = 0; i < function->params; i++)
         w.param[i] = params[i];
+    return w;
+}
+
+CUresult kernel_work(work *w, const CUDA_KERNEL_NODE_PARAMS_v3 *p)
+{
+    CUlaunchConfig c = { p->gridDimX,  p->gridDimY,       p->gridDimZ, p->blockDimX, p->blockDimY,
+                         p->blockDimZ, p->sharedMemBytes, NULL,        NULL,         0 };
+    if (!current || !p->func || p->extra || !is_possible(&c, p->func))
+        return CUDA_ERROR_INVALID_VALUE;
+    *w = work_of(&c, p->func, p->kernelParams, PLAIN);
+    return CUDA_SUCCESS;
+}
+
+static CUresult launch(const CUlaunchConfig *c, CUfunction function, void **params, manner how)
+{
+    if (!is_possible(c, function))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult code = check_stream(c->hStream);
+    if (!code && how == COOPERATIVE && !fits_device(c))
+        code = CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    if (code)
+        return code;
+    work w = work_of(c, function, params, how);
     if (how == COOPERATIVE)
         note_cooperative(&w);
     return queue_work(c->hStream, &w);

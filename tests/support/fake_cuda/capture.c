@@ -33,6 +33,15 @@ bool set_join(set *to, const set *from)
     return true;
 }
 
+/* Of handles, which are indices from 1. */
+static set set_of(const CUgraphNode *handle, size_t count)
+{
+    set made = { malloc((count + 1) * sizeof *made.at), (int)count };
+    for (size_t i = 0; i < count; i++)
+        made.at[i] = (int)(uintptr_t)handle[i] - 1;
+    return made;
+}
+
 void graph_clear(struct CUgraph_st *g)
 {
     for (int i = 0; i < g->count; i++) {
@@ -134,13 +143,13 @@ static void mark_before(const struct CUgraph_st *g, const set *from, bool *seen)
     }
 }
 
-/* Everything that was captured must be before the end of the origin. */
+/* Everything that was captured must be before the end of the origin; what was added to the graph need not be. */
 static bool is_joined(const capture *c)
 {
     bool *seen = calloc((size_t)c->graph.count + 1, sizeof *seen), all = true;
     mark_before(&c->graph, &c->origin->front, seen);
     for (int i = 0; i < c->graph.count; i++)
-        all = all && seen[i];
+        all = all && (seen[i] || c->graph.at[i].added);
     free(seen);
     return all;
 }
@@ -256,13 +265,16 @@ CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *front, 
 {
     lock();
     CUresult code = count_call("cuStreamUpdateCaptureDependencies");
-    if (!code && (!stream->capture || edges || flags != CU_STREAM_SET_CAPTURE_DEPENDENCIES))
+    if (!code && !stream->capture)
+        code = CUDA_ERROR_ILLEGAL_STATE;
+    if (!code && (edges || flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES))
         code = CUDA_ERROR_INVALID_VALUE;
     if (!code) {
-        set_free(&stream->front);
-        stream->front = (set){ malloc((fronts + 1) * sizeof(int)), (int)fronts };
-        for (size_t i = 0; i < fronts; i++)
-            stream->front.at[i] = (int)(uintptr_t)front[i] - 1;
+        set with = set_of(front, fronts);
+        if (flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+            set_free(&stream->front);
+        set_join(&stream->front, &with);
+        set_free(&with);
     }
     unlock();
     return code;
@@ -277,24 +289,48 @@ static CUgraph *bodies_of(CUgraph body)
     return &one[next++ % 64];
 }
 
-/* Only what a conditional node needs is known. */
+static CUresult make_conditional(node *made, CUgraphNodeParams *params)
+{
+    if (params->conditional.size != 1 || params->conditional.type != CU_GRAPH_COND_TYPE_IF || !params->conditional.ctx)
+        return CUDA_ERROR_INVALID_VALUE;
+    made->body = calloc(1, sizeof *made->body);
+    made->w = (work){ .kind = NOTHING, .device = params->conditional.ctx->device };
+    made->w.condition = (unsigned *)(uintptr_t)params->conditional.handle;
+    params->conditional.phGraph_out = bodies_of(made->body);
+    return CUDA_SUCCESS;
+}
+
+/* A kernel of the current context's device, which nobody captured. */
+static CUresult make_kernel(node *made, const CUgraphNodeParams *params)
+{
+    work w;
+    CUresult code = kernel_work(&w, &params->kernel);
+    if (!code) {
+        made->w = work_copy(&w);
+        made->w.node = ++fake.nodes;
+        made->added = true;
+    }
+    return code;
+}
+
+/* Only conditional nodes and kernels are known. */
 CUresult cuGraphAddNode(CUgraphNode *added, CUgraph g, const CUgraphNode *before, const CUgraphEdgeData *edges,
                         size_t befores, CUgraphNodeParams *params)
 {
     lock();
     CUresult code = count_call("cuGraphAddNode");
-    if (!code && (params->type != CU_GRAPH_NODE_TYPE_CONDITIONAL || params->conditional.size != 1 || edges ||
-                  params->conditional.type != CU_GRAPH_COND_TYPE_IF || !params->conditional.ctx))
-        code = CUDA_ERROR_INVALID_VALUE;
+    node made = { .body = NULL };
+    if (!code)
+        code = edges                                            ? CUDA_ERROR_INVALID_VALUE
+               : params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL ? make_conditional(&made, params)
+               : params->type == CU_GRAPH_NODE_TYPE_KERNEL      ? make_kernel(&made, params)
+                                                                : CUDA_ERROR_INVALID_VALUE;
     if (!code) {
-        set first = { malloc((befores + 1) * sizeof(int)), (int)befores };
-        for (size_t i = 0; i < befores; i++)
-            first.at[i] = (int)(uintptr_t)before[i] - 1;
+        made.before = set_of(before, befores);
         g->at = realloc(g->at, ((size_t)g->count + 1) * sizeof *g->at);
-        g->at[g->count] = (node){ .before = first, .body = calloc(1, sizeof *g->at->body) };
-        g->at[g->count].w = (work){ .kind = NOTHING, .device = params->conditional.ctx->device };
-        g->at[g->count].w.condition = (unsigned *)(uintptr_t)params->conditional.handle;
-        params->conditional.phGraph_out = bodies_of(g->at[g->count].body);
+        g->at[g->count] = made;
+        if (made.added)
+            tell_node(g, &made.w, 0);
         *added = (CUgraphNode)(uintptr_t)(++g->count);
     }
     unlock();

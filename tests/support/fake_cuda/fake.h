@@ -82,6 +82,7 @@ typedef struct node {
     work w;
     set before;
     struct CUgraph_st *body; /* of a conditional node, which is its work's condition; else NULL */
+    bool added;              /* a kernel that was added to the graph, not captured */
 } node;
 
 struct CUgraph_st {
@@ -154,6 +155,9 @@ void unlock(void);
 /* Tells who watches. */
 void tell_node(const struct CUgraph_st *g, const work *w, uint64_t original);
 void tell_done(const work *w, int64_t start, int64_t end);
+
+/* api.c: the work of a kernel that becomes a node, of the current context; its parameters are the caller's. */
+CUresult kernel_work(work *w, const CUDA_KERNEL_NODE_PARAMS_v3 *params);
 
 /* kernels.c: opens the libraries of a folder; NULL: none. */
 void load_kernels(const char *folder);

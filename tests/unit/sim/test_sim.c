@@ -350,6 +350,71 @@ START_TEST(submitting)
 }
 END_TEST
 
+/* Ops of 5 us that go to and fro. One graph for each GPU: the second costs 3 us ahead of all, and who waits for the
+ * other begins 2 us later. By edges of one graph, where a gate costs as much as these, and where nobody knows: the host
+ * gives out a wait every 30 us. */
+START_TEST(graphs_of_gpus)
+{
+    static const char *const machines[] = {
+        TWO_WITH("gpu", "issue_us", "30, \"submit_us\": 3, \"edge_us\": 20, \"gate_us\": 2"),
+        TWO_WITH("gpu", "issue_us", "30, \"submit_us\": 3, \"edge_us\": 20, \"gate_us\": 20"),
+        TWO_WITH("gpu", "issue_us", "30, \"submit_us\": 3"),
+    };
+    enum { HOPS = 6 };
+    for (int i = 0; i < 3; i++) {
+        gantry_schedule *s = hand_new(machines[i]);
+        uint32_t lane[] = { compute_lane(s, 0), compute_lane(s, 1) }, op[HOPS];
+        s->replay = GY_REPLAY_GRAPH;
+        for (int k = 0; k < HOPS; k++) {
+            op[k] = hand_launch(s, "x", lane[k % 2], 5);
+            if (k)
+                hand_wait(s, op[k - 1], op[k]);
+        }
+        run(s);
+        for (int k = 0; k < HOPS; k++) {
+            int64_t at = i == 0 ? 3 + 7 * k : 30 * k;
+            spans(s, op[k], US(at), US(at + 5));
+        }
+        gy_sim_start starts[2];
+        gantry_error err = { 0 };
+        s->in_flight = 1;
+        ck_assert_msg(!gy_sim_run_starts(s, 2, starts, &err), "%s", err.text);
+        ck_assert_int_eq(starts[0].end, s->makespan);
+        gantry_schedule_free(s);
+    }
+}
+END_TEST
+
+/* A copy of 1,000 bytes to the host between two kernels of a GPU: an engine has to be told, and to tell. A kernel has
+ * not. */
+START_TEST(small_copies)
+{
+    static const char *const machines[] = {
+        "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": \"1TiB\"}, {\"id\": \"a\", "
+        "\"capacity\": \"1TiB\"}], \"devices\": [{\"id\": \"A\", \"type\": \"gpu\", \"memory\": \"a\", \"lanes\": 2, "
+        "\"signal_us\": 4}], \"routes\": [{\"from\": "
+        "\"*\", \"to\": \"*\", \"bandwidth_gbs\": 1, \"kernel_bytes\": 999}]}",
+        "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": \"1TiB\"}, {\"id\": \"a\", "
+        "\"capacity\": \"1TiB\"}], \"devices\": [{\"id\": \"A\", \"type\": \"gpu\", \"memory\": \"a\", \"lanes\": 2, "
+        "\"signal_us\": 4}], \"routes\": [{\"from\": "
+        "\"*\", \"to\": \"*\", \"bandwidth_gbs\": 1, \"kernel_bytes\": 1000}]}",
+    };
+    for (int i = 0; i < 2; i++) {
+        gantry_schedule *s = hand_new(machines[i]);
+        uint32_t lane = compute_lane(s, 0), copies = copy_lane(s, 0);
+        int64_t told = i ? 0 : 4;
+        uint32_t x = hand_launch(s, "x", lane, 2), c = hand_move(s, copies, 1, 0, 1000),
+                 y = hand_launch(s, "y", lane, 1);
+        hand_wait(s, x, c);
+        hand_wait(s, c, y);
+        run(s);
+        spans(s, c, US(2 + told), US(3 + told));
+        spans(s, y, US(3 + 2 * told), US(4 + 2 * told));
+        gantry_schedule_free(s);
+    }
+}
+END_TEST
+
 /* Nothing begins before the start has been given out. */
 START_TEST(starting)
 {
@@ -883,6 +948,8 @@ int main(void)
                                    issuing,
                                    issuing_many_lanes,
                                    submitting,
+                                   graphs_of_gpus,
+                                   small_copies,
                                    starting,
                                    collective,
                                    collective_and_copy_share,

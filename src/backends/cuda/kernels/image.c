@@ -170,6 +170,11 @@ uint32_t gy_cuda_image_places(const gantry_launch *l, int variant, gantry_dtype 
     return (uint32_t)(blocks * h->processors);
 }
 
+CUfunction gy_cuda_image_function(const void *opened, int variant)
+{
+    return ((const handle *)opened)->function[variant][0];
+}
+
 unsigned gy_cuda_image_threads(const gantry_launch *l, int variant, gantry_dtype dtype)
 {
     handle *h = l->handle;

@@ -74,6 +74,8 @@ gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_d
 /* Blocks of the function that run at once on an empty GPU; 0: the driver does not tell, or there is no such function.
  */
 uint32_t gy_cuda_image_places(const gantry_launch *l, int variant, gantry_dtype dtype);
+/* A function that was found and has no types, for a node of a graph; NULL: it was not. */
+CUfunction gy_cuda_image_function(const void *handle, int variant);
 /* Threads of a block of a function whose launch bounds depend on what GPU it was compiled for: as many as they allow,
  * and GY_IMAGE_THREADS at most. */
 unsigned gy_cuda_image_threads(const gantry_launch *l, int variant, gantry_dtype dtype);

@@ -147,6 +147,8 @@ typedef struct gy_cuda_kernel {
     /* Of GY_CUDA_COMBINE and GY_CUDA_PUSH: for how many blocks of such a launch the GPU has room at once, if it may
      * meet others; 0: the driver does not tell. NULL: none may. */
     uint32_t (*room)(const gantry_launch *launch);
+    /* Of GY_CUDA_GATE: a function of it (kernels/gate/gate.h), for a node that is added to a graph. */
+    CUfunction (*function)(const void *handle, int which);
     /* One line on why the last launch with this handle failed, borrowed until the next; NULL: nothing more is known. */
     const char *(*why)(const void *handle);
 } gy_cuda_kernel;

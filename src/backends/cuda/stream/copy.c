@@ -92,10 +92,10 @@ static gantry_status copy_staged(gy_submit *x, gy_location to, gy_location from,
     for (uint64_t done = 0, k = 0; done < bytes && status == GANTRY_OK; done += GY_CUDA_CHUNK, k++) {
         uint64_t count = chunk_of(bytes - done);
         char *half = stage_of(x) + (k % 2) * chunk_of(bytes);
-        status = k < 2 ? GANTRY_OK : gy_submit_await(x, source, empty[k % 2], target.device);
+        status = k < 2 ? GANTRY_OK : gy_submit_await(x, source, empty[k % 2]);
         status = status ? status : fetch(x, source, half, from.at + done, count);
         status = status ? status : gy_submit_record_scratch(x, source, &full);
-        status = status ? status : gy_submit_await(x, target, full, source.device);
+        status = status ? status : gy_submit_await(x, target, full);
         status = status ? status : upload(x, target, to.at + done, half, count);
         status = status ? status : gy_submit_record_scratch(x, target, &empty[k % 2]);
     }

@@ -14,27 +14,44 @@
 
 static const gy_own_kernel own = { GY_CUDA_GATE, "what lets graphs wait for each other" };
 
+typedef struct node_list {
+    GY_VEC(CUgraphNode) node;
+} node_list;
+
 typedef struct gates_gpu {
     bool used;
-    bool told;                    /* `tell` is part of the capture */
-    gy_queue origin, tell, aside; /* tell: finds what nodes come behind, for captures alone; aside: the host's, in a
-                                     failure */
-    CUdeviceptr block;            /* its words */
-    uint32_t words;               /* so many has the capture */
-    GY_VEC(CUgraphNode) before;   /* what the next gate comes behind: the last one, and what has set words since */
-    uint32_t wants;               /* of the gate that is open: the last so many words */
-    GY_VEC(uint32_t) ops;         /* that the open one waits for */
-    CUevent ended;                /* the last launch of its graph */
+    gy_queue origin, aside; /* where its capture begins and ends; aside: the host's, in a failure */
+    CUfunction set, wait;   /* of the kernel of gates */
+    CUdeviceptr block;      /* its words */
+    CUgraph graph;          /* that is captured */
+    uint32_t words;         /* so many has the capture */
+    node_list before;       /* what the next gate comes behind: the last one, and what has set words since */
+    uint32_t wants;         /* of the gate that is open: the last so many words */
+    GY_VEC(uint32_t) ops;   /* that the open one waits for */
+    node_list gate;         /* all of the capture */
+    CUevent ended;          /* the last launch of its graph */
 } gates_gpu;
+
+/* Of an op. */
+typedef struct gates_op {
+    uint32_t gpu;        /* where it ends */
+    bool told, within;   /* other GPUs wait for it; its own does, by an event */
+    uint32_t end, nodes; /* of a capture: what it ends with, among `end` of all, if others are told */
+} gates_op;
 
 struct gy_gates {
     bool on, forced;
     const gy_cuda_kernel *kernel;
     void **handle; /* per device: of the kernel */
     gy_gate_waiters waiters;
-    gates_gpu *gpu;    /* per device: set for the lowest of those that are one GPU */
-    CUgraphNode *node; /* per op and device: the gate that has waited for the op; NULL: none */
-    uint8_t *asked;    /* likewise: a gate has, or the one that is open does */
+    gates_gpu *gpu;   /* per device: set for the lowest of those that are one GPU */
+    gates_op *op;     /* per op */
+    node_list end;    /* of all ops */
+    node_list front;  /* what a node is made to come behind */
+    uint32_t *passed; /* per lane: so many gates of its GPU are ahead of it */
+    uint32_t *last;   /* per lane: the last op there that a gate takes in, while it is closed; GY_NONE: none */
+    uint32_t *number; /* per op and device: of the gate that has waited for the op, from 1; 0: none */
+    uint8_t *asked;   /* likewise: a gate has, or the one that is open does */
     gy_gate_times times;
     char why[512];   /* it is one graph for this reason; empty: it is not, or for what is predicted */
     char text[1024]; /* of the last report */
@@ -190,22 +207,27 @@ static gantry_status make_gpu(gy_cuda *h, uint32_t device, gantry_error *err)
     gates_gpu *g = &h->gates->gpu[device];
     bool ends = gy_cuda_same_gpu(h, device, h->end_stream.device);
     g->origin = ends ? h->end_stream : h->device[device].auxiliary;
-    GY_TRY(gy_cuda_queue_new(h, &g->tell, device, false, err));
     GY_TRY(gy_cuda_queue_new(h, &g->aside, device, true, err));
     GY_TRY(gy_cuda_event_new(h, &g->ended, device, false, err));
     GY_TRY(gy_cuda_allocate(h, &g->block, device, BYTES, "words that its graphs wait for", err));
     return clear(h, device, err);
 }
 
-/* The GPU of the op, if a row leads to it from another one. */
-static uint32_t waiting_gpu(const gy_cuda *h, uint32_t op)
+/* Goes through the rows of an op: the GPU that it is on, if one leads to it from another GPU. */
+static uint32_t waiting_gpu(gy_cuda *h, uint32_t op)
 {
-    uint32_t device = gy_cuda_lane_of(h, op, 0)->queue.device;
+    gates_op *all = h->gates->op;
     bool waits = false;
-    for (uint32_t i = h->op[op].wait; i < h->op[op].wait + h->op[op].waits && !waits; i++)
-        waits = h->wait[i].distance == 0 &&
-                !gy_cuda_same_gpu(h, gy_cuda_lane_of(h, h->wait[i].from, 0)->queue.device, device);
-    return waits ? gpu_of(h, device) : GY_NONE;
+    for (uint32_t i = h->op[op].wait; i < h->op[op].wait + h->op[op].waits; i++) {
+        gates_op *from = &all[h->wait[i].from];
+        bool crosses = from->gpu != all[op].gpu;
+        if (h->wait[i].distance > 0)
+            continue;
+        waits = waits || crosses;
+        from->told = from->told || crosses;
+        from->within = from->within || !crosses;
+    }
+    return waits ? all[op].gpu : GY_NONE;
 }
 
 static gantry_status find_waiters(gy_cuda *h, gantry_error *err)
@@ -215,11 +237,28 @@ static gantry_status find_waiters(gy_cuda *h, gantry_error *err)
     uint32_t *gpu = gy_arena_calloc(&h->arena, ops + 1, sizeof *gpu);
     w->op = gy_arena_calloc(&h->arena, ops + 1, sizeof *w->op);
     w->first = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *w->first);
-    if (!gpu || !w->op || !w->first)
+    h->gates->op = gy_arena_calloc(&h->arena, ops + 1, sizeof *h->gates->op);
+    if (!gpu || !w->op || !w->first || !h->gates->op)
         return gy_fail_nomem(err);
+    for (uint32_t i = 0; i < ops; i++)
+        h->gates->op[i].gpu = gpu_of(h, gy_cuda_lane_of(h, i, 0)->queue.device);
     for (uint32_t i = 0; i < ops; i++)
         gpu[i] = waiting_gpu(h, i);
     gy_gate_waiters_fill(w, gpu, ops, h->devices);
+    return GANTRY_OK;
+}
+
+/* Finds the functions of the kernel on the device; false: there is no code for such a GPU. */
+static gantry_status open_kernel(gy_cuda *h, uint32_t device, bool *found, gantry_error *err)
+{
+    gy_gates *to = h->gates;
+    *found = false;
+    GY_TRY(gy_own_kernel_open(h, &own, to->handle, device, err));
+    if (!to->handle[device])
+        return GANTRY_OK;
+    to->gpu[device].set = to->kernel->function(to->handle[device], GY_GATE_SETS);
+    to->gpu[device].wait = to->kernel->function(to->handle[device], GY_GATE_WAITS);
+    *found = to->gpu[device].set && to->gpu[device].wait;
     return GANTRY_OK;
 }
 
@@ -230,20 +269,25 @@ static gantry_status make(gy_cuda *h, gantry_error *err)
     GY_TRY(find_waiters(h, err));
     size_t pairs = (size_t)h->job->schedule->ops.count * h->devices;
     to->handle = gy_arena_calloc(&h->arena, h->devices, sizeof *to->handle);
-    to->node = gy_arena_calloc(&h->arena, pairs + 1, sizeof *to->node);
+    to->number = gy_arena_calloc(&h->arena, pairs + 1, sizeof *to->number);
     to->asked = gy_arena_calloc(&h->arena, pairs + 1, 1);
+    to->passed = gy_arena_calloc(&h->arena, h->lanes + 1, sizeof *to->passed);
+    to->last = gy_arena_calloc(&h->arena, h->lanes + 1, sizeof *to->last);
     for (uint32_t t = 0; t < h->turns; t++)
         if (!(h->turn[t].beside = gy_arena_calloc(&h->arena, h->devices, sizeof *h->turn[t].beside)))
             return gy_fail_nomem(err);
-    if (!to->handle || !to->node || !to->asked)
+    if (!to->handle || !to->number || !to->asked || !to->passed || !to->last)
         return gy_fail_nomem(err);
+    for (uint32_t i = 0; i < h->lanes; i++)
+        to->last[i] = GY_NONE;
     to->on = true;
     for (uint32_t i = 0; i < h->devices; i++) {
         if (!to->gpu[i].used)
             continue;
-        GY_TRY(gy_own_kernel_open(h, &own, to->handle, i, err));
+        bool found;
+        GY_TRY(open_kernel(h, i, &found, err));
         GY_TRY(make_gpu(h, i, err));
-        to->on = to->on && to->handle[i];
+        to->on = to->on && found;
     }
     if (!to->on)
         snprintf(to->why, sizeof to->why, "gates were compiled for no GPU like one of these");
@@ -269,8 +313,9 @@ gantry_status gy_gates_make(gy_cuda *h, gantry_error *err)
 static void free_gpu(gy_cuda *h, uint32_t device)
 {
     gates_gpu *g = &h->gates->gpu[device];
-    gy_vec_free(&g->before);
+    gy_vec_free(&g->before.node);
     gy_vec_free(&g->ops);
+    gy_vec_free(&g->gate.node);
     if (!g->used || gy_cuda_use(h, device, NULL))
         return;
     if (g->block)
@@ -279,8 +324,6 @@ static void free_gpu(gy_cuda *h, uint32_t device)
         h->d.cuEventDestroy(g->ended);
     if (g->aside.stream)
         h->d.cuStreamDestroy(g->aside.stream);
-    if (g->tell.stream)
-        h->d.cuStreamDestroy(g->tell.stream);
 }
 
 void gy_gates_free(gy_cuda *h)
@@ -289,6 +332,8 @@ void gy_gates_free(gy_cuda *h)
         return;
     for (uint32_t i = 0; i < h->devices; i++)
         free_gpu(h, i);
+    gy_vec_free(&h->gates->end.node);
+    gy_vec_free(&h->gates->front.node);
     gy_own_kernel_close(h, &own, h->gates->handle);
 }
 
@@ -301,117 +346,130 @@ bool gy_gates_between(const gy_submit *x, uint32_t from, uint32_t to)
 
 #ifdef GY_CUDA_CONDITIONS
 
-/* From now on the stream that finds what nodes come behind has these, and nothing else. */
-static gantry_status put_behind(gy_submit *x, gates_gpu *g, CUgraphNode *nodes, size_t count)
+/* Adds what comes next on the queue would come behind. *graph: that is captured there; NULL: none. */
+static gantry_status add_front(gy_submit *x, gy_queue queue, node_list *to, CUgraph *graph)
 {
-    CUgraphNode none = NULL;
-    GY_TRY(gy_cuda_use(x->h, g->tell.device, x->err));
-    CUresult code =
-        x->h->d.capture_behind(g->tell.stream, count ? nodes : &none, NULL, count, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
-    return gy_submit_check(x, code, g->tell, "setting what a node comes behind");
-}
-
-/* The last node of that stream, which the next gate comes behind. */
-static gantry_status keep_node(gy_submit *x, gates_gpu *g)
-{
-    CUstreamCaptureStatus state;
+    CUstreamCaptureStatus state = CU_STREAM_CAPTURE_STATUS_NONE;
     const CUgraphNode *front = NULL;
     size_t fronts = 0;
-    CUresult code = x->h->d.capture_info(g->tell.stream, &state, NULL, NULL, &front, NULL, &fronts);
-    GY_TRY(gy_submit_check(x, code, g->tell, "asking for a node"));
-    return fronts == 1 && gy_vec_push(&g->before, front[0]) ? GANTRY_OK : gy_fail_nomem(x->err);
+    *graph = NULL;
+    CUresult code = x->h->d.capture_info(queue.stream, &state, NULL, graph, &front, NULL, &fronts);
+    GY_TRY(gy_submit_check(x, code, queue, "asking for the nodes of a capture"));
+    if (state != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        *graph = NULL;
+    for (size_t i = 0; *graph && i < fronts; i++)
+        if (!gy_vec_push(&to->node, front[i]))
+            return gy_fail_nomem(x->err);
+    return GANTRY_OK;
 }
 
-#else /* cuda.h is older, and may_wait says no */
-
-static gantry_status put_behind(gy_submit *x, gates_gpu *g, CUgraphNode *nodes, size_t count)
+/* Adds a node behind those of the list, a kernel of a thread for each of `count` words; then it stands for them. It is
+ * part of the graph and of no stream, which other nodes come behind or nobody does. */
+static gantry_status add_node(gy_submit *x, gates_gpu *g, CUfunction function, CUdeviceptr at, uint32_t count,
+                              node_list *behind)
 {
-    (void)x, (void)g, (void)nodes, (void)count;
+    CUgraphNodeParams params = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
+    CUgraphNode node = NULL;
+    params.kernel.func = function;
+    params.kernel.gridDimX = params.kernel.gridDimY = params.kernel.gridDimZ = 1;
+    params.kernel.blockDimX = count;
+    params.kernel.blockDimY = params.kernel.blockDimZ = 1;
+    params.kernel.kernelParams = (void *[]){ &at };
+    GY_TRY(gy_cuda_use(x->h, g->origin.device, x->err));
+    CUresult code = x->h->d.add_node(&node, g->graph, behind->node.at, NULL, behind->node.count, &params);
+    GY_TRY(gy_submit_check(x, code, g->origin, "adding a node that sets words of another GPU or waits for its own"));
+    behind->node.count = 0;
+    return gy_vec_push(&behind->node, node) ? GANTRY_OK : gy_fail_nomem(x->err);
+}
+
+/* All that comes on the queue from now on comes behind the node, too. */
+static gantry_status put_behind(gy_submit *x, gy_queue queue, CUgraphNode node)
+{
+    CUresult code = x->h->d.capture_behind(queue.stream, &node, NULL, 1, CU_STREAM_ADD_CAPTURE_DEPENDENCIES);
+    return gy_submit_check(x, code, queue, "putting work behind a gate");
+}
+
+#else /* cuda.h is older, and `obstacle` says no */
+
+static gantry_status add_front(gy_submit *x, gy_queue queue, node_list *to, CUgraph *graph)
+{
+    (void)x, (void)queue, (void)to, (void)graph;
     return GANTRY_E_UNSUPPORTED;
 }
 
-static gantry_status keep_node(gy_submit *x, gates_gpu *g)
+static gantry_status add_node(gy_submit *x, gates_gpu *g, CUfunction function, CUdeviceptr at, uint32_t count,
+                              node_list *behind)
 {
-    (void)x, (void)g;
+    (void)x, (void)g, (void)function, (void)at, (void)count, (void)behind;
+    return GANTRY_E_UNSUPPORTED;
+}
+
+static gantry_status put_behind(gy_submit *x, gy_queue queue, CUgraphNode node)
+{
+    (void)x, (void)queue, (void)node;
     return GANTRY_E_UNSUPPORTED;
 }
 
 #endif
 
-/* The stream that finds what nodes come behind takes part in a capture once it has something to do there: one that has
- * nothing need not be joined. */
-static gantry_status enter(gy_submit *x, gates_gpu *g)
+/* Behind these nodes a word of the other GPU is set, and the gate that is open there waits for it. */
+static gantry_status tell(gy_submit *x, node_list *behind, gates_gpu *from, gates_gpu *to)
 {
-    if (g->told)
-        return GANTRY_OK;
-    g->told = true;
-    return gy_submit_order(x, g->origin, g->tell);
-}
-
-/* Adds a node behind what that stream has: of `count` words from number `first` of the GPU `of` on. */
-static gantry_status add_node(gy_submit *x, gates_gpu *g, const gates_gpu *of, uint32_t first, uint32_t count,
-                              gantry_access access)
-{
-    const gy_cuda_kernel *kernel = x->h->gates->kernel;
-    CUdeviceptr at = of->block + (CUdeviceptr)first * GY_GATE_STEP;
-    gantry_arg arg = gy_combine_arg(access, GANTRY_U64, at, count * sizeof(uint64_t));
-    gantry_launch l = { .struct_size = sizeof l, .node = "gate", .stream = g->tell.stream, .args = 1, .arg = &arg };
-    l.arg_size = sizeof arg;
-    l.handle = x->h->gates->handle[g->tell.device];
-    GY_TRY(gy_cuda_use(x->h, g->tell.device, x->err));
-    gantry_status status = kernel->launch(&l);
-    const char *why = status && kernel->why ? kernel->why(l.handle) : NULL;
-    if (status)
-        return gy_fail(x->err, GANTRY_E_DEVICE, NULL, "a gate could not be launched on device \"%s\": %s",
-                       x->h->job->schedule->machine->device[g->tell.device].id, why ? why : gantry_status_text(status));
-    return keep_node(x, g);
-}
-
-/* Behind the event a word of the other GPU is set, and the gate that is open there waits for it. */
-static gantry_status tell(gy_submit *x, CUevent event, gates_gpu *from, gates_gpu *to)
-{
-    if (!gy_cuda_reaches(x->h, from->tell.device, to->tell.device))
+    if (!gy_cuda_reaches(x->h, from->origin.device, to->origin.device))
         return gy_fail(x->err, GANTRY_E_UNSUPPORTED, NULL,
                        "one graph a GPU: a GPU waits for one that does not reach it");
     if (to->words == GY_GATES_MOST)
-        return gy_fail(x->err, GANTRY_E_UNSUPPORTED, NULL, "one graph a GPU: a GPU waits for more than %d events",
+        return gy_fail(x->err, GANTRY_E_UNSUPPORTED, NULL, "one graph a GPU: a GPU waits for others more than %d times",
                        GY_GATES_MOST);
-    GY_TRY(enter(x, from));
-    GY_TRY(put_behind(x, from, NULL, 0));
-    GY_TRY(gy_submit_await_here(x, from->tell, event));
-    GY_TRY(add_node(x, from, to, to->words, 1, GANTRY_WRITE));
+    GY_TRY(add_node(x, from, from->set, to->block + (CUdeviceptr)to->words * GY_GATE_STEP, 1, behind));
     to->words++;
     to->wants++;
-    return GANTRY_OK;
+    return gy_vec_push(&from->before.node, behind->node.at[0]) ? GANTRY_OK : gy_fail_nomem(x->err);
 }
 
 static gantry_status close_gate(gy_submit *x, gates_gpu *g)
 {
-    uint32_t count = g->wants;
-    GY_TRY(enter(x, g));
-    GY_TRY(put_behind(x, g, g->before.at, g->before.count));
-    g->before.count = 0;
+    CUdeviceptr first = g->block + (CUdeviceptr)(g->words - g->wants) * GY_GATE_STEP;
+    GY_TRY(add_node(x, g, g->wait, first, g->wants, &g->before));
     g->wants = 0;
-    return add_node(x, g, g, g->words - count, count, GANTRY_READWRITE);
+    return gy_vec_push(&g->gate.node, g->before.node.at[0]) ? GANTRY_OK : gy_fail_nomem(x->err);
 }
 
-static gantry_status pass(gy_submit *x, gy_queue queue, gates_gpu *g, CUgraphNode node)
+gantry_status gy_gates_order(gy_submit *x, gy_queue from, gy_queue to)
 {
-    CUevent event;
-    GY_TRY(put_behind(x, g, &node, 1));
-    GY_TRY(gy_submit_record_scratch(x, g->tell, &event));
-    return gy_submit_await_here(x, queue, event);
+    gy_gates *all = x->h->gates;
+    gates_gpu *on = &all->gpu[gpu_of(x->h, to.device)];
+    CUgraph graph;
+    all->front.node.count = 0;
+    GY_TRY(add_front(x, from, &all->front, &graph));
+    GY_TRY(tell(x, &all->front, &all->gpu[gpu_of(x->h, from.device)], on));
+    GY_TRY(close_gate(x, on));
+    GY_TRY(add_front(x, to, &all->front, &graph));
+    if (!graph)
+        GY_TRY(gy_submit_order(x, on->origin, to)); /* it takes part from now on */
+    return put_behind(x, to, on->before.node.at[0]);
 }
 
-gantry_status gy_gates_await(gy_submit *x, gy_queue queue, CUevent event, uint32_t from)
+/* ---- ends of ops ---- */
+
+bool gy_gates_within(const gy_submit *x, uint32_t op)
 {
-    gates_gpu *to = &x->h->gates->gpu[gpu_of(x->h, queue.device)];
-    GY_TRY(tell(x, event, &x->h->gates->gpu[gpu_of(x->h, from)], to));
-    GY_TRY(close_gate(x, to));
-    return pass(x, queue, to, to->before.at[0]);
+    return !x->capture || !is_on(x->h) || x->h->gates->op[op].within;
 }
 
-/* ---- several events in one gate ---- */
+gantry_status gy_gates_end(gy_submit *x, uint32_t op, gy_queue queue)
+{
+    gy_gates *g = x->h->gates;
+    CUgraph graph;
+    if (!x->capture || !is_on(x->h) || !g->op[op].told)
+        return GANTRY_OK;
+    g->op[op].end = (uint32_t)g->end.node.count;
+    GY_TRY(add_front(x, queue, &g->end, &graph));
+    g->op[op].nodes = (uint32_t)g->end.node.count - g->op[op].end;
+    return GANTRY_OK;
+}
+
+/* ---- several ops in one gate ---- */
 
 static size_t pair_of(const gy_cuda *h, uint32_t op, uint32_t gpu)
 {
@@ -425,7 +483,7 @@ bool gy_gates_passed(const gy_cuda *h, uint32_t op, uint32_t to)
 
 bool gy_gates_full(const gy_cuda *h, uint32_t to)
 {
-    return h->gates->gpu[gpu_of(h, to)].wants == GY_GATE_WORDS;
+    return h->gates->gpu[gpu_of(h, to)].ops.count == GY_GATE_MOST;
 }
 
 const uint32_t *gy_gates_waiters(const gy_cuda *h, uint32_t op, uint32_t to, const uint32_t **last)
@@ -435,13 +493,56 @@ const uint32_t *gy_gates_waiters(const gy_cuda *h, uint32_t op, uint32_t to, con
     return gy_gate_waiters_from(&h->gates->waiters, gpu, op);
 }
 
-gantry_status gy_gates_want(gy_submit *x, uint32_t op, CUevent event, uint32_t from, uint32_t to)
+gantry_status gy_gates_want(gy_submit *x, uint32_t op, uint32_t to)
 {
     uint32_t gpu = gpu_of(x->h, to);
-    gates_gpu *g = &x->h->gates->gpu[gpu];
-    GY_TRY(tell(x, event, &x->h->gates->gpu[gpu_of(x->h, from)], g));
     x->h->gates->asked[pair_of(x->h, op, gpu)] = 1;
-    return gy_vec_push(&g->ops, op) ? GANTRY_OK : gy_fail_nomem(x->err);
+    return gy_vec_push(&x->h->gates->gpu[gpu].ops, op) ? GANTRY_OK : gy_fail_nomem(x->err);
+}
+
+/* Of the ops of a lane that the gate waits for, the last one tells of all. */
+static uint32_t *last_of(const gy_cuda *h, uint32_t op)
+{
+    const gy_op *o = &h->job->schedule->ops.at[op];
+    return o->lanes == 1 ? &h->gates->last[h->job->schedule->op_lane.at[o->lane]] : NULL;
+}
+
+/* Nodes that the ops of that GPU end with, those that the gate waits for. */
+static gantry_status gather(gy_submit *x, const gates_gpu *g, uint32_t gpu)
+{
+    gy_gates *all = x->h->gates;
+    all->front.node.count = 0;
+    for (size_t i = 0; i < g->ops.count; i++) {
+        const gates_op *op = &all->op[g->ops.at[i]];
+        const uint32_t *last = last_of(x->h, g->ops.at[i]);
+        if (op->gpu != gpu || (last && *last != g->ops.at[i]))
+            continue;
+        for (uint32_t k = op->end; k < op->end + op->nodes; k++)
+            if (!gy_vec_push(&all->front.node, all->end.node.at[k]))
+                return gy_fail_nomem(x->err);
+    }
+    return GANTRY_OK;
+}
+
+static bool waits_for(const gy_gates *all, const gates_gpu *g, uint32_t gpu)
+{
+    bool found = false;
+    for (size_t i = 0; i < g->ops.count && !found; i++)
+        found = all->op[g->ops.at[i]].gpu == gpu;
+    return found;
+}
+
+/* A word for each GPU that the gate waits for. */
+static gantry_status tell_all(gy_submit *x, gates_gpu *g)
+{
+    gy_gates *all = x->h->gates;
+    for (uint32_t i = 0; i < x->h->devices; i++) {
+        if (!waits_for(all, g, i))
+            continue;
+        GY_TRY(gather(x, g, i));
+        GY_TRY(tell(x, &all->front, &all->gpu[i], g));
+    }
+    return GANTRY_OK;
 }
 
 gantry_status gy_gates_close(gy_submit *x, uint32_t to)
@@ -449,47 +550,68 @@ gantry_status gy_gates_close(gy_submit *x, uint32_t to)
     gy_gates *all = x->h->gates;
     uint32_t gpu = gpu_of(x->h, to);
     gates_gpu *g = &all->gpu[gpu];
-    GY_TRY(close_gate(x, g));
-    for (size_t i = 0; i < g->ops.count; i++)
-        all->node[pair_of(x->h, g->ops.at[i], gpu)] = g->before.at[0];
+    for (size_t i = 0; i < g->ops.count; i++) {
+        uint32_t *last = last_of(x->h, g->ops.at[i]);
+        if (last && (*last == GY_NONE || *last < g->ops.at[i]))
+            *last = g->ops.at[i];
+    }
+    gantry_status status = tell_all(x, g);
+    status = status ? status : close_gate(x, g);
+    for (size_t i = 0; i < g->ops.count; i++) {
+        uint32_t *last = last_of(x->h, g->ops.at[i]);
+        if (last)
+            *last = GY_NONE;
+        all->number[pair_of(x->h, g->ops.at[i], gpu)] = (uint32_t)g->gate.node.count;
+    }
     g->ops.count = 0;
-    return GANTRY_OK;
+    return status;
 }
 
+/* The lane of the op that is submitted, or of the one that carries it. */
+static uint32_t lane_of(const gy_submit *x, gy_queue queue)
+{
+    const gantry_schedule *s = x->h->job->schedule;
+    const gy_op *op = &s->ops.at[x->op];
+    for (uint32_t i = 0; i < op->lanes; i++)
+        if (gy_submit_lane(x, i).stream == queue.stream)
+            return s->op_lane.at[op->lane + i];
+    return GY_NONE;
+}
+
+/* Gates of a GPU come one behind the other: what is behind one is behind those ahead of it. */
 gantry_status gy_gates_pass(gy_submit *x, gy_queue queue, uint32_t op)
 {
-    uint32_t gpu = gpu_of(x->h, queue.device);
-    return pass(x, queue, &x->h->gates->gpu[gpu], x->h->gates->node[pair_of(x->h, op, gpu)]);
+    gy_gates *all = x->h->gates;
+    uint32_t gpu = gpu_of(x->h, queue.device), number = all->number[pair_of(x->h, op, gpu)];
+    uint32_t lane = lane_of(x, queue);
+    if (lane != GY_NONE && all->passed[lane] >= number)
+        return GANTRY_OK;
+    if (lane != GY_NONE)
+        all->passed[lane] = number;
+    return put_behind(x, queue, all->gpu[gpu].gate.node.at[number - 1]);
 }
 
-/* ---- beginning and end of a capture ---- */
+/* ---- the beginning of a capture ---- */
+
+static gantry_status begin_gpu(gy_submit *x, gates_gpu *g)
+{
+    g->before.node.count = g->ops.count = g->gate.node.count = 0;
+    g->words = g->wants = 0;
+    return g->used ? add_front(x, g->origin, &g->before, &g->graph) : GANTRY_OK;
+}
 
 gantry_status gy_gates_fork(gy_submit *x)
 {
     const gy_cuda *h = x->h;
-    size_t pairs = (size_t)h->job->schedule->ops.count * h->devices;
+    size_t ops = h->job->schedule->ops.count, pairs = ops * h->devices;
     if (!x->capture || !is_on(h))
         return GANTRY_OK;
-    memset(h->gates->node, 0, pairs * sizeof *h->gates->node);
+    memset(h->gates->number, 0, pairs * sizeof *h->gates->number);
     memset(h->gates->asked, 0, pairs);
-    for (uint32_t i = 0; i < h->devices; i++) {
-        gates_gpu *g = &h->gates->gpu[i];
-        g->before.count = g->ops.count = 0;
-        g->words = g->wants = 0;
-        g->told = false;
-    }
-    return GANTRY_OK;
-}
-
-gantry_status gy_gates_join(gy_submit *x)
-{
-    for (uint32_t i = 0; x->capture && is_on(x->h) && i < x->h->devices; i++) {
-        gates_gpu *g = &x->h->gates->gpu[i];
-        if (!g->told)
-            continue;
-        GY_TRY(put_behind(x, g, g->before.at, g->before.count));
-        GY_TRY(gy_submit_order(x, g->tell, g->origin));
-    }
+    memset(h->gates->passed, 0, h->lanes * sizeof *h->gates->passed);
+    h->gates->end.node.count = 0;
+    for (uint32_t i = 0; i < h->devices; i++)
+        GY_TRY(begin_gpu(x, &h->gates->gpu[i]));
     return GANTRY_OK;
 }
 

@@ -2,8 +2,9 @@
 /**
  * A start as one graph for each GPU (docs/design/gpu-graphs.md). No edge leads from GPU to GPU: what an edge would say,
  * a *word* in the memory of the GPU that waits says. Words are 0 between starts. A node of the GPU whose work is waited
- * for sets one to 1, behind that work; a *gate*, a node of the GPU that waits, waits until all of its words are 1, and
- * sets them to 0. Each word has one such node and is in one gate.
+ * for sets one to 1, behind all of that work that a gate waits for; the *gate*, a node of the GPU that waits, waits
+ * until all of its words are 1, one for each GPU that it waits for, and sets them to 0. Each word has one such node and
+ * is in one gate.
  *
  * A gate comes behind all nodes of its GPU that set words, and all gates of it, that were captured before. So, of all
  * of them that have not ended, what was captured first never waits for anything that is behind a gate.
@@ -36,19 +37,22 @@ const char *gy_gates_replay(gy_cuda *h, const char *replay);
 gy_queue gy_gates_origin(const gy_cuda *h, uint32_t device);
 /* True for one device of each GPU that has a graph of its own: that of the end stream alone, if one is for all. */
 bool gy_gates_begins(const gy_cuda *h, uint32_t device);
-/* Behind the beginning of all captures, and ahead of their ends. */
+/* Behind the beginning of all captures. */
 gantry_status gy_gates_fork(gy_submit *x);
-gantry_status gy_gates_join(gy_submit *x);
 /* True if x captures graphs of their own for the GPUs of the two devices. */
 bool gy_gates_between(const gy_submit *x, uint32_t from, uint32_t to);
-/* All that follows on `queue` comes after the event, which was recorded on the GPU of `from`, another one. */
-gantry_status gy_gates_await(gy_submit *x, gy_queue queue, CUevent event, uint32_t from);
-/* The same in steps, for several events of ops in one gate of the GPU of `to`: each is wanted, then the gate is closed,
- * then queues of that GPU go on behind it. */
+/* All that follows on `to` comes after all that is on `from`, a queue of another GPU, by now. */
+gantry_status gy_gates_order(gy_submit *x, gy_queue from, gy_queue to);
+/* Where x captures such graphs, keeps what the op ends with, on its queue, if other GPUs wait for that. */
+gantry_status gy_gates_end(gy_submit *x, uint32_t op, gy_queue queue);
+/* False if nobody waits for the event of the op: all that do are on other GPUs. */
+bool gy_gates_within(const gy_submit *x, uint32_t op);
+/* Waits for several ops in one gate of the GPU of `to`: each is wanted, then the gate is closed, then queues of that
+ * GPU go on behind it. */
 bool gy_gates_passed(const gy_cuda *h, uint32_t op,
                      uint32_t to);                 /* a gate there, or the one that is open, has the op */
 bool gy_gates_full(const gy_cuda *h, uint32_t to); /* the gate takes no more */
-gantry_status gy_gates_want(gy_submit *x, uint32_t op, CUevent event, uint32_t from, uint32_t to);
+gantry_status gy_gates_want(gy_submit *x, uint32_t op, uint32_t to);
 /* Ops of the GPU of `to` that may want something in a gate ahead of the op, up to *last, which is none. */
 const uint32_t *gy_gates_waiters(const gy_cuda *h, uint32_t op, uint32_t to, const uint32_t **last);
 gantry_status gy_gates_close(gy_submit *x, uint32_t to);

@@ -28,10 +28,8 @@ gantry_status gy_submit_check(gy_submit *x, CUresult code, gy_queue queue, const
 /* The run was cancelled before this op: what comes behind "start 3 ended ". */
 gantry_status gy_cuda_op_cut(const gy_cuda *h, uint32_t op, gantry_error *err);
 gantry_status gy_submit_record(gy_submit *x, gy_queue queue, CUevent event);
-/* `from`: a device of the GPU where the event was recorded. */
-gantry_status gy_submit_await(gy_submit *x, gy_queue queue, CUevent event, uint32_t from);
-gantry_status gy_submit_await_here(gy_submit *x, gy_queue queue,
-                                   CUevent event); /* both are on one GPU, or in streams */
+/* Both are on one GPU, or no graphs of GPUs are captured (stream/gates.h). */
+gantry_status gy_submit_await(gy_submit *x, gy_queue queue, CUevent event);
 /* Records a scratch event of the queue's device. Others that come after it must have been waited for by then. */
 gantry_status gy_submit_record_scratch(gy_submit *x, gy_queue queue, CUevent *event);
 /* All that follows on `to` comes after all that is on `from` by now. */

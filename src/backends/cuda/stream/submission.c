@@ -29,18 +29,12 @@ gantry_status gy_submit_record(gy_submit *x, gy_queue queue, CUevent event)
                   : gy_submit_check(x, x->h->d.cuEventRecord(event, queue.stream), queue, "recording an event");
 }
 
-gantry_status gy_submit_await_here(gy_submit *x, gy_queue queue, CUevent event)
+gantry_status gy_submit_await(gy_submit *x, gy_queue queue, CUevent event)
 {
     gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
     return status
                ? status
                : gy_submit_check(x, x->h->d.cuStreamWaitEvent(queue.stream, event, 0), queue, "waiting for an event");
-}
-
-gantry_status gy_submit_await(gy_submit *x, gy_queue queue, CUevent event, uint32_t from)
-{
-    return gy_gates_between(x, from, queue.device) ? gy_gates_await(x, queue, event, from)
-                                                   : gy_submit_await_here(x, queue, event);
 }
 
 gantry_status gy_submit_record_scratch(gy_submit *x, gy_queue queue, CUevent *event)
@@ -54,9 +48,11 @@ gantry_status gy_submit_order(gy_submit *x, gy_queue from, gy_queue to)
 {
     if (from.stream == to.stream)
         return GANTRY_OK;
+    if (gy_gates_between(x, from.device, to.device))
+        return gy_gates_order(x, from, to);
     CUevent event;
     GY_TRY(gy_submit_record_scratch(x, from, &event));
-    return gy_submit_await(x, to, event, from.device);
+    return gy_submit_await(x, to, event);
 }
 
 gy_queue gy_submit_lane(const gy_submit *x, uint32_t i)

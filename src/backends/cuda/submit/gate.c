@@ -5,12 +5,9 @@
  * predicted to have ended by the time that this one begins: that holds it up by nothing, and is there already when they
  * come.
  */
-#include "kernels/gate/gate.h"
 #include "backends/cuda/stream/gates.h"
 #include "backends/cuda/submit/submit.h"
 #include "schedule/gates/gates.h"
-
-_Static_assert((int)GY_GATE_MOST == (int)GY_GATE_WORDS, "what is predicted of a gate is what it is");
 
 static uint32_t device_of(const gy_cuda *h, uint32_t op)
 {
@@ -33,10 +30,10 @@ static gantry_status want(gy_submit *x, uint32_t from, uint32_t device)
 {
     if (gy_gates_passed(x->h, from, device) || gy_gates_full(x->h, device))
         return GANTRY_OK;
-    return gy_gates_want(x, from, gy_submit_event(x, from), device_of(x->h, from), device);
+    return gy_gates_want(x, from, device);
 }
 
-/* Those of its rows that lead to ops ahead of x->op, which have recorded their events. */
+/* Those of its rows that lead to ops ahead of x->op, which have been captured. */
 static gantry_status want_rows(gy_submit *x, uint32_t op, uint32_t device, gy_ticks end)
 {
     const gy_cuda *h = x->h;

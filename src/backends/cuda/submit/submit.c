@@ -136,11 +136,6 @@ static gantry_status execute(gy_submit *x)
     return gy_submit_join(x);
 }
 
-CUevent gy_submit_event(const gy_submit *x, uint32_t op)
-{
-    return x->h->event[(size_t)x->h->op[op].event * x->h->ring + x->start % x->h->ring];
-}
-
 /* Of lane `lane` of the op, where each of its lanes has one, else 0. */
 static CUevent event_of(const gy_cuda *h, uint32_t op, uint32_t lane, uint64_t start)
 {
@@ -162,10 +157,9 @@ static gantry_status await_row(gy_submit *x, gy_cuda_wait row, gy_queue queue)
     if (row.distance > 0 && (x->capture || row.distance >= x->start))
         return GANTRY_OK;
     uint32_t lane = has_met(x->h, row.from) ? gy_ahead_lane_on(x->h, row.from, queue.device) : 0;
-    uint32_t from = gy_cuda_lane_of(x->h, row.from, lane)->queue.device;
-    if (gy_gates_between(x, from, queue.device))
+    if (gy_gates_between(x, gy_cuda_lane_of(x->h, row.from, lane)->queue.device, queue.device))
         return gy_submit_gate(x, queue, row.from);
-    return gy_submit_await(x, queue, event_of(x->h, row.from, lane, x->start - row.distance), from);
+    return gy_submit_await(x, queue, event_of(x->h, row.from, lane, x->start - row.distance));
 }
 
 static gantry_status await_rows(gy_submit *x, gy_queue queue)
@@ -275,7 +269,9 @@ static gantry_status record_end(gy_submit *x)
         for (uint32_t i = 0; i < op->lanes && status == GANTRY_OK; i++)
             status = gy_submit_order(x, gy_submit_lane(x, i), queue);
     }
-    status = status ? status : gy_submit_record(x, queue, event_of(x->h, x->op, 0, x->start));
+    status = status ? status : gy_gates_end(x, x->op, queue);
+    if (status == GANTRY_OK && gy_gates_within(x, x->op))
+        status = gy_submit_record(x, queue, event_of(x->h, x->op, 0, x->start));
     if (status == GANTRY_OK && x->submitter)
         gy_submitters_signal(x);
     return status;
@@ -416,7 +412,7 @@ static gantry_status join(gy_submit *x)
         if (status == GANTRY_OK && (has_words(h, i) || h->auxiliary_last[i]))
             status = gy_submit_order(x, h->device[i].auxiliary, origin_of(x, i));
     }
-    return status ? status : gy_gates_join(x);
+    return status;
 }
 
 bool gy_submit_ends_apart(const gy_cuda *h, bool after_caller)

@@ -62,8 +62,6 @@ gantry_status gy_submit_start(gy_submit *x);
  * which is sooner than if one GPU waited for another. */
 bool gy_submit_ends_apart(const gy_cuda *h, bool after_caller);
 gantry_status gy_submit_op(gy_submit *x); /* x->op */
-/* The event of an op of the start, of its first lane. */
-CUevent gy_submit_event(const gy_submit *x, uint32_t op);
 /* E_CANCELED: x->op is not to be submitted. A graph is captured as a whole. */
 gantry_status gy_submit_check_canceled(const gy_submit *x);
 

@@ -161,9 +161,10 @@ END_TEST
 START_TEST(failing_calls)
 {
     static const char *const calls[] = {
-        "cuMemAlloc",     "cuStreamCreate",       "cuEventCreate",
-        "cuLaunchKernel", "cuStreamBeginCapture", "cuStreamUpdateCaptureDependencies",
-        "cuEventRecord",  "cuStreamWaitEvent",    "cuGraphInstantiateWithFlags",
+        "cuMemAlloc",     "cuStreamCreate",         "cuEventCreate",
+        "cuLaunchKernel", "cuStreamBeginCapture",   "cuStreamUpdateCaptureDependencies",
+        "cuEventRecord",  "cuStreamWaitEvent",      "cuGraphInstantiateWithFlags",
+        "cuGraphAddNode", "cuStreamGetCaptureInfo",
     };
     problem p = pose(&blocks, 3);
     int failed = 0, left = 0;
@@ -189,6 +190,24 @@ START_TEST(failing_calls)
     }
     ck_assert_msg(failed || left, "%s never mattered", calls[_i]);
     put_away(&p);
+}
+END_TEST
+
+/* Of all that a gate waits for on a GPU one node tells: with one other GPU there are as many of these as gates. */
+START_TEST(few_nodes)
+{
+    for (const graph_case *c = cases; c->file; c++) {
+        problem p = pose(c, 2);
+        int nodes = fakeCudaCalls("cuGraphAddNode"), gates = fakeCudaWaiting();
+        gantry_run *run = open_run(p.schedule, "cuda");
+        ck_assert(as_wanted(&p, run));
+        nodes = fakeCudaCalls("cuGraphAddNode") - nodes;
+        gates = fakeCudaWaiting() - gates;
+        ck_assert_msg(nodes == 2 * gates, "%s: %d gates, and %d nodes with what sets their words", c->file, gates,
+                      nodes);
+        gantry_run_free(run);
+        put_away(&p);
+    }
 }
 END_TEST
 
@@ -412,7 +431,8 @@ static void add_all(TCase *tests)
     tcase_add_test(tests, neighbours);
     tcase_add_loop_test(tests, nothing_beside_gates, 0, 2);
     tcase_add_test(tests, half_a_start);
-    tcase_add_loop_test(tests, failing_calls, 0, 9);
+    tcase_add_loop_test(tests, failing_calls, 0, 11);
+    tcase_add_test(tests, few_nodes);
     tcase_add_test(tests, nobody_comes);
     tcase_add_test(tests, no_gates);
     tcase_add_test(tests, nothing_to_tell);

@@ -11,12 +11,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import numpy as np
 
-from joined import hashes, planned, ratio_of
+from joined import Busy, hashes, planned, ratio_of
 
 LAUNCH = {"mpich": ["mpirun.mpich"], "openmpi": ["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root"]}
 # Latency in us, GB/s, graph, an input with what it is. All ranks have the input, and outputs are small (of less than 64 KiB), so that they go to rank 0 in each start. Halos of
@@ -27,30 +26,6 @@ CASES = [(5000, 0.1, "jacobi", ["n=32", "parts=4", "steps=20"], "u", "f8", [32, 
 
 
 TRIES = 4
-
-
-class Busy:
-    """How late a process is that sleeps for a millisecond, on average, while this goes on: other programs have the cores then. Each message finds its rank that late."""
-
-    def __enter__(self):
-        self.late, self.over = [], False
-        self.thread = threading.Thread(target=self.look)
-        self.thread.start()
-        return self
-
-    def look(self):
-        while not self.over:
-            begun = time.monotonic()
-            time.sleep(0.001)
-            self.late.append(1e6 * (time.monotonic() - begun) - 1000)
-            time.sleep(0.02)
-
-    def __exit__(self, *_):
-        self.over = True
-        self.thread.join()
-
-    def us(self):
-        return max(0, sum(self.late) / len(self.late))
 
 
 def compare(gantry, root, mpi, shim, folder, case):

@@ -345,7 +345,7 @@ static bool ask_launcher(int fd, const char *question, const char *answer)
     return !strncmp(text, answer, strlen(answer));
 }
 
-/* What MPI_Finalize tells the launcher in the end (PMI-1, by which mpirun speaks to processes that it has started):
+/* The words by which MPI_Finalize takes leave of the launcher (PMI-1, by which mpirun speaks to what it has started):
  * that all are to have come here, and that this process ends as it should. Nothing is under way then. */
 static bool leave_by_launcher(void)
 {

@@ -106,6 +106,23 @@ def check_gpus(r, root):
         assert sum(sent) > 0, f"{name} took no message: nothing was tried"
 
 
+def check_many(r, root):
+    """Thousands of small rows that go from host to GPU at one moment are one message, through a list of one transfer; rank 0 has another file, so that it sends all."""
+    n = 3000
+    buffers = {"x": {"dtype": "f32", "shape": [2 * n], "class": "input"}, "y": {"dtype": "f32", "shape": [n], "output": True}}
+    nodes = [{"id": f"n{i}", "kernel": "add", "args": {"x": f"x{{{2 * i}:{2 * i + 1}}}", "y": f"x{{{2 * i}:{2 * i + 1}}}", "z": f"y{{{i}:{i + 1}}}"}, "on": 1} for i in range(n)]
+    graph = r.folder / "many.json"
+    graph.write_text(json.dumps({"gantry": 1, "name": "many", "buffers": buffers, "nodes": nodes}))
+    for add in (0, 1):
+        np.save(r.folder / f"rows{add}.npy", np.arange(add, 2 * n + add, dtype="f4"))
+    words = [["run", graph, "--devices", 2, "--backend", "cuda", "--policy", "round-robin", "--iterations", 2, "--json", "--input", f"x={r.folder}/rows{add}.npy"] for add in (0, 1)]
+    call([r.gantry, "schedule", graph, "--devices", 2, "--spread", 2, "--policy", "round-robin", "-o", r.folder / "many.s.json"])
+    parts = json.loads(call([r.gantry, "check", graph, r.folder / "many.s.json", "--ranks", "--json"]).stdout)["ranks"]
+    assert parts[0]["sends"] == 1, parts
+    done = r.mpirun(1, *words[0], "--output", f"y={r.folder}/many.npy", ":", "-n", 1, r.gantry, *words[1])
+    assert np.array_equal(np.load(r.folder / "many.npy"), np.arange(0, 4 * n, 4, dtype="f4")), done.stdout
+
+
 def check_gone(r, root, mark, wrap):
     """The GPU does not come back: of four there are three in the second attempt, for which the run plans again, and goes on from the last checkpoint to the same bits. Nothing is added up
     between devices, or the bits would be those of three."""
@@ -357,7 +374,7 @@ def main(gantry, root, mpi, built, what="host"):
         for options in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             os.environ[options] = f"{os.environ.get(options, '')}:log_path={folder}/sanitizer".lstrip(":")
         checks = {"host": (check_plain, check_training, check_resume, check_inputs, check_bench, check_failures, check_interrupts, check_launchers, check_heard, check_gallery, check_packed),
-                  "cuda": (check_gpus, check_poisoned), "gallery": (check_gallery,)}
+                  "cuda": (check_gpus, check_many, check_poisoned), "gallery": (check_gallery,)}
         if what == "gallery":
             os.environ["GANTRY_RANKS_ALL"] = "1"
         r = Ranks(gantry, mpi, pathlib.Path(folder), "cuda" if what == "cuda" else "host")

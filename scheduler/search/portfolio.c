@@ -383,10 +383,31 @@ static gantry_status try_frugal(gy_portfolio *f, gantry_error *err)
     return status || tried.skipped ? status : gy_trials_note(&f->t, &tried, err);
 }
 
+static bool has_network(const gantry_machine *m)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < m->memories; i++)
+        found = found || m->memory[i].computer;
+    return found;
+}
+
+/* The first policy looks at one task after the other, and lets what is written again and again wander from device to
+ * device. That is dear where a network is between them: there the owner of rows is tried, too. */
+static gantry_status try_first(gy_portfolio *f, gantry_error *err)
+{
+    const gy_policy *owners;
+    GY_TRY(try_policy(f, gy_policy_at(0), err));
+    GY_TRY(gy_policy_find(&owners, "families", err));
+    bool placed = gy_portfolio_is_placed(f->t.graph);
+    return has_network(f->t.machine) && !placed && fits(owners, f) ? try_policy(f, owners, err) : GANTRY_OK;
+}
+
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)
 {
-    if (f->t.options->policy || f->t.options->effort == 0)
-        return try_policy(f, f->t.options->policy ? f->t.options->policy : gy_policy_at(0), err);
+    if (f->t.options->policy)
+        return try_policy(f, f->t.options->policy, err);
+    if (f->t.options->effort == 0)
+        return try_first(f, err);
     gantry_status status = try_all(f, err);
     if (!status)
         status = try_frugal(f, err);

@@ -18,6 +18,9 @@ enum { KEPT_ROOM = 1024 };
 /* Tells a rank that devices may have gone with a loss: --devices N is as many as are left then. */
 #define LEFT "GANTRY_LEFT"
 
+/* Tells a rank how many processes the first attempt had: so many devices without GPUs one computer counts as. */
+#define FIRST "GANTRY_FIRST_PROCESSES"
+
 /* launch.c: the options --processes, --on-loss and --mpirun; the exit code of the last attempt. */
 int check_launch(const options *o);
 int launch(const options *o);
@@ -46,5 +49,7 @@ void keep_loss(void);
  * is none, or it is not to be had. Rank 0 keeps the first one. */
 bool take_kept(gantry_schedule **schedule, const options *o, gantry_graph *graph);
 void keep_schedule(const gantry_schedule *schedule, const options *o, const gantry_graph *graph);
+/* Processes have found a machine of one computer without GPUs. */
+bool is_plain_computer(const gantry_machine *found);
 
 #endif

@@ -25,8 +25,11 @@ enum { KEPT_ROOM = 1024 };
 int check_launch(const options *o);
 int launch(const options *o);
 
-/* guard.c: returns in the process that works; the other one watches it, and ends with its exit code. */
-int guard_begin(void);
+/* guard.c: returns in the process that works; the other one watches it, and ends with its exit code. `timeout`: seconds
+ * that a silent rank has; 0: not given. */
+int guard_begin(double timeout);
+/* Tells it that all ranks have done all, so that this one is to end. */
+void guard_leave(void);
 /* Keeps what the rank is at, to be said when it is gone. */
 void guard_note(uint64_t starts, const char *at);
 

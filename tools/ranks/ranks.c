@@ -145,6 +145,8 @@ int leave_ranks(ranks *r, int code)
         end_all(r, code);
     if (code && gantry_network_give_up(r->network))
         tell(r);
+    if (!code)
+        guard_leave();
     gantry_network_free(r->network);
     if (r->said)
         fclose(r->said);

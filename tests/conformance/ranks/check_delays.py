@@ -83,14 +83,16 @@ def check_stopped(gantry, root, mpi, shim, folder):
     """Nobody waits for it for longer than --timeout says, and the results are those of a run without it."""
     words = [gantry, "run", root / "graphs/saxpy.json", "--devices", 2, "--json", "--param", "n=64"]
     want = hashes(json.loads(subprocess.run([*map(str, words)], check=True, capture_output=True, text=True).stdout))
-    for rank in (0, 1):
-        env = {**os.environ, "LD_PRELOAD": str(shim), "SHIM_STOP": str(rank), "SHIM_MARK": str(folder / f"mark{rank}")}
+    for rank, late in ((0, False), (1, False), (0, True), (1, True)):
+        mark = folder / f"mark{rank}{late}"
+        env = {**os.environ, "LD_PRELOAD": str(shim), "SHIM_STOP": str(rank), "SHIM_MARK": str(mark), **({"SHIM_END": "1"} if late else {})}
         begun = time.monotonic()
         done = subprocess.run([*map(str, [*words, "--processes", 2, "--on-loss", "restart", "--mpirun", " ".join(LAUNCH[mpi]), "--timeout", 2])], capture_output=True, text=True, env=env, timeout=100)
-        assert (folder / f"mark{rank}").exists() and done.returncode == 0 and "beginning anew with 2 processes" in done.stderr, (done.returncode, done.stdout, done.stderr)
+        assert mark.exists() and done.returncode == 0 and "beginning anew with 2 processes" in done.stderr, (done.returncode, done.stdout, done.stderr)
         text = done.stdout[done.stdout.rindex("{\n  \"graph\"") if done.stdout.count("\"graph\"") > 1 else done.stdout.index("{"):]
         assert hashes(json.JSONDecoder().raw_decode(text)[0]) == want, done.stdout
-        print(f"rank {rank} stopped at the very end: {time.monotonic() - begun:.1f} s", flush=True)
+        assert not late or f"rank {rank} on node" in done.stderr and "had not ended 4 s after all had done all" in done.stderr, done.stderr
+        print(f"rank {rank} stopped {'when it had left MPI' if late else 'at the very end'}: {time.monotonic() - begun:.1f} s", flush=True)
 
 
 def main(gantry, root, mpi, built, shim):

@@ -228,7 +228,8 @@ static void add_host(gantry_machine *m, const gy_host_info *host)
     double gbs = host->cores * CORE_GBS;
     gy_device *cpu = &m->device[m->devices - 1];
     uint64_t bytes = host->bytes ? host->bytes : 1;
-    m->memory[0] = (gy_memory){ "host", bytes, bytes / 4, true, true, -1, 0, 0, 0 }; /* a quarter for everybody else */
+    m->memory[0] =
+        (gy_memory){ "host", bytes, bytes / 4, true, true, -1, 0, 0, 0, 0 }; /* a quarter for everybody else */
     *cpu = (gy_device){ .id = "cpu",
                         .kind = "cpu",
                         .host_only = true,

@@ -37,6 +37,7 @@ typedef struct gy_memory {
     uint32_t rank;   /* of the process that has it, and whose devices work in it: 0 .. gy_machine_ranks - 1 */
     uint32_t arrays; /* where arrays of the program that each process has are for devices that work in it: memory 0, or,
                       * where that is another computer's, the host memory of its own */
+    uint32_t computer; /* its first memory: no network is between the two */
 } gy_memory;
 
 typedef struct gy_point {

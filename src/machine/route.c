@@ -244,6 +244,16 @@ static void find_arrays(gantry_machine *m)
     }
 }
 
+static void find_computers(gantry_machine *m)
+{
+    for (uint32_t i = 0; i < m->memories; i++) {
+        uint32_t first = 0;
+        while (first < i && route_at(m, first, i)->network)
+            first++;
+        m->memory[i].computer = first;
+    }
+}
+
 bool gy_machine_compose(gantry_machine *m)
 {
     find_signals(m);
@@ -259,6 +269,7 @@ bool gy_machine_compose(gantry_machine *m)
     }
     gy_free(hop);
     find_arrays(m);
+    find_computers(m);
     return ok;
 }
 

@@ -49,12 +49,12 @@ gantry_machine *gy_virtual_machine(const char *name, uint32_t devices, const gy_
         return NULL;
     m->launch = gy_ticks_from_us(LAUNCH_US);
     m->source = gy_virtual_source;
-    m->memory[0] = (gy_memory){ "host", host_bytes, 0, true, true, -1, 0, 0, 0 };
+    m->memory[0] = (gy_memory){ "host", host_bytes, 0, true, true, -1, 0, 0, 0, 0 };
     m->resource[0] = (gy_resource){ "ram", RAM_RATE };
     for (uint32_t i = 0; i < devices; i++) {
         gy_memory *y = &m->memory[i + 1];
         gy_device *d = &m->device[i];
-        *y = (gy_memory){ "", each[i].bytes, 0, false, true, each[i].numa, 0, 0, 0 };
+        *y = (gy_memory){ "", each[i].bytes, 0, false, true, each[i].numa, 0, 0, 0, 0 };
         *d = (gy_device){ .kind = "cpu",
                           .memory = i + 1,
                           .lanes = 1,

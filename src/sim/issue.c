@@ -35,24 +35,71 @@ static bool is_given_out(const gy_sim *sim, const gy_sync *row)
     return row->carrier != GY_CARRIER_LANE && (crosses(sim, row) || is_peer_copy(sim, &sim->s->ops.at[row->to]));
 }
 
-/* Bits that the host gives out: of each op. False: no GPU waits for another, and all goes out at once. */
-static bool count_bits(const gy_sim *sim, uint32_t *bits)
+/* Each computer has a host that gives its work out: `at` is when it has come so far, `bit` what it needs for each wait,
+ * `last` the item it came to, and 1; all by the first memory of the computer. `row` is per op: waits that lead to it.
+ */
+typedef struct hosts {
+    gy_ticks *at, *bit;
+    size_t *last;
+    uint32_t *row;
+} hosts;
+
+static uint32_t host_of(const gy_sim *sim, const gy_lane *lane)
+{
+    return sim->m->memory[sim->m->device[lane->device].memory].computer;
+}
+
+/* Waits that are given out, and the hosts whose GPUs wait for each other: all others give their work out at once. */
+static void count_waits(const gy_sim *sim, hosts *h)
 {
     const gantry_schedule *s = sim->s;
-    bool any = false;
+    gy_ticks bit = sim->gates ? 0 : sim->m->issue;
     for (size_t i = 0; i < s->sync.count; i++) {
-        bits[s->sync.at[i].to] += is_given_out(sim, &s->sync.at[i]);
-        any = any || crosses(sim, &s->sync.at[i]);
+        const gy_sync *row = &s->sync.at[i];
+        h->row[row->to] += is_given_out(sim, row);
+        if (crosses(sim, row) && host_of(sim, gy_sim_lead(sim, row->from)) == host_of(sim, gy_sim_lead(sim, row->to)))
+            h->bit[host_of(sim, gy_sim_lead(sim, row->to))] = bit;
     }
     for (uint32_t op = 0; op < sim->ops; op++) {
         const gy_op *o = &s->ops.at[op];
-        bits[op] += is_peer_copy(sim, o);
+        h->row[op] += is_peer_copy(sim, o);
         for (uint32_t k = 1; k < o->lanes && !o->joined; k++) {
-            bits[op] += 2;
-            any = any || is_other_gpu(sim, gy_sim_lane(sim, o, 0), gy_sim_lane(sim, o, k));
+            const gy_lane *one = gy_sim_lane(sim, o, k - 1), *other = gy_sim_lane(sim, o, k);
+            if (is_other_gpu(sim, one, other) && host_of(sim, one) == host_of(sim, other))
+                h->bit[host_of(sim, other)] = bit;
         }
     }
-    return any;
+}
+
+/* The host comes to the item after what it gave out before: a call, and `waits`, or two of them for another lane. */
+static gy_ticks come(hosts *h, uint32_t host, size_t item, gy_ticks call, uint32_t waits)
+{
+    bool again = h->last[host] == item + 1;
+    gy_ticks bits = gy_ticks_repeated(h->bit[host], again ? 2 : waits);
+    h->last[host] = item + 1;
+    return h->at[host] = gy_ticks_both(h->at[host], gy_ticks_both(again ? 0 : call, bits));
+}
+
+static gy_ticks later(gy_ticks a, gy_ticks b)
+{
+    return a > b ? a : b;
+}
+
+/* When all hosts that have a part of it have come to it: of a copy over a network, those of both ends. */
+static gy_ticks come_to_all(const gy_sim *sim, hosts *h, size_t item)
+{
+    const gy_op *op = &sim->s->ops.at[item % sim->ops];
+    gy_ticks call = op->joined || sim->s->replay != GY_REPLAY_STREAM ? 0 : sim->m->submit;
+    gy_ticks at = op->lanes ? 0 : come(h, 0, item, call, h->row[item % sim->ops]);
+    for (uint32_t k = 0; k < op->lanes && (k == 0 || !op->joined); k++)
+        at = later(at, come(h, host_of(sim, gy_sim_lane(sim, op, k)), item, call, k ? 0 : h->row[item % sim->ops]));
+    for (uint32_t k = 0; k < 2 && gy_op_is_copy(op) && op->lanes; k++) {
+        uint32_t memory = sim->s->instances.at[sim->s->use.at[op->use + k].instance].memory;
+        uint32_t host = sim->m->memory[memory].computer;
+        if (h->last[host] != item + 1)
+            at = later(at, come(h, host, item, call, !op->joined));
+    }
+    return at;
 }
 
 /* A start that waits for another to end is given out like the first: each op so much later than the start may begin. */
@@ -86,21 +133,30 @@ static gy_ticks graphs_given_out(const gy_sim *sim)
     return gpus > 1 ? gy_ticks_repeated(sim->m->submit, gpus - 1) : 0;
 }
 
+static bool give_out(gy_sim *sim, hosts *h)
+{
+    gy_ticks begin = gy_ticks_both(sim->m->start, graphs_given_out(sim));
+    for (uint32_t i = 0; i < sim->m->memories; i++)
+        h->at[i] = begin;
+    count_waits(sim, h);
+    for (size_t i = 0; i < (size_t)sim->ops * sim->starts; i++)
+        sim->due[i] = come_to_all(sim, h, i);
+    return keep_given(sim);
+}
+
 gantry_status gy_sim_issue(gy_sim *sim, gantry_error *err)
 {
-    gy_ticks each = sim->s->replay == GY_REPLAY_STREAM ? sim->m->submit : 0;
-    gy_ticks at = gy_ticks_both(sim->m->start, graphs_given_out(sim));
-    if (!sim->m->issue && !each && !at)
+    bool streams = sim->s->replay == GY_REPLAY_STREAM && sim->m->submit;
+    if (!sim->m->issue && !streams && !sim->m->start && !graphs_given_out(sim))
         return GANTRY_OK;
-    uint32_t *bits = gy_calloc((size_t)sim->ops + 1, sizeof *bits);
-    if (!bits)
-        return gy_fail_nomem(err);
-    gy_ticks bit = count_bits(sim, bits) && !sim->gates ? sim->m->issue : 0;
-    for (size_t i = 0; (bit || each || at) && i < (size_t)sim->ops * sim->starts; i++) {
-        gy_ticks call = sim->s->ops.at[i % sim->ops].joined ? 0 : each;
-        at = gy_ticks_both(at, gy_ticks_both(call, gy_ticks_repeated(bit, bits[i % sim->ops])));
-        sim->due[i] = at;
-    }
-    gy_free(bits);
-    return keep_given(sim) ? GANTRY_OK : gy_fail_nomem(err);
+    uint32_t n = sim->m->memories;
+    hosts h = { .at = gy_calloc(n, sizeof *h.at), .bit = gy_calloc(n, sizeof *h.bit) };
+    h.last = gy_calloc(n, sizeof *h.last);
+    h.row = gy_calloc((size_t)sim->ops + 1, sizeof *h.row);
+    bool done = h.at && h.bit && h.last && h.row && give_out(sim, &h);
+    gy_free(h.at);
+    gy_free(h.bit);
+    gy_free(h.last);
+    gy_free(h.row);
+    return done ? GANTRY_OK : gy_fail_nomem(err);
 }

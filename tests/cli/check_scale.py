@@ -62,6 +62,56 @@ def check_weak(gantry):
     assert abs(last["efficiency"] - first["makespan_us"] / last["makespan_us"]) < 1e-9
 
 
+PLACES = {"potrf[k]": ("k", "k"), "trsm[i,k]": ("i", "k"), "syrk[i,k]": ("i", "i"), "gemm[i,j,k]": ("i", "j")}
+
+
+def spread_cholesky(source, placed):
+    """The graph of the gallery on a matrix that is where its tiles are worked on already, as libraries for many nodes have it; `placed`: each tile on a device of its own, in blocks of p by q."""
+    graph = json.loads((source / "graphs" / "cholesky.json").read_text())
+    graph["params"] |= {"p": 1, "q": "devices // p"} if placed else {}
+    graph["buffers"]["A"] |= {"class": "state", "output": False}
+    graph["buffers"]["last"] = {"dtype": "f64", "shape": [1], "output": True}
+
+    def place(nodes):
+        for node in nodes:
+            if node.get("id") in PLACES and placed:
+                node["on"] = "({} % p) * q + {} % q".format(*PLACES[node["id"]])
+            place(node.get("nodes", []))
+
+    place(graph["nodes"])
+    graph["nodes"].append({"id": "last", "kernel": "reduce_sum", "args": {"x": "A[nt-1][nt-1]", "out": "last"}, **({"on": "((nt-1) % p) * q + (nt-1) % q"} if placed else {})})
+    pathlib.Path("spread.json").write_text(json.dumps(graph))
+    return pathlib.Path("spread.json")
+
+
+def crossings(nt, p, q, each):
+    """Tiles that computers of `each` devices have of others: what is written last, and read by other tiles, goes there once."""
+    def home(i, j):
+        return ((i % p) * q + j % q) // each
+
+    count = 0
+    for k in range(nt):
+        count += len({home(i, k) for i in range(k + 1, nt)} - {home(k, k)})
+        for i in range(k + 1, nt):
+            readers = {home(i, j) for j in range(k + 1, i + 1)} | {home(j, i) for j in range(i, nt)}
+            count += len(readers - {home(i, k)})
+    return count
+
+
+def check_owners(gantry, source, joined):
+    """Of a spread matrix each tile crosses the network once to each computer that reads it, and so it scales; where no devices are named, one policy at effort 0 is not the only one."""
+    n, nt, p = 131072, 32, 4
+    words = ["--param", f"n={n}", "--param", f"nt={nt}", "--effort", 0]
+    rows = json.loads(run(gantry, "scale", spread_cholesky(source, True), "--machine", "dgx-h100", "--ranks", "1,2,4", *words, "--param", f"p={p}", "--json"))["rows"]
+    for row in rows:
+        tiles = crossings(nt, p, 8 * row["ranks"] // p, 8)
+        assert row["network_bytes"] - tiles * (n // nt) ** 2 * 8 in (0, 8), (row, tiles)  # and the sum
+    assert rows[1]["efficiency"] > 0.85 and rows[2]["efficiency"] > 0.7, rows
+    graph = spread_cholesky(source, False)
+    makespan = {policy: json.loads(run(gantry, "schedule", graph, "--machine", joined[2], *words, *(["--policy", policy] if policy else []), "--json"))["makespan_us"] for policy in ("", "heft", "families")}
+    assert makespan[""] == min(makespan["heft"], makespan["families"]), makespan
+
+
 def main(gantry, source):
     gantry, source = pathlib.Path(gantry).resolve(), pathlib.Path(source).resolve()
     machines = source / "graphs" / "machines"
@@ -76,6 +126,7 @@ def main(gantry, source):
                 check_rows(gantry, graph, name, words, joined)
             if name == "dgx-h100":
                 check_halos(gantry, source, joined)
+                check_owners(gantry, source, joined)
         check_weak(gantry)
 
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * A process that watches the one which works, where gantry run --processes started it: what a rank that is killed
- * cannot say any more, it says. Both look at a page that they share, on which the rank writes what it is at.
+ * cannot say any more, it says. Both look at a page that they share, on which the rank writes what it is at. When all
+ * ranks have done all, heartbeats end, and some may be gone: a rank that is stopped then is seen by its guard alone,
+ * which gives it as long to end as a silent rank has.
  */
 #include "launch.h"
 #include <signal.h>
@@ -14,10 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROOM = 300, HEARD_NS = 500000000 };
+enum { ROOM = 300, HEARD_NS = 500000000, SILENT_S = 10, LATER_S = 2 };
 
 static char *page; /* shared with the guard; NULL: there is none */
-static volatile sig_atomic_t worker, passed_on;
+static volatile sig_atomic_t worker, passed_on, allowed, is_late;
 
 /* SIGUSR1 is what gantry run --processes says where it was interrupted. */
 static void hand_on(int n)
@@ -25,6 +27,26 @@ static void hand_on(int n)
     passed_on = n == SIGUSR1 ? SIGTERM : n;
     if (worker)
         kill((pid_t)worker, passed_on);
+}
+
+/* The rank is about to end. */
+static void count_down(int n)
+{
+    (void)n;
+    alarm((unsigned)allowed);
+}
+
+static void give_up(int n)
+{
+    (void)n;
+    is_late = 1;
+    kill((pid_t)worker, SIGKILL);
+}
+
+void guard_leave(void)
+{
+    if (page)
+        kill(getppid(), SIGUSR2);
 }
 
 void guard_note(uint64_t starts, const char *at)
@@ -46,9 +68,14 @@ static void say_killed(int n)
     char line[600], node[100] = "?";
     gethostname(node, sizeof node - 1);
     page[ROOM - 1] = 0;
-    int length = snprintf(line, sizeof line,
-                          "gantry run: rank %s on node %s was killed by signal %d (%s)%s%s, so all processes end\n",
-                          rank_text(), node, n, strsignal(n), *page ? "; it was last seen " : "", page);
+    int length =
+        is_late ? snprintf(line, sizeof line,
+                           "gantry run: rank %s on node %s had not ended %d s after all had done all, so it was "
+                           "killed, and all processes end; look for a process that is stopped\n",
+                           rank_text(), node, (int)allowed)
+                : snprintf(line, sizeof line,
+                           "gantry run: rank %s on node %s was killed by signal %d (%s)%s%s, so all processes end\n",
+                           rank_text(), node, n, strsignal(n), *page ? "; it was last seen " : "", page);
     (void)!write(STDERR_FILENO, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
 }
 
@@ -69,7 +96,7 @@ static void watch(void)
     _exit(EXIT_LOST);
 }
 
-int guard_begin(void)
+int guard_begin(double timeout)
 {
     const char *wanted = getenv(GUARDED);
     if (!wanted || strcmp(wanted, "1") != 0)
@@ -79,6 +106,9 @@ int guard_begin(void)
     if (page == MAP_FAILED)
         return fail_nomem();
     signal(SIGUSR1, SIG_IGN); /* of the process that works: launchers give signals to both */
+    signal(SIGUSR2, count_down);
+    /* Others that are still there come first: they say the same of it, and they are more than one. */
+    allowed = (timeout >= 1 && timeout < 1e6 ? (sig_atomic_t)timeout : SILENT_S) + LATER_S;
     const pid_t guard = getpid(), pid = fork();
     if (pid < 0) {
         complain("gantry run: cannot start the process of a rank; allow more processes (ulimit -u)\n");
@@ -90,8 +120,10 @@ int guard_begin(void)
         sigaction(SIGINT, &action, NULL);
         sigaction(SIGTERM, &action, NULL);
         sigaction(SIGUSR1, &action, NULL);
+        signal(SIGALRM, give_up);
         watch();
     }
+    signal(SIGUSR2, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != guard) /* it was gone before that */
         _exit(EXIT_LOST);

@@ -134,6 +134,11 @@ static bool is_of_several(const gantry_machine *found)
     return several;
 }
 
+bool is_plain_computer(const gantry_machine *found)
+{
+    return !count_gpus(found) && !is_of_several(found);
+}
+
 /* True if devices of one computer were dealt out; a machine of several ranks stays as it is. */
 static bool is_dealt(const options *o, const gantry_graph *graph)
 {

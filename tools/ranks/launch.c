@@ -135,6 +135,7 @@ static bool make_words(attempt *a, char *launcher, const char *self, const char 
 
 static void become(const attempt *a, pid_t launcher)
 {
+    char first[24];
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != launcher)
         _exit(EXIT_LOST);
@@ -144,6 +145,8 @@ static void become(const attempt *a, pid_t launcher)
     setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 0);
     if (*a->kept)
         setenv(KEPT, a->kept, 1);
+    snprintf(first, sizeof first, "%lld", (long long)a->o->ranks_wanted);
+    setenv(FIRST, first, 1);
     if (a->replans)
         setenv(LEFT, "1", 1);
     signal(SIGINT, SIG_DFL);

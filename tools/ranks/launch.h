@@ -18,12 +18,18 @@ enum { KEPT_ROOM = 1024 };
 /* Tells a rank that devices may have gone with a loss: --devices N is as many as are left then. */
 #define LEFT "GANTRY_LEFT"
 
+/* Tells a rank how many processes the first attempt had: so many devices without GPUs one computer counts as. */
+#define FIRST "GANTRY_FIRST_PROCESSES"
+
 /* launch.c: the options --processes, --on-loss and --mpirun; the exit code of the last attempt. */
 int check_launch(const options *o);
 int launch(const options *o);
 
-/* guard.c: returns in the process that works; the other one watches it, and ends with its exit code. */
-int guard_begin(void);
+/* guard.c: returns in the process that works; the other one watches it, and ends with its exit code. `timeout`: seconds
+ * that a silent rank has; 0: not given. */
+int guard_begin(double timeout);
+/* Tells it that all ranks have done all, so that this one is to end. */
+void guard_leave(void);
 /* Keeps what the rank is at, to be said when it is gone. */
 void guard_note(uint64_t starts, const char *at);
 
@@ -46,5 +52,7 @@ void keep_loss(void);
  * is none, or it is not to be had. Rank 0 keeps the first one. */
 bool take_kept(gantry_schedule **schedule, const options *o, gantry_graph *graph);
 void keep_schedule(const gantry_schedule *schedule, const options *o, const gantry_graph *graph);
+/* Processes have found a machine of one computer without GPUs. */
+bool is_plain_computer(const gantry_machine *found);
 
 #endif

@@ -3,6 +3,7 @@
  * gantry run as one of several processes that mpirun started: rank 0 shows results and writes files, the others are
  * silent. What they would say on standard error is kept, and told where they fail and rank 0 does not.
  */
+#include "ranks/launch.h"
 #include "runs/run.h"
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,21 @@ static int detect_own(gantry_machine **here)
     return status ? fail(&err) : EXIT_FINE;
 }
 
+/* Without GPUs a computer has a virtual device for each process; with less of them, after a loss, it has as many as
+ * before, or sums would be of other parts, and the result another. */
+static gantry_status keep_count(gantry_machine **found, gantry_error *err)
+{
+    const char *first = getenv(FIRST);
+    gantry_machine *same = NULL;
+    int count = first ? atoi(first) : 0;
+    gantry_status status =
+        count > 0 && is_plain_computer(*found) ? gantry_machine_virtual(&same, count, err) : GANTRY_OK;
+    if (same)
+        gantry_machine_free(*found);
+    *found = same ? same : *found;
+    return status;
+}
+
 int find_machine(ranks *r, options *o, const char *link)
 {
     gantry_error err;
@@ -85,7 +101,7 @@ int find_machine(ranks *r, options *o, const char *link)
         return EXIT_FINE;
     int code = link ? read_link(&with, link, "machine") : EXIT_FINE;
     code = code ? code : detect_own(&here);
-    if (!code && gantry_network_machine(r->network, &r->found, here, &with, &err))
+    if (!code && (gantry_network_machine(r->network, &r->found, here, &with, &err) || keep_count(&r->found, &err)))
         code = fail(&err);
     gantry_machine_free(here);
     o->found = r->found;
@@ -129,6 +145,8 @@ int leave_ranks(ranks *r, int code)
         end_all(r, code);
     if (code && gantry_network_give_up(r->network))
         tell(r);
+    if (!code)
+        guard_leave();
     gantry_network_free(r->network);
     if (r->said)
         fclose(r->said);

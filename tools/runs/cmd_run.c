@@ -445,7 +445,7 @@ static int run(const options *o)
     if (!code)
         code = settle_strategy(&mine, chosen);
     if (!code)
-        code = guard_begin();
+        code = guard_begin(mine.timeout);
     if (!code)
         code = join_ranks(&s.ranks, &mine);
     if (!code)

@@ -13,8 +13,11 @@
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b)  JOIN_(a, b)
@@ -29,6 +32,7 @@ static MPI_Comm comm; /* of this module alone: no message of the program is take
 
 static struct {
     bool open, begun_here; /* there is a network; MPI was begun for it, and ends with it */
+    bool apart, left;      /* it is over several computers; the launcher was told that this process has done all */
 } now;
 
 /* Small messages are sent from here, so that who sends goes on: some implementations let a send wait until its receiver
@@ -73,12 +77,23 @@ static gantry_status refuse(const void *from, int there, int over, const char **
     return *wrong ? GANTRY_E_INVALID : GANTRY_OK;
 }
 
+static bool is_apart(int ranks)
+{
+    MPI_Comm near;
+    int size = ranks;
+    if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near) == MPI_SUCCESS) {
+        MPI_Comm_size(near, &size);
+        MPI_Comm_free(&near);
+    }
+    return size < ranks;
+}
+
 static gantry_status network_open(const void *from, uint32_t *rank, uint32_t *ranks, const char **wrong)
 {
     int there = 0, over = 0, given = 0, mine = 0, all = 0;
     MPI_Initialized(&there);
     MPI_Finalized(&over);
-    gantry_status status = refuse(from, there, over, wrong);
+    gantry_status status = refuse(from, there, over || now.left, wrong);
     if (status)
         return status;
     if (there)
@@ -99,6 +114,7 @@ static gantry_status network_open(const void *from, uint32_t *rank, uint32_t *ra
     MPI_Comm_size(comm, &all);
     *rank = (uint32_t)mine;
     *ranks = (uint32_t)all;
+    now.apart = is_apart(all);
     begin_kept();
     now.open = true;
     return GANTRY_OK;
@@ -307,17 +323,49 @@ static bool network_receive(void *to, uint64_t bytes, uint32_t peer, gy_stop sto
     return pass_waiting((gy_transfer){ .to = to, .bytes = bytes, .peer = peer }, stop, context);
 }
 
+/* MPICH before 4.2 over UCX: a rank that has closed its connections waits for all others in a call of the launcher, and
+ * carries out no part of their closing any more; so they may wait for it for ever in MPI_Finalize. With 1 ms between
+ * four computers every third program that calls MPI_Barrier, then MPI_Finalize, did (pmodels/mpich #6596). */
+static bool is_finalize_broken(void)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0, major = 0, minor = 0;
+    MPI_Get_library_version(text, &length);
+    return now.apart && sscanf(text, "MPICH Version: %d.%d", &major, &minor) == 2 && (major < 4 || minor < 2);
+}
+
+static bool ask_launcher(int fd, const char *question, const char *answer)
+{
+    char text[64] = "";
+    size_t length = strlen(question), got = 0;
+    if (write(fd, question, length) != (ssize_t)length)
+        return false;
+    for (ssize_t n = 1; n > 0 && got < sizeof text - 1 && !strchr(text, '\n'); got += n > 0 ? (size_t)n : 0)
+        n = read(fd, text + got, sizeof text - 1 - got);
+    return !strncmp(text, answer, strlen(answer));
+}
+
+/* The words by which MPI_Finalize takes leave of the launcher (PMI-1, by which mpirun speaks to what it has started):
+ * that all are to have come here, and that this process ends as it should. Nothing is under way then. */
+static bool leave_by_launcher(void)
+{
+    const char *fd = getenv("PMI_FD");
+    return fd && ask_launcher(atoi(fd), "cmd=barrier_in\n", "cmd=barrier_out") &&
+           ask_launcher(atoi(fd), "cmd=finalize\n", "cmd=finalize_ack");
+}
+
 static void network_close(void)
 {
     int done = 0;
     MPI_Finalized(&done);
-    if (done)
+    if (done || now.left)
         return;
     end_kept();
     end_beats();
     MPI_Comm_free(&comm);
     now.open = false;
-    if (now.begun_here)
+    now.left = now.begun_here && is_finalize_broken() && leave_by_launcher();
+    if (now.begun_here && !now.left)
         MPI_Finalize();
 }
 

@@ -11,12 +11,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import numpy as np
 
-from joined import hashes, planned, ratio_of
+from joined import Busy, hashes, planned, ratio_of
 
 LAUNCH = {"mpich": ["mpirun.mpich"], "openmpi": ["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root"]}
 # Latency in us, GB/s, graph, an input with what it is. All ranks have the input, and outputs are small (of less than 64 KiB), so that they go to rank 0 in each start. Halos of
@@ -27,30 +26,6 @@ CASES = [(5000, 0.1, "jacobi", ["n=32", "parts=4", "steps=20"], "u", "f8", [32, 
 
 
 TRIES = 4
-
-
-class Busy:
-    """How late a process is that sleeps for a millisecond, on average, while this goes on: other programs have the cores then. Each message finds its rank that late."""
-
-    def __enter__(self):
-        self.late, self.over = [], False
-        self.thread = threading.Thread(target=self.look)
-        self.thread.start()
-        return self
-
-    def look(self):
-        while not self.over:
-            begun = time.monotonic()
-            time.sleep(0.001)
-            self.late.append(1e6 * (time.monotonic() - begun) - 1000)
-            time.sleep(0.02)
-
-    def __exit__(self, *_):
-        self.over = True
-        self.thread.join()
-
-    def us(self):
-        return max(0, sum(self.late) / len(self.late))
 
 
 def compare(gantry, root, mpi, shim, folder, case):
@@ -108,14 +83,16 @@ def check_stopped(gantry, root, mpi, shim, folder):
     """Nobody waits for it for longer than --timeout says, and the results are those of a run without it."""
     words = [gantry, "run", root / "graphs/saxpy.json", "--devices", 2, "--json", "--param", "n=64"]
     want = hashes(json.loads(subprocess.run([*map(str, words)], check=True, capture_output=True, text=True).stdout))
-    for rank in (0, 1):
-        env = {**os.environ, "LD_PRELOAD": str(shim), "SHIM_STOP": str(rank), "SHIM_MARK": str(folder / f"mark{rank}")}
+    for rank, late in ((0, False), (1, False), (0, True), (1, True)):
+        mark = folder / f"mark{rank}{late}"
+        env = {**os.environ, "LD_PRELOAD": str(shim), "SHIM_STOP": str(rank), "SHIM_MARK": str(mark), **({"SHIM_END": "1"} if late else {})}
         begun = time.monotonic()
         done = subprocess.run([*map(str, [*words, "--processes", 2, "--on-loss", "restart", "--mpirun", " ".join(LAUNCH[mpi]), "--timeout", 2])], capture_output=True, text=True, env=env, timeout=100)
-        assert (folder / f"mark{rank}").exists() and done.returncode == 0 and "beginning anew with 2 processes" in done.stderr, (done.returncode, done.stdout, done.stderr)
+        assert mark.exists() and done.returncode == 0 and "beginning anew with 2 processes" in done.stderr, (done.returncode, done.stdout, done.stderr)
         text = done.stdout[done.stdout.rindex("{\n  \"graph\"") if done.stdout.count("\"graph\"") > 1 else done.stdout.index("{"):]
         assert hashes(json.JSONDecoder().raw_decode(text)[0]) == want, done.stdout
-        print(f"rank {rank} stopped at the very end: {time.monotonic() - begun:.1f} s", flush=True)
+        assert not late or f"rank {rank} on node" in done.stderr and "had not ended 4 s after all had done all" in done.stderr, done.stderr
+        print(f"rank {rank} stopped {'when it had left MPI' if late else 'at the very end'}: {time.monotonic() - begun:.1f} s", flush=True)
 
 
 def main(gantry, root, mpi, built, shim):

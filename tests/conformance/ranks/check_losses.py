@@ -64,6 +64,10 @@ def processes(graph):
     return found
 
 
+def count_gpus(gantry):
+    return sum(device["type"] == "gpu" for device in json.loads(subprocess.run([gantry, "machine", "--json"], capture_output=True, text=True, check=True).stdout)["devices"])
+
+
 def shared_memory():
     """But for what other programs put there by tempfile."""
     return {entry.name for entry in pathlib.Path("/dev/shm").iterdir() if not entry.name.startswith("tmp")} if pathlib.Path("/dev/shm").exists() else set()
@@ -369,6 +373,22 @@ def check_eight(losses):
     assert lost and "beginning anew with 7 processes" in text, text
 
 
+def check_counted(losses):
+    """Without --devices a computer without GPUs has one for each process: after a loss as many as before, also where there is no plan that was kept, so that sums are of the same parts."""
+    graph, words = losses.words("jacobi_until")
+    want, at = losses.expected("jacobi_until"), words.index("--devices")
+    words = words[:at] + words[at + 2:]
+    assert hashes(subprocess.run([*map(str, [losses.gantry, *words, "--devices", 3])], capture_output=True, text=True, check=True).stdout) != want, "three devices have the bits of four: nothing is tried"
+    if count_gpus(losses.gantry):
+        print("check_counted is passed over: there are GPUs")
+        return
+    child = subprocess.Popen([*map(str, [losses.gantry, *words, "--processes", 4, "--on-loss", "replan", "--mpirun", LAUNCH[losses.mpi]])], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    found = wait_until(child, lambda: len(workers(graph)) == 4 and workers(graph))
+    sent = bool(found) and kill(child, found[2])
+    out, errors = child.communicate(timeout=120)
+    assert sent and "beginning anew with 3 processes" in errors and hashes(out) == want, (sent, out, errors)
+
+
 def check_words(losses):
     graph = losses.root / "graphs/saxpy.json"
     for words, says in ((["--on-loss", "restart"], "--on-loss is for --processes N"), (["--mpirun", "x"], "--mpirun is for --processes N"),
@@ -411,7 +431,7 @@ def main(gantry, root, mpi, built, count="0", seed="1"):
         if int(count):
             at_random(losses, int(count), int(seed))
             return 0
-        for check in (check_words, check_kept, check_slow, check_full, check_told, check_stops, check_moments, check_eight):
+        for check in (check_words, check_counted, check_kept, check_slow, check_full, check_told, check_stops, check_moments, check_eight):
             begun = time.monotonic()
             check(losses)
             print(f"{check.__name__}: {time.monotonic() - begun:.1f} s")

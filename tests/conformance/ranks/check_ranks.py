@@ -2,8 +2,8 @@
 """Several processes give the bits of one: the graphs of the gallery, made small, on 2 and 4 ranks of host devices, dealt out and joined, one of them on 8.
 Then what goes wrong: everybody ends, with one message that says who and what.
 
-check_ranks.py GANTRY ROOT mpich|openmpi 1|0 [cuda]: is the module built? With "cuda": only that the bits are the same, on the GPUs of
-this computer, as streams and as graphs.
+check_ranks.py GANTRY ROOT mpich|openmpi 1|0 [gallery | cuda]: is the module built? With "gallery": all of it, on 2, 4 and 8 ranks, and nothing else. With "cuda": only that the bits are the
+same, on the GPUs of this computer, as streams and as graphs.
 """
 import json
 import os
@@ -18,8 +18,9 @@ import time
 
 import numpy as np
 
+from gallery import GALLERY, names
+
 LAUNCH = {"mpich": ["mpirun.mpich"], "openmpi": ["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root"]}
-EXTRA = {"cg": {"n": 64, "most": 20}, "cholesky": {"n": 64, "nt": 8}, "fft2d": {}, "stages": {}, "residual_stack": {}}
 # What differs in how ranks talk: halos, `until`, collectives, copies with a flag, phases. All of the gallery with GANTRY_RANKS_ALL=1.
 FEW = ("jacobi", "jacobi_until", "loss_scale", "mlp_step", "saxpy")
 # Without formulas, which fakes of GPUs cannot compile. Small tiles of cholesky are packed.
@@ -61,15 +62,10 @@ class Ranks:
 
 
 def check_gallery(r, root):
-    sys.path.insert(0, str(root / "tests/property/recheck"))
-    from graphs import SMALL
-
     call([r.gantry, "machine", "join", *2 * [root / "graphs/machines/host-2.json"], "--link", "latency_us=2,GBps=12.5", "-o", r.folder / "joined.json"])
     places = [(2, ["--devices", 4, "--spread", 2]), (4, ["--devices", 4, "--spread", 4]), (2, ["--machine", r.folder / "joined.json"])]
-    chosen = sorted({**SMALL, **EXTRA}.items())
-    if not os.environ.get("GANTRY_RANKS_ALL"):
-        chosen = [(name, params) for name, params in chosen if name in FEW]
-    for name, params in chosen:
+    for name in names(root) if os.environ.get("GANTRY_RANKS_ALL") else FEW:
+        params = GALLERY[name]
         eight = [(8, ["--devices", 8, "--spread", 8])] if name == "jacobi" or os.environ.get("GANTRY_RANKS_ALL") else []
         sent = [r.compare(root / f"graphs/{name}.json", params, where, ranks) for ranks, where in places + eight]
         print(f"{name}: {' '.join(map(str, sent))} messages")
@@ -102,16 +98,29 @@ def packed_on(r, root, ranks, params):
 
 def check_gpus(r, root):
     """Two ranks as streams, as many as there are GPUs, up to four, as graphs."""
-    sys.path.insert(0, str(root / "tests/property/recheck"))
-    from graphs import SMALL
-
     gpus = sum("gpu" in device["id"] for device in json.loads(call([r.gantry, "machine", "--json"]).stdout)["devices"])
-    all_of_them = {**SMALL, **EXTRA}
-    for name in ON_GPUS if not os.environ.get("GANTRY_RANKS_ALL") else sorted(all_of_them):
-        sent = [r.compare(root / f"graphs/{name}.json", all_of_them[name], ["--devices", gpus, "--spread", ranks], ranks, replay)
+    for name in names(root) if os.environ.get("GANTRY_RANKS_ALL") else ON_GPUS:
+        sent = [r.compare(root / f"graphs/{name}.json", GALLERY[name], ["--devices", gpus, "--spread", ranks], ranks, replay)
                 for ranks, replay in ((2, "stream"), (min(4, gpus), "graph")) if ranks <= gpus]
         print(f"{name}: {' '.join(map(str, sent))} messages", flush=True)
         assert sum(sent) > 0, f"{name} took no message: nothing was tried"
+
+
+def check_many(r, root):
+    """Thousands of small rows that go from host to GPU at one moment are one message, through a list of one transfer; rank 0 has another file, so that it sends all."""
+    n = 3000
+    buffers = {"x": {"dtype": "f32", "shape": [2 * n], "class": "input"}, "y": {"dtype": "f32", "shape": [n], "output": True}}
+    nodes = [{"id": f"n{i}", "kernel": "add", "args": {"x": f"x{{{2 * i}:{2 * i + 1}}}", "y": f"x{{{2 * i}:{2 * i + 1}}}", "z": f"y{{{i}:{i + 1}}}"}, "on": 1} for i in range(n)]
+    graph = r.folder / "many.json"
+    graph.write_text(json.dumps({"gantry": 1, "name": "many", "buffers": buffers, "nodes": nodes}))
+    for add in (0, 1):
+        np.save(r.folder / f"rows{add}.npy", np.arange(add, 2 * n + add, dtype="f4"))
+    words = [["run", graph, "--devices", 2, "--backend", "cuda", "--policy", "round-robin", "--iterations", 2, "--json", "--input", f"x={r.folder}/rows{add}.npy"] for add in (0, 1)]
+    call([r.gantry, "schedule", graph, "--devices", 2, "--spread", 2, "--policy", "round-robin", "-o", r.folder / "many.s.json"])
+    parts = json.loads(call([r.gantry, "check", graph, r.folder / "many.s.json", "--ranks", "--json"]).stdout)["ranks"]
+    assert parts[0]["sends"] == 1, parts
+    done = r.mpirun(1, *words[0], "--output", f"y={r.folder}/many.npy", ":", "-n", 1, r.gantry, *words[1])
+    assert np.array_equal(np.load(r.folder / "many.npy"), np.arange(0, 4 * n, 4, dtype="f4")), done.stdout
 
 
 def check_gone(r, root, mark, wrap):
@@ -353,7 +362,7 @@ def check_heard(r, root):
     assert re.findall(SAYS, errors), f"what the rank said is lost:\n{errors}"
 
 
-def main(gantry, root, mpi, built, backend="host"):
+def main(gantry, root, mpi, built, what="host"):
     if built != "1":
         print(f"skipped: gantry-mpi-{mpi}.so was not built; tools/setup test installs what it needs")
         return 77
@@ -364,8 +373,12 @@ def main(gantry, root, mpi, built, backend="host"):
     with tempfile.TemporaryDirectory() as folder:
         for options in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             os.environ[options] = f"{os.environ.get(options, '')}:log_path={folder}/sanitizer".lstrip(":")
-        r = Ranks(gantry, mpi, pathlib.Path(folder), backend)
-        for check in (check_plain, check_training, check_resume, check_inputs, check_bench, check_failures, check_interrupts, check_launchers, check_heard, check_gallery, check_packed) if backend == "host" else (check_gpus, check_poisoned):
+        checks = {"host": (check_plain, check_training, check_resume, check_inputs, check_bench, check_failures, check_interrupts, check_launchers, check_heard, check_gallery, check_packed),
+                  "cuda": (check_gpus, check_many, check_poisoned), "gallery": (check_gallery,)}
+        if what == "gallery":
+            os.environ["GANTRY_RANKS_ALL"] = "1"
+        r = Ranks(gantry, mpi, pathlib.Path(folder), "cuda" if what == "cuda" else "host")
+        for check in checks[what]:
             check(r, pathlib.Path(root))
     return 0
 

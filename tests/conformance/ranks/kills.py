@@ -15,11 +15,11 @@ import sys
 import tempfile
 import time
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parents[2] / "property/recheck")]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from check_losses import LAUNCH, hashes, processes, shared_memory
-from graphs import SMALL
+from gallery import GALLERY
 
-EXTRA = {"cg": {"n": 64, "most": 20}, "fft2d": {}, "stages": {}, "residual_stack": {}}
+SIZES = {**GALLERY, "cholesky": {"n": 48, "nt": 3}}
 SAMPLE = (("jacobi_until", 2, "replan", "before", 0.4), ("mlp_step", 4, "restart", "after", 0.8), ("jacobi", 2, "restart", "20", 0.6))
 WHENS, HOWS = ("before", "20", "after"), ("restart", "replan")
 
@@ -33,7 +33,7 @@ class Kills:
 
     def words(self, name):
         graph = self.folder / f"graphs/{name}.json"
-        params = [w for key, value in {**SMALL, **EXTRA}[name].items() for w in ("--param", f"{key}={value}")]
+        params = [w for key, value in SIZES[name].items() for w in ("--param", f"{key}={value}")]
         return graph, [self.gantry, "run", graph, *params, "--devices", 4, "--policy", "round-robin", "--iterations", 2, "--json"]
 
     def run(self, name, ranks, how, **kills):
@@ -102,7 +102,7 @@ def other_code(k):
 def every(k, most, names):
     print("| graph | ranks | ops | kills | losses | results right | cost of a loss, in beginnings of a run: median, longest |\n|---|---|---|---|---|---|---|")
     failed = 0
-    for name in names or sorted({**SMALL, **EXTRA}):
+    for name in names or sorted(SIZES):
         want = k.expected(name)
         for ranks in (2, 4):
             ops, begins, whole = k.count(name, ranks)

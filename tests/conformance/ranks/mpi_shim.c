@@ -6,6 +6,7 @@
  *   SHIM_NODE                   the name of the computer, as Gantry sees it; MPI sees the real one
  *   SHIM_STOP, SHIM_MARK        the rank stops for good (SIGSTOP) when it has done all and leaves MPI: where the file
  *                               can be made, so once
+ *   SHIM_END                    it does so later: when it has left MPI, and all others may be gone
  * So there is a network of known times, whatever the kernel and MPI have. Each message has another one ahead of it, of
  * another tag, which says when it comes; both processes look at one clock. Handles of MPI are an int or a pointer:
  * here they are words that are passed on.
@@ -149,9 +150,15 @@ static int is_to_stop(void)
 int MPI_Barrier(word comm)
 {
     pthread_once(&found, find_all);
-    if (is_to_stop())
+    if (!getenv("SHIM_END") && is_to_stop())
         kill(getpid(), SIGSTOP);
     return mpi.meet(comm);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (getenv("SHIM_END") && is_to_stop())
+        kill(getpid(), SIGSTOP);
 }
 
 int gethostname(char *name, size_t size)

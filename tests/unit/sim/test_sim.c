@@ -301,6 +301,58 @@ START_TEST(issuing)
 }
 END_TEST
 
+/* Two computers of two GPUs each. */
+#define COMPUTERS                                                                                                      \
+    "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": \"1TiB\"}, "                              \
+    "{\"id\": \"a\", \"capacity\": \"1TiB\"}, {\"id\": \"b\", \"capacity\": \"1TiB\"}, "                               \
+    "{\"id\": \"other\", \"capacity\": \"1TiB\", \"rank\": 1}, {\"id\": \"c\", \"capacity\": \"1TiB\", \"rank\": 1}, " \
+    "{\"id\": \"d\", \"capacity\": \"1TiB\", \"rank\": 1}], \"devices\": ["                                            \
+    "{\"id\": \"A\", \"type\": \"gpu\", \"memory\": \"a\"}, {\"id\": \"B\", \"type\": \"gpu\", \"memory\": \"b\"}, "   \
+    "{\"id\": \"C\", \"type\": \"gpu\", \"memory\": \"c\"}, {\"id\": \"D\", \"type\": \"gpu\", \"memory\": \"d\"}], "  \
+    "\"routes\": [{\"from\": [\"host\", \"a\", \"b\"], \"to\": [\"host\", \"a\", \"b\"], \"bandwidth_gbs\": 1}, "      \
+    "{\"from\": [\"other\", \"c\", \"d\"], \"to\": [\"other\", \"c\", \"d\"], \"bandwidth_gbs\": 1}, "                 \
+    "{\"from\": [\"host\", \"a\", \"b\"], \"to\": [\"other\", \"c\", \"d\"], \"bandwidth_gbs\": 1, "                   \
+    "\"network\": true, \"both\": true}], \"model\": {\"issue_us\": 4}}"
+
+/* Each computer has a host of its own: work that goes back and forth between the GPUs of one is given out as if there
+ * were no other. Its first copy is reached after its wait and itself, at 8 us, and what waits for that at 12. */
+START_TEST(issuing_on_two_computers)
+{
+    gantry_schedule *s = hand_new(COMPUTERS);
+    enum { A_MEMORY = 1, B_MEMORY, OTHER, C_MEMORY, D_MEMORY };
+    const uint32_t from[] = { A_MEMORY, C_MEMORY }, to[] = { B_MEMORY, D_MEMORY };
+    uint32_t w[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t first = compute_lane(s, 2 * i), copies = copy_lane(s, 2 * i), second = compute_lane(s, 2 * i + 1);
+        uint32_t x = hand_launch(s, "x", first, 2), c = hand_move(s, copies, from[i], to[i], 1000);
+        w[i] = hand_launch(s, "w", second, 1);
+        hand_wait(s, x, c);
+        hand_wait(s, c, w[i]);
+    }
+    run(s);
+    for (uint32_t i = 0; i < 2; i++)
+        spans(s, w[i], US(12), US(13));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* GPUs of two computers wait for each other by messages; on none of them does a GPU wait for another, so that its work
+ * goes out at once. */
+START_TEST(issuing_over_a_network)
+{
+    gantry_schedule *s = hand_new(COMPUTERS);
+    uint32_t first = compute_lane(s, 0), copies = copy_lane(s, 0), second = compute_lane(s, 2);
+    uint32_t x = hand_launch(s, "x", first, 2), c = hand_move(s, copies, 1, 4, 1000),
+             w = hand_launch(s, "w", second, 1);
+    hand_wait(s, x, c);
+    hand_wait(s, c, w);
+    run(s);
+    spans(s, c, US(2), US(3));
+    spans(s, w, US(3), US(4));
+    gantry_schedule_free(s);
+}
+END_TEST
+
 /* Lists of ops of no length on two GPUs, each op behind the lanes beside its own; the first and last of each GPU wait
  * for the other, too. A step gives out the same waits from GPU to GPU however many lanes there are: 2 of 4 us. */
 START_TEST(issuing_many_lanes)
@@ -946,6 +998,8 @@ int main(void)
                                    events,
                                    signals,
                                    issuing,
+                                   issuing_on_two_computers,
+                                   issuing_over_a_network,
                                    issuing_many_lanes,
                                    submitting,
                                    graphs_of_gpus,

@@ -6,6 +6,8 @@ enum { BLOCK = 1 << 16, ALIGN = 16 };
 void *gy_callbacks_add(gy_callbacks *callbacks, size_t bytes)
 {
     bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    if (bytes > BLOCK) /* nothing is: what it is for has a bound of its own */
+        return NULL;
     if (callbacks->next < callbacks->block.count && callbacks->used + bytes > BLOCK) {
         callbacks->next++;
         callbacks->used = 0;

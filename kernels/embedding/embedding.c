@@ -74,7 +74,8 @@ static const gantry_kernel_arg args[] = {
 
 const gantry_kernel gy_kernel_embedding = { .struct_size = sizeof(gantry_kernel),
                                             .name = "embedding",
-                                            .summary = "y[i] = table[ids[i]], rows of a table",
+                                            .summary = "y[i] = table[ids[i]], rows of a table; status: number of an "
+                                                       "id that is no row, from 1",
                                             GANTRY_KERNEL_ARGS(args),
                                             .flops = "0",
                                             .bytes = "ids.bytes + 2 * y.bytes",

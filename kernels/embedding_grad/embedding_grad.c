@@ -83,7 +83,9 @@ static const gantry_kernel_arg args[] = {
 
 const gantry_kernel gy_kernel_embedding_grad = { .struct_size = sizeof(gantry_kernel),
                                                  .name = "embedding_grad",
-                                                 .summary = "dtable[ids[i]] += dy[i], added up in the order of i",
+                                                 .summary =
+                                                     "dtable[ids[i]] += dy[i], added up in the order of i; status: "
+                                                     "number of an id that is no row, from 1",
                                                  GANTRY_KERNEL_ARGS(args),
                                                  .flops = "dy.size",
                                                  .bytes = "ids.bytes + dy.bytes + 2 * min(dy.bytes, dtable.bytes)",

@@ -109,7 +109,8 @@ static const gantry_kernel_arg args[] = {
 
 const gantry_kernel gy_kernel_select = { .struct_size = sizeof(gantry_kernel),
                                          .name = "select",
-                                         .summary = "y = rows of x, or elements, where mask is not 0",
+                                         .summary = "y = rows of x, or elements, where mask is not 0; status: how many "
+                                                    "are taken, where y has no room for them",
                                          GANTRY_KERNEL_ARGS(args),
                                          .flops = "2 * mask.size",
                                          .bytes = "x.bytes + 2 * mask.bytes + y.bytes",

@@ -68,7 +68,8 @@ static const gantry_kernel_arg args[] = {
 const gantry_kernel gy_kernel_softmax_xent = {
     .struct_size = sizeof(gantry_kernel),
     .name = "softmax_xent",
-    .summary = "loss += scale * sum of -log softmax(logits)[label]",
+    .summary = "loss += scale * sum of -log softmax(logits)[label]; status: 1 + a label that is no class, or a "
+               "negative label",
     GANTRY_KERNEL_ARGS(args),
     .flops = "10 * logits.size",
     .bytes = "logits.bytes + labels.bytes",

@@ -62,7 +62,7 @@ static const gantry_kernel_arg args[] = {
 const gantry_kernel gy_kernel_spmv_csr = {
     .struct_size = sizeof(gantry_kernel),
     .name = "spmv_csr",
-    .summary = "y = A x, A in compressed sparse rows",
+    .summary = "y = A x, A in compressed sparse rows; status: number of a row with an entry that is not there",
     GANTRY_KERNEL_ARGS(args),
     .flops = "2 * val.size * y.rows // max(1, y.shape0)",
     .bytes = "(val.bytes + col.bytes) * y.rows // max(1, y.shape0) + x.bytes + y.bytes",

@@ -46,3 +46,10 @@ int gy_kernel_find_arg(const gantry_kernel *manifest, const char *name)
             return i;
     return -1;
 }
+
+const char *gy_kernel_status(const gantry_kernel *manifest)
+{
+    static const char mark[] = "status: ";
+    const char *at = manifest && manifest->summary ? strstr(manifest->summary, mark) : NULL;
+    return at ? at + sizeof mark - 1 : NULL;
+}

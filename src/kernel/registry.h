@@ -91,6 +91,8 @@ bool gy_launch_lookup(void *context, const char *name, int64_t *integer, double 
 bool gy_kernel_for_workers(const gy_kernel *kernel);
 /* True if a library may make several launches of the kernel by one call: products of matrices. */
 bool gy_kernel_batches(const gantry_kernel *manifest);
+/* The meaning of the status word, which the manifest says behind "status: " in its summary; NULL: it says nothing. */
+const char *gy_kernel_status(const gantry_kernel *manifest);
 /* Index of the argument, or -1. */
 int gy_kernel_find_arg(const gantry_kernel *manifest, const char *name);
 /* The bytes of a region as handed over: of all items where it is a list. */

@@ -299,13 +299,16 @@ gantry_status gy_host_ops_fail(const gy_host_ops *ops, uint32_t id, gy_op_failur
     const gy_op *op = &s->ops.at[id];
     const gy_node *node = &ops->job->graph->nodes.at[op->node];
     uint32_t device = gy_op_device(s, op, 0);
-    char what[120];
+    char what[240];
     if (failure.status) {
         const char *name = gantry_status_name(failure.status);
         snprintf(what, sizeof what, "its function returned %s (%d)%s", name, (int)failure.status,
                  strncmp(name, "GANTRY_", 7) == 0 ? "" : "; it returns GANTRY_OK, 0, where all is well");
     } else {
-        snprintf(what, sizeof what, "its kernel left %" PRId32 " in the status word", failure.word);
+        const gantry_graph *g = ops->job->graph;
+        const char *means = node->kernel == GY_NONE ? NULL : gy_kernel_status(g->kernels.at[node->kernel].manifest);
+        snprintf(what, sizeof what, "its kernel left %" PRId32 " in the status word%s%s", failure.word,
+                 means ? ": " : "", means ? means : "");
     }
     char iteration[40] = "";
     if (node->loop != GY_NONE)

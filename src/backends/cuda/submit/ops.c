@@ -493,11 +493,13 @@ gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t id, gantry_status statu
     const gy_node *node = &h->job->graph->nodes.at[op->node];
     uint32_t device = gy_op_device(h->job->schedule, op, 0);
     char what[240], iteration[40] = "";
+    const char *means = gy_kernel_status(manifest_of(h, node));
     const char *why = status ? why_of(h, id, device) : NULL;
     if (status)
         snprintf(what, sizeof what, "its function returned %s (%d)", gantry_status_name(status), (int)status);
     else
-        snprintf(what, sizeof what, "its kernel left %" PRId32 " in the status word", word);
+        snprintf(what, sizeof what, "its kernel left %" PRId32 " in the status word%s%s", word, means ? ": " : "",
+                 means ? means : "");
     if (node->loop != GY_NONE)
         snprintf(iteration, sizeof iteration, " in iteration %" PRId64, h->op[id].call->launch.iteration);
     gy_graph_fail(h->job->graph, node->origin, err, GANTRY_E_KERNEL, "node \"%s\" failed on device \"%s\"%s: %s",

@@ -101,6 +101,12 @@ gantry_status gy_strategy_check(const gantry_strategy *s, gantry_error *err)
                        "\"pp=2,interleave=%d\"",
                        (int)s->interleave, (int)s->interleave);
     int64_t together = (int64_t)s->dp * s->tp;
+    if (s->zero && together == 1)
+        return gy_fail(
+            err, GANTRY_E_INVALID, NULL,
+            "strategy: zero is %d and there is one replica, which has nobody to share weights out among; give "
+            "dp (or tp), such as \"dp=2,zero=%d\"",
+            (int)s->zero, (int)s->zero);
     if (together * s->pp > MOST || together * s->micro > MOST ||
         (int64_t)s->interleave * (s->pp > s->micro ? s->pp : s->micro) > MOST)
         return gy_fail(err, GANTRY_E_INVALID, NULL,

@@ -1080,7 +1080,7 @@ static bool appended(problem *p, gantry_dtype type, int i)
 {
     static const struct {
         int64_t queries, heads, places, dim;
-    } list[] = { { 1, 1, 1, 2 }, { 4, 2, 7, 8 }, { 6, 6, 33, 130 }, { 16, 16, 100, 64 } };
+    } list[] = { { 1, 1, 1, 2 }, { 4, 2, 7, 8 }, { 6, 6, 33, 130 }, { 16, 16, 100, 64 }, { 2, 1, 5, 520 } };
     if (i / 2 >= (int)(sizeof list / sizeof *list))
         return false;
     int64_t queries = list[i / 2].queries, heads = list[i / 2].heads, places = list[i / 2].places,

@@ -468,6 +468,8 @@ class Refused(unittest.TestCase):
         self.check("dp=-1", '"dp" is "-1"')
         self.check("dp=0", "dp is 0; 1 to 65536")
         self.check("zero=4", "zero is 4; 0 to 3")
+        for alone in "zero=2", "zero=2,micro=2", "pp=2,zero=2":
+            self.check(alone, "zero is 2 and there is one replica", '"dp=2,zero=2"')
         self.check("interleave=2", "interleave is 2 and there are no stages", "pp=2,interleave=2")
         self.check("pp=2,interleave=0", "interleave is 0; 1 to 65536")
         self.check("dp=60000,micro=60000", "more than 65536 devices, stages or pieces")

@@ -10,6 +10,6 @@ enum { GY_TALL_THREADS = 512, GY_TALL_COLUMNS = 64, GY_TALL_MOST_ROWS = 1024 };
 /* Rows of a block, whose warps have so many columns each: 64 words of registers of a thread hold what it has of them.
  */
 #define GY_TALL_ROWS(size, columns)                                                                                    \
-    (32 * 256 / (size) / (columns) < GY_TALL_MOST_ROWS ? 32 * 256 / (size) / (columns) : GY_TALL_MOST_ROWS)
+    (32 * 256 / (size) / (columns) < (int)GY_TALL_MOST_ROWS ? 32 * 256 / (size) / (columns) : (int)GY_TALL_MOST_ROWS)
 
 #endif

@@ -60,7 +60,9 @@ static const struct slip {
     { "=", "; a colon is between key and value" },
     { "NaN", "; JSON has only finite numbers" },
     { "Infinity", "; JSON has only finite numbers" },
-    { "\xef\xbb\xbf", "; a byte order mark is in front of the text, save it as UTF-8 without one" },
+    { "-Infinity", "; JSON has only finite numbers" },
+    { "-NaN", "; JSON has only finite numbers" },
+    { "\xef\xbb\xbf", "; a byte order mark is here: save the text as UTF-8 without one" },
 };
 
 /* The remedy for the token at `at`; "" if there is nothing to say. */

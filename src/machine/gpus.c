@@ -52,6 +52,11 @@ int gy_device_ordinal(const gantry_machine *m, uint32_t device)
     return place;
 }
 
+bool gy_device_same_gpu(const gantry_machine *m, uint32_t a, uint32_t b)
+{
+    return m->device[a].gpu && m->device[b].gpu && gy_device_ordinal(m, a) == gy_device_ordinal(m, b);
+}
+
 /* ---- speeds ---- */
 
 /* Multiply-adds that an SM makes in a clock: as many as it has FP32 units; of f64 as many as it has units, or twice as

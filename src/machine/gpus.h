@@ -46,6 +46,8 @@ void gy_gpus_fingerprint(gy_text *to, const gy_gpus *gpus);
 /* The back end's own number of a device: its `ordinal`; of a GPU that has none its place among the GPUs of the machine,
  * from 0; of another device -1. */
 int gy_device_ordinal(const gantry_machine *m, uint32_t device);
+/* True if both are one GPU of a process. */
+bool gy_device_same_gpu(const gantry_machine *m, uint32_t a, uint32_t b);
 
 /* Peak GFLOP/s, by tensor cores where they take the type as it is, that follow from compute capability, SMs and clock;
  * bandwidth of the memory from its clock and bus. 0: unknown. */

@@ -3,6 +3,7 @@
 #include "sim/internal.h"
 
 #include "base/error.h"
+#include "machine/gpus.h"
 #include <string.h>
 
 /* Of another GPU than the first. */
@@ -113,14 +114,22 @@ static bool keep_given(gy_sim *sim)
     return sim->given != NULL;
 }
 
+static bool has_lane(const gy_sim *sim, uint32_t device)
+{
+    bool found = false;
+    for (size_t k = 0; k < sim->s->lanes.count && !found; k++)
+        found = sim->s->lanes.at[k].device == device;
+    return found;
+}
+
 static uint32_t count_gpus(const gy_sim *sim)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < sim->m->devices; i++) {
-        bool used = false;
-        for (size_t k = 0; k < sim->s->lanes.count && !used; k++)
-            used = sim->m->device[i].gpu && sim->s->lanes.at[k].device == i;
-        count += used;
+        bool first = sim->m->device[i].gpu && has_lane(sim, i);
+        for (uint32_t k = 0; k < i && first; k++)
+            first = !(gy_device_same_gpu(sim->m, k, i) && has_lane(sim, k));
+        count += first;
     }
     return count;
 }

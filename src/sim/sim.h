@@ -15,17 +15,18 @@
  * engine go on when it is sent: a message behind it in the lane does not wait for its latency, if it does not touch
  * what the first has brought and comes no sooner.
  *
- * Where devices have a `signal` (gy_device_signal), an op that waited for one on another device, or a copy by an engine
- * for a kernel or a kernel for such a copy, begins that much later than what it waited for ended.
+ * Where devices have a `signal` (gy_device_signal), an op that waited for one on another device, or a copy for a kernel
+ * or a kernel for a copy, begins that much later than what it waited for ended.
  *
  * Where the schedule will be captured as one graph for each GPU (gy_gates_chosen, by the times that come out), an op
- * that waited for one of another GPU begins `gate` of the machine later, and each graph beyond the first costs `submit`
- * ahead of all. Else, where GPUs of a computer wait for each other, its host gives their work out bit by bit (`issue`
- * of the machine): an op begins no sooner than the host has come to it, in the order of positions, and of an op of
- * several computers all hosts. Each row of the sync table from GPU to GPU is such a bit, so is a copy between GPUs, and
- * a row that one waits for, and each lane beyond the first of a collective is two; rows within a GPU go out with its
- * work. Where replay is "stream" it gives out every op by itself (`submit` of the machine), whatever waits. All of it
- * begins after `start` of the machine. A start that waits for another to end is given out when that has ended.
+ * that waited for one of another GPU begins `gate` of the machine later, small copies that a kernel makes
+ * (gy_op_by_engine) are told of as kernels are, and each graph beyond the first costs `submit` ahead of all. Else,
+ * where GPUs of a computer wait for each other, its host gives their work out bit by bit (`issue` of the machine): an
+ * op begins no sooner than the host has come to it, in the order of positions, and of an op of several computers all
+ * hosts. Each row of the sync table from GPU to GPU is such a bit, so is a copy between GPUs, and a row that one waits
+ * for, and each lane beyond the first of a collective is two; rows within a GPU go out with its work. Where replay is
+ * "stream" it gives out every op by itself (`submit` of the machine), whatever waits. All of it begins after `start` of
+ * the machine. A start that waits for another to end is given out when that has ended.
  *
  * The ops that compute on a GPU with several lanes have, in the same order of waiting, what they can use of what those
  * before them left: all of it, if they leave nothing (`spare`); ops of urgent lanes go before those that have not

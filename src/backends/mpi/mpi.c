@@ -331,7 +331,8 @@ static bool is_finalize_broken(void)
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int length = 0, major = 0, minor = 0;
     MPI_Get_library_version(text, &length);
-    return now.apart && sscanf(text, "MPICH Version: %d.%d", &major, &minor) == 2 && (major < 4 || minor < 2);
+    return now.apart && sscanf(text, "MPICH Version: %d.%d", &major, &minor) == 2 &&
+           (major < 4 || (major == 4 && minor < 2));
 }
 
 static bool ask_launcher(int fd, const char *question, const char *answer)

@@ -4,7 +4,12 @@
 #include "graph/adjoint/adjoint.h"
 #include "graph/build/build_state.h"
 
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#define MOST_LIFTED 40 /* bits: a batch of a million of a million */
 
 /* ---- pieces of new nodes ---- */
 
@@ -281,6 +286,18 @@ static gantry_status go_back_fft(gy_adjoint *a, const gy_primal *p)
 
 /* ---- losses ---- */
 
+/* A power of two that brings the scale of a loss, 1 / batch mostly, near to 1. Gradients of logits in f16 are this many
+ * times what they are until the factor of the loss comes to them, as a share of a class may be less than f16 has. */
+static int64_t lift_of(const gy_adjoint *a, const gy_primal *p, uint32_t logits)
+{
+    int exponent = 0;
+    double scale = fabs(number_of(a, p, "scale", 1));
+    if (a->graph->buffers.at[logits].dtype != GANTRY_F16 || !(scale > 0) || !isfinite(scale))
+        return 1;
+    frexp(scale, &exponent);
+    return exponent >= 0 ? 1 : INT64_C(1) << (exponent > -MOST_LIFTED ? -exponent : MOST_LIFTED);
+}
+
 /* The kernel gives the gradient of its own loss; that of the graph may follow from it by more. */
 static gantry_status go_back_xent(gy_adjoint *a, const gy_primal *p)
 {
@@ -290,14 +307,22 @@ static gantry_status go_back_xent(gy_adjoint *a, const gy_primal *p)
     bool is_loss = loss.buffer == a->loss && !target.adds && a->options->loss_scale == 1;
     gantry_region from = is_loss || target.adds ? to : gy_adjoint_rows(a, &x, gy_adjoint_clone(a, x.buffer, "inflow"));
     gantry_node node = begin(a, p, "softmax_xent_grad", "logits");
-    copy_scalar(a, p, node, "scale");
+    int64_t lift = is_loss ? 1 : lift_of(a, p, x.buffer);
+    if (lift > 1)
+        gantry_node_scalar(a->graph, node, "scale", number_of(a, p, "scale", 1) * (double)lift);
+    else
+        copy_scalar(a, p, node, "scale");
     give(a, p, node, "logits", "logits");
     give(a, p, node, "labels", "labels");
     gantry_node_arg(a->graph, node, "grad", from);
     if (is_loss)
         return gy_adjoint_built(a);
     const char *id = gy_arena_printf(&a->scratch, "%s.grad.logits.factor", p->id);
-    gantry_node map = gantry_graph_map(a->graph, id, target.adds ? "to = to + from * loss" : "to = from * loss");
+    char formula[64], factor[32] = "loss";
+    if (lift > 1)
+        snprintf(factor, sizeof factor, "(loss / %" PRId64 ")", lift);
+    snprintf(formula, sizeof formula, "to = %sfrom * %s", target.adds ? "to + " : "", factor);
+    gantry_node map = gantry_graph_map(a->graph, id, formula);
     gantry_node_arg(a->graph, map, "to", target.region);
     gantry_node_arg(a->graph, map, "from", from);
     give_adjoint(a, p, map, "loss", "loss");

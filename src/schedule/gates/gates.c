@@ -80,11 +80,6 @@ const uint32_t *gy_gate_waiters_to(const gy_gate_waiters *w, uint32_t gpu, uint3
 
 /* ---- the GPU of each op ---- */
 
-static bool is_same(const gantry_machine *m, uint32_t a, uint32_t b)
-{
-    return m->device[a].gpu && m->device[b].gpu && gy_device_ordinal(m, a) == gy_device_ordinal(m, b);
-}
-
 /* Lanes of CPUs are captured with those of the first GPU. */
 static void find_gpus(walk *w)
 {
@@ -93,7 +88,7 @@ static void find_gpus(walk *w)
     for (uint32_t i = 0; i < m->devices; i++) {
         w->gpu[i] = i;
         for (uint32_t k = 0; k < i && w->gpu[i] == i; k++)
-            w->gpu[i] = is_same(m, k, i) ? k : i;
+            w->gpu[i] = gy_device_same_gpu(m, k, i) ? k : i;
         first = first == GY_NONE && m->device[i].gpu ? i : first;
     }
     for (uint32_t i = 0; i < m->devices; i++)

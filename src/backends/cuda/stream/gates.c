@@ -36,6 +36,7 @@ typedef struct gates_gpu {
 typedef struct gates_op {
     uint32_t gpu;        /* where it ends */
     bool told, within;   /* other GPUs wait for it; its own does, by an event */
+    bool captured;       /* the capture has come to its end, and `end` is of it */
     uint32_t end, nodes; /* of a capture: what it ends with, among `end` of all, if others are told */
 } gates_op;
 
@@ -466,6 +467,7 @@ gantry_status gy_gates_end(gy_submit *x, uint32_t op, gy_queue queue)
     g->op[op].end = (uint32_t)g->end.node.count;
     GY_TRY(add_front(x, queue, &g->end, &graph));
     g->op[op].nodes = (uint32_t)g->end.node.count - g->op[op].end;
+    g->op[op].captured = true;
     return GANTRY_OK;
 }
 
@@ -479,6 +481,11 @@ static size_t pair_of(const gy_cuda *h, uint32_t op, uint32_t gpu)
 bool gy_gates_passed(const gy_cuda *h, uint32_t op, uint32_t to)
 {
     return h->gates->asked[pair_of(h, op, gpu_of(h, to))];
+}
+
+bool gy_gates_captured(const gy_cuda *h, uint32_t op)
+{
+    return h->gates->op[op].captured;
 }
 
 bool gy_gates_full(const gy_cuda *h, uint32_t to)
@@ -507,7 +514,16 @@ static uint32_t *last_of(const gy_cuda *h, uint32_t op)
     return o->lanes == 1 ? &h->gates->last[h->job->schedule->op_lane.at[o->lane]] : NULL;
 }
 
-/* Nodes that the ops of that GPU end with, those that the gate waits for. */
+static bool has_node(const node_list *list, CUgraphNode node)
+{
+    bool found = false;
+    for (size_t i = 0; i < list->node.count && !found; i++)
+        found = list->node.at[i] == node;
+    return found;
+}
+
+/* Nodes that the ops of that GPU end with, those that the gate waits for: each once, as a part of an op without rows
+ * adds no node and ends with those of another. */
 static gantry_status gather(gy_submit *x, const gates_gpu *g, uint32_t gpu)
 {
     gy_gates *all = x->h->gates;
@@ -518,7 +534,7 @@ static gantry_status gather(gy_submit *x, const gates_gpu *g, uint32_t gpu)
         if (op->gpu != gpu || (last && *last != g->ops.at[i]))
             continue;
         for (uint32_t k = op->end; k < op->end + op->nodes; k++)
-            if (!gy_vec_push(&all->front.node, all->end.node.at[k]))
+            if (!has_node(&all->front, all->end.node.at[k]) && !gy_vec_push(&all->front.node, all->end.node.at[k]))
                 return gy_fail_nomem(x->err);
     }
     return GANTRY_OK;
@@ -610,6 +626,8 @@ gantry_status gy_gates_fork(gy_submit *x)
     memset(h->gates->asked, 0, pairs);
     memset(h->gates->passed, 0, h->lanes * sizeof *h->gates->passed);
     h->gates->end.node.count = 0;
+    for (size_t i = 0; i < ops; i++)
+        h->gates->op[i].captured = false;
     for (uint32_t i = 0; i < h->devices; i++)
         GY_TRY(begin_gpu(x, &h->gates->gpu[i]));
     return GANTRY_OK;

@@ -50,8 +50,9 @@ bool gy_gates_within(const gy_submit *x, uint32_t op);
 /* Waits for several ops in one gate of the GPU of `to`: each is wanted, then the gate is closed, then queues of that
  * GPU go on behind it. */
 bool gy_gates_passed(const gy_cuda *h, uint32_t op,
-                     uint32_t to);                 /* a gate there, or the one that is open, has the op */
-bool gy_gates_full(const gy_cuda *h, uint32_t to); /* the gate takes no more */
+                     uint32_t to);                     /* a gate there, or the one that is open, has the op */
+bool gy_gates_captured(const gy_cuda *h, uint32_t op); /* a gate can take in the op: the capture is past its end */
+bool gy_gates_full(const gy_cuda *h, uint32_t to);     /* the gate takes no more */
 gantry_status gy_gates_want(gy_submit *x, uint32_t op, uint32_t to);
 /* Ops of the GPU of `to` that may want something in a gate ahead of the op, up to *last, which is none. */
 const uint32_t *gy_gates_waiters(const gy_cuda *h, uint32_t op, uint32_t to, const uint32_t **last);

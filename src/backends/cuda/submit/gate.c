@@ -33,7 +33,8 @@ static gantry_status want(gy_submit *x, uint32_t from, uint32_t device)
     return gy_gates_want(x, from, device);
 }
 
-/* Those of its rows that lead to ops ahead of x->op, which have been captured. */
+/* Those of its rows that lead to ops ahead of x->op which have been captured. What a copy waits for that another one
+ * carries is asked for where that one is submitted, and ops between the two have not. */
 static gantry_status want_rows(gy_submit *x, uint32_t op, uint32_t device, gy_ticks end)
 {
     const gy_cuda *h = x->h;
@@ -41,6 +42,7 @@ static gantry_status want_rows(gy_submit *x, uint32_t op, uint32_t device, gy_ti
     for (uint32_t i = h->op[op].wait; i < h->op[op].wait + h->op[op].waits && status == GANTRY_OK; i++) {
         gy_cuda_wait row = h->wait[i];
         bool now = row.distance == 0 && gy_gate_takes(h->job->schedule, row.from, x->op, end);
+        now = now && gy_gates_captured(h, row.from);
         if (now && gy_gates_between(x, device_of(h, row.from), device))
             status = want(x, row.from, device);
     }
@@ -54,6 +56,9 @@ gantry_status gy_submit_gate(gy_submit *x, gy_queue queue, uint32_t from)
     const uint32_t *last, *op = gy_gates_waiters(h, x->op, device, &last);
     if (gy_gates_passed(h, from, device))
         return gy_gates_pass(x, queue, from);
+    if (!gy_gates_captured(h, from))
+        return gy_fail(x->err, GANTRY_E_UNSUPPORTED, NULL, "one graph a GPU: op %u waits for op %u, which comes later",
+                       x->op, from);
     gy_ticks end = awaited_end(x, x->op), own = h->job->schedule->ops.at[from].end;
     GY_TRY(want(x, from, device));
     for (; op < last; op++)

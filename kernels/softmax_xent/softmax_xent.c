@@ -66,7 +66,7 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 
 static const gantry_kernel_arg args[] = {
     GY_SCALE_OR("scale", 1, "factor of the loss, such as 1 / batch"),
-    GY_REGION("logits", GANTRY_READ, GY_FLOAT_DTYPES, 0, "[rows, classes]"),
+    GY_REGION("logits", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "[rows, classes]"), /* computed in, and its letter says so */
     GY_REGION("labels", GANTRY_READ, GANTRY_DTYPE_BIT(GANTRY_I32), 0, "the right class of each row"),
     GY_REGION("loss", GANTRY_SUM, GY_WIDE_DTYPES, 0, "one element: f64 of f64, else f32"),
 };

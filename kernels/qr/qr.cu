@@ -112,7 +112,7 @@ template <typename T> static __device__ void apply(T *a, int64_t m, int64_t k, c
         else                                                                                                           \
             reflect(a, m, k, tau);                                                                                     \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(THREADS) qr_apply_##suffix(type *a, int64_t m, int64_t k, const type *tau)                \
+    extern "C" __global__ void __launch_bounds__(THREADS) qr_apply_##suffix(type *a, int64_t m, int64_t k, const type *tau)\
     {                                                                                                                  \
         gy_begin();                                                                                                    \
         apply(a, m, k, tau);                                                                                           \
@@ -125,28 +125,28 @@ KERNEL(f64, double)
     extern "C" __global__ void __launch_bounds__(GY_TALL_THREADS)                                                      \
         qr_fold_##suffix(const type *from, int64_t m, int32_t n, type *v, type *tau, type *r, type *sign)              \
     {                                                                                                                  \
-        __shared__ gy_tall_room<type> room;                                                                            \
         gy_begin();                                                                                                    \
+        __shared__ gy_tall_room<type> room;                                                                            \
         const gy_tall_result<type> to = { v, tau, r, sign };                                                           \
         if (GY_TALL_COLUMNS_OF(n) == 1)                                                                                \
-            gy_tall_fold_block<type, 1>(from, m, n, to, room);                                                               \
+            gy_tall_fold_block<type, 1>(from, m, n, to, room);                                                         \
         else if (GY_TALL_COLUMNS_OF(n) == 2)                                                                           \
-            gy_tall_fold_block<type, 2>(from, m, n, to, room);                                                               \
+            gy_tall_fold_block<type, 2>(from, m, n, to, room);                                                         \
         else                                                                                                           \
-            gy_tall_fold_block<type, 4>(from, m, n, to, room);                                                               \
+            gy_tall_fold_block<type, 4>(from, m, n, to, room);                                                         \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(GY_TALL_THREADS)                                                      \
         qr_unfold_##suffix(const type *c, const type *v, const type *tau, const type *sign, int64_t m, int32_t n,      \
                            type *to)                                                                                   \
     {                                                                                                                  \
-        __shared__ gy_tall_room<type> room;                                                                            \
         gy_begin();                                                                                                    \
+        __shared__ gy_tall_room<type> room;                                                                            \
         if (GY_TALL_COLUMNS_OF(n) == 1)                                                                                \
-            gy_tall_unfold_block<type, 1>(c, v, tau, sign, m, n, to, room);                                                  \
+            gy_tall_unfold_block<type, 1>(c, v, tau, sign, m, n, to, room);                                            \
         else if (GY_TALL_COLUMNS_OF(n) == 2)                                                                           \
-            gy_tall_unfold_block<type, 2>(c, v, tau, sign, m, n, to, room);                                                  \
+            gy_tall_unfold_block<type, 2>(c, v, tau, sign, m, n, to, room);                                            \
         else                                                                                                           \
-            gy_tall_unfold_block<type, 4>(c, v, tau, sign, m, n, to, room);                                                  \
+            gy_tall_unfold_block<type, 4>(c, v, tau, sign, m, n, to, room);                                            \
     }
 KERNEL(f32, float)
 KERNEL(f64, double)

@@ -112,7 +112,7 @@ def check_gallery(r, root):
     for name, params, ranks, replay in (("train_pipeline", {}, 4, "graph"), ("jacobi_blocks", {"n": 9, "steps": 3}, 2, "auto"), ("jacobi_blocks", {"n": 9, "steps": 3}, 4, "stream")):
         graph = json.loads((root / f"graphs/{name}.json").read_text())
         graph["params"].update(params)
-        r.same(graph, ranks, ["--devices", 4, "--spread", ranks, "--replay", replay], "NCCL 2.28.9 does [0-9]+ ops between ranks")
+        r.same(graph, ranks, ["--devices", 4, "--spread", ranks, "--replay", replay, "--policy", "heft"], "NCCL 2.28.9 does [0-9]+ ops between ranks")
         groups = groups_of(r)
         both, messages = [group for group in groups if group[1] and group[2]], sum(group[1] + group[2] for group in groups)
         print(f"{name}: {messages} messages in {len(groups)} groups, {len(both)} of which go both ways", flush=True)

@@ -8,7 +8,7 @@
 gantry_status gy_explain_graphs(gy_text *to, const gantry_schedule *s, gantry_error *err)
 {
     gy_gate_times times;
-    if ((s->replay != GY_REPLAY_GRAPH && s->replay != GY_REPLAY_AUTO) || !gy_gates_known(s->machine))
+    if (!gy_gates_captured_starts(s) || !gy_gates_known(s->machine))
         return GANTRY_OK;
     GY_TRY(gy_gates_predict(s, &times, err));
     if (!times.rows)

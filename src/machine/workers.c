@@ -154,13 +154,18 @@ static gy_ticks start_of(const gantry_machine *m)
     return gy_machine_knows_workers(m) ? most : m->start;
 }
 
+/* The host gives out kernels that go on by themselves: no op, and no graph with edges or gates. */
+static void give_out_nothing(gantry_machine *m, const gantry_machine *from)
+{
+    m->issue = m->submit = m->edge = m->gate = 0;
+    m->start = start_of(from);
+}
+
 gantry_machine *gy_machine_beside_workers(const gantry_machine *from)
 {
     gantry_machine *m = gy_machine_again(from);
-    if (m) {
-        m->issue = m->submit = 0;
-        m->start = start_of(from);
-    }
+    if (m)
+        give_out_nothing(m, from);
     return m;
 }
 
@@ -178,8 +183,7 @@ gantry_machine *gy_machine_for_workers(const gantry_machine *from)
     if (!m)
         return NULL;
     m->workers = true;
-    m->issue = m->submit = 0;
-    m->start = start_of(from);
+    give_out_nothing(m, from);
     for (uint32_t i = 0; i < m->devices; i++)
         if (m->device[i].gpu)
             become_workers(m, &m->device[i]);

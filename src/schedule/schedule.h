@@ -21,6 +21,8 @@
  * made as STREAM, and the back end may capture it as a graph. DEVICE is the same with counters beside the sync table.
  */
 typedef enum gy_objective { GY_OBJECTIVE_MAKESPAN, GY_OBJECTIVE_PERIOD, GY_OBJECTIVE_MAX_LOAD } gy_objective;
+/* How a start is captured: as the times of ops choose, or as what they were simulated as, all of it or a GPU's part. */
+typedef enum gy_capture { GY_CAPTURE_BY_TIMES, GY_CAPTURE_ONE, GY_CAPTURE_EACH } gy_capture;
 typedef enum gy_replay { GY_REPLAY_STREAM, GY_REPLAY_GRAPH, GY_REPLAY_AUTO, GY_REPLAY_DEVICE } gy_replay;
 
 /* Names and sizes of values, so that a schedule file can be drawn and simulated without its graph. */
@@ -202,6 +204,7 @@ struct gantry_schedule {
     uint64_t graph_hash;
     const char *policy;
     gy_replay replay;
+    gy_capture capture;
     gy_objective objective;
     const char *balance; /* how automatic splits were cut: a word of gy_balance_words; NULL: there are none */
     int32_t effort;

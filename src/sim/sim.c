@@ -491,7 +491,7 @@ static gantry_status simulate(gy_sim *sim, gantry_error *err)
 
 static bool has_dues(const gantry_machine *m)
 {
-    bool any = m->issue > 0 || m->submit > 0 || m->start > 0;
+    bool any = m->issue > 0 || m->submit > 0 || m->start > 0 || m->gate > 0;
     for (uint32_t i = 0; i < m->devices; i++)
         any = any || m->device[i].signal > 0;
     return any;
@@ -572,17 +572,21 @@ static gantry_status run(gantry_schedule *s, bool gates, gantry_error *err)
 }
 
 /* How many graphs a start is follows from the times, and these from that: as one graph first. If that is not what its
- * times choose it is one for each GPU, if those times choose that, too. */
+ * times choose it is one for each GPU, if those times choose that, too. Where neither choice follows from its own times
+ * it is one graph. */
 static gantry_status run_as_chosen(gantry_schedule *s, gantry_error *err)
 {
     bool each = false;
+    s->capture = GY_CAPTURE_BY_TIMES;
     GY_TRY(run(s, false, err));
     GY_TRY(gy_gates_chosen(s, &each, err));
-    if (!each)
-        return GANTRY_OK;
-    GY_TRY(run(s, true, err));
-    GY_TRY(gy_gates_chosen(s, &each, err));
-    return each ? GANTRY_OK : run(s, false, err);
+    if (each) {
+        GY_TRY(run(s, true, err));
+        GY_TRY(gy_gates_chosen(s, &each, err));
+        GY_TRY(each ? GANTRY_OK : run(s, false, err));
+    }
+    s->capture = each ? GY_CAPTURE_EACH : GY_CAPTURE_ONE;
+    return GANTRY_OK;
 }
 
 typedef struct times {

@@ -272,7 +272,7 @@ gantry_status gy_gates_predict(const gantry_schedule *s, gy_gate_times *times, g
 {
     walk w = { .s = s };
     bool room = open_walk(&w);
-    *times = (gy_gate_times){ 0 };
+    *times = (gy_gate_times){ .capture = s->capture };
     if (room) {
         find_gpus(&w);
         times->gpus = count_gpus(&w);
@@ -287,7 +287,14 @@ gantry_status gy_gates_predict(const gantry_schedule *s, gy_gate_times *times, g
 
 bool gy_gates_pay(const gy_gate_times *times)
 {
-    return times->rows > 0 && times->each <= times->one / (100 + GY_GATES_PAY) * 100;
+    if (times->rows == 0 || times->capture != GY_CAPTURE_BY_TIMES)
+        return times->rows > 0 && times->capture == GY_CAPTURE_EACH;
+    return times->each <= times->one / (100 + GY_GATES_PAY) * 100;
+}
+
+bool gy_gates_captured_starts(const gantry_schedule *s)
+{
+    return s->replay == GY_REPLAY_GRAPH || (s->replay == GY_REPLAY_AUTO && s->in_flight == 1);
 }
 
 /* ---- what is left to one graph ---- */
@@ -324,9 +331,8 @@ const char *gy_gates_obstacle(const gantry_schedule *s)
 gantry_status gy_gates_chosen(const gantry_schedule *s, bool *each, gantry_error *err)
 {
     gy_gate_times times;
-    bool captured = s->replay == GY_REPLAY_GRAPH || s->replay == GY_REPLAY_AUTO;
     *each = false;
-    if (!captured || !gy_gates_known(s->machine) || s->sync.count == 0 || gy_gates_obstacle(s))
+    if (!gy_gates_captured_starts(s) || !gy_gates_known(s->machine) || s->sync.count == 0 || gy_gates_obstacle(s))
         return GANTRY_OK;
     GY_TRY(gy_gates_predict(s, &times, err));
     *each = gy_gates_pay(&times);

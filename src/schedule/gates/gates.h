@@ -46,12 +46,16 @@ typedef struct gy_gate_times {
     gy_ticks one, each; /* the longest way as one graph, and as one for each GPU */
     uint32_t rows;      /* of the sync table that lead from GPU to GPU; 0: nothing to choose */
     uint32_t gpus;      /* that take part */
+    gy_capture capture; /* as what the schedule was simulated, if it was */
 } gy_gate_times;
 
 /* True if both costs are known. */
 bool gy_gates_known(const gantry_machine *m);
 gantry_status gy_gates_predict(const gantry_schedule *s, gy_gate_times *times, gantry_error *err);
 bool gy_gates_pay(const gy_gate_times *times);
+
+/* True if starts may be captured. Those that overlap are, where a graph is asked for. */
+bool gy_gates_captured_starts(const gantry_schedule *s);
 
 /* Why starts of the schedule are left to one graph, as far as it tells; NULL: nothing is against graphs of GPUs.
  * Static.

@@ -411,9 +411,10 @@ START_TEST(graphs_of_gpus)
         TWO_WITH("gpu", "issue_us", "30, \"submit_us\": 3, \"edge_us\": 20, \"gate_us\": 2"),
         TWO_WITH("gpu", "issue_us", "30, \"submit_us\": 3, \"edge_us\": 20, \"gate_us\": 20"),
         TWO_WITH("gpu", "issue_us", "30, \"submit_us\": 3"),
+        TWO_WITH("gpu", "edge_us", "20, \"gate_us\": 2"), /* nothing else is known that ops wait for */
     };
     enum { HOPS = 6 };
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         gantry_schedule *s = hand_new(machines[i]);
         uint32_t lane[] = { compute_lane(s, 0), compute_lane(s, 1) }, op[HOPS];
         s->replay = GY_REPLAY_GRAPH;
@@ -424,7 +425,7 @@ START_TEST(graphs_of_gpus)
         }
         run(s);
         for (int k = 0; k < HOPS; k++) {
-            int64_t at = i == 0 ? 3 + 7 * k : 30 * k;
+            int64_t at = i == 0 ? 3 + 7 * k : i == 3 ? 7 * k : 30 * k;
             spans(s, op[k], US(at), US(at + 5));
         }
         gy_sim_start starts[2];
@@ -437,31 +438,41 @@ START_TEST(graphs_of_gpus)
 }
 END_TEST
 
-/* A copy of 1,000 bytes to the host between two kernels of a GPU: an engine has to be told, and to tell. A kernel has
- * not. */
+#define TWO_GPUS(kernel_bytes, model)                                                                                  \
+    "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": \"1TiB\"}, {\"id\": \"a\", "              \
+    "\"capacity\": "                                                                                                   \
+    "\"1TiB\"}, {\"id\": \"b\", \"capacity\": \"1TiB\"}], \"devices\": [{\"id\": \"A\", \"type\": \"gpu\", "           \
+    "\"memory\": "                                                                                                     \
+    "\"a\", \"lanes\": 2, \"signal_us\": 4}, {\"id\": \"B\", \"type\": \"gpu\", \"memory\": \"b\", \"lanes\": 2, "     \
+    "\"signal_us\": 4}], \"routes\": [{\"from\": \"*\", \"to\": \"*\", \"bandwidth_gbs\": 1, "                         \
+    "\"kernel_bytes\": " kernel_bytes "}]" model "}"
+
+/* Kernels that wait for each other to and fro, and a copy of 1,000 bytes to the host between two of them. Where each
+ * GPU has a graph of its own a copy that a kernel makes is told of as a kernel is, and an engine takes 4 us. */
 START_TEST(small_copies)
 {
     static const char *const machines[] = {
-        "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": \"1TiB\"}, {\"id\": \"a\", "
-        "\"capacity\": \"1TiB\"}], \"devices\": [{\"id\": \"A\", \"type\": \"gpu\", \"memory\": \"a\", \"lanes\": 2, "
-        "\"signal_us\": 4}], \"routes\": [{\"from\": "
-        "\"*\", \"to\": \"*\", \"bandwidth_gbs\": 1, \"kernel_bytes\": 999}]}",
-        "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": \"1TiB\"}, {\"id\": \"a\", "
-        "\"capacity\": \"1TiB\"}], \"devices\": [{\"id\": \"A\", \"type\": \"gpu\", \"memory\": \"a\", \"lanes\": 2, "
-        "\"signal_us\": 4}], \"routes\": [{\"from\": "
-        "\"*\", \"to\": \"*\", \"bandwidth_gbs\": 1, \"kernel_bytes\": 1000}]}",
+        TWO_GPUS("999", ", \"model\": {\"edge_us\": 20, \"gate_us\": 2}"),
+        TWO_GPUS("1000", ", \"model\": {\"edge_us\": 20, \"gate_us\": 2}"),
+        TWO_GPUS("1000", ""),
     };
-    for (int i = 0; i < 2; i++) {
+    enum { HOPS = 6 };
+    for (int i = 0; i < 3; i++) {
         gantry_schedule *s = hand_new(machines[i]);
-        uint32_t lane = compute_lane(s, 0), copies = copy_lane(s, 0);
-        int64_t told = i ? 0 : 4;
-        uint32_t x = hand_launch(s, "x", lane, 2), c = hand_move(s, copies, 1, 0, 1000),
-                 y = hand_launch(s, "y", lane, 1);
-        hand_wait(s, x, c);
+        uint32_t lane[] = { compute_lane(s, 0), compute_lane(s, 1) }, copies = copy_lane(s, 1), op[HOPS];
+        int64_t hop = i == 2 ? 4 : 2, told = i == 1 ? 0 : 4, at = (HOPS - 1) * (5 + hop) + 5;
+        s->replay = GY_REPLAY_GRAPH;
+        for (int k = 0; k < HOPS; k++) {
+            op[k] = hand_launch(s, "x", lane[k % 2], 5);
+            if (k)
+                hand_wait(s, op[k - 1], op[k]);
+        }
+        uint32_t c = hand_move(s, copies, 2, 0, 1000), y = hand_launch(s, "y", lane[1], 1);
+        hand_wait(s, op[HOPS - 1], c);
         hand_wait(s, c, y);
         run(s);
-        spans(s, c, US(2 + told), US(3 + told));
-        spans(s, y, US(3 + 2 * told), US(4 + 2 * told));
+        spans(s, c, US(at + told), US(at + told + 1));
+        spans(s, y, US(at + 2 * told + 1), US(at + 2 * told + 2));
         gantry_schedule_free(s);
     }
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A graph that was planned for computers which a network joins, for check_delays.py and check_network.py."""
+import os
 import json
 import subprocess
 import threading
@@ -57,3 +58,11 @@ class Busy:
 
     def us(self):
         return max(0, sum(self.late) / len(self.late))
+
+
+def crowded():
+    """True where other programs have had the cores for the last minute: ranks that poll wait for each other's turn then, by more than sleepers are late, and times tell nothing of the network."""
+    load = os.getloadavg()[0]
+    if load > 2 * os.cpu_count():
+        print(f"not judged: the load of this computer of {os.cpu_count()} cores is {load:.1f}", flush=True)
+    return load > 2 * os.cpu_count()

@@ -158,6 +158,27 @@ class Training(unittest.TestCase):
             out = gantry.parse(text, train=True).schedule(1, effort=0).run(backend="host")()
             self.assertEqual(float(out["w"][0]), -moved, f"scale {scale}")
 
+    def test_loss_scale_of_cross_entropy(self):
+        """Shares of classes by so many rows are less than f16 has: the gradient is not 0, as it is scaled before it is rounded."""
+        rows, classes = 512, 64
+        rng = np.random.default_rng(5)
+        x, wanted = (0.1 * rng.normal(size=(rows, classes))).astype(np.float16), rng.integers(0, classes, rows).astype(np.int32)
+        bias = np.zeros(classes, np.float32)
+        shares = np.exp(x.astype(np.float64))
+        shares /= shares.sum(axis=1, keepdims=True)
+        shares[np.arange(rows), wanted] -= 1
+        given = {"x": x, "wanted": wanted, "bias": bias}
+        for scale in (1 / 16, 1 / rows, 1e-7):
+            for factor in (65536, "auto"):
+                text = {"gantry": 1, "name": "loss", "train": {"loss": "loss", "weights": ["bias"], "learning_rate": 1, "loss_scale": factor},
+                        "buffers": {"x": {"dtype": "f16", "shape": [rows, classes], "class": "input"}, "wanted": {"dtype": "i32", "shape": [rows], "class": "input"},
+                                    "bias": {"dtype": "f32", "shape": [classes], "class": "input", "output": True},
+                                    "y": {"dtype": "f16", "shape": [rows, classes]}, "loss": {"dtype": "f32", "shape": [1], "output": True}},
+                        "nodes": [{"id": "y", "map": {"y": "x + f16(b)"}, "args": {"x": "x", "b": "bias", "y": "y"}},
+                                  {"id": "loss", "kernel": "softmax_xent", "args": {"logits": "y", "labels": "wanted", "loss": "loss", "scale": scale}}]}
+                out = gantry.parse(text, train=True).schedule(1, effort=0).run(backend="host")(**given)
+                np.testing.assert_allclose(out["bias"], -scale * shares.sum(axis=0), rtol=0.02, atol=scale * 0.02, err_msg=f"scale {scale}, {factor}")
+
     def test_loss_scale_that_follows(self):
         """Where nothing overflows losses are those without it; what overflows in f16 is left out, and the scale follows: by a loop of NumPy."""
         x, labels, w = data()

@@ -420,8 +420,7 @@ static void compare_with_host(gantry_graph *g, gantry_schedule *s, int seeds)
     }
 }
 
-/* What a copy waits for that another one carries is asked for ahead of ops that its gate would take in by its own
- * position. */
+/* Rows of a copy that another one carries are asked for ahead of ops that a gate would take in by its own position. */
 START_TEST(carried_copies)
 {
     fakeCudaDevices(2, "all", 0);

@@ -313,6 +313,16 @@ static CUresult make_kernel(node *made, const CUgraphNodeParams *params)
     return code;
 }
 
+/* CUDA wants each node once among those that another one comes behind. */
+static bool is_distinct(const CUgraphNode *at, size_t count)
+{
+    bool distinct = true;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < i && distinct; k++)
+            distinct = at[k] != at[i];
+    return distinct;
+}
+
 /* Only conditional nodes and kernels are known. */
 CUresult cuGraphAddNode(CUgraphNode *added, CUgraph g, const CUgraphNode *before, const CUgraphEdgeData *edges,
                         size_t befores, CUgraphNodeParams *params)
@@ -321,7 +331,7 @@ CUresult cuGraphAddNode(CUgraphNode *added, CUgraph g, const CUgraphNode *before
     CUresult code = count_call("cuGraphAddNode");
     node made = { .body = NULL };
     if (!code)
-        code = edges                                            ? CUDA_ERROR_INVALID_VALUE
+        code = edges || !is_distinct(before, befores)           ? CUDA_ERROR_INVALID_VALUE
                : params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL ? make_conditional(&made, params)
                : params->type == CU_GRAPH_NODE_TYPE_KERNEL      ? make_kernel(&made, params)
                                                                 : CUDA_ERROR_INVALID_VALUE;

@@ -9,6 +9,7 @@
 #include "../suite.h"
 #include "control.h"
 #include "mistakes.h"
+#include "schedule/schedule.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,6 +273,236 @@ START_TEST(nothing_to_tell)
 }
 END_TEST
 
+/* ---- copies that others carry ---- */
+
+/* Two GPUs with a slow link from GPU 1 to GPU 0, and a fast one back. */
+static gantry_machine *slow_machine(void)
+{
+    static const char text[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"gpu0\",\"capacity\":"
+        "\"64MiB\"},{\"id\":\"gpu1\",\"capacity\":\"64MiB\"}],\"devices\":[{\"id\":\"gpu0\",\"type\":\"gpu\","
+        "\"memory\":"
+        "\"gpu0\",\"lanes\":4,\"copy_engines\":1,\"launch_us\":0.1},{\"id\":\"gpu1\",\"type\":\"gpu\",\"memory\":"
+        "\"gpu1\","
+        "\"lanes\":4,\"copy_engines\":1,\"launch_us\":0.1,\"ordinal\":1}],\"routes\":["
+        "{\"from\":\"gpu1\",\"to\":\"gpu0\",\"latency_us\":0.1,\"bandwidth_gbs\":0.05},"
+        "{\"from\":\"gpu0\",\"to\":\"gpu1\",\"latency_us\":0.1,\"bandwidth_gbs\":10},"
+        "{\"from\":\"host\",\"to\":\"gpu*\",\"both\":true,\"latency_us\":0.1,\"bandwidth_gbs\":10}]}";
+    gantry_machine *m = NULL;
+    MUST(gantry_machine_parse(&m, text, sizeof text - 1, "machine of the test", MUST_ERR));
+    return m;
+}
+
+typedef struct array {
+    const char *name;
+    int elements;
+    const char *more; /* of its object */
+} array;
+
+/* y = 2 x, or y += 2 x, on a GPU. */
+typedef struct step {
+    const char *id, *kernel, *x, *y;
+    int gpu;
+    double us;
+    const char *after;
+} step;
+
+static gantry_graph *graph_of(const array *arrays, const step *steps)
+{
+    char text[8000];
+    gantry_graph *g = NULL;
+    int at = snprintf(text, sizeof text, "{\"gantry\":1,\"buffers\":{");
+    for (const array *a = arrays; a->name; a++)
+        at += snprintf(text + at, sizeof text - (size_t)at, "%s\"%s\":{\"dtype\":\"f32\",\"shape\":[%d]%s}",
+                       a == arrays ? "" : ",", a->name, a->elements, a->more);
+    at += snprintf(text + at, sizeof text - (size_t)at, "},\"nodes\":[");
+    for (const step *n = steps; n->id; n++)
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       "%s{\"id\":\"%s\",\"kernel\":\"%s\",\"args\":{\"a\":2,\"x\":\"%s\",\"y\":\"%s\"},\"on\":"
+                       "\"gpu%d\",\"cost\":{\"time_us\":{\"*\":%g}},\"after\":[%s]}",
+                       n == steps ? "" : ",", n->id, n->kernel, n->x, n->y, n->gpu, n->us, n->after);
+    at += snprintf(text + at, sizeof text - (size_t)at, "]}");
+    ck_assert_int_lt(at, (int)sizeof text);
+    MUST(gantry_graph_parse(&g, text, (size_t)at, "text", NULL, NULL, MUST_ERR));
+    return g;
+}
+
+#define IOTA   ",\"init\":\"iota\""
+#define OUTPUT IOTA ",\"output\":true"
+
+/* The large array "h" takes the link until "p" and "q" are there to be copied behind it, by one kernel then. "q"
+ * overwrites in GPU 0 what "read" reads, so the kernel waits for that by a gate. By its position the copy of "q" comes
+ * behind that of "w" from GPU 0, which "last" waits for and which ends sooner; the launch that carries it does not. */
+enum { P = 3, Q = 4 }; /* among the arrays */
+static const array carried_arrays[] = {
+    { "big", 1000, IOTA }, { "i", 40, IOTA },    { "h", 1000, IOTA },    { "p", 40, IOTA },
+    { "q", 40, IOTA },     { "w", 40, IOTA },    { "z", 40, OUTPUT },    { "r", 40, OUTPUT },
+    { "p0", 40, OUTPUT },  { "q0", 40, OUTPUT }, { "h0", 1000, OUTPUT }, { NULL, 0, NULL },
+};
+static const step carried_steps[] = {
+    { "h", "scale", "big", "h", 1, 0.5, "" },     { "p", "scale", "i", "p", 1, 1, "\"h\"" },
+    { "read", "scale", "q", "r", 0, 1, "" },      { "w", "scale", "i", "w", 0, 5, "\"read\"" },
+    { "q", "scale", "i", "q", 1, 10, "\"p\"" },   { "z", "scale", "i", "z", 1, 30, "\"q\"" },
+    { "last", "saxpy", "w", "z", 1, 1, "\"z\"" }, { "h0", "scale", "h", "h0", 0, 1, "" },
+    { "p0", "scale", "p", "p0", 0, 1, "" },       { "q0", "scale", "q", "q0", 0, 1, "" },
+    { NULL, NULL, NULL, NULL, 0, 0, NULL },
+};
+
+static bool is_row_between(const gantry_schedule *s, const gy_sync *y)
+{
+    return y->distance == 0 && y->carrier != GY_CARRIER_LANE &&
+           gy_op_device(s, &s->ops.at[y->from], 0) != gy_op_device(s, &s->ops.at[y->to], 0);
+}
+
+/* Rows between GPUs that lead to `to`, or to any op behind it on its device if `behind`, from ops above `above` and
+ * below `to` that end by then. */
+static int rows_between(const gantry_schedule *s, uint32_t to, bool behind, int64_t above, gy_ticks then)
+{
+    int count = 0;
+    uint32_t device = gy_op_device(s, &s->ops.at[to], 0);
+    for (size_t i = 0; i < s->sync.count; i++) {
+        const gy_sync *y = &s->sync.at[i];
+        bool there = behind ? y->to > to && gy_op_device(s, &s->ops.at[y->to], 0) == device : y->to == to;
+        count += there && is_row_between(s, y) && y->from > above && y->from < to && s->ops.at[y->from].end <= then;
+    }
+    return count;
+}
+
+/* The copy of the array from GPU 1 to GPU 0. */
+static uint32_t copy_of(const gantry_schedule *s, uint32_t buffer)
+{
+    uint32_t found = GY_NONE;
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        const gy_instance *from = &s->instances.at[s->use.at[op->use].instance];
+        bool is = op->kind == GY_OP_COPY && from->value == buffer && from->memory == 2;
+        found = is && s->instances.at[s->use.at[op->use + 1].instance].memory == 1 ? i : found;
+    }
+    ck_assert_uint_ne(found, GY_NONE);
+    return found;
+}
+
+/* That is what the text above is for. */
+static void check_carried(const gantry_schedule *s)
+{
+    uint32_t p = copy_of(s, P), q = copy_of(s, Q);
+    const gy_op *first = &s->ops.at[p];
+    gy_ticks last = 0;
+    ck_assert_uint_lt(p, q);
+    ck_assert_uint_eq(s->op_lane.at[first->lane], s->op_lane.at[s->ops.at[q].lane]);
+    for (size_t i = 0; i < s->sync.count; i++) {
+        const gy_sync *y = &s->sync.at[i];
+        if (y->to != q || y->distance > 0)
+            continue;
+        ck_assert(y->from < p && s->ops.at[y->from].end <= first->start); /* so it is carried */
+        last = s->ops.at[y->from].end > last ? s->ops.at[y->from].end : last;
+    }
+    ck_assert_int_gt(rows_between(s, q, false, -1, last), 0); /* by a gate */
+    ck_assert_int_gt(rows_between(s, q, true, p, last), 0);   /* and one comes between that could go into it */
+}
+
+static void compare_with_host(gantry_graph *g, gantry_schedule *s, int seeds)
+{
+    gantry_run *host = open_run(s, "host");
+    results want[STARTS];
+    for (int i = 0; i < STARTS; i++)
+        want[i] = run_results(host, g);
+    gantry_run_free(host);
+    for (int seed = 1; seed <= seeds; seed++) {
+        fakeCudaSeed((uint64_t)seed);
+        gantry_run *run = open_run(s, "cuda");
+        for (int i = 0; i < STARTS; i++) {
+            results got = run_results(run, g);
+            ck_assert_msg(same(&got, &want[i]), "seed %d, start %d: other results than the host's", seed, i);
+        }
+        ck_assert_msg(has_gates(run), "seed %d: %s", seed, replay_of(run));
+        gantry_run_free(run);
+    }
+}
+
+/* Rows of a copy that another one carries are asked for ahead of ops that a gate would take in by its own position. */
+START_TEST(carried_copies)
+{
+    fakeCudaDevices(2, "all", 0);
+    gantry_graph *g = graph_of(carried_arrays, carried_steps);
+    gantry_machine *m = slow_machine();
+    gantry_schedule *s = make_schedule(g, m, "graph", NULL);
+    check_carried(s);
+    setenv("GANTRY_CUDA_GRAPHS", "gpu", 1);
+    setenv("GANTRY_CUDA_COPIES", "kernels:1000", 1);
+    compare_with_host(g, s, 20);
+    unsetenv("GANTRY_CUDA_COPIES");
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* ---- nodes that a word waits for ---- */
+
+/* A launch without rows adds no node: what "none" ends with are the nodes of "a" and "b", in the lane of one of them.
+ * The gate of "c", which waits for it, takes in what "d" and "f" wait for: the node of the other lane a second time.
+ * "t" is there for GPU 1 to reach GPU 0. */
+enum { A, B, NONE, K, C };
+static const array twice_arrays[] = {
+    { "e", 2, ",\"split\":3" IOTA },
+    { "n", 2, ",\"split\":3" },
+    { "i", 40, IOTA },
+    { "a", 40, IOTA },
+    { "b", 40, IOTA },
+    { "k", 40, IOTA },
+    { "l", 40, IOTA },
+    { "c", 40, OUTPUT },
+    { "d", 40, OUTPUT },
+    { "f", 40, OUTPUT },
+    { "t", 40, OUTPUT },
+    { NULL, 0, NULL },
+};
+static const step twice_steps[] = {
+    { "a", "scale", "i", "a", 1, 1, "" },
+    { "b", "scale", "i", "b", 1, 1, "" },
+    { "none", "scale", "e[0]", "n[0]", 1, 1, "\"a\",\"b\"" },
+    { "k", "scale", "i", "k", 0, 10, "" },
+    { "c", "scale", "k", "c", 0, 30, "\"none\"" },
+    { "l", "scale", "k", "l", 0, 2, "" },
+    { "d", "scale", "l", "d", 0, 1, "\"a\"" },
+    { "f", "scale", "l", "f", 0, 1, "\"b\"" },
+    { "t", "scale", "b", "t", 0, 1, "\"d\"" },
+    { NULL, NULL, NULL, NULL, 0, 0, NULL },
+};
+
+static uint32_t op_of(const gantry_schedule *s, uint32_t node)
+{
+    uint32_t found = GY_NONE;
+    for (uint32_t i = 0; i < s->ops.count; i++)
+        found = s->ops.at[i].node == node ? i : found;
+    ck_assert_uint_ne(found, GY_NONE);
+    return found;
+}
+
+static uint32_t lane_of(const gantry_schedule *s, uint32_t node)
+{
+    return s->op_lane.at[s->ops.at[op_of(s, node)].lane];
+}
+
+START_TEST(nodes_once)
+{
+    fakeCudaDevices(2, "all", 0);
+    gantry_graph *g = graph_of(twice_arrays, twice_steps);
+    gantry_machine *m = slow_machine();
+    gantry_schedule *s = make_schedule(g, m, "graph", NULL);
+    gy_ticks then = s->ops.at[op_of(s, NONE)].end;
+    ck_assert_uint_ne(lane_of(s, A), lane_of(s, B));
+    ck_assert_int_gt(rows_between(s, op_of(s, C), false, -1, then), 0); /* from "none" */
+    ck_assert_int_ge(rows_between(s, op_of(s, C), true, -1, then), 2);  /* from "a" and "b" */
+    setenv("GANTRY_CUDA_GRAPHS", "gpu", 1);
+    compare_with_host(g, s, 3);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* ---- what is chosen ---- */
 
 /* As if a row between GPUs had been measured so. */
@@ -436,6 +667,8 @@ static void add_all(TCase *tests)
     tcase_add_test(tests, nobody_comes);
     tcase_add_test(tests, no_gates);
     tcase_add_test(tests, nothing_to_tell);
+    tcase_add_test(tests, carried_copies);
+    tcase_add_test(tests, nodes_once);
     tcase_add_test(tests, automatic);
     tcase_add_loop_test(tests, left_to_one, 0, LEFT);
 }

@@ -9,7 +9,7 @@
 #include "scheduler/policies/policy.h"
 #include <string.h>
 
-#define NEAR          10 /* what ends no more than one part of so many after the bound is good enough without effort */
+#define NEAR          9 /* what ends no more than one part of so many after the bound is good enough without effort */
 #define SPILLED_UP_TO 2000 /* tasks: where some policies fit, the others are tried with spilling */
 
 /* Why nothing fits: what is too much even with spilling says more; of equals the first, that of the default policy. */
@@ -408,7 +408,7 @@ static gantry_status try_few(gy_portfolio *f, gantry_error *err)
     const gy_policy *whole = fits(&gy_policy_families, f) ? &gy_policy_families : &gy_policy_partition;
     GY_TRY(try_policy(f, gy_policy_at(0), err));
     const gantry_schedule *s = f->t.best;
-    if (!s || s->makespan - s->makespan / NEAR <= s->bound || gy_machine_workers(f->t.machine) < 2)
+    if (!s || s->makespan <= s->bound + s->bound / NEAR || gy_machine_workers(f->t.machine) < 2)
         return GANTRY_OK;
     f->briefly = true;
     gantry_status status = try_policy(f, whole, err);

@@ -20,7 +20,7 @@
 /* Tasks: what policies found for a count is searched on, for every count that may win, or for so many of the best. */
 #define ALL_SEARCHED_UP_TO 128
 #define MOST_SEARCHED      8       /* counts of many, and then each makespan once */
-#define FEW_SEARCHED_UP_TO 10000   /* larger ones are placed by the default policy alone */
+#define FEW_SEARCHED_UP_TO 10000   /* larger ones are placed as without effort */
 #define ALL_POLICIES_UP_TO 2500000 /* dependencies times devices; larger ones by the policies for any size */
 #define TWO_SEARCHED_UP_TO 2000
 #define THREADS_FROM       24 /* smaller ones are planned before a thread has begun */

@@ -51,6 +51,7 @@ static gantry_status prepare(run *r, gantry_error *err)
 {
     gantry_status status =
         gy_plan_init(&r->plan, r->graph, r->machine, r->named ? r->named : &gy_policy_split, NULL, err);
+    r->plan.planning = r->options->planning;
     if (!status)
         status = gy_plan_capacity(&r->plan, r->options->max_memory, err);
     if (!status)
@@ -118,25 +119,35 @@ static void read_placed(const run *r, const gy_plan *p, uint32_t *device)
         device[r->load.unit_of[t]] = p->placed.device[t];
 }
 
-/* The placement of the policy, improved a little. Where it cannot place the graph, nothing. */
+/* The placement of the policy, improved a little. */
+static gantry_status place_as(run *r, gy_plan *p, uint64_t moves, gantry_error *err)
+{
+    GY_TRY(gy_plan_capacity(p, r->options->max_memory, err));
+    GY_TRY(gy_plan_to_place(p, err));
+    uint32_t *device = gy_calloc((size_t)r->load.units + 1, sizeof *device);
+    if (!device)
+        return gy_fail_nomem(err);
+    read_placed(r, p, device);
+    bool improved = gy_load_improve(&r->load, device, moves, r->options->seed - 1);
+    gantry_status status = improved ? take_better(r, device, err) : gy_fail_nomem(err);
+    gy_free(device);
+    return status;
+}
+
+/* Where the policy cannot place the graph, nothing changes. */
 static gantry_status begin_as(run *r, const gy_policy *policy, uint64_t moves, gantry_error *err)
 {
     gy_plan p;
     gantry_error why = { 0 };
-    uint32_t *device = gy_calloc((size_t)r->load.units + 1, sizeof *device);
     gantry_status status = gy_plan_init(&p, r->graph, r->machine, policy, NULL, &why);
+    p.planning = r->options->planning;
     if (!status)
-        status = gy_plan_capacity(&p, r->options->max_memory, &why);
-    if (!status)
-        status = gy_plan_to_place(&p, &why);
-    bool placed = !status && device;
-    if (placed) {
-        read_placed(r, &p, device);
-        placed = gy_load_improve(&r->load, device, moves, r->options->seed - 1);
-    }
+        status = place_as(r, &p, moves, &why);
     gy_plan_free(&p);
-    status = placed ? take_better(r, device, err) : gy_is_about_placement(status) ? GANTRY_OK : gy_fail_nomem(err);
-    gy_free(device);
+    if (gy_is_about_placement(status))
+        return GANTRY_OK;
+    if (status && err)
+        *err = why;
     return status;
 }
 

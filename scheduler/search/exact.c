@@ -351,7 +351,7 @@ gantry_status gy_exact_refuse(uint32_t tasks, uint64_t states, gy_ticks found, g
     return gy_fail(
         err, GANTRY_E_UNSUPPORTED, NULL,
         "the optimum of %u tasks was not proved within %llu states: the best that was found takes %.3f us, and "
-        "no schedule takes less than %.3f us, so it is at most %.1f %% over the optimum; leave \"optimal\" off "
-        "to have it",
+        "no schedule takes less than %.3f us, so it is at most %.1f %% over the optimum; leave \"optimal\" off to have "
+        "a schedule, which is searched for in more ways",
         tasks, (unsigned long long)states, gy_ticks_to_us(found), gy_ticks_to_us(bound), over);
 }

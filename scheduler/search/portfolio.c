@@ -9,7 +9,7 @@
 #include "scheduler/policies/policy.h"
 #include <string.h>
 
-#define NEAR          10 /* what ends no more than one part of so many after the bound is good enough without effort */
+#define NEAR          9 /* what ends no more than one part of so many after the bound is good enough without effort */
 #define SPILLED_UP_TO 2000 /* tasks: where some policies fit, the others are tried with spilling */
 
 /* Why nothing fits: what is too much even with spilling says more; of equals the first, that of the default policy. */
@@ -191,8 +191,7 @@ static const gy_outcome *find_outcome(const gy_portfolio *f, uint64_t hash)
 }
 
 static const char no_room[] = "what it places does not fit the memories of the machine",
-                  no_way[] = "what it places cannot be carried out on the machine",
-                  too_late[] = "what it places ends later, even if no transfer waits for another";
+                  no_way[] = "what it places cannot be carried out on the machine";
 
 /* Lowers what was placed, and notes how that ended. */
 static gantry_status carry_on(gy_portfolio *f, gy_plan *p, uint64_t hash, gy_outcome *o, gantry_error *err)
@@ -206,15 +205,6 @@ static gantry_status carry_on(gy_portfolio *f, gy_plan *p, uint64_t hash, gy_out
     if (fits)
         GY_TRY(run_others(f, p, &o->makespan, err));
     return gy_vec_push(&f->outcomes, *o) ? GANTRY_OK : gy_fail_nomem(err);
-}
-
-/* As the policy thinks: no transfer waits for another. */
-static gy_ticks placed_end(const gy_plan *p)
-{
-    gy_ticks end = 0;
-    for (uint32_t t = 0; t < p->flow->tasks; t++)
-        end = p->placed.finish[t] > end ? p->placed.finish[t] : end;
-    return end;
 }
 
 /* Places the tasks; what was placed so before, and is to be lowered alike, ends as it did then. */
@@ -231,9 +221,6 @@ static gantry_status run_plan(gy_portfolio *f, gy_plan *p, gy_outcome *o, gantry
         *err = why;
     if (status)
         return status;
-    o->late = f->briefly && f->t.best && placed_end(p) >= f->t.best->makespan;
-    if (o->late)
-        return GANTRY_OK;
     uint64_t hash = hash_of(f, p) + p->attempt->is_known_not_to_fit;
     const gy_outcome *before = find_outcome(f, hash);
     if (!before)
@@ -257,8 +244,6 @@ static gantry_status run_policy(gy_portfolio *f, const gy_policy *policy, gy_tri
     if (!status && o.status)
         *tried = o.status == GANTRY_E_CAPACITY ? (gy_tried){ .policy = policy->name, .skipped = no_room, .tight = true }
                                                : (gy_tried){ .policy = policy->name, .skipped = no_way };
-    else if (!status && o.late)
-        *tried = (gy_tried){ .policy = policy->name, .skipped = too_late };
     else if (!status && f->keep)
         status = keep(f, &p, tried->makespan, err);
     gy_plan_free(&p);
@@ -402,20 +387,17 @@ static gantry_status try_frugal(gy_portfolio *f, gantry_error *err)
 
 /* No effort. HEFT decides task by task, before it sees who reads what it makes. Where it ends well after the bound,
  * because of transfers mostly, a graph that is divided as a whole may end many times sooner, and so may one device
- * alone. */
+ * alone; not where nodes say where they run. */
 static gantry_status try_few(gy_portfolio *f, gantry_error *err)
 {
     const gy_policy *whole = fits(&gy_policy_families, f) ? &gy_policy_families : &gy_policy_partition;
     GY_TRY(try_policy(f, gy_policy_at(0), err));
     const gantry_schedule *s = f->t.best;
-    if (!s || s->makespan - s->makespan / NEAR <= s->bound || gy_machine_workers(f->t.machine) < 2)
+    if (!s || s->makespan <= s->bound + s->bound / NEAR || gy_machine_workers(f->t.machine) < 2 ||
+        gy_portfolio_is_placed(f->t.graph))
         return GANTRY_OK;
-    f->briefly = true;
-    gantry_status status = try_policy(f, whole, err);
-    if (!status && fits(&gy_policy_single_rank, f))
-        status = try_policy(f, &gy_policy_single_rank, err);
-    f->briefly = false;
-    return status;
+    GY_TRY(try_policy(f, whole, err));
+    return fits(&gy_policy_single_rank, f) ? try_policy(f, &gy_policy_single_rank, err) : GANTRY_OK;
 }
 
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)

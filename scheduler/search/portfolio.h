@@ -11,14 +11,12 @@ typedef struct gy_outcome {
     uint64_t hash;        /* of the placement and of what was asked for */
     gy_ticks makespan;    /* GY_TICKS_MAX: it did not fit */
     gantry_status status; /* and why not */
-    bool late;            /* it was not lowered, as it would end after the best */
 } gy_outcome;
 
 typedef struct gy_portfolio {
     gy_trials t; /* `placed`: what the policies that fit decided, if `keep` */
     bool keep;
     bool make_room;         /* what does not fit is spilled */
-    bool briefly;           /* what ends late as it is placed is not lowered */
     bool spare_memory;      /* what is fast but takes memory is given up: gy_portfolio_make_room */
     bool first_made_room;   /* t.first did not fit even with spilling */
     bool persistent;        /* something persists in memories of devices, in the best schedule */

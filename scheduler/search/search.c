@@ -432,6 +432,12 @@ static uint64_t states_asked(const gy_model *m)
     return most < STATES_ASKED ? most : STATES_ASKED;
 }
 
+/* Then nothing is left to prove. */
+static bool is_at_bound(const search *x)
+{
+    return x->f.t.best->makespan <= x->f.t.best->bound;
+}
+
 /* Branch and bound from the best so far. Small graphs get a try at it anyway; --optimal insists on the proof, which
  * holds for the model: exact on machines without contention, before contention on others. */
 static gantry_status solve(search *x, gantry_error *err)
@@ -447,13 +453,13 @@ static gantry_status solve(search *x, gantry_error *err)
             "\"with\" and \"apart\"; leave \"optimal\" off",
             x->model.tasks, GY_EXACT_TASKS);
     }
+    if (asked && is_at_bound(x))
+        return GANTRY_OK;
     gy_candidate_copy(&x->now, &x->best);
     gantry_status status =
         gy_exact_run(&x->model, &x->now, asked ? states_asked(&x->model) : STATES_ANYWAY, &states, &proved, err);
     x->anneal.evaluations += states;
     status = status ? status : gy_planning_check(x->f.t.options->planning, err);
-    if (!status && asked && !proved)
-        status = gy_exact_refuse(x->model.tasks, states, x->f.t.best->makespan, x->f.t.best->bound, err);
     if (status)
         return status;
     if (proved)
@@ -462,6 +468,8 @@ static gantry_status solve(search *x, gantry_error *err)
         status = simulate(x, &x->now, proved ? gy_optimal_name : gy_search_name, err);
         take_solved(x);
     }
+    if (!status && asked && !proved && !is_at_bound(x))
+        status = gy_exact_refuse(x->model.tasks, states, x->f.t.best->makespan, x->f.t.best->bound, err);
     return status;
 }
 

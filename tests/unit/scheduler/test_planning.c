@@ -20,7 +20,7 @@
 #define MUST_ERR &must_
 
 /* The ways of planning: policies and a search; threads for fewer devices; branch and bound; overlapping starts; phases;
- * memory that is short; many devices, of which a division is made. */
+ * memory that is short; many devices, of which a division is made; the least load. */
 static const struct way {
     const char *file, *params[3];
     int devices;
@@ -33,6 +33,7 @@ static const struct way {
     { "jacobi_until", { "n=16", "parts=2" }, 2, { .effort = 1 } },
     { "jacobi", { "n=64", "parts=8", "steps=6" }, 8, { .effort = 1, .max_memory = "dev0=64KiB" } },
     { "jacobi", { "n=64", "parts=32", "steps=4" }, 32, { .effort = 0, .policy = "partition" } },
+    { "jacobi", { "n=64", "parts=8", "steps=6" }, 4, { .effort = 0, .objective = "max_load" } },
 };
 enum { WAYS = sizeof ways / sizeof *ways, CUTS = 8 };
 
@@ -151,6 +152,23 @@ START_TEST(planning_ends_at_any_step)
 }
 END_TEST
 
+/* For the least load two policies place all nodes before a plan is carried through. A large graph takes long there, and
+ * a caller who has had enough is heard at each node. */
+START_TEST(beginnings_of_the_least_load_are_told)
+{
+    const struct way w = { "jacobi", { "n=64", "parts=8", "steps=6" }, 4, { .effort = 0, .objective = "max_load" } };
+    gantry_error err = { 0 };
+    gantry_schedule *s = NULL;
+    listener l = { 0 };
+    gantry_graph *g = load(&w);
+    size_t nodes = gantry_graph_node_count(g);
+    gantry_graph_free(g);
+    ck_assert_msg(plan(&s, &w, &l, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_uint_ge(l.last.steps, 3 * nodes);
+    gantry_schedule_free(s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("planning");
@@ -158,6 +176,7 @@ int main(void)
     tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, telling_changes_nothing, 0, WAYS);
     tcase_add_loop_test(all, planning_ends_at_any_step, 0, WAYS);
+    tcase_add_test(all, beginnings_of_the_least_load_are_told);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }

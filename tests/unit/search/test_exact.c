@@ -248,6 +248,7 @@ START_TEST(what_is_not_proved_is_told)
     ck_assert_ptr_nonnull(strstr(err.text, "40 tasks was not proved within 123456 states"));
     ck_assert_ptr_nonnull(strstr(err.text, "takes 150.000 us"));
     ck_assert_ptr_nonnull(strstr(err.text, "less than 120.000 us, so it is at most 25.0 % over the optimum"));
+    ck_assert_ptr_nonnull(strstr(err.text, "leave \"optimal\" off to have a schedule"));
     ck_assert_int_eq(gy_exact_refuse(2, 1, 0, 0, &err), GANTRY_E_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(err.text, "at most 0.0 %"));
 }

@@ -302,7 +302,7 @@ START_TEST(issuing)
 END_TEST
 
 /* Two computers of two GPUs each. */
-#define COMPUTERS                                                                                                      \
+#define COMPUTERS_BY(far)                                                                                              \
     "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": \"1TiB\"}, "                              \
     "{\"id\": \"a\", \"capacity\": \"1TiB\"}, {\"id\": \"b\", \"capacity\": \"1TiB\"}, "                               \
     "{\"id\": \"other\", \"capacity\": \"1TiB\", \"rank\": 1}, {\"id\": \"c\", \"capacity\": \"1TiB\", \"rank\": 1}, " \
@@ -311,14 +311,15 @@ END_TEST
     "{\"id\": \"C\", \"type\": \"gpu\", \"memory\": \"c\"}, {\"id\": \"D\", \"type\": \"gpu\", \"memory\": \"d\"}], "  \
     "\"routes\": [{\"from\": [\"host\", \"a\", \"b\"], \"to\": [\"host\", \"a\", \"b\"], \"bandwidth_gbs\": 1}, "      \
     "{\"from\": [\"other\", \"c\", \"d\"], \"to\": [\"other\", \"c\", \"d\"], \"bandwidth_gbs\": 1}, "                 \
-    "{\"from\": [\"host\", \"a\", \"b\"], \"to\": [\"other\", \"c\", \"d\"], \"bandwidth_gbs\": 1, "                   \
+    "{\"from\": [\"host\", \"a\", \"b\"], \"to\": [" far "], \"bandwidth_gbs\": 1, "                                   \
     "\"network\": true, \"both\": true}], \"model\": {\"issue_us\": 4}}"
+#define COMPUTERS COMPUTERS_BY("\"other\", \"c\", \"d\"")
 
 /* Each computer has a host of its own: work that goes back and forth between the GPUs of one is given out as if there
  * were no other. Its first copy is reached after its wait and itself, at 8 us, and what waits for that at 12. */
-START_TEST(issuing_on_two_computers)
+static void issue_on_two(const char *machine)
 {
-    gantry_schedule *s = hand_new(COMPUTERS);
+    gantry_schedule *s = hand_new(machine);
     enum { A_MEMORY = 1, B_MEMORY, OTHER, C_MEMORY, D_MEMORY };
     const uint32_t from[] = { A_MEMORY, C_MEMORY }, to[] = { B_MEMORY, D_MEMORY };
     uint32_t w[2];
@@ -333,6 +334,18 @@ START_TEST(issuing_on_two_computers)
     for (uint32_t i = 0; i < 2; i++)
         spans(s, w[i], US(12), US(13));
     gantry_schedule_free(s);
+}
+
+START_TEST(issuing_on_two_computers)
+{
+    issue_on_two(COMPUTERS);
+}
+END_TEST
+
+/* A network that leads to the host memory of the other computer only: what is behind that is reached by way of it. */
+START_TEST(issuing_behind_a_host)
+{
+    issue_on_two(COMPUTERS_BY("\"other\""));
 }
 END_TEST
 
@@ -999,6 +1012,7 @@ int main(void)
                                    signals,
                                    issuing,
                                    issuing_on_two_computers,
+                                   issuing_behind_a_host,
                                    issuing_over_a_network,
                                    issuing_many_lanes,
                                    submitting,

@@ -349,6 +349,46 @@ START_TEST(issuing_behind_a_host)
 }
 END_TEST
 
+/* Messages from the other computer to one whose GPUs wait for each other, by a copy over the network, by a wait behind
+ * it and by one of a copy between GPUs, are none of those waits: w is reached at 12 us, as if they were not there. */
+START_TEST(issuing_beside_messages)
+{
+    gantry_schedule *s = hand_new(COMPUTERS);
+    uint32_t y = hand_launch(s, "y", compute_lane(s, 2), 2), n = hand_move(s, copy_lane(s, 2), 4, 1, 1000),
+             z = hand_launch(s, "z", compute_lane(s, 0), 1);
+    uint32_t x = hand_launch(s, "x", compute_lane(s, 0), 2), c = hand_move(s, copy_lane(s, 0), 1, 2, 1000),
+             w = hand_launch(s, "w", compute_lane(s, 1), 1);
+    hand_wait(s, y, n);
+    hand_wait(s, n, z);
+    hand_wait(s, x, c);
+    hand_wait(s, y, c);
+    hand_wait(s, c, w);
+    run(s);
+    spans(s, n, US(2), US(3));
+    spans(s, z, US(3), US(4));
+    spans(s, c, US(8), US(9));
+    spans(s, w, US(12), US(13));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* Two waits of each host for its second GPU, in whatever order the devices are. */
+START_TEST(issuing_a_collective)
+{
+    const uint32_t orders[][4] = { { 0, 1, 2, 3 }, { 0, 2, 1, 3 }, { 3, 0, 2, 1 } };
+    for (size_t i = 0; i < 3; i++) {
+        gantry_schedule *s = hand_new(COMPUTERS);
+        uint32_t lane[4];
+        for (uint32_t k = 0; k < 4; k++)
+            lane[k] = compute_lane(s, orders[i][k]);
+        uint32_t op = hand_collective(s, GANTRY_ALL_REDUCE, 4, lane, 3);
+        run(s);
+        spans(s, op, US(8), US(11));
+        gantry_schedule_free(s);
+    }
+}
+END_TEST
+
 /* GPUs of two computers wait for each other by messages; on none of them does a GPU wait for another, so that its work
  * goes out at once. */
 START_TEST(issuing_over_a_network)
@@ -1013,6 +1053,8 @@ int main(void)
                                    issuing,
                                    issuing_on_two_computers,
                                    issuing_behind_a_host,
+                                   issuing_beside_messages,
+                                   issuing_a_collective,
                                    issuing_over_a_network,
                                    issuing_many_lanes,
                                    submitting,

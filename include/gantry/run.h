@@ -83,8 +83,9 @@ GANTRY_API void gantry_network_abort(gantry_network *network, int code);
 /** This process has done all that others may wait for, with its runs still there or not: returns when all have.
  *  E_DEVICE: a rank is lost before that; end all (gantry_network_abort). Then all call gantry_network_free at once:
  *  where another process has not done so after the time that a silent one is allowed, this one ends all, with code 6.
- *  Without gantry_network_leave, gantry_network_free waits for the others for ever. NULL, or before a run is made:
- *  nothing to wait for. */
+ *  Without gantry_network_leave, gantry_network_free waits for the others for ever. Where one of them writes for long
+ *  once all have done the rest, all call it again behind that: heartbeats go on meanwhile. NULL, or before a run is
+ * made: nothing to wait for. */
 GANTRY_MUST_USE gantry_status gantry_network_leave(gantry_network *network, gantry_error *err);
 /** Leaves. All processes call it, when their runs are freed. */
 GANTRY_API void gantry_network_free(gantry_network *network);

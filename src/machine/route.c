@@ -244,14 +244,28 @@ static void find_arrays(gantry_machine *m)
     }
 }
 
+/* The lowest memory that `memory` was joined with so far. */
+static uint32_t lowest_joined(gantry_machine *m, uint32_t memory)
+{
+    while (m->memory[memory].computer != memory)
+        memory = m->memory[memory].computer = m->memory[m->memory[memory].computer].computer;
+    return memory;
+}
+
+/* Memories that direct routes without a network join, however many. A composed route may lead over a network, too. */
 static void find_computers(gantry_machine *m)
 {
-    for (uint32_t i = 0; i < m->memories; i++) {
-        uint32_t first = 0;
-        while (first < i && route_at(m, first, i)->network)
-            first++;
-        m->memory[i].computer = first;
+    for (uint32_t i = 0; i < m->memories; i++)
+        m->memory[i].computer = i;
+    for (size_t i = 0; i < (size_t)m->memories * m->memories; i++) {
+        const gy_route *r = &m->route[i];
+        if (!is_hop(r) || r->network)
+            continue;
+        uint32_t a = lowest_joined(m, r->from), b = lowest_joined(m, r->to);
+        m->memory[a > b ? a : b].computer = a > b ? b : a;
     }
+    for (uint32_t i = 0; i < m->memories; i++)
+        m->memory[i].computer = lowest_joined(m, i);
 }
 
 bool gy_machine_compose(gantry_machine *m)

@@ -12,28 +12,42 @@ static bool is_other_gpu(const gy_sim *sim, const gy_lane *first, const gy_lane 
     return first->device != lane->device && sim->m->device[lane->device].gpu;
 }
 
-/* Between memories of two GPUs. */
+static uint32_t host_of(const gy_sim *sim, const gy_lane *lane)
+{
+    return sim->m->memory[sim->m->device[lane->device].memory].computer;
+}
+
+/* Between memories of two GPUs of a computer. */
 static bool is_peer_copy(const gy_sim *sim, const gy_op *op)
 {
     if (!gy_op_is_copy(op) || op->joined)
         return false;
-    uint32_t from = sim->s->instances.at[sim->s->use.at[op->use].instance].memory;
-    uint32_t to = sim->s->instances.at[sim->s->use.at[op->use + 1].instance].memory;
-    return from != to && !sim->m->memory[from].host && !sim->m->memory[to].host;
+    const gy_memory *from = &sim->m->memory[sim->s->instances.at[sim->s->use.at[op->use].instance].memory];
+    const gy_memory *to = &sim->m->memory[sim->s->instances.at[sim->s->use.at[op->use + 1].instance].memory];
+    return from != to && !from->host && !to->host && from->computer == to->computer;
 }
 
+/* From an op of another computer; those without lanes are of any. */
+static bool is_message(const gy_sim *sim, const gy_sync *row)
+{
+    const gy_lane *a = gy_sim_lead(sim, row->from), *b = gy_sim_lead(sim, row->to);
+    return a && b && host_of(sim, a) != host_of(sim, b);
+}
+
+/* From a GPU to another one of its computer. */
 static bool crosses(const gy_sim *sim, const gy_sync *row)
 {
     const gy_lane *a = gy_sim_lead(sim, row->from), *b = gy_sim_lead(sim, row->to);
-    return a && b && is_other_gpu(sim, a, b) && sim->m->device[a->device].gpu;
+    return a && b && is_other_gpu(sim, a, b) && sim->m->device[a->device].gpu && !is_message(sim, row);
 }
 
 /* A wait of one lane for another of the same GPU is an edge that this GPU knows of by itself: by 16 lists on each of
  * two H200s a step of a stencil, with 60 such waits more than by one, takes 9.6 us in place of 7.2. The host gives out
- * what leads from GPU to GPU: copies, what they wait for, and what waits for them. */
+ * what leads from GPU to GPU of its computer: copies, what they wait for, and what waits for them. */
 static bool is_given_out(const gy_sim *sim, const gy_sync *row)
 {
-    return row->carrier != GY_CARRIER_LANE && (crosses(sim, row) || is_peer_copy(sim, &sim->s->ops.at[row->to]));
+    return row->carrier != GY_CARRIER_LANE && !is_message(sim, row) &&
+           (crosses(sim, row) || is_peer_copy(sim, &sim->s->ops.at[row->to]));
 }
 
 /* Each computer has a host that gives its work out: `at` is when it has come so far, `bit` what it needs for each wait,
@@ -45,9 +59,19 @@ typedef struct hosts {
     uint32_t *row;
 } hosts;
 
-static uint32_t host_of(const gy_sim *sim, const gy_lane *lane)
+/* A collective makes GPUs wait for each other; the lane of its host before is kept in `last` meanwhile. */
+static void count_lanes(const gy_sim *sim, hosts *h, const gy_op *op, gy_ticks bit)
 {
-    return sim->m->memory[sim->m->device[lane->device].memory].computer;
+    uint32_t lanes = op->joined ? 0 : op->lanes;
+    for (uint32_t k = 0; k < lanes; k++) {
+        const gy_lane *lane = gy_sim_lane(sim, op, k);
+        uint32_t host = host_of(sim, lane);
+        if (h->last[host] && is_other_gpu(sim, gy_sim_lane(sim, op, (uint32_t)h->last[host] - 1), lane))
+            h->bit[host] = bit;
+        h->last[host] = (size_t)k + 1;
+    }
+    for (uint32_t k = 0; k < lanes; k++)
+        h->last[host_of(sim, gy_sim_lane(sim, op, k))] = 0;
 }
 
 /* Waits that are given out, and the hosts whose GPUs wait for each other: all others give their work out at once. */
@@ -58,17 +82,12 @@ static void count_waits(const gy_sim *sim, hosts *h)
     for (size_t i = 0; i < s->sync.count; i++) {
         const gy_sync *row = &s->sync.at[i];
         h->row[row->to] += is_given_out(sim, row);
-        if (crosses(sim, row) && host_of(sim, gy_sim_lead(sim, row->from)) == host_of(sim, gy_sim_lead(sim, row->to)))
+        if (crosses(sim, row))
             h->bit[host_of(sim, gy_sim_lead(sim, row->to))] = bit;
     }
     for (uint32_t op = 0; op < sim->ops; op++) {
-        const gy_op *o = &s->ops.at[op];
-        h->row[op] += is_peer_copy(sim, o);
-        for (uint32_t k = 1; k < o->lanes && !o->joined; k++) {
-            const gy_lane *one = gy_sim_lane(sim, o, k - 1), *other = gy_sim_lane(sim, o, k);
-            if (is_other_gpu(sim, one, other) && host_of(sim, one) == host_of(sim, other))
-                h->bit[host_of(sim, other)] = bit;
-        }
+        h->row[op] += is_peer_copy(sim, &s->ops.at[op]);
+        count_lanes(sim, h, &s->ops.at[op], bit);
     }
 }
 
@@ -98,7 +117,7 @@ static gy_ticks come_to_all(const gy_sim *sim, hosts *h, size_t item)
         uint32_t memory = sim->s->instances.at[sim->s->use.at[op->use + k].instance].memory;
         uint32_t host = sim->m->memory[memory].computer;
         if (h->last[host] != item + 1)
-            at = later(at, come(h, host, item, call, !op->joined));
+            at = later(at, come(h, host, item, call, 0));
     }
     return at;
 }

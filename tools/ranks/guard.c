@@ -29,11 +29,13 @@ static void hand_on(int n)
         kill((pid_t)worker, passed_on);
 }
 
-/* The rank is about to end. */
-static void count_down(int n)
+/* The rank is about to end, if it is that one which says so: launchers pass on what others send them. */
+static void count_down(int n, siginfo_t *from, void *context)
 {
     (void)n;
-    alarm((unsigned)allowed);
+    (void)context;
+    if (worker && from->si_code == SI_USER && from->si_pid == (pid_t)worker)
+        alarm((unsigned)allowed);
 }
 
 static void give_up(int n)
@@ -106,7 +108,8 @@ int guard_begin(double timeout)
     if (page == MAP_FAILED)
         return fail_nomem();
     signal(SIGUSR1, SIG_IGN); /* of the process that works: launchers give signals to both */
-    signal(SIGUSR2, count_down);
+    const struct sigaction counts = { .sa_sigaction = count_down, .sa_flags = SA_SIGINFO | SA_RESTART };
+    sigaction(SIGUSR2, &counts, NULL);
     /* Others that are still there come first: they say the same of it, and they are more than one. */
     allowed = (timeout >= 1 && timeout < 1e6 ? (sig_atomic_t)timeout : SILENT_S) + LATER_S;
     const pid_t guard = getpid(), pid = fork();

@@ -77,19 +77,23 @@ static int detect_own(gantry_machine **here)
     return status ? fail(&err) : EXIT_FINE;
 }
 
-/* Without GPUs a computer has a virtual device for each process; with less of them, after a loss, it has as many as
- * before, or sums would be of other parts, and the result another. */
-static gantry_status keep_count(gantry_machine **found, gantry_error *err)
+/* Without GPUs a computer has a virtual device for each process, unless it has as many of its own; with less of them,
+ * after a loss, it has as many as before, or sums would be of other parts, and the result another. One process that is
+ * left has no network. */
+static gantry_status keep_count(ranks *r, const gantry_machine *here, gantry_error *err)
 {
-    const char *first = getenv(FIRST);
+    const gantry_machine *now = r->network ? r->found : here;
+    const char *first = getenv(LEFT) ? getenv(FIRST) : NULL;
     gantry_machine *same = NULL;
     int count = first ? atoi(first) : 0;
-    gantry_status status =
-        count > 0 && is_plain_computer(*found) ? gantry_machine_virtual(&same, count, err) : GANTRY_OK;
-    if (same)
-        gantry_machine_free(*found);
-    *found = same ? same : *found;
-    return status;
+    if (count < 1 || (size_t)count <= gantry_machine_worker_count(now) || !is_plain_computer(now))
+        return GANTRY_OK;
+    gantry_status status = gantry_machine_virtual(&same, count, err);
+    if (status)
+        return status;
+    gantry_machine_free(r->found);
+    r->found = same;
+    return GANTRY_OK;
 }
 
 int find_machine(ranks *r, options *o, const char *link)
@@ -97,11 +101,13 @@ int find_machine(ranks *r, options *o, const char *link)
     gantry_error err;
     gantry_join_options with = GANTRY_JOIN_OPTIONS_INIT;
     gantry_machine *here = NULL;
-    if (!r->network || o->machine || o->schedule || counts_virtual(o))
+    if ((!r->network && !getenv(LEFT)) || o->machine || o->schedule || counts_virtual(o))
         return EXIT_FINE;
     int code = link ? read_link(&with, link, "machine") : EXIT_FINE;
     code = code ? code : detect_own(&here);
-    if (!code && (gantry_network_machine(r->network, &r->found, here, &with, &err) || keep_count(&r->found, &err)))
+    if (!code && r->network && gantry_network_machine(r->network, &r->found, here, &with, &err))
+        code = fail(&err);
+    if (!code && keep_count(r, here, &err))
         code = fail(&err);
     gantry_machine_free(here);
     o->found = r->found;
@@ -141,6 +147,9 @@ int leave_ranks(ranks *r, int code)
     r->found = NULL;
     if (!r->network)
         return code;
+    fflush(stdout);
+    if (!code) /* the others wait for what rank 0 alone writes and prints, however slowly that is taken */
+        code = meet_ranks(r);
     if (code && gantry_network_has_begun(r->network))
         end_all(r, code);
     if (code && gantry_network_give_up(r->network))

@@ -85,7 +85,8 @@ int check_outputs_differ(const session *s, size_t i);
 int join_ranks(ranks *r, options *o);
 /* The machine of all processes, where the options name none: options.found. With `link`, the network is that. */
 int find_machine(ranks *r, options *o, const char *link);
-/* All have carried out their part: what is written or printed after that is not so again when another rank is lost. */
+/* All have come here: when all have carried out their part, rank 0 writes and prints, and leave_ranks waits for that.
+ */
 int meet_ranks(const ranks *r);
 int leave_ranks(ranks *r, int code);
 /* ranks/inputs.c: of the run options; 0: files of --input cannot be compared. */

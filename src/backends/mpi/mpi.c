@@ -10,6 +10,9 @@
  */
 #include "gantry_build_id.h"
 #include "run/network/network.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
@@ -325,47 +328,76 @@ static bool network_receive(void *to, uint64_t bytes, uint32_t peer, gy_stop sto
 
 /* MPICH before 4.2 over UCX: a rank that has closed its connections waits for all others in a call of the launcher, and
  * carries out no part of their closing any more; so they may wait for it for ever in MPI_Finalize. With 1 ms between
- * four computers every third program that calls MPI_Barrier, then MPI_Finalize, did (pmodels/mpich #6596). */
-static bool is_finalize_broken(void)
+ * four computers every third program that calls MPI_Barrier, then MPI_Finalize, did (pmodels/mpich #6596). `text` is
+ * MPI_Get_library_version, which ends with the options that MPICH was configured by: with other words for the launcher
+ * than those of PMI-1, some say. */
+static bool is_finalize_broken(const char *text)
 {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length = 0, major = 0, minor = 0;
-    MPI_Get_library_version(text, &length);
-    return now.apart && sscanf(text, "MPICH Version: %d.%d", &major, &minor) == 2 &&
+    char device[32] = "";
+    int major = 0, minor = 0;
+    const char *at = strstr(text, "MPICH Device:");
+    bool over_ucx = at && sscanf(at, "MPICH Device: %31s", device) == 1 && strcmp(device, "ch4:ucx") == 0;
+    bool speaks_pmi1 = !strstr(text, "pmi2") && !strstr(text, "pmix");
+    return over_ucx && speaks_pmi1 && sscanf(text, "MPICH Version: %d.%d", &major, &minor) == 2 &&
            (major < 4 || (major == 4 && minor < 2));
 }
 
+/* The answer is a line. A signal of the program may come between. */
 static bool ask_launcher(int fd, const char *question, const char *answer)
 {
     char text[64] = "";
-    size_t length = strlen(question), got = 0;
-    if (write(fd, question, length) != (ssize_t)length)
-        return false;
-    for (ssize_t n = 1; n > 0 && got < sizeof text - 1 && !strchr(text, '\n'); got += n > 0 ? (size_t)n : 0)
-        n = read(fd, text + got, sizeof text - 1 - got);
+    size_t length = strlen(question), put = 0, got = 0;
+    while (put < length) {
+        ssize_t n = write(fd, question + put, length - put);
+        if (n < 0 && errno != EINTR)
+            return false;
+        put += n > 0 ? (size_t)n : 0;
+    }
+    while (got < sizeof text - 1 && !strchr(text, '\n')) {
+        ssize_t n = read(fd, text + got, sizeof text - 1 - got);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return false;
+        got += n > 0 ? (size_t)n : 0;
+    }
     return !strncmp(text, answer, strlen(answer));
 }
 
-/* The words by which MPI_Finalize takes leave of the launcher (PMI-1, by which mpirun speaks to what it has started):
- * that all are to have come here, and that this process ends as it should. Nothing is under way then. */
-static bool leave_by_launcher(void)
+/* The line to Hydra, MPICH's launcher, if that is what has started this process: it tells processes of HYDI_CONTROL_FD
+ * beside PMI_FD. Others may have a PMI_FD that wants other words. -1: none. */
+static int line_to_hydra(void)
 {
     const char *fd = getenv("PMI_FD");
-    return fd && ask_launcher(atoi(fd), "cmd=barrier_in\n", "cmd=barrier_out") &&
-           ask_launcher(atoi(fd), "cmd=finalize\n", "cmd=finalize_ack");
+    char *end = NULL;
+    long number = fd && getenv("HYDI_CONTROL_FD") ? strtol(fd, &end, 10) : -1;
+    return end && end != fd && *end == 0 && number >= 0 && number <= INT_MAX ? (int)number : -1;
+}
+
+/* The words by which MPI_Finalize takes leave of the launcher: that all are to have come here, and that this process
+ * ends as it should. Nothing is under way then. False: it is not Hydra. Once the first word has been, MPI_Finalize is
+ * not for this process any more, whatever comes of it: it would meet the others a second time, who have left then. */
+static bool leave_by_launcher(void)
+{
+    int fd = line_to_hydra();
+    if (fd < 0 || fcntl(fd, F_GETFL) < 0)
+        return false;
+    if (ask_launcher(fd, "cmd=barrier_in\n", "cmd=barrier_out"))
+        (void)ask_launcher(fd, "cmd=finalize\n", "cmd=finalize_ack");
+    return true;
 }
 
 static void network_close(void)
 {
-    int done = 0;
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int done = 0, length = 0;
     MPI_Finalized(&done);
     if (done || now.left)
         return;
+    MPI_Get_library_version(text, &length);
     end_kept();
     end_beats();
     MPI_Comm_free(&comm);
     now.open = false;
-    now.left = now.begun_here && is_finalize_broken() && leave_by_launcher();
+    now.left = now.begun_here && now.apart && is_finalize_broken(text) && leave_by_launcher();
     if (now.begun_here && !now.left)
         MPI_Finalize();
 }

@@ -31,9 +31,13 @@ CASES = {
 TIMEOUT = 3  # seconds of silence after which a rank is lost
 
 
-def hashes(text):
+def report(text):
     """MPICH says on standard output, too, that a process was killed, before or behind what an attempt prints."""
-    return {name: output["xxh64"] for name, output in json.JSONDecoder().raw_decode(text, text.index("{"))[0]["outputs"].items()}
+    return json.JSONDecoder().raw_decode(text, text.index("{"))[0]
+
+
+def hashes(text):
+    return {name: output["xxh64"] for name, output in report(text)["outputs"].items()}
 
 
 def workers(graph):
@@ -117,6 +121,9 @@ class Losses:
             _, words = self.words(name, devices)
             self.want[name, devices] = hashes(subprocess.run([self.gantry, *map(str, words)], capture_output=True, text=True, check=True).stdout)
         return self.want[name, devices]
+
+    def machine_of(self, words, ranks, told):
+        return report(subprocess.run([*LAUNCH[self.mpi].split(), "-n", str(ranks), self.gantry, *map(str, words)], capture_output=True, text=True, check=True, env={**os.environ, **told}).stdout)["machine"]
 
     def under(self, attack, name, ranks, how, devices=4):
         """Runs it, and attack(child, graph, kept) beside it: the lines of standard error with their times. The result is right, and nothing is left."""
@@ -374,7 +381,8 @@ def check_eight(losses):
 
 
 def check_counted(losses):
-    """Without --devices a computer without GPUs has one for each process: after a loss as many as before, also where there is no plan that was kept, so that sums are of the same parts."""
+    """Without --devices a computer without GPUs has one for each process: after a loss as many as before, also where there is no plan that was kept, so that sums are of the same parts. One
+    process that is left has no network."""
     graph, words = losses.words("jacobi_until")
     want, at = losses.expected("jacobi_until"), words.index("--devices")
     words = words[:at] + words[at + 2:]
@@ -382,11 +390,32 @@ def check_counted(losses):
     if count_gpus(losses.gantry):
         print("check_counted is passed over: there are GPUs")
         return
-    child = subprocess.Popen([*map(str, [losses.gantry, *words, "--processes", 4, "--on-loss", "replan", "--mpirun", LAUNCH[losses.mpi]])], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    found = wait_until(child, lambda: len(workers(graph)) == 4 and workers(graph))
-    sent = bool(found) and kill(child, found[2])
-    out, errors = child.communicate(timeout=120)
-    assert sent and "beginning anew with 3 processes" in errors and hashes(out) == want, (sent, out, errors)
+    for ranks in (4, 2):
+        child = subprocess.Popen([*map(str, [losses.gantry, *words, "--processes", ranks, "--on-loss", "replan", "--mpirun", LAUNCH[losses.mpi]])], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        found = wait_until(child, lambda: len(workers(graph)) == ranks and workers(graph))
+        sent = bool(found) and kill(child, found[ranks // 2])
+        out, errors = child.communicate(timeout=120)
+        assert sent and f"beginning anew with {ranks - 1} process" in errors and hashes(out) == losses.expected("jacobi_until", ranks) and report(out)["machine"] == f"host-{ranks}", (sent, out, errors)
+    # What a later attempt is told; without a loss it says nothing.
+    own = losses.machine_of(words, 1, {})
+    for ranks, told, machine in ((1, {"GANTRY_FIRST_PROCESSES": "2", "GANTRY_LEFT": "1"}, "host-2"), (1, {"GANTRY_FIRST_PROCESSES": "1", "GANTRY_LEFT": "1"}, own), (1, {"GANTRY_FIRST_PROCESSES": "2"}, own),
+                                 (2, {"GANTRY_FIRST_PROCESSES": "4"}, losses.machine_of(words, 2, {})), (2, {"GANTRY_FIRST_PROCESSES": "4", "GANTRY_LEFT": "1"}, "host-4")):
+        assert losses.machine_of(words, ranks, told) == machine, (ranks, told, machine)
+
+
+def check_taken_slowly(losses):
+    """Rank 0 writes for longer than a silent rank is allowed, to somebody who is slow to read: the others wait, and nobody ends the run. A guard that gets SIGUSR2 from elsewhere does not
+    take it for the word of its rank that all have done all."""
+    count, graph = 1000000, losses.folder / "slowly.json"
+    shutil.copy(losses.root / "graphs/saxpy.json", graph)
+    words = [losses.gantry, "run", graph, "--param", f"n={count}", "--devices", 2, "--processes", 2, "--mpirun", LAUNCH[losses.mpi], "--timeout", TIMEOUT, "--output", "y=-"]
+    with subprocess.Popen([*map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        found = wait_until(child, lambda: len(workers(graph)) == 2 and workers(graph))
+        for worker in found.values():
+            os.kill(int(pathlib.Path(f"/proc/{worker}/stat").read_text().rsplit(")", 1)[1].split()[1]), signal.SIGUSR2)
+        time.sleep(2 * TIMEOUT + 4)
+        out, errors = child.communicate(timeout=60)
+    assert child.returncode == 0 and len(out) > 4 * count, (child.returncode, len(out), errors)
 
 
 def check_words(losses):
@@ -431,7 +460,7 @@ def main(gantry, root, mpi, built, count="0", seed="1"):
         if int(count):
             at_random(losses, int(count), int(seed))
             return 0
-        for check in (check_words, check_counted, check_kept, check_slow, check_full, check_told, check_stops, check_moments, check_eight):
+        for check in (check_words, check_counted, check_kept, check_slow, check_taken_slowly, check_full, check_told, check_stops, check_moments, check_eight):
             begun = time.monotonic()
             check(losses)
             print(f"{check.__name__}: {time.monotonic() - begun:.1f} s")

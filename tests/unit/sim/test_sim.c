@@ -302,7 +302,7 @@ START_TEST(issuing)
 END_TEST
 
 /* Two computers of two GPUs each. */
-#define COMPUTERS                                                                                                      \
+#define COMPUTERS_BY(far)                                                                                              \
     "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": \"1TiB\"}, "                              \
     "{\"id\": \"a\", \"capacity\": \"1TiB\"}, {\"id\": \"b\", \"capacity\": \"1TiB\"}, "                               \
     "{\"id\": \"other\", \"capacity\": \"1TiB\", \"rank\": 1}, {\"id\": \"c\", \"capacity\": \"1TiB\", \"rank\": 1}, " \
@@ -311,14 +311,15 @@ END_TEST
     "{\"id\": \"C\", \"type\": \"gpu\", \"memory\": \"c\"}, {\"id\": \"D\", \"type\": \"gpu\", \"memory\": \"d\"}], "  \
     "\"routes\": [{\"from\": [\"host\", \"a\", \"b\"], \"to\": [\"host\", \"a\", \"b\"], \"bandwidth_gbs\": 1}, "      \
     "{\"from\": [\"other\", \"c\", \"d\"], \"to\": [\"other\", \"c\", \"d\"], \"bandwidth_gbs\": 1}, "                 \
-    "{\"from\": [\"host\", \"a\", \"b\"], \"to\": [\"other\", \"c\", \"d\"], \"bandwidth_gbs\": 1, "                   \
+    "{\"from\": [\"host\", \"a\", \"b\"], \"to\": [" far "], \"bandwidth_gbs\": 1, "                                   \
     "\"network\": true, \"both\": true}], \"model\": {\"issue_us\": 4}}"
+#define COMPUTERS COMPUTERS_BY("\"other\", \"c\", \"d\"")
 
 /* Each computer has a host of its own: work that goes back and forth between the GPUs of one is given out as if there
  * were no other. Its first copy is reached after its wait and itself, at 8 us, and what waits for that at 12. */
-START_TEST(issuing_on_two_computers)
+static void issue_on_two(const char *machine)
 {
-    gantry_schedule *s = hand_new(COMPUTERS);
+    gantry_schedule *s = hand_new(machine);
     enum { A_MEMORY = 1, B_MEMORY, OTHER, C_MEMORY, D_MEMORY };
     const uint32_t from[] = { A_MEMORY, C_MEMORY }, to[] = { B_MEMORY, D_MEMORY };
     uint32_t w[2];
@@ -333,6 +334,58 @@ START_TEST(issuing_on_two_computers)
     for (uint32_t i = 0; i < 2; i++)
         spans(s, w[i], US(12), US(13));
     gantry_schedule_free(s);
+}
+
+START_TEST(issuing_on_two_computers)
+{
+    issue_on_two(COMPUTERS);
+}
+END_TEST
+
+/* A network that leads to the host memory of the other computer only: what is behind that is reached by way of it. */
+START_TEST(issuing_behind_a_host)
+{
+    issue_on_two(COMPUTERS_BY("\"other\""));
+}
+END_TEST
+
+/* Messages from the other computer to one whose GPUs wait for each other, by a copy over the network, by a wait behind
+ * it and by one of a copy between GPUs, are none of those waits: w is reached at 12 us, as if they were not there. */
+START_TEST(issuing_beside_messages)
+{
+    gantry_schedule *s = hand_new(COMPUTERS);
+    uint32_t y = hand_launch(s, "y", compute_lane(s, 2), 2), n = hand_move(s, copy_lane(s, 2), 4, 1, 1000),
+             z = hand_launch(s, "z", compute_lane(s, 0), 1);
+    uint32_t x = hand_launch(s, "x", compute_lane(s, 0), 2), c = hand_move(s, copy_lane(s, 0), 1, 2, 1000),
+             w = hand_launch(s, "w", compute_lane(s, 1), 1);
+    hand_wait(s, y, n);
+    hand_wait(s, n, z);
+    hand_wait(s, x, c);
+    hand_wait(s, y, c);
+    hand_wait(s, c, w);
+    run(s);
+    spans(s, n, US(2), US(3));
+    spans(s, z, US(3), US(4));
+    spans(s, c, US(8), US(9));
+    spans(s, w, US(12), US(13));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* Two waits of each host for its second GPU, in whatever order the devices are. */
+START_TEST(issuing_a_collective)
+{
+    const uint32_t orders[][4] = { { 0, 1, 2, 3 }, { 0, 2, 1, 3 }, { 3, 0, 2, 1 } };
+    for (size_t i = 0; i < 3; i++) {
+        gantry_schedule *s = hand_new(COMPUTERS);
+        uint32_t lane[4];
+        for (uint32_t k = 0; k < 4; k++)
+            lane[k] = compute_lane(s, orders[i][k]);
+        uint32_t op = hand_collective(s, GANTRY_ALL_REDUCE, 4, lane, 3);
+        run(s);
+        spans(s, op, US(8), US(11));
+        gantry_schedule_free(s);
+    }
 }
 END_TEST
 
@@ -1010,6 +1063,9 @@ int main(void)
                                    signals,
                                    issuing,
                                    issuing_on_two_computers,
+                                   issuing_behind_a_host,
+                                   issuing_beside_messages,
+                                   issuing_a_collective,
                                    issuing_over_a_network,
                                    issuing_many_lanes,
                                    submitting,

@@ -112,13 +112,14 @@ def check_gallery(r, root):
     for name, params, ranks, replay in (("train_pipeline", {}, 4, "graph"), ("jacobi_blocks", {"n": 9, "steps": 3}, 2, "auto"), ("jacobi_blocks", {"n": 9, "steps": 3}, 4, "stream")):
         graph = json.loads((root / f"graphs/{name}.json").read_text())
         graph["params"].update(params)
-        r.same(graph, ranks, ["--devices", 4, "--spread", ranks, "--replay", replay, "--policy", "heft"], "NCCL 2.28.9 does [0-9]+ ops between ranks")
+        r.same(graph, ranks, ["--devices", 4, "--spread", ranks, "--replay", replay], "NCCL 2.28.9 does [0-9]+ ops between ranks")
         groups = groups_of(r)
         both, messages = [group for group in groups if group[1] and group[2]], sum(group[1] + group[2] for group in groups)
         print(f"{name}: {messages} messages in {len(groups)} groups, {len(both)} of which go both ways", flush=True)
-        # Halos of two processes, of two GPUs each: both have the same groups, and most of them go both ways.
+        # Halos of two processes, of two GPUs each: what one sends the other receives. How many messages a group has follows from predicted times, which this computer may have learned.
         if name == "jacobi_blocks" and ranks == 2:
-            assert len(both) >= len(groups) / 2 and sorted(g[1:3] for g in groups if g[0] < 2) == sorted(g[2:0:-1] for g in groups if g[0] >= 2), groups
+            sent, received = ([sum(g[i] for g in groups if (g[0] < 2) == first) for first in (True, False)] for i in (1, 2))
+            assert both and len(groups) <= messages / 2 and sent == received[::-1], groups
     r.same(graph_of("i32", 2, "auto", 2), 3, ["--devices", 2, "--spread", 2, "--replay", "stream"], "; NCCL")  # one has nothing to do
 
 

@@ -386,15 +386,15 @@ static gantry_status try_frugal(gy_portfolio *f, gantry_error *err)
 }
 
 /* No effort. HEFT decides task by task, before it sees who reads what it makes. Where it ends well after the bound,
- * because of transfers mostly, a graph that is divided as a whole may end many times sooner, and so may one device
- * alone; not where nodes say where they run. */
+ * because of transfers mostly, or has no room, a graph that is divided as a whole may end many times sooner, and so may
+ * one device alone; not where nodes say where they run. */
 static gantry_status try_few(gy_portfolio *f, gantry_error *err)
 {
     const gy_policy *whole = fits(&gy_policy_families, f) ? &gy_policy_families : &gy_policy_partition;
     GY_TRY(try_policy(f, gy_policy_at(0), err));
     const gantry_schedule *s = f->t.best;
-    if (!s || s->makespan <= s->bound + s->bound / NEAR || gy_machine_workers(f->t.machine) < 2 ||
-        gy_portfolio_is_placed(f->t.graph))
+    bool good = s && s->makespan <= s->bound + s->bound / NEAR;
+    if (good || gy_machine_workers(f->t.machine) < 2 || gy_portfolio_is_placed(f->t.graph))
         return GANTRY_OK;
     GY_TRY(try_policy(f, whole, err));
     return fits(&gy_policy_single_rank, f) ? try_policy(f, &gy_policy_single_rank, err) : GANTRY_OK;

@@ -2,9 +2,10 @@
 /**
  * How a schedule is found (`effort` of gantry_schedule_options):
  *
- *   0      the default policy; where that ends more than a ninth after the bound, a division of the graph and one
- * device too 1      every policy that fits the size: placed, lowered, simulated with contention; the least makespan
- * wins 2..9   then rounds, one more and a longer one with each step: annealing in a model with coarse contention, whose
+ *   0      the default policy; where that ends more than a ninth after the bound, or has no room, also a division of
+ *          the graph and one device
+ *   1      every policy that fits the size: placed, lowered, simulated with contention; the least makespan wins
+ *   2..9   then rounds, one more and a longer one with each step: annealing in a model with coarse contention, whose
  *          finds are lowered and simulated like what a policy placed; then single steps, each of which is simulated,
  *          unless the model is exact. Graphs of up to 12 tasks are solved in the model first. Beyond 10,000 tasks a
  * round looks at another division of the whole graph (policies/partition.h) instead

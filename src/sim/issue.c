@@ -161,9 +161,8 @@ static gy_ticks graphs_given_out(const gy_sim *sim)
     return gpus > 1 ? gy_ticks_repeated(sim->m->submit, gpus - 1) : 0;
 }
 
-static bool give_out(gy_sim *sim, hosts *h)
+static bool give_out(gy_sim *sim, hosts *h, gy_ticks begin)
 {
-    gy_ticks begin = gy_ticks_both(sim->m->start, graphs_given_out(sim));
     for (uint32_t i = 0; i < sim->m->memories; i++)
         h->at[i] = begin;
     count_waits(sim, h);
@@ -175,13 +174,14 @@ static bool give_out(gy_sim *sim, hosts *h)
 gantry_status gy_sim_issue(gy_sim *sim, gantry_error *err)
 {
     bool streams = sim->s->replay == GY_REPLAY_STREAM && sim->m->submit;
-    if (!sim->m->issue && !streams && !sim->m->start && !graphs_given_out(sim))
+    gy_ticks begin = gy_ticks_both(sim->m->start, graphs_given_out(sim));
+    if (!sim->m->issue && !streams && !begin)
         return GANTRY_OK;
     uint32_t n = sim->m->memories;
     hosts h = { .at = gy_calloc(n, sizeof *h.at), .bit = gy_calloc(n, sizeof *h.bit) };
     h.last = gy_calloc(n, sizeof *h.last);
     h.row = gy_calloc((size_t)sim->ops + 1, sizeof *h.row);
-    bool done = h.at && h.bit && h.last && h.row && give_out(sim, &h);
+    bool done = h.at && h.bit && h.last && h.row && give_out(sim, &h, begin);
     gy_free(h.at);
     gy_free(h.bit);
     gy_free(h.last);

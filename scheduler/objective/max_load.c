@@ -151,19 +151,21 @@ static gantry_status begin_as(run *r, const gy_policy *policy, uint64_t moves, g
     return status;
 }
 
-/* A split has consecutive parts. Where it is not known which of many lines to cut, as in a grid that is gone through
- * again and again, a division that cuts little is the better beginning. */
-static gantry_status begin_elsewhere(run *r, uint64_t moves, gantry_error *err)
+/* The split is improved a little at any effort: its parts are consecutive, and what follows from that a few moves often
+ * mend. Where it is not known which of many lines to cut, as in a grid that is gone through again and again, a division
+ * that cuts little is the better beginning. */
+static gantry_status begin_from_split(run *r, uint64_t moves, gantry_error *err)
 {
-    if (r->named || !moves || r->options->objective != GY_OBJECTIVE_MAX_LOAD || r->load.devices < 2)
+    if (!gy_load_improve(&r->load, r->device, moves / BRIEF, r->options->seed - 1))
+        return gy_fail_nomem(err);
+    if (!moves || r->options->objective != GY_OBJECTIVE_MAX_LOAD || r->load.devices < 2)
         return GANTRY_OK;
     bool large = r->graph->flow->tasks > gy_policy_families.largest;
     GY_TRY(begin_as(r, large ? &gy_policy_partition : &gy_policy_families, moves / BRIEF, err));
     return begin_as(r, gy_policy_at(0), moves / BRIEF, err);
 }
 
-/* Each effort begins where the one below it ended, so that more of it is never worse. The split is improved a little at
- * any effort: its parts are consecutive, and what follows from that a few moves often mend. */
+/* Each effort begins where the one below it ended, so that more of it is never worse. */
 static bool improve(run *r, uint64_t moves)
 {
     bool done = true;
@@ -304,10 +306,8 @@ gantry_status gy_load_run(gantry_schedule **schedule, gantry_graph *graph, const
     if (!status)
         status = r.named ? take_placed(&r, err) : gy_split_assign(&r.load, &limits, &r.device, err);
     uint64_t moves = status ? 0 : moves_of(&r);
-    if (!status && !r.named && !gy_load_improve(&r.load, r.device, moves / BRIEF, options->seed - 1))
-        status = gy_fail_nomem(err);
-    if (!status)
-        status = begin_elsewhere(&r, moves, err);
+    if (!status && !r.named)
+        status = begin_from_split(&r, moves, err);
     if (!status && !improve(&r, moves))
         status = gy_fail_nomem(err);
     if (!status)

@@ -322,6 +322,30 @@ START_TEST(all_graphs)
 }
 END_TEST
 
+/* CUPTI tells nothing of the body of a conditional node, so that starts are not captured. */
+START_TEST(nodes_by_a_flag)
+{
+    static const char *const asked[] = { "graph", "auto" };
+    fakeCudaDevices(1, "all", 0);
+    setenv("FAKE_CUPTI", "on", 1);
+    gantry_graph *g = gantry_graph_new("flag");
+    const int64_t one = 1;
+    gantry_buffer x = state_of(g), flag = gantry_graph_buffer(g, "flag", GANTRY_I32, 1, &one);
+    gantry_buffer_init_value(g, flag, 1);
+    gantry_node node = gantry_graph_fill(g, "f", gantry_all(x), 2);
+    gantry_node_on(g, node, "gpu0");
+    gantry_node_when(g, node, gantry_all(flag));
+    world w = open_world(g, 1, asked[_i], 1);
+    for (int i = 0; i < 8; i++) {
+        start(&w);
+        ck_assert_ptr_nonnull(
+            strstr(replay_of(w.run), "stream (in graphs nodes with a `when` have no times); times by"));
+    }
+    drop(&w);
+    expect_nothing_left();
+}
+END_TEST
+
 /* Replay "auto" decides as it does where nothing is recorded. */
 START_TEST(automatic)
 {
@@ -703,6 +727,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, times_are_those_of_the_work, 0, 4);
     tcase_add_loop_test(tests, all_graphs, 0, 4);
+    tcase_add_loop_test(tests, nodes_by_a_flag, 0, 2);
     tcase_add_test(tests, automatic);
     tcase_add_loop_test(tests, work_of_others, 0, 2);
     tcase_add_loop_test(tests, two_runs, 0, 2);

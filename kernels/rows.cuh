@@ -43,6 +43,9 @@ template <bool PACKED, typename T> static __device__ inline void gy_store_pack(T
     }
 }
 
+/* Launch bounds: a multiprocessor is to have so many blocks that loads of others are under way while one adds up. */
+#define GY_ROW_BOUNDS(type) GY_LANES *GY_ROW_WARPS, sizeof(type) == 4 ? 5 : 4
+
 /* DO(name, LONG, type, wide): for each floating type a kernel for rows that are read again from a cache, and NAME_long
  * for those that lanes keep (gy_row_is_kept of rows_launch.h). */
 #define GY_ROW_KERNELS(name, DO)                                                                                       \
@@ -90,7 +93,8 @@ template <> struct gy_row_kept<true> {
 };
 
 /* Calls f(c, pack, count) for the packs of this lane, in their order: columns c to c + count of x, which is read for the
- * first time or AGAIN. Some are loaded ahead: sums in a stated order wait for each other, and loads need not. */
+ * first time or AGAIN. Some are loaded ahead, the last ones too: sums in a stated order wait for each other, and loads
+ * need not. */
 template <bool PACKED, bool AGAIN = false, typename T, typename F, typename Kept = gy_row_kept<false>>
 static __device__ inline void gy_each_pack(const T *__restrict__ x, int64_t width, const F &f, const Kept &kept = Kept())
 {
@@ -98,8 +102,8 @@ static __device__ inline void gy_each_pack(const T *__restrict__ x, int64_t widt
     const int64_t step = (int64_t)most * blockDim.x;
     int64_t c = threadIdx.x * most;
     int i = 0;
+    gy_pack<T> v[ahead];
     for (; PACKED && c + (ahead - 1) * step < width; c += ahead * step, i += ahead) {
-        gy_pack<T> v[ahead];
 #pragma unroll
         for (int k = 0; k < ahead; k++)
             v[k] = kept.template read<PACKED, AGAIN>(x + c + k * step, most, i + k);
@@ -107,8 +111,16 @@ static __device__ inline void gy_each_pack(const T *__restrict__ x, int64_t widt
         for (int k = 0; k < ahead; k++)
             f(c + k * step, v[k], most);
     }
-    for (; c < width; c += step, i++) {
-        const int count = PACKED || c + most <= width ? most : (int)(width - c);
+#pragma unroll
+    for (int k = 0; k < ahead - 1; k++)
+        if (PACKED && c + k * step < width)
+            v[k] = kept.template read<PACKED, AGAIN>(x + c + k * step, most, i + k);
+#pragma unroll
+    for (int k = 0; k < ahead - 1; k++)
+        if (PACKED && c + k * step < width)
+            f(c + k * step, v[k], most);
+    for (; !PACKED && c < width; c += step, i++) {
+        const int count = c + most <= width ? most : (int)(width - c);
         f(c, kept.template read<PACKED, AGAIN>(x + c, count, i), count);
     }
 }
@@ -120,15 +132,19 @@ template <typename V, typename F> static __device__ inline V gy_lanes_join(V x, 
     __shared__ V room[GY_ROW_WARPS][GY_LANES];
     const unsigned lane = threadIdx.x % GY_LANES, warp = threadIdx.x / GY_LANES;
     if (blockDim.x > GY_LANES) {
+        V of[GY_ROW_WARPS]; /* in each warp the same, in halves, so that nobody waits for half of the block at a time */
         __syncthreads(); /* others have read what was there */
         room[warp][lane] = x;
-        for (unsigned half = GY_ROW_WARPS / 2; half > 0; half /= 2) {
-            __syncthreads();
-            if (warp < half)
-                room[warp][lane] = join(room[warp][lane], room[warp + half][lane]);
-        }
         __syncthreads();
-        x = room[0][lane];
+#pragma unroll
+        for (int i = 0; i < GY_ROW_WARPS; i++)
+            of[i] = room[i][lane];
+#pragma unroll
+        for (int half = GY_ROW_WARPS / 2; half > 0; half /= 2)
+#pragma unroll
+            for (int i = 0; i < half; i++)
+                of[i] = join(of[i], of[i + half]);
+        x = of[0];
     }
     for (int by = GY_LANES / 2; by > 0; by /= 2)
         x = join(x, __shfl_xor_sync(~0u, x, by));

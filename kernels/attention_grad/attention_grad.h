@@ -14,4 +14,21 @@ enum {
     GY_ATTENTION_GRAD_LSE /* may not be given */
 };
 
+/* Widths that tensor cores take floats of, in two parts. */
+enum { GY_GRAD_SPLIT_WIDEST = 128 };
+
+/* grad_shape.cuh has the same. */
+enum { GY_GRAD_KEYS = 512 };
+typedef struct gy_grad_portion {
+    int64_t head, row, rows, keys;
+    void *weights, *slopes;
+} gy_grad_portion;
+
+/* For products by a library, in f32, where the kernel's image splits floats: of all queries the logarithm and the sum
+ * of y dy, to `sums`, two floats for each; then for queries of `heads` heads the weights of keys and the gradients of
+ * scores. The launch's handle is that of gy_plain_attention_grad. */
+gantry_status gy_plain_attention_grad_sums(const gantry_launch *l, void *sums);
+gantry_status gy_plain_attention_grad_weigh(const gantry_launch *l, void *sums, int64_t heads,
+                                            const gy_grad_portion *p);
+
 #endif

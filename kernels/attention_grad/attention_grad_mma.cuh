@@ -58,6 +58,21 @@ template <typename T, int WIDTH> struct gy_grad_warp {
         return !seen_by ? 0.0f : slopes ? scale * p * (slope - of_total) : p;
     }
 
+    /* Weights of OTHERS keys from `other` on, whose rows are in buffer `b`, and the gradients of their scores. */
+    __device__ void weigh_both(int64_t other, const gy_grad_tiles<T, WIDTH> &t, int b, float (&slope)[TILES][4])
+    {
+        gy_mma_scores<T>(weight, own[0], t.at[b][0]);
+        gy_mma_scores<T>(slope, own[1], t.at[b][1]);
+#pragma unroll
+        for (int j = 0; j < TILES; j++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const bool seen_by = other + 8 * j + threadIdx.x % 4 * 2 + i % 2 < seen[i / 2];
+                weight[j][i] = weigh(weight[j][i], 0.0f, logarithm[i / 2], 0.0f, seen_by, false);
+                slope[j][i] = scale * weight[j][i] * (slope[j][i] - total[i / 2]);
+            }
+    }
+
     /* Adds what OTHERS others from `other` on have to add, whose rows are in buffer `b`. */
     template <int STEP> __device__ void go_over(int64_t other, int row, const gy_grad_tiles<T, WIDTH> &t, int b)
     {
@@ -163,6 +178,62 @@ template <typename T, int WIDTH> struct gy_grad_mma {
         gy_copies_wait<0>();
     }
 
+    /* Of keys from `other` on, to a matrix whose first row is that of the block's first query. */
+    __device__ void put(const float (&x)[gy_grad_warp<T, WIDTH>::TILES][4], float *to, int64_t other, int64_t keys) const
+    {
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int64_t r = own_row() + threadIdx.x % 32 / 4 + 8 * i;
+            float *const row = to + (r - first) * keys + other + threadIdx.x % 4 * 2;
+#pragma unroll
+            for (int j = 0; j < w.TILES; j++) {
+                const int64_t left = h.others - other - threadIdx.x % 4 * 2 - 8 * j;
+                const gy_mma_two two = { x[j][2 * i], x[j][2 * i + 1] };
+                if (r >= end || left < 1)
+                    continue;
+                if (keys % 2 == 0) {
+                    *reinterpret_cast<gy_mma_two *>(row + 8 * j) = two;
+                } else {
+                    row[8 * j] = two.first;
+                    if (left > 1)
+                        row[8 * j + 1] = two.second;
+                }
+            }
+        }
+    }
+
+    /* Keys from `other` on, to matrices of `keys` columns: 0 where nobody sees one. */
+    __device__ void go_to_memory(int64_t other, float *weights, float *slopes, int64_t keys)
+    {
+        float slope[gy_grad_warp<T, WIDTH>::TILES][4];
+        int64_t done = other;
+        begin(true);
+        other = next(other);
+        fetch(other, 0, true);
+        for (int b = 0; other < h.others; b ^= 1) {
+            const int64_t after = next(other + OTHERS);
+            fetch(after, b ^ 1, true);
+            gy_copies_wait<2>();
+            __syncthreads();
+            w.weigh_both(other, t, b, slope);
+            put(w.weight, weights, other, keys);
+            put(slope, slopes, other, keys);
+            __syncthreads();
+            done = other + OTHERS;
+            other = after;
+        }
+        gy_copies_wait<0>();
+#pragma unroll
+        for (int j = 0; j < w.TILES; j++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                slope[j][i] = 0;
+        for (; done < h.others; done += OTHERS) {
+            put(slope, weights, done, keys);
+            put(slope, slopes, done, keys);
+        }
+    }
+
     /* Sums of y dy by pairs of elements, and logarithms; `lse`: what is known of them, NULL: what was summed up. */
     __device__ void store_sums(const word *y, const word *dy, const float *lse)
     {
@@ -212,6 +283,26 @@ static __device__ inline void gy_grad_by_mma(const gy_attention &a, int64_t head
     else
         g.template go<GY_GRAD_V>();
     gy_mma_store<T>(g.w.result, one, (word *)h.to, g.own_row(), h.owns, g.d, g.whole);
+}
+/* As many queries of a portion as a block has, and as many keys: these blocks are so short that all of the GPU has some. */
+template <int WIDTH, typename T>
+static __device__ inline void gy_grad_weigh_by_mma(const gy_attention &a, uint32_t across, const gy_grad_arrays<T> &x,
+                                                   const gy_grad_portion<T> &p)
+{
+    __shared__ gy_grad_tiles<T, WIDTH> tiles;
+    const uint32_t pieces = (uint32_t)((p.keys + GY_GRAD_KEYS - 1) / GY_GRAD_KEYS), in = blockIdx.x / across;
+    const int64_t head = p.head + in / pieces, key = (int64_t)(in % pieces) * GY_GRAD_KEYS;
+    gy_grad_head<T> h = gy_grad_head_of(a, head, GY_GRAD_Q, x);
+    h.others = key + GY_GRAD_KEYS < p.keys ? key + GY_GRAD_KEYS : p.keys;
+    gy_grad_mma<T, WIDTH> g(a, tiles, h);
+    g.logarithm = (float *)x.sums + head * a.rows;
+    g.total = g.logarithm + a.heads * a.rows;
+    g.first = p.row + (int64_t)(blockIdx.x % across) * g.ROWS;
+    g.end = g.first + g.ROWS < p.row + p.rows ? g.first + g.ROWS : p.row + p.rows;
+    g.d = (int)a.d;
+    g.whole = a.d * sizeof(T) % 16 == 0 && ((uintptr_t)x.q | (uintptr_t)x.k | (uintptr_t)x.v | (uintptr_t)x.dy) % 16 == 0;
+    const int64_t at = ((head - p.head) * p.rows + g.first - p.row) * p.keys;
+    g.go_to_memory(key, p.weights + at, p.slopes + at, p.keys);
 }
 #endif
 #endif

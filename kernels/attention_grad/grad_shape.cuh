@@ -15,6 +15,14 @@ template <typename T> struct gy_grad_arrays {
     const void *lse; /* natural logarithms, of the same type, as attention gave them; NULL: they are computed again */
 };
 
+/* Queries [row, row + rows) of each of some heads from `head` on, and the first `keys` keys: their weights and the gradients of their scores,
+ * a matrix of each head. attention_grad.h has the same. */
+template <typename T> struct gy_grad_portion {
+    int64_t head, row, rows, keys;
+    T *weights, *slopes;
+};
+enum { GY_GRAD_KEYS = 512 }; /* of a block */
+
 /* Of one head, as a step sees it. */
 template <typename T> struct gy_grad_head {
     const T *own[2], *other[2], *added; /* q and dy, or k and v; whose rows are multiplied by weights */

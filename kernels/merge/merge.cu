@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A block gives TILE neighbours of z (Green, McColl and Bader, GPU Merge Path, 2012): two threads find by bisection what
+ * A block gives TILE neighbours of z (Green, McColl and Bader, GPU Merge Path, 2012): two warps find what
  * of x and y these are, all load it, each finds its own ITEMS of them in the same way and puts them in order.
  */
 #include "kernels/begin.cuh"
@@ -30,6 +30,25 @@ static __device__ int64_t of_x(const K *x, const K *y, int64_t xs, int64_t ys, i
     return low;
 }
 
+/* The same by a warp, which asks 32 places at once: memory answers slowly. Where keys are in no order, some number of the range. */
+template <typename K>
+static __device__ int64_t of_x_by_warp(const K *x, const K *y, int64_t xs, int64_t ys, int64_t k, const gy_radix_order &order)
+{
+    enum { LANES = 32 };
+    int64_t low = k > ys ? k - ys : 0, high = k < xs ? k : xs;
+    while (low < high) {
+        const int64_t each = (high - low + LANES - 1) / LANES, mine = low + (threadIdx.x % LANES + 1) * each - 1;
+        const bool asks = mine < high;
+        const bool from_x = asks && gy_radix_number(x[mine], order) <= gy_radix_number(y[k - 1 - mine], order);
+        const uint32_t others = ~__ballot_sync(~0u, from_x); /* lanes whose place is beyond what comes from x */
+        const int before = others ? __ffs((int)others) - 1 : LANES;
+        const int64_t end = low + (before + 1) * each - 1;
+        high = end < high ? end : high;
+        low += before * each;
+    }
+    return low;
+}
+
 template <typename K> static __device__ void merge(const K *x, const K *y, K *z, const merging &m)
 {
     typedef K keys[TILE];
@@ -38,9 +57,12 @@ template <typename K> static __device__ void merge(const K *x, const K *y, K *z,
     GY_SHARED(bounds, bound);
     const int64_t begin = (int64_t)blockIdx.x * TILE, left = m.zs - begin;
     const int count = left < TILE ? (int)left : TILE;
-    if (threadIdx.x < 2)
-        bound[threadIdx.x] =
-            of_x(x, y, m.xs, m.ys, m.first + begin + (threadIdx.x ? count : 0), m.order);
+    if (threadIdx.x < 64) {
+        const int end = threadIdx.x / 32;
+        const int64_t found = of_x_by_warp(x, y, m.xs, m.ys, m.first + begin + (end ? count : 0), m.order);
+        if (threadIdx.x % 32 == 0)
+            bound[end] = found;
+    }
     __syncthreads();
     /* Where x or y is in no order, no bisection says anything; then z is in none, but nothing else is touched. */
     const int64_t from_x = bound[0], from_y = m.first + begin - from_x, given = bound[1] - from_x;

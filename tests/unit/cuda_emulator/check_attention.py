@@ -142,6 +142,40 @@ def check(dtype, many, few, n, m, d, causal, scale, past):
         assert all((one == other).all() for one, other in zip(*bits)), f"{what}: gradients have other bits where logarithms are given"
 
 
+class Portion(ctypes.Structure):
+    """gy_grad_portion of kernels/attention_grad."""
+    _fields_ = [(name, ctypes.c_int64) for name in ("head", "row", "rows", "keys")] + [("weights", ctypes.c_void_p), ("slopes", ctypes.c_void_p)]
+
+
+def check_weights(many, few, n, m, d, head, heads, row, rows, causal, scale, past):
+    """Weights and gradients of scores in f32 for some rows of the queries that share each of some heads of keys, with as many keys as the last
+    of them sees; all that nobody sees is 0."""
+    what = f"weights of rows {row} to {row + rows} of heads {head} to {head + heads} of {many} and {few}, {n} queries, {m} keys, {d} elements, causal {causal}"
+    shared = many // few
+    keys = m - n + row + rows if causal and shared == 1 else m
+    Q, D, Y = (placed(rng.uniform(-2, 2, (few, shared * n, d)), "f32", past) for _ in "qdy")
+    K, V = (placed(rng.uniform(-2, 2, (few, m, d)), "f32", past) for _ in "kv")
+    made = [placed(np.full((heads, rows, keys), 9), "f32", 0) for _ in range(2)]
+    a, sums = Attention(n, m, d, few, shared * n, 0, 1, causal, scale), np.full(2 * few * shared * n, np.nan, np.float32)
+    x = Arrays(*[one[1].ctypes.data for one in (Q, K, V, Y, D)], None, None, None, sums.ctypes.data, None)
+    width, block = 64 if d <= 64 else 128, (128, 1, 1)
+    across = -(-a.rows // 64)
+    launch(f"attention_grad_{width}_f32", across * few, a, ctypes.c_uint32(across), ctypes.c_int32(0), x, block=block)
+    across = -(-rows // 64)
+    launch(f"attention_grad_weights_{width}_f32", across * heads * -(-keys // 512), a, ctypes.c_uint32(across), x, Portion(head, row, rows, keys, *[one[1].ctypes.data for one in made]),
+           block=block)
+    p, slopes = np.zeros((heads, rows, keys)), np.zeros((heads, rows, keys))
+    for h in range(heads):
+        q, k, v, dy, y = (one[1][head + h].astype(float) for one in (Q, K, V, D, Y))
+        all_p = np.concatenate([weights(q[i:i + n], k, scale, causal)[0] for i in range(0, shared * n, n)])
+        ds = scale * all_p * (dy @ v.T - (dy * y).sum(1, keepdims=True))
+        assert (all_p[row:row + rows, keys:] == 0).all()
+        p[h], slopes[h] = all_p[row:row + rows, :keys], ds[row:row + rows, :keys]
+    for one, want in zip(made, (p, slopes)):
+        expect(what, *one, want, "f32")
+        assert (one[1][p == 0] == 0).all(), f"{what}: what nobody sees is not 0"
+
+
 def check_band(dtype, heads, n, m, d, first, rows, causal, past):
     """Rows [first, first + rows) of n queries of each head, in place, with as many keys as the last of them sees."""
     what = f"{dtype}, rows {first} to {first + rows} of {heads} heads of {n} queries and {m} keys, {d} elements, causal {causal}"
@@ -185,9 +219,13 @@ def main():
     for dtype, (number, shape), causal in itertools.product(TYPES, enumerate(shapes), (0, 1)):
         check(dtype, *shape, causal, -0.3 if number == 4 else shape[-1] ** -0.5, number % 3 if dtype != "f64" else 0)
     bands = [(3, 9, 9, 8, 4, 3), (2, 12, 17, 5, 0, 12), (4, 8, 300, 4, 2, 6), (2, 6, 1300, 8, 3, 3), (1, 1, 1, 1, 0, 1)]
+    portions = [(2, 2, 130, 130, 64, 0, 2, 0, 130), (3, 3, 200, 200, 64, 1, 2, 64, 70), (1, 1, 70, 101, 33, 0, 1, 3, 66), (4, 2, 40, 150, 128, 1, 1, 0, 80),
+                (2, 2, 256, 256, 16, 0, 1, 128, 128), (5, 5, 90, 300, 100, 2, 3, 10, 7), (2, 2, 40, 1201, 24, 0, 2, 4, 33)]
+    for (number, portion), causal in itertools.product(enumerate(portions), (0, 1)):
+        check_weights(*portion, causal, -0.3 if number == 4 else portion[4] ** -0.5, number % 3)
     for dtype, band, causal, past in itertools.product(TYPES, bands, (0, 1), (0, 1)):
         check_band(dtype, *band, causal, past)
-    print(f"attention and its gradient: {len(TYPES) * len(shapes) * 2} cases, and {len(TYPES) * len(bands) * 4} bands of softmax")
+    print(f"attention and its gradient: {len(TYPES) * len(shapes) * 2} cases, {len(TYPES) * len(bands) * 4} bands of softmax, {len(portions) * 2} portions")
 
 
 main()

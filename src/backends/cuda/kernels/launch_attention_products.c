@@ -8,6 +8,9 @@
  *   forward    S = q k^T, P = softmax(scale S), y = P v
  *   backward   P again; dv = P^T dy, dP = dy v^T, dS = scale P (dP - sum(y dy)), dq = dS k, dk = dS^T q
  *
+ * P and dS of f32 come from our own kernel where it has tensor cores, which makes them of q, k, dy and v at once: 2
+ * passes over scores in place of 7.
+ *
  * What portions (attention_portions.c) add to the same dv and dk comes in one order.
  */
 #include "backends/cuda/kernels/attention_portions.h"
@@ -25,7 +28,7 @@ enum {
     OF_ATTENTION = 1,       /* variant of softmax and of softmax_grad */
     PIECE = 256,            /* bytes that pieces of scratch begin at multiples of */
     LEAST_SCORES = 1 << 20, /* below, three launches or seven take longer than the own kernel's one or four */
-    SPLIT_WIDEST = 128      /* elements of a head of f32 that our own kernel takes to tensor cores */
+    SPLIT_WIDEST = GY_GRAD_SPLIT_WIDEST
 };
 
 extern const gy_cuda_kernel gy_cuda_kernel_softmax, gy_cuda_kernel_softmax_grad;
@@ -99,22 +102,29 @@ static const char *why_products(const void *opened)
 typedef struct work {
     gy_portions cut;
     gantry_dtype dtype;
-    uint64_t workspace, scores, slopes, end;
+    bool is_split; /* our own kernel makes weights and slopes of floats on tensor cores, and has `sums` for it */
+    uint64_t workspace, scores, slopes, sums, end;
 } work;
 
-/* Does our own kernel take floats in two parts to tensor cores, and sooner than cuBLAS multiplies? The gradient makes
- * more products again than that saves: 1.8 times PyTorch's time with 128 elements, for 0.95 by products (one H200). */
-static bool own_splits(const handle *h)
+static bool is_grad(const handle *h)
 {
-    return h->own != &gy_plain_attention_grad && gy_cuda_image_splits(h->plain);
+    return h->own == &gy_plain_attention_grad;
 }
 
+/* Does our own kernel take floats in two parts to tensor cores? */
+static bool own_splits(const handle *h, const gantry_launch *l, const gy_attention *a)
+{
+    return l->arg[GY_ATTENTION_Q].dtype == GANTRY_F32 && a->d <= SPLIT_WIDEST && gy_cuda_image_splits(h->plain);
+}
+
+/* All of attention goes there sooner than cuBLAS multiplies; its gradient would make more products again than that
+ * saves. */
 static bool is_wanted(const gantry_launch *l, const gy_attention *a)
 {
     const handle *h = l->handle;
     gantry_dtype dtype = l->arg[GY_ATTENTION_Q].dtype;
-    bool is_split = dtype == GANTRY_F32 && a->d <= SPLIT_WIDEST && own_splits(h);
-    return (dtype == GANTRY_F32 || dtype == GANTRY_F64) && !is_split && a->d > 0 &&
+    bool is_own = !is_grad(h) && own_splits(h, l, a);
+    return (dtype == GANTRY_F32 || dtype == GANTRY_F64) && !is_own && a->d > 0 &&
            gy_portions_fit(a, (int64_t)gantry_dtype_size(dtype)) &&
            (double)a->heads * (double)a->rows * (double)a->m >= LEAST_SCORES;
 }
@@ -127,7 +137,9 @@ static work work_of(const handle *h, const gantry_launch *l, const gy_attention 
     w.workspace = gy_blas_workspace(h->driver, l->device_ordinal);
     w.scores = w.workspace;
     w.slopes = w.scores + bytes;
-    w.end = h->own == &gy_plain_attention_grad ? w.slopes + bytes : w.slopes;
+    w.sums = is_grad(h) ? w.slopes + bytes : w.slopes;
+    w.is_split = is_grad(h) && own_splits(h, l, a);
+    w.end = w.sums + (w.is_split ? 2 * sizeof(float) * (uint64_t)(a->heads * a->rows) : 0);
     return w;
 }
 
@@ -161,6 +173,8 @@ static gantry_status prepare_products(const gantry_launch *l, uint64_t *scratch,
     work w = work_of(h, l, &shape);
     *scratch = w.end > *scratch ? w.end : *scratch;
     GY_TRY(open_parts(h, err));
+    if (w.is_split)
+        GY_TRY(gy_cuda_image_prepare(&plain, scratch, err));
     return prepare_parts(h, l, scratch, err);
 }
 
@@ -227,11 +241,10 @@ static gantry_status soften(const doing *now, const gy_portion *x, stack s)
     handle *h = now->h;
     double scale = now->w->cut.of.scale;
     int64_t causal = now->w->cut.of.causal, before = x->before, period = x->period, rows = x->heads * x->rows;
-    bool is_grad = h->own == &gy_plain_attention_grad;
     int64_t lines = x->rows, step = now->w->cut.of.rows, first = x->head * step + x->row;
-    char *all = now->l->arg[is_grad ? (int)GY_ATTENTION_GRAD_LSE : (int)LSE].data;
+    char *all = now->l->arg[is_grad(h) ? (int)GY_ATTENTION_GRAD_LSE : (int)LSE].data;
     void *lse = all ? all + first * now->w->cut.size : NULL;
-    int64_t given = is_grad && lse;
+    int64_t given = is_grad(h) && lse;
     gantry_launch part = part_of(now->l, h->soften);
     gantry_status status = gy_cuda_image_launch(&part, OF_ATTENTION, now->w->dtype, gy_rows_grid(rows, s.columns),
                                                 (void *[]){ &scale, &causal, &before, &period, &s.data, &s.data, &rows,
@@ -265,18 +278,41 @@ static gantry_status run_forward(const doing *now, const gy_portion *x)
     return multiply(now, x, s, false, v, false, 0, y);
 }
 
+/* The logarithms of all queries, if they are not given, and the sums of y dy. */
+static gantry_status sum_up(const doing *now)
+{
+    gantry_launch plain = plain_of(now->l);
+    return gy_plain_attention_grad_sums(&plain, (char *)now->l->scratch + now->w->sums);
+}
+
+/* Weights and slopes of a portion by our own kernel. */
+static gantry_status weigh(const doing *now, const gy_portion *x, stack weights, stack slopes)
+{
+    gantry_launch plain = plain_of(now->l);
+    gy_grad_portion p = { x->head, x->row, x->rows, x->keys, weights.data, slopes.data };
+    return gy_plain_attention_grad_weigh(&plain, (char *)now->l->scratch + now->w->sums, x->heads, &p);
+}
+
+/* The same by cuBLAS, one after the other. */
+static gantry_status multiply_weights(const doing *now, const gy_portion *x, stack weights, stack slopes)
+{
+    stack q = queries_of(now, x, GY_ATTENTION_Q), k = keys_of(now, x, GY_ATTENTION_K);
+    stack v = keys_of(now, x, GY_ATTENTION_V), y = queries_of(now, x, GY_ATTENTION_GRAD_Y);
+    stack dy = queries_of(now, x, GY_ATTENTION_GRAD_DY);
+    GY_TRY(multiply(now, x, q, false, k, true, 0, weights));
+    GY_TRY(soften(now, x, weights));
+    GY_TRY(multiply(now, x, dy, false, v, true, 0, slopes));
+    return soften_grad(now, x, weights, slopes, y, dy);
+}
+
 static gantry_status run_backward(const doing *now, const gy_portion *x)
 {
-    stack q = queries_of(now, x, GY_ATTENTION_Q), y = queries_of(now, x, GY_ATTENTION_GRAD_Y);
-    stack dq = queries_of(now, x, GY_ATTENTION_GRAD_DQ), dy = queries_of(now, x, GY_ATTENTION_GRAD_DY);
-    stack k = keys_of(now, x, GY_ATTENTION_K), v = keys_of(now, x, GY_ATTENTION_V);
+    stack q = queries_of(now, x, GY_ATTENTION_Q), dy = queries_of(now, x, GY_ATTENTION_GRAD_DY);
+    stack dq = queries_of(now, x, GY_ATTENTION_GRAD_DQ), k = keys_of(now, x, GY_ATTENTION_K);
     stack dk = keys_of(now, x, GY_ATTENTION_GRAD_DK), dv = keys_of(now, x, GY_ATTENTION_GRAD_DV);
     stack s = scores_at(now, x, now->w->scores), ds = scores_at(now, x, now->w->slopes);
-    GY_TRY(multiply(now, x, q, false, k, true, 0, s));
-    GY_TRY(soften(now, x, s));
+    GY_TRY(now->w->is_split ? weigh(now, x, s, ds) : multiply_weights(now, x, s, ds));
     GY_TRY(multiply(now, x, s, true, dy, false, x->more, dv));
-    GY_TRY(multiply(now, x, dy, false, v, true, 0, ds));
-    GY_TRY(soften_grad(now, x, s, ds, y, dy));
     GY_TRY(multiply(now, x, ds, false, k, false, 0, dq));
     return multiply(now, x, ds, true, q, false, x->more, dk);
 }
@@ -294,8 +330,9 @@ static gantry_status launch_products(const gantry_launch *l)
     doing now = { h, l, &w };
     gantry_status status = gy_blas_begin(&h->blas, l, w.workspace);
     h->why = status ? h->blas.why : NULL;
+    status = !status && w.is_split ? sum_up(&now) : status;
     for (gy_portion x = { 0 }; !status && gy_portions_next(&w.cut, &x);)
-        status = h->own == &gy_plain_attention_grad ? run_backward(&now, &x) : run_forward(&now, &x);
+        status = is_grad(h) ? run_backward(&now, &x) : run_forward(&now, &x);
     return status;
 }
 

@@ -36,27 +36,38 @@ template <typename Wide, typename T, int WIDTH> struct gy_attention_query {
         }
     }
 
-    /* Keys first, first + step, ..., BATCH of them, as far as they are below `count`. */
-    __device__ void see(const T *__restrict__ k, const T *__restrict__ v, int64_t first, int64_t step, int64_t count)
-    {
+    /* BATCH keys. Lanes beyond a head have its first element. */
+    struct batch {
         T key[BATCH][EACH], value[BATCH][EACH];
-        Wide score[BATCH], top = largest;
+    };
+
+    /* Keys first, first + step, ..., as far as they are below `count`. */
+    static __device__ void fetch(batch &of, const T *__restrict__ k, const T *__restrict__ v, int64_t first,
+                                 int64_t step, int64_t count, int64_t d)
+    {
+        const int lane = threadIdx.x % LANES;
 #pragma unroll
         for (int b = 0; b < BATCH; b++) {
             const int64_t at = (first + b * step < count ? first + b * step : first) * d;
 #pragma unroll
             for (int i = 0; i < EACH; i++) {
                 const int c = lane + i * LANES;
-                key[b][i] = k[at + (c < d ? c : 0)];
-                value[b][i] = v[at + (c < d ? c : 0)];
+                of.key[b][i] = k[at + (c < d ? c : 0)];
+                of.value[b][i] = v[at + (c < d ? c : 0)];
             }
         }
+    }
+
+    /* What fetch() has brought. */
+    __device__ void weigh(const batch &of, int64_t first, int64_t step, int64_t count)
+    {
+        Wide score[BATCH], top = largest;
 #pragma unroll
         for (int b = 0; b < BATCH; b++) {
             Wide dot = 0;
 #pragma unroll
             for (int i = 0; i < EACH; i++) /* q is 0 beyond the head */
-                dot += lane + i * LANES < d ? q[i] * e::load(key[b][i]) : (Wide)0;
+                dot += lane + i * LANES < d ? q[i] * e::load(of.key[b][i]) : (Wide)0;
             for (int by = LANES / 2; by > 0; by /= 2)
                 dot += __shfl_xor_sync(~0u, dot, by);
             score[b] = first + b * step < count ? dot : -(Wide)INFINITY;
@@ -74,9 +85,16 @@ template <typename Wide, typename T, int WIDTH> struct gy_attention_query {
             sum += p;
 #pragma unroll
             for (int i = 0; i < EACH; i++)
-                result[i] += seen ? p * e::load(value[b][i]) : (Wide)0;
+                result[i] += seen ? p * e::load(of.value[b][i]) : (Wide)0;
         }
         largest = top;
+    }
+
+    __device__ void see(const T *k, const T *v, int64_t first, int64_t step, int64_t count)
+    {
+        batch of;
+        fetch(of, k, v, first, step, count, d);
+        weigh(of, first, step, count);
     }
 };
 

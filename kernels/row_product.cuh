@@ -70,10 +70,10 @@ template <typename T> static __device__ inline void gy_row_fetch(const gy_row_pr
             gy_fetch_ahead(w + row * p.columns + column);
 }
 
-/* c = alpha x w + beta c for the block's columns. Threads of a warp that have the same columns add up what they have, then
- * warps do, in their order. */
-template <typename Wide, typename T>
-static __device__ void gy_row_product_of(const gy_row_product &p, const T *x, const T *w, void *c)
+/* put(sum, column) for each of the block's columns of x w. Threads of a warp that have the same columns add up what
+ * they have, then warps do, in their order. */
+template <typename Wide, typename T, typename Put>
+static __device__ void gy_row_product_of(const gy_row_product &p, const T *x, const T *w, const Put &put)
 {
     enum { COUNT = gy_pack<T>::COUNT, LANES = GY_ROW_PRODUCT_LANES, WARPS = GY_ROW_PRODUCT_THREADS / LANES };
     __shared__ Wide room[WARPS][GY_ROW_PRODUCT_MOST * COUNT];
@@ -96,10 +96,7 @@ static __device__ void gy_row_product_of(const gy_row_product &p, const T *x, co
     Wide total = 0;
     for (int k = 0; k < WARPS; k++)
         total += room[k][mine];
-    if (p.wide)
-        gy_put_product((Wide)p.alpha, total, (Wide)p.beta, (Wide *)c + first + mine);
-    else
-        gy_put_product((Wide)p.alpha, total, (Wide)p.beta, (T *)c + first + mine);
+    put(total, first + mine);
 }
 
 #endif

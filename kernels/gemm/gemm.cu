@@ -35,8 +35,14 @@ template <typename Wide, typename T>
 static __device__ void gemm_row(const gy_row_product &p, const T *a, const T *b, void *c, void *const *list, int32_t count)
 {
     const int i = blockIdx.y;
+    void *to = gy_row_of((T *)c, list, C, count, i);
     gy_row_product_of<Wide>(p, gy_row_of((T *)a, list, A, count, i), gy_row_of((T *)b, list, B, count, i),
-                            (void *)gy_row_of((T *)c, list, C, count, i));
+                            [&](Wide sum, int64_t column) {
+                                if (p.wide)
+                                    gy_put_product((Wide)p.alpha, sum, (Wide)p.beta, (Wide *)to + column);
+                                else
+                                    gy_put_product((Wide)p.alpha, sum, (Wide)p.beta, (T *)to + column);
+                            });
 }
 
 #define ROW(suffix, type, wide)                                                                                        \

@@ -60,9 +60,11 @@ template <typename Wide, typename T>
 static __device__ void gemm_bias_row(const gy_row_product &p, int32_t activation, const T *a, const T *b, const T *bias,
                                      T *c)
 {
-    gy_row_product_of<Wide>(p, a, b, [&](Wide sum, int64_t column) {
-        c[column] = gy_element<Wide>::template store<T>(activate(sum + gy_element<Wide>::load(bias[column]), activation));
-    });
+    const auto shift = [&](int64_t column) { return gy_element<Wide>::load(bias[column]); };
+    const auto put = [&](Wide sum, int64_t column, Wide by) {
+        c[column] = gy_element<Wide>::template store<T>(activate(sum + by, activation));
+    };
+    gy_row_product_of<Wide>(p, a, b, shift, put);
 }
 
 #define ROW(suffix, type, wide)                                                                                        \

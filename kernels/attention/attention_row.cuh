@@ -113,18 +113,23 @@ static __device__ void gy_attention_join(gy_attention_parts<Wide> &t, const gy_a
         t.sum[warp] = mine.sum;
     }
     __syncthreads();
-    for (int64_t c = threadIdx.x; c < d; c += WARPS * LANES) {
-        Wide top = t.largest[0], all = 0, total = 0;
-        for (int w = 1; w < WARPS; w++)
-            top = fmax(top, t.largest[w]);
-        const Wide base = top == -(Wide)INFINITY ? (Wide)0 : top;
-        for (int w = 0; w < WARPS; w++) {
-            const Wide factor = gy_power(t.largest[w] - base);
-            all += factor * t.sum[w];
-            total += factor * t.result[w][c];
-        }
-        y[c] = gy_element<Wide>::template store<T>(all > 0 || all != all ? total / all : (Wide)0);
+    if (warp * LANES >= d)
+        return;
+    /* A lane has what a warp's part is worth, and tells the others: an exponential for each of them, not for each of
+     * them and each element. */
+    const Wide largest = lane < WARPS ? t.largest[lane] : -(Wide)INFINITY;
+    Wide top = largest, all = 0, total = 0;
+    for (int by = LANES / 2; by > 0; by /= 2)
+        top = fmax(top, __shfl_xor_sync(~0u, top, by));
+    const Wide base = top == -(Wide)INFINITY ? (Wide)0 : top, factor = gy_power(largest - base);
+    const Wide share = factor * (lane < WARPS ? t.sum[lane] : (Wide)0);
+#pragma unroll 4
+    for (int w = 0; w < WARPS; w++) {
+        all += __shfl_sync(~0u, share, w);
+        total += __shfl_sync(~0u, factor, w) * t.result[w][threadIdx.x];
     }
+    if (threadIdx.x < d)
+        y[threadIdx.x] = gy_element<Wide>::template store<T>(all > 0 || all != all ? total / all : (Wide)0);
 }
 
 template <typename Wide, int WIDTH, typename T>

@@ -25,8 +25,9 @@ struct gy_turn {
 
 static __device__ inline gy_turn gy_turn_of(int64_t place, double step)
 {
-    const double angle = (double)place * step;
-    return { cos(angle), sin(angle) };
+    gy_turn by;
+    sincos((double)place * step, &by.sine, &by.cosine);
+    return by;
 }
 
 template <typename Wide, typename T>

@@ -70,15 +70,19 @@ template <typename T> static __device__ inline void gy_row_fetch(const gy_row_pr
             gy_fetch_ahead(w + row * p.columns + column);
 }
 
-/* c = alpha x w + beta c for the block's columns. Threads of a warp that have the same columns add up what they have, then
- * warps do, in their order. */
-template <typename Wide, typename T>
-static __device__ void gy_row_product_of(const gy_row_product &p, const T *x, const T *w, void *c)
+/* put(sum, column, with) for each of the block's columns of x w, where `with` is what with(column) said. That loads what
+ * the sum goes with: at first, so that it is there when the sum is. Threads of a warp that have the same columns add up
+ * what they have, then warps do, in their order. */
+template <typename Wide, typename T, typename With, typename Put>
+static __device__ void gy_row_product_of(const gy_row_product &p, const T *x, const T *w, const With &with, const Put &put)
 {
     enum { COUNT = gy_pack<T>::COUNT, LANES = GY_ROW_PRODUCT_LANES, WARPS = GY_ROW_PRODUCT_THREADS / LANES };
     __shared__ Wide room[WARPS][GY_ROW_PRODUCT_MOST * COUNT];
     const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, at = threadIdx.x % p.across;
     const int64_t first = (int64_t)blockIdx.x * p.across * COUNT, column = first + at * COUNT;
+    const int mine = threadIdx.x;
+    const bool puts = mine < p.across * COUNT && first + mine < p.columns;
+    const Wide other = puts ? with(first + mine) : (Wide)0;
     Wide sum[COUNT] = {};
     if (column < p.columns)
         gy_row_terms<Wide>(sum, p, threadIdx.x / p.across, GY_ROW_PRODUCT_THREADS / p.across, x, w + column);
@@ -90,16 +94,12 @@ static __device__ void gy_row_product_of(const gy_row_product &p, const T *x, co
             room[warp][at * COUNT + j] = sum[j];
     }
     __syncthreads();
-    const int mine = threadIdx.x;
-    if (mine >= p.across * COUNT || first + mine >= p.columns)
+    if (!puts)
         return;
     Wide total = 0;
     for (int k = 0; k < WARPS; k++)
         total += room[k][mine];
-    if (p.wide)
-        gy_put_product((Wide)p.alpha, total, (Wide)p.beta, (Wide *)c + first + mine);
-    else
-        gy_put_product((Wide)p.alpha, total, (Wide)p.beta, (T *)c + first + mine);
+    put(total, first + mine, other);
 }
 
 #endif

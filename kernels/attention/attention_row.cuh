@@ -36,27 +36,38 @@ template <typename Wide, typename T, int WIDTH> struct gy_attention_query {
         }
     }
 
-    /* Keys first, first + step, ..., BATCH of them, as far as they are below `count`. */
-    __device__ void see(const T *__restrict__ k, const T *__restrict__ v, int64_t first, int64_t step, int64_t count)
-    {
+    /* BATCH keys. Lanes beyond a head have its first element. */
+    struct batch {
         T key[BATCH][EACH], value[BATCH][EACH];
-        Wide score[BATCH], top = largest;
+    };
+
+    /* Keys first, first + step, ..., as far as they are below `count`. */
+    static __device__ void fetch(batch &of, const T *__restrict__ k, const T *__restrict__ v, int64_t first,
+                                 int64_t step, int64_t count, int64_t d)
+    {
+        const int lane = threadIdx.x % LANES;
 #pragma unroll
         for (int b = 0; b < BATCH; b++) {
             const int64_t at = (first + b * step < count ? first + b * step : first) * d;
 #pragma unroll
             for (int i = 0; i < EACH; i++) {
                 const int c = lane + i * LANES;
-                key[b][i] = k[at + (c < d ? c : 0)];
-                value[b][i] = v[at + (c < d ? c : 0)];
+                of.key[b][i] = k[at + (c < d ? c : 0)];
+                of.value[b][i] = v[at + (c < d ? c : 0)];
             }
         }
+    }
+
+    /* What fetch() has brought. */
+    __device__ void weigh(const batch &of, int64_t first, int64_t step, int64_t count)
+    {
+        Wide score[BATCH], top = largest;
 #pragma unroll
         for (int b = 0; b < BATCH; b++) {
             Wide dot = 0;
 #pragma unroll
             for (int i = 0; i < EACH; i++) /* q is 0 beyond the head */
-                dot += lane + i * LANES < d ? q[i] * e::load(key[b][i]) : (Wide)0;
+                dot += lane + i * LANES < d ? q[i] * e::load(of.key[b][i]) : (Wide)0;
             for (int by = LANES / 2; by > 0; by /= 2)
                 dot += __shfl_xor_sync(~0u, dot, by);
             score[b] = first + b * step < count ? dot : -(Wide)INFINITY;
@@ -74,9 +85,16 @@ template <typename Wide, typename T, int WIDTH> struct gy_attention_query {
             sum += p;
 #pragma unroll
             for (int i = 0; i < EACH; i++)
-                result[i] += seen ? p * e::load(value[b][i]) : (Wide)0;
+                result[i] += seen ? p * e::load(of.value[b][i]) : (Wide)0;
         }
         largest = top;
+    }
+
+    __device__ void see(const T *k, const T *v, int64_t first, int64_t step, int64_t count)
+    {
+        batch of;
+        fetch(of, k, v, first, step, count, d);
+        weigh(of, first, step, count);
     }
 };
 
@@ -95,18 +113,23 @@ static __device__ void gy_attention_join(gy_attention_parts<Wide> &t, const gy_a
         t.sum[warp] = mine.sum;
     }
     __syncthreads();
-    for (int64_t c = threadIdx.x; c < d; c += WARPS * LANES) {
-        Wide top = t.largest[0], all = 0, total = 0;
-        for (int w = 1; w < WARPS; w++)
-            top = fmax(top, t.largest[w]);
-        const Wide base = top == -(Wide)INFINITY ? (Wide)0 : top;
-        for (int w = 0; w < WARPS; w++) {
-            const Wide factor = gy_power(t.largest[w] - base);
-            all += factor * t.sum[w];
-            total += factor * t.result[w][c];
-        }
-        y[c] = gy_element<Wide>::template store<T>(all > 0 || all != all ? total / all : (Wide)0);
+    if (warp * LANES >= d)
+        return;
+    /* A lane has what a warp's part is worth, and tells the others: an exponential for each of them, not for each of
+     * them and each element. */
+    const Wide largest = lane < WARPS ? t.largest[lane] : -(Wide)INFINITY;
+    Wide top = largest, all = 0, total = 0;
+    for (int by = LANES / 2; by > 0; by /= 2)
+        top = fmax(top, __shfl_xor_sync(~0u, top, by));
+    const Wide base = top == -(Wide)INFINITY ? (Wide)0 : top, factor = gy_power(largest - base);
+    const Wide share = factor * (lane < WARPS ? t.sum[lane] : (Wide)0);
+#pragma unroll 4
+    for (int w = 0; w < WARPS; w++) {
+        all += __shfl_sync(~0u, share, w);
+        total += __shfl_sync(~0u, factor, w) * t.result[w][threadIdx.x];
     }
+    if (threadIdx.x < d)
+        y[threadIdx.x] = gy_element<Wide>::template store<T>(all > 0 || all != all ? total / all : (Wide)0);
 }
 
 template <typename Wide, int WIDTH, typename T>

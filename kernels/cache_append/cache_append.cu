@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A block for each head of q, k and v. Angles are in double, as those of rope.cu. */
+/* A block for each head of q, k and v. */
 #include "kernels/begin.cuh"
+#include "kernels/cache_append/turn.cuh"
 #include "kernels/element.cuh"
 
 /* As cache_append.h has it. */
@@ -9,29 +10,13 @@ struct gy_append {
     double base;
 };
 
-/* The angle of pair i of a head from place to place. */
-static __device__ inline double step_of(const gy_append &a, int64_t i)
-{
-    return pow(a.base, -2 * (double)i / (double)a.dim);
-}
-
-/* That of the thread's first pair, which follows from numbers of the launch alone: a power in double is a long chain of
- * operations, so it is made while the kernel ahead is still at work. */
-static __device__ inline double gy_append_ahead(const gy_append &a)
-{
-    return a.base > 0 && threadIdx.x < a.dim / 2 ? step_of(a, threadIdx.x) : 0;
-}
-
 template <typename Wide, typename T>
 static __device__ void turn(const gy_append &a, double step, int64_t place, const T *__restrict__ x, T *__restrict__ y)
 {
-    typedef gy_element<Wide> e;
     const int64_t half = a.dim / 2;
     for (int64_t i = threadIdx.x; i < half; i += blockDim.x) {
-        const double u = (double)e::load(x[i]), v = (double)e::load(x[half + i]);
-        const double angle = (double)place * (i == threadIdx.x ? step : step_of(a, i)), c = cos(angle), s = sin(angle);
-        y[i] = e::template store<T>((Wide)(u * c - v * s));
-        y[half + i] = e::template store<T>((Wide)(v * c + u * s));
+        const gy_turn by = gy_turn_of(place, i == threadIdx.x ? step : gy_turn_step(a.base, a.dim, i));
+        gy_turned<Wide>(by, x[i], x[half + i], y + i, y + half + i);
     }
 }
 
@@ -43,8 +28,8 @@ template <typename T> static __device__ void keep(const gy_append &a, const T *_
 
 /* Blocks: heads of q, then of k, then of v. */
 template <typename Wide, typename T>
-static __device__ void append(const gy_append &a, double step, const int32_t *at, const T *q, const T *k, const T *v, T *turned,
-                              T *keys, T *values, int32_t *status)
+static __device__ void append(const gy_append &a, double step, const int32_t *at, const T *q, const T *k, const T *v,
+                              T *turned, T *keys, T *values, int32_t *status)
 {
     const int64_t place = *at, block = blockIdx.x;
     if (place < 0 || place >= a.places) {
@@ -67,7 +52,7 @@ static __device__ void append(const gy_append &a, double step, const int32_t *at
         cache_append_##suffix(gy_append a, const int32_t *place, const type *q, const type *k, const type *v,          \
                               type *turned, type *keys, type *values, int32_t *status)                                 \
     {                                                                                                                  \
-        const double step = gy_append_ahead(a);                                                                        \
+        const double step = gy_turn_ahead(a.base, a.dim, threadIdx.x);                                                 \
         gy_begin();                                                                                                    \
         append<wide>(a, step, place, q, k, v, turned, keys, values, status);                                           \
     }

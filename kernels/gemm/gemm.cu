@@ -35,8 +35,20 @@ template <typename Wide, typename T>
 static __device__ void gemm_row(const gy_row_product &p, const T *a, const T *b, void *c, void *const *list, int32_t count)
 {
     const int i = blockIdx.y;
-    gy_row_product_of<Wide>(p, gy_row_of((T *)a, list, A, count, i), gy_row_of((T *)b, list, B, count, i),
-                            (void *)gy_row_of((T *)c, list, C, count, i));
+    void *to = gy_row_of((T *)c, list, C, count, i);
+    const Wide alpha = (Wide)p.alpha, beta = (Wide)p.beta;
+    const auto old = [&](int64_t column) {
+        if (beta == 0)
+            return (Wide)0;
+        return beta * (p.wide ? ((Wide *)to)[column] : gy_element<Wide>::load(((T *)to)[column]));
+    };
+    const auto put = [&](Wide sum, int64_t column, Wide before) {
+        if (p.wide)
+            ((Wide *)to)[column] = alpha * sum + before;
+        else
+            ((T *)to)[column] = gy_element<Wide>::template store<T>(alpha * sum + before);
+    };
+    gy_row_product_of<Wide>(p, gy_row_of((T *)a, list, A, count, i), gy_row_of((T *)b, list, B, count, i), old, put);
 }
 
 #define ROW(suffix, type, wide)                                                                                        \

@@ -14,17 +14,19 @@ enum {
     C = GY_GEMM_BIAS_C
 };
 
-#define ACTIVATE(type, tanh_of)                                                                                        \
+#define ACTIVATE(type, tanh_of, erf_of)                                                                                \
     static type activate_##type(type x, int activation)                                                                \
     {                                                                                                                  \
         if (activation == GY_ACTIVATION_RELU)                                                                          \
             return x < 0 ? 0 : x;                                                                                      \
         if (activation == GY_ACTIVATION_GELU)                                                                          \
             return (type)0.5 * x * (1 + tanh_of((type)GY_GELU_SLOPE * (x + (type)GY_GELU_CUBE * x * x * x)));          \
+        if (activation == GY_ACTIVATION_GELU_ERF)                                                                      \
+            return (type)0.5 * x * (1 + erf_of((type)GY_GELU_INNER * x));                                              \
         return x;                                                                                                      \
     }
-ACTIVATE(float, tanhf)
-ACTIVATE(double, tanh)
+ACTIVATE(float, tanhf, erff)
+ACTIVATE(double, tanh, erf)
 
 /* c = f(c + bias), row by row. */
 static gantry_status finish(const gantry_launch *l, void *data, int64_t first, int64_t last)
@@ -70,8 +72,11 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
     for (int i = A; i <= C; i++)
         if (i != BIAS && gy_check_matrix(l, i, text, size))
             return GANTRY_E_GRAPH;
-    if (activation != GY_ACTIVATION_NONE && activation != GY_ACTIVATION_RELU && activation != GY_ACTIVATION_GELU)
-        return gy_check_fail(text, size, "\"activation\" is %g; it must be 0 (none), 1 (relu) or 2 (gelu)", activation);
+    if (activation != GY_ACTIVATION_NONE && activation != GY_ACTIVATION_RELU && activation != GY_ACTIVATION_GELU &&
+        activation != GY_ACTIVATION_GELU_ERF)
+        return gy_check_fail(text, size,
+                             "\"activation\" is %g; it must be 0 (none), 1 (relu), 2 (gelu) or 3 (gelu with erf)",
+                             activation);
     if (gy_arg_size(&l->arg[BIAS]) != gy_arg_width(&l->arg[C]))
         return gy_check_fail(text, size, "\"bias\" has %lld elements and a row of \"c\" has %lld; they must agree",
                              (long long)gy_arg_size(&l->arg[BIAS]), (long long)gy_arg_width(&l->arg[C]));
@@ -82,7 +87,7 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 static const gantry_kernel_arg args[] = {
     GY_NUMBER_OR("ta", 0, "1: a is transposed"),
     GY_NUMBER_OR("tb", 0, "1: b is transposed"),
-    GY_NUMBER_OR("activation", 0, "0: none, 1: relu, 2: gelu, in the form with tanh"),
+    GY_NUMBER_OR("activation", 0, "0: none, 1: relu, 2: gelu, in the form with tanh, 3: gelu, with erf"),
     GY_REGION("a", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "matrix"),
     GY_REGION("b", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "matrix"),
     GY_REGION("bias", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "as many elements as a row of c"),

@@ -2,6 +2,7 @@
 #include "kernels/begin.cuh"
 #include "kernels/gemm_bias/gemm_bias.h"
 #include "kernels/product.cuh"
+#include "kernels/row_product.cuh"
 
 template <typename Wide> static __device__ Wide activate(Wide x, int32_t activation)
 {
@@ -9,6 +10,8 @@ template <typename Wide> static __device__ Wide activate(Wide x, int32_t activat
         return x < 0 ? 0 : x;
     if (activation == GY_ACTIVATION_GELU)
         return (Wide)0.5 * x * (1 + tanh((Wide)GY_GELU_SLOPE * (x + (Wide)GY_GELU_CUBE * x * x * x)));
+    if (activation == GY_ACTIVATION_GELU_ERF)
+        return (Wide)0.5 * x * (1 + erf((Wide)GY_GELU_INNER * x));
     return x;
 }
 
@@ -51,3 +54,26 @@ static __device__ void finish(int32_t activation, const T *bias, T *c, int64_t r
         finish<wide>(activation, bias, c, rows, columns);                                                              \
     }
 GY_CUDA_FLOAT_TYPES(KERNEL)
+
+/* A product of one row. */
+template <typename Wide, typename T>
+static __device__ void gemm_bias_row(const gy_row_product &p, int32_t activation, const T *a, const T *b, const T *bias,
+                                     T *c)
+{
+    const auto shift = [&](int64_t column) { return gy_element<Wide>::load(bias[column]); };
+    const auto put = [&](Wide sum, int64_t column, Wide by) {
+        c[column] = gy_element<Wide>::template store<T>(activate(sum + by, activation));
+    };
+    gy_row_product_of<Wide>(p, a, b, shift, put);
+}
+
+#define ROW(suffix, type, wide)                                                                                        \
+    extern "C" __global__ void __launch_bounds__(GY_ROW_PRODUCT_THREADS)                                               \
+        gemm_bias_row_##suffix(gy_row_product p, int32_t activation, const type *a, const type *b, const type *bias,   \
+                               type *c)                                                                                \
+    {                                                                                                                  \
+        gy_row_fetch(p, b);                                                                                            \
+        gy_begin();                                                                                                    \
+        gemm_bias_row<wide>(p, activation, a, b, bias, c);                                                             \
+    }
+GY_CUDA_FLOAT_TYPES(ROW)

@@ -151,10 +151,15 @@ static gantry_status go_back_gemm_batched(gy_adjoint *a, const gy_primal *p)
 
 /* ---- a product with a bias ---- */
 
-/* The adjoint of what the activation is taken of: the derivative of relu follows from its result, that of gelu, in the
- * form with tanh, from its argument, which is computed again. */
-static gantry_region inner_adjoint(gy_adjoint *a, const gy_primal *p, bool is_gelu)
+enum { NONE, RELU, GELU, GELU_ERF }; /* as the kernel numbers activations */
+
+/* The adjoint of what the activation is taken of: the derivative of relu follows from its result, those of gelu from
+ * its argument, which is computed again. */
+static gantry_region inner_adjoint(gy_adjoint *a, const gy_primal *p, int activation)
 {
+    bool is_gelu = activation == GELU || activation == GELU_ERF;
+    static const char *const with_erf = "d = grad * (0.5 + 0.5 * erf(0.70710678118654752440 * z) + "
+                                        "0.39894228040143267794 * z * exp(-0.5 * square(z)))";
     static const char *const gelu = "d = grad * (0.5 + 0.5 * tanh(0.79788456080286535588 * (z + 0.044715 * z * z * z)) "
                                     "+ 0.39894228040143267794 * z * (1 + 0.134145 * z * z) * (1 - "
                                     "square(tanh(0.79788456080286535588 * (z + 0.044715 * z * z * z)))))";
@@ -172,8 +177,10 @@ static gantry_region inner_adjoint(gy_adjoint *a, const gy_primal *p, bool is_ge
         gantry_node_arg(a->graph, again, "c", z);
     }
     gantry_region grad = gy_adjoint_of(a, &c);
-    gantry_node node =
-        gantry_graph_map(a->graph, gy_adjoint_id(a, p, "activation"), is_gelu ? gelu : "d = select(z > 0, grad, 0)");
+    gantry_node node = gantry_graph_map(a->graph, gy_adjoint_id(a, p, "activation"),
+                                        activation == GELU       ? gelu
+                                        : activation == GELU_ERF ? with_erf
+                                                                 : "d = select(z > 0, grad, 0)");
     gantry_node_arg(a->graph, node, "d", made);
     gantry_node_arg(a->graph, node, "grad", grad);
     gantry_node_arg(a->graph, node, "z", z);
@@ -183,10 +190,9 @@ static gantry_region inner_adjoint(gy_adjoint *a, const gy_primal *p, bool is_ge
 
 static gantry_status go_back_gemm_bias(gy_adjoint *a, const gy_primal *p)
 {
-    enum { NONE, RELU, GELU }; /* as the kernel numbers activations */
     int activation = (int)number_of(a, p, "activation", NONE);
     gy_access c = access_of(a, p, "c"), bias = access_of(a, p, "bias");
-    gantry_region inner = activation == NONE ? gy_adjoint_of(a, &c) : inner_adjoint(a, p, activation == GELU);
+    gantry_region inner = activation == NONE ? gy_adjoint_of(a, &c) : inner_adjoint(a, p, activation);
     if (wants(a, p, "bias")) {
         gy_destination target = gy_adjoint_target(a, &bias);
         gantry_node node = gantry_graph_reduce(a->graph, gy_adjoint_id(a, p, "bias"), "to = sum(d)");

@@ -70,7 +70,7 @@ def main():
         expect(said.count(said[0]) == len(said), f"tokens differ from devices to devices: {said}")
         done = decode(here, "--devices", "2", "--iterations", str(CONTEXT + 1), *inputs)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
-        expect(done.returncode == 1 and "].cache\"" in done.stderr and "status word" in done.stderr and len(lines) == CONTEXT + 1 and "error" in lines[-1], f"a full cache: exit {done.returncode}, {done.stderr}")
+        expect(done.returncode == 1 and "].attention\"" in done.stderr and "status word" in done.stderr and len(lines) == CONTEXT + 1 and "error" in lines[-1], f"a full cache: exit {done.returncode}, {done.stderr}")
     print(f"{len(wrong)} wrong")
     return bool(wrong)
 

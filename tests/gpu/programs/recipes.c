@@ -414,7 +414,7 @@ static bool product(problem *p, gantry_dtype type, int i)
     extents e; /* c is a x b, c terms */
     gantry_dtype result = widened(type, &i, 12 * (int)(sizeof list / sizeof *list - 1));
     int ta = i % 2, tb = i / 2 % 2, how = i / 4 % 3;
-    if (!pick(list, i / 12, &e))
+    if (!pick(list, i / 16, &e))
         return false;
     begin(p, type, 1);
     matrix(&p->operand[0], ta ? e.c : e.a, ta ? e.a : e.c);
@@ -451,7 +451,7 @@ static bool product_with_bias(problem *p, gantry_dtype type, int i)
     matrix(&p->operand[3], e.a, e.b);
     number(p, "ta", ta);
     number(p, "tb", tb);
-    number(p, "activation", i / 4 % 3);
+    number(p, "activation", i / 4 % 4);
     double u = type == GANTRY_F64 ? U : 0x1p-24, most = (double)e.c * B * B + B;
     p->bound = (bound){ 4 * unit_of(type), 1.13 * 2 * (double)(e.c + 8) * u * most + 1.13 * 2 * unit_of(type) * most };
     return true;
@@ -1104,6 +1104,43 @@ static bool appended(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+/* The same, and what its queries see of the cache up to it. Pairs of a query that is turned are as long as they were,
+ * so its scores are at most twice those of attended(). */
+static bool appended_and_attended(problem *p, gantry_dtype type, int i)
+{
+    static const struct {
+        int64_t queries, heads, places, dim;
+    } list[] = { { 1, 1, 1, 2 },    { 4, 2, 7, 8 },     { 6, 6, 133, 34 },
+                 { 16, 4, 70, 64 }, { 3, 3, 200, 128 }, { 2, 1, 65, 256 } };
+    if (i / 2 >= (int)(sizeof list / sizeof *list))
+        return false;
+    int64_t queries = list[i / 2].queries, heads = list[i / 2].heads, places = list[i / 2].places,
+            dim = list[i / 2].dim;
+    double u = type == GANTRY_F64 ? U : 0x1p-24, scale = 0.05, highest = 2 * scale * (double)dim * B * B;
+    begin(p, type, 1);
+    for (int k = 0; k < p->operands; k++) {
+        operand *o = &p->operand[k];
+        const char *name = o->arg->name;
+        if (o->arg->dtypes == GANTRY_DTYPE_BIT(GANTRY_I32)) { /* place */
+            one_element(o, GANTRY_I32);
+            o->filling = BELOW;
+            o->below = places;
+        } else if (strcmp(name, "keys") == 0 || strcmp(name, "values") == 0) {
+            stack(o, heads, places, dim);
+        } else {
+            matrix(o, 1, (strcmp(name, "q") == 0 || strcmp(name, "y") == 0 ? queries : heads) * dim);
+        }
+    }
+    number(p, "base", i % 2 ? 500 : 0);
+    number(p, "scale", scale);
+    p->bound =
+        (bound){ 2 * unit_of(type), 2 * B * u * (2 * (double)(dim + 8) * highest + 2 * highest + (double)places + 24) +
+                                        4 * B * (8 * (double)places + 16) * U };
+    if (type == GANTRY_F16 || type == GANTRY_BF16)
+        p->bound.absolute += 2 * B * unit_of(type);
+    return true;
+}
+
 /* ---- all ---- */
 
 static const recipe recipes[] = {
@@ -1111,6 +1148,7 @@ static const recipe recipes[] = {
     { "add", NULL, elements },
     { "argsort", NULL, sorted_places },
     { "attention", NULL, attended },
+    { "attention_append", "q", appended_and_attended },
     { "attention_cached", NULL, attended },
     { "attention_grad", NULL, attended_back },
     { "axpby", NULL, elements },

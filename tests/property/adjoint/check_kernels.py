@@ -20,7 +20,7 @@ def cases(rng):
         yield "gemm", {"alpha": 0.7, "ta": ta, "tb": tb}, {"a": [3, 4][:: -1 if ta else 1], "b": [4, 5][:: -1 if tb else 1]}, {}, {"c": [3, 5]}
         yield ("gemm_batched", {"alpha": -1.5, "ta": ta, "tb": tb}, {"a": [2] + [3, 4][:: -1 if ta else 1], "b": [2] + [4, 5][:: -1 if tb else 1]}, {},
                {"c": [2, 3, 5]})
-        for activation in (0, 1, 2):
+        for activation in (0, 1, 2, 3):
             yield ("gemm_bias", {"activation": activation, "ta": ta, "tb": tb},
                    {"a": [3, 4][:: -1 if ta else 1], "b": [4, 5][:: -1 if tb else 1], "bias": [1, 5] if ta else [5]}, {}, {"c": [3, 5]})
     for inverse, scale in itertools.product((0, 1), (1, 0.3)):

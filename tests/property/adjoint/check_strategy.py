@@ -240,7 +240,7 @@ class Kernels(unittest.TestCase):
         self.one({"x": "h", "y": "h2", "z": "y"}, "mul", [6, 4], [6, 4], {"h2": ([6, 4], f)})
         self.one({"a": "h", "b": "b", "c": "y"}, "gemm", [6, 4], [6, 5], {"b": ([4, 5], f)}, ["b"])
         self.one({"a": "h", "b": "b", "c": "y", "tb": 1, "alpha": 0.5}, "gemm", [6, 4], [6, 5], {"b": ([5, 4], f)}, ["b"])
-        for activation in (0, 1, 2):
+        for activation in (0, 1, 2, 3):
             self.one({"a": "h", "b": "b", "bias": "c", "c": "y", "activation": activation}, "gemm_bias", [6, 4], [6, 5],
                      {"b": ([4, 5], f), "c": ([5], f)}, ["b", "c"])
         self.one(xy | {"w": "c", "pad": 1}, "conv2d", [6, 2, 5, 5], [6, 3, 5, 5], {"c": ([3, 2, 3, 3], f)}, ["c"])

@@ -162,6 +162,65 @@ START_TEST(graphs_of_the_gallery)
 }
 END_TEST
 
+/* Tokens, one a start: appended to a cache and then attended to, and both at once for another cache. Outputs are pairs.
+ */
+static gantry_graph *tokens(const char *dtype, int queries, int heads, int dim)
+{
+    static const char form[] =
+        "{\"gantry\":1,\"params\":{\"queries\":%d,\"heads\":%d,\"dim\":%d},\"buffers\":{"
+        "\"place\":{\"dtype\":\"i32\",\"shape\":[1],\"class\":\"state\",\"init\":0},"
+        "\"one\":{\"dtype\":\"i32\",\"shape\":[1],\"init\":1},\"count\":{\"dtype\":\"i32\",\"shape\":[1]},"
+        "\"q\":{\"dtype\":\"%s\",\"shape\":[\"queries\",1,\"dim\"],\"init\":{\"random\":{\"seed\":1}}},"
+        "\"k\":{\"dtype\":\"%s\",\"shape\":[\"heads * dim\"],\"init\":{\"random\":{\"seed\":2}}},"
+        "\"v\":{\"dtype\":\"%s\",\"shape\":[\"heads * dim\"],\"init\":{\"random\":{\"seed\":3}}},"
+        "\"turned\":{\"dtype\":\"%s\",\"shape\":[\"queries\",1,\"dim\"]}%s},\"nodes\":["
+        "{\"id\":\"count\",\"kernel\":\"add\",\"args\":{\"x\":\"place\",\"y\":\"one\",\"z\":\"count\"}},"
+        "{\"id\":\"append\",\"kernel\":\"cache_append\",\"args\":{\"place\":\"place\",\"q\":\"q\",\"k\":\"k\",\"v\":"
+        "\"v\","
+        "\"turned\":\"turned\",\"keys\":\"a0\",\"values\":\"b0\"}},"
+        "{\"id\":\"attend\",\"kernel\":\"attention_cached\",\"args\":{\"q\":\"turned\",\"k\":\"a0\",\"v\":\"b0\","
+        "\"length\":\"count\",\"y\":\"y0\"}},"
+        "{\"id\":\"both\",\"kernel\":\"attention_append\",\"args\":{\"place\":\"place\",\"q\":\"q\",\"k\":\"k\",\"v\":"
+        "\"v\","
+        "\"keys\":\"a1\",\"values\":\"b1\",\"y\":\"y1\"}},"
+        "{\"id\":\"on\",\"kernel\":\"saxpy\",\"args\":{\"a\":1,\"x\":\"one\",\"y\":\"place\"}}]}";
+    char outputs[1024], text[8192];
+    int at = 0;
+    for (int i = 0; i < 6; i++)
+        at += snprintf(outputs + at, sizeof outputs - (size_t)at,
+                       ",\"%c%d\":{\"dtype\":\"%s\",\"shape\":[\"%s\",%s,\"dim\"],%s\"output\":true}", "aby"[i / 2],
+                       i % 2, dtype, i < 4 ? "heads" : "queries", i < 4 ? "90" : "1",
+                       i < 4 ? "\"class\":\"state\",\"init\":0," : "");
+    snprintf(text, sizeof text, form, queries, heads, dim, dtype, dtype, dtype, dtype, outputs);
+    return parse(text);
+}
+
+/* On the host and on GPUs; so many starts that warps have several keys, in two batches. */
+START_TEST(a_token_by_one_call_or_two)
+{
+    static const char *const dtypes[] = { "f32", "f16", "bf16", "f64" }, *const backends[] = { "host", "cuda" };
+    static const int heads[][3] = { { 4, 4, 16 }, { 6, 2, 34 }, { 2, 1, 130 }, { 3, 3, 64 } };
+    gantry_graph *g = tokens(dtypes[_i], heads[_i][0], heads[_i][1], heads[_i][2]);
+    fakeCudaDevices(1, "all", 0);
+    gantry_machine *m = gpu_machine(1, false);
+    gantry_schedule *s = make_schedule(g, m, "graph", NULL);
+    for (int b = 0; b < 2; b++) {
+        gantry_run *run = open_run(s, backends[b]);
+        for (int start = 0; start < 70; start++) {
+            results got = run_results(run, g);
+            ck_assert_int_eq(got.count, 6);
+            for (int i = 0; i < 6; i += 2)
+                ck_assert_msg(got.hash[i] == got.hash[i + 1], "%s, %s, start %d: outputs %d and %d differ", dtypes[_i],
+                              backends[b], start, i, i + 1);
+        }
+        gantry_run_free(run);
+    }
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* A driver that takes no such graph is given one without. */
 START_TEST(refused)
 {
@@ -191,6 +250,7 @@ int main(void)
     tcase_add_test(tests, random_graphs);
     tcase_add_test(tests, graphs_of_the_gallery);
     tcase_add_test(tests, refused);
+    tcase_add_loop_test(tests, a_token_by_one_call_or_two, 0, 4);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

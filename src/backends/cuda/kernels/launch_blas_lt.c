@@ -265,10 +265,15 @@ static gantry_status launch_gemm_bias(const gantry_launch *l)
     handle *h = l->handle;
     shape s = shape_of(l);
     call c = { 0 };
-    bool refused = s.dtype == GANTRY_F64 || s.depth == 0;
+    bool refused = s.dtype == GANTRY_F64 || s.depth == 0 || s.activation == GY_ACTIVATION_GELU_ERF;
     h->why[0] = 0;
     if (s.rows == 0 || s.columns == 0)
         return GANTRY_OK;
+    if (gy_plain_gemm_bias_is_row(l)) {
+        gantry_launch own = gy_launch_with(l, h->plain);
+        return gy_plain_gemm_bias_row(&own);
+    }
+    gy_cuda_image_early(h->plain, GY_EARLY_NONE); /* nothing of ours comes early behind a library's */
     gantry_status status = refused ? GANTRY_OK : launch_planned(h, l, &s, &c, &refused);
     forget(h, &c);
     return status || !refused ? status : launch_apart(h, l);
@@ -282,11 +287,18 @@ static gantry_status prepare_gemm_bias(const gantry_launch *l, uint64_t *scratch
     return gy_library_gemm.prepare(&product, scratch, err);
 }
 
+static bool early_lt(void *opened, gy_early which)
+{
+    const handle *h = opened;
+    return gy_cuda_image_early(h->plain, which);
+}
+
 const gy_cuda_kernel gy_library_gemm_bias = { .name = "gemm_bias",
                                               .launch = launch_gemm_bias,
                                               .open = open_lt,
                                               .close = close_lt,
                                               .usable = usable_lt,
                                               .prepare = prepare_gemm_bias,
+                                              .early = early_lt,
                                               .why = why_lt,
                                               .loads = gy_linalg_loads };

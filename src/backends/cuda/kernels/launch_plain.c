@@ -46,26 +46,59 @@ bool gy_plain_gemm_is_row(const gantry_launch *l)
            gy_rows_aligned(b, GY_ROW_PRODUCT_BYTES);
 }
 
+/* a b = c; alpha is 1 and beta 0. */
+static gy_row_product row_product(const gantry_arg *a, const gantry_arg *b, const gantry_arg *c)
+{
+    gy_row_product p = { .terms = gy_arg_width(a), .columns = gy_arg_width(c), .alpha = 1 };
+    p.across = gy_row_product_across(p.columns, (int64_t)gantry_dtype_size(b->dtype));
+    return p;
+}
+
+static unsigned row_blocks(const gy_row_product *p, const gantry_arg *b)
+{
+    return (unsigned)gy_tiles(p->columns * (int64_t)gantry_dtype_size(b->dtype),
+                              (int64_t)p->across * GY_ROW_PRODUCT_BYTES);
+}
+
 gantry_status gy_plain_gemm_rows(const gantry_launch *l, const gy_cuda_batch *batch)
 {
     const gantry_arg *a = &l->arg[4], *b = &l->arg[5], *c = &l->arg[6];
-    int64_t size = (int64_t)gantry_dtype_size(b->dtype);
-    gy_row_product p = { .terms = gy_arg_width(a), .columns = gy_arg_width(c), .alpha = l->arg[0].number };
+    gy_row_product p = row_product(a, b, c);
+    p.alpha = l->arg[0].number;
     p.beta = beta_of(l);
     p.wide = c->dtype != a->dtype;
-    p.across = gy_row_product_across(p.columns, size);
     const void *x = a->data, *y = b->data, *list = batch ? (const void *)(uintptr_t)batch->data : NULL;
     void *z = c->data;
     int32_t count = batch ? (int32_t)batch->count : 1;
-    unsigned blocks = (unsigned)gy_tiles(p.columns * size, (int64_t)p.across * GY_ROW_PRODUCT_BYTES);
-    gy_grid grid = { blocks, (unsigned)count, 1, GY_ROW_PRODUCT_THREADS, 1, 1 };
+    gy_grid grid = { row_blocks(&p, b), (unsigned)count, 1, GY_ROW_PRODUCT_THREADS, 1, 1 };
     return gy_cuda_image_launch(l, ROW, a->dtype, grid, (void *[]){ &p, &x, &y, &z, &list, &count });
 }
 
-enum { PRODUCT, FINISH }; /* variants of gemm_bias */
+enum { PRODUCT, FINISH, BIASED_ROW }; /* variants of gemm_bias */
+
+bool gy_plain_gemm_bias_is_row(const gantry_launch *l)
+{
+    const gantry_arg *b = &l->arg[GY_GEMM_BIAS_B];
+    return l->arg[GY_GEMM_BIAS_TA].number == 0 && l->arg[GY_GEMM_BIAS_TB].number == 0 &&
+           l->arg[GY_GEMM_BIAS_C].rows == 1 && l->arg[GY_GEMM_BIAS_A].row_bytes > 0 &&
+           gy_rows_aligned(b, GY_ROW_PRODUCT_BYTES);
+}
+
+gantry_status gy_plain_gemm_bias_row(const gantry_launch *l)
+{
+    const gantry_arg *a = &l->arg[GY_GEMM_BIAS_A], *b = &l->arg[GY_GEMM_BIAS_B], *c = &l->arg[GY_GEMM_BIAS_C];
+    gy_row_product p = row_product(a, b, c);
+    int32_t activation = (int32_t)l->arg[GY_GEMM_BIAS_ACTIVATION].integer;
+    const void *x = a->data, *y = b->data, *bias = l->arg[GY_GEMM_BIAS_BIAS].data;
+    void *z = c->data;
+    gy_grid grid = { row_blocks(&p, b), 1, 1, GY_ROW_PRODUCT_THREADS, 1, 1 };
+    return gy_cuda_image_launch(l, BIASED_ROW, c->dtype, grid, (void *[]){ &p, &activation, &x, &y, &bias, &z });
+}
 
 gantry_status gy_plain_gemm_bias_launch(const gantry_launch *l)
 {
+    if (gy_plain_gemm_bias_is_row(l))
+        return gy_plain_gemm_bias_row(l);
     const gantry_arg *a = &l->arg[GY_GEMM_BIAS_A], *b = &l->arg[GY_GEMM_BIAS_B], *c = &l->arg[GY_GEMM_BIAS_C];
     int32_t ta = l->arg[GY_GEMM_BIAS_TA].number != 0, tb = l->arg[GY_GEMM_BIAS_TB].number != 0,
             activation = (int32_t)l->arg[GY_GEMM_BIAS_ACTIVATION].integer;
@@ -179,7 +212,7 @@ gantry_status gy_plain_potrf_launch(const gantry_launch *l)
 }
 
 GY_PLAIN_KERNEL(gemm, NULL, GY_FLOAT_DTYPES, [TILES] = "", [ROW] = "_row")
-GY_PLAIN_KERNEL(gemm_bias, NULL, GY_FLOAT_DTYPES, [PRODUCT] = "", [FINISH] = "_finish")
+GY_PLAIN_KERNEL(gemm_bias, NULL, GY_FLOAT_DTYPES, [PRODUCT] = "", [FINISH] = "_finish", [BIASED_ROW] = "_row")
 GY_PLAIN_KERNEL(gemm_batched, NULL, GY_FLOAT_DTYPES, "")
 GY_PLAIN_KERNEL(potrf, gy_plain_keeps_word, GY_WIDE_DTYPES, "_diagonal", "_below", "_rest", "_turn")
 GY_PLAIN_KERNEL(syrk, NULL, GY_WIDE_DTYPES, "")

@@ -56,6 +56,9 @@ gantry_status gy_plain_exchange_rows(const gantry_launch *l);
 /* Adds the bias to the result of gemm_bias, which has the product, and activates it. The launch's handle is that of
  * gy_plain_gemm_bias. */
 gantry_status gy_plain_finish_gemm_bias(const gantry_launch *l);
+/* A gemm_bias of one row, where the row version can be launched, with the same handle. */
+bool gy_plain_gemm_bias_is_row(const gantry_launch *l);
+gantry_status gy_plain_gemm_bias_row(const gantry_launch *l);
 
 /* Multiplies the result of an fft by its scale. The launch's handle is that of gy_plain_fft. */
 gantry_status gy_plain_scale_complex(const gantry_launch *l);

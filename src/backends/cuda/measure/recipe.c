@@ -168,7 +168,8 @@ enum { RECIPES = sizeof recipes / sizeof *recipes };
 /* Kernels that take as long as they are asked to, or fail when they are asked to, show nothing of a device; sparse
  * matrices and how often ids are repeated differ too much,
  * and so does how much of a cache there is, of which an appended token needs a place. */
-static const char *const passed_over[] = { "attention_cached", "busy",    "cache_append", "embedding_grad", "fail",
+static const char *const passed_over[] = { "attention_append", "attention_cached", "busy",
+                                           "cache_append",     "embedding_grad",   "fail",
                                            "spmm_csr",         "spmv_csr" };
 
 enum { FACTORS = 14 }; /* factor of factor: of 16 x 16 numbers the 18th may have none */

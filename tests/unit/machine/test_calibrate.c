@@ -522,9 +522,8 @@ START_TEST(what_the_host_takes)
     for (size_t i = 0; i < 3; i++)
         ck_assert(list[i]->issue == gy_ticks_from_us(given[0]) && list[i]->submit == gy_ticks_from_us(given[1]) &&
                   list[i]->start == gy_ticks_from_us(given[2]) && list[i]->another == gy_ticks_from_us(7) &&
-                  list[i]->edge == gy_ticks_from_us(6) &&
-                  list[i]->gate == gy_ticks_from_us(2.5) && list[i]->when == gy_ticks_from_us(8) &&
-                  list[i]->left_out == gy_ticks_from_us(4));
+                  list[i]->edge == gy_ticks_from_us(6) && list[i]->gate == gy_ticks_from_us(2.5) &&
+                  list[i]->when == gy_ticks_from_us(8) && list[i]->left_out == gy_ticks_from_us(4));
     ck_assert(machine_hash(m) == machine_hash(list[2]) && machine_hash(m) != machine_hash(plain));
     ck_assert(!strstr(without, "issue_us") && !strstr(without, "submit_us") && !strstr(without, "start_us") &&
               !strstr(without, "another_us"));

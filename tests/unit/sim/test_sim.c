@@ -546,7 +546,8 @@ START_TEST(starting)
 }
 END_TEST
 
-/* One graph over two GPUs is given out in 11 us and 4 more; a graph of one alone, and what is given out op by op, in 11.
+/* One graph over two GPUs is given out in 11 us and 4 more; a graph of one alone, and what is given out op by op,
+ * in 11.
  */
 START_TEST(starting_on_several)
 {

@@ -40,6 +40,14 @@ static const gy_kernel_table *table_of(const gantry_machine *m, const char *kern
     return t ? t : gy_machine_kernel(m, kernel, sibling_of(dtype), kind);
 }
 
+/* Of the form of a call, where that was measured by itself. */
+static const gy_kernel_table *table_of_form(const gantry_machine *m, const char *form, const char *kernel,
+                                            gantry_dtype dtype, const char *kind)
+{
+    const gy_kernel_table *t = form ? table_of(m, form, dtype, kind) : NULL;
+    return t ? t : table_of(m, kernel, dtype, kind);
+}
+
 /* A node that has nothing of a table's work is not what the table speaks of. */
 static const gy_kernel_table *usable(const gy_kernel_table *t, const gy_node *n)
 {
@@ -59,7 +67,7 @@ const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t d
     if (gy_node_case(&arguments, g, n))
         t = gy_machine_case(p->machine, kernel, dtype, kind, arguments.at);
     gy_text_free(&arguments);
-    return t ? t : usable(table_of(p->machine, kernel, dtype, kind), n);
+    return t ? t : usable(table_of_form(p->machine, n->form, kernel, dtype, kind), n);
 }
 
 /* Of the kernel that shows how fast a device goes through memory. */
@@ -130,17 +138,19 @@ static bool has_cases(const gy_tables *t)
     return false;
 }
 
-/* Of another kernel, or element type, than the node before. */
-static void change(gy_tables *t, uint32_t kernel, gantry_dtype dtype)
+/* Of another kernel, form of it, or element type than the node before. */
+static void change(gy_tables *t, uint32_t kernel, const char *form, gantry_dtype dtype)
 {
     const gy_plan *p = t->plan;
     t->kernel = kernel;
+    t->form = form;
     t->dtype = dtype;
     t->cases = kernel != GY_NONE && has_cases(t);
     bool batches = kernel != GY_NONE && gy_kernel_batches(p->graph->kernels.at[kernel].manifest);
     for (uint32_t d = 0; d < p->devices; d++) {
         const gy_device *device = &p->machine->device[d];
-        const gy_kernel_table *of = kernel == GY_NONE ? NULL : table_of(p->machine, name_of(t), dtype, device->kind);
+        const gy_kernel_table *of =
+            kernel == GY_NONE ? NULL : table_of_form(p->machine, form, name_of(t), dtype, device->kind);
         t->of[d] = of;
         t->like[d] = !of ? like_of(p, kernel, dtype, device) : of->by_flops ? stream_of(p, dtype, device) : NULL;
         t->unknown[d] = batches && device->gpu && (!of || gy_kernel_of_cases(p->machine, of));
@@ -150,8 +160,8 @@ static void change(gy_tables *t, uint32_t kernel, gantry_dtype dtype)
 bool gy_tables_turn(gy_tables *t, const gy_node *n)
 {
     gantry_dtype dtype = gy_node_dtype(t->plan->graph, n);
-    if (n->kernel != t->kernel || dtype != t->dtype)
-        change(t, n->kernel, dtype);
+    if (n->kernel != t->kernel || n->form != t->form || dtype != t->dtype)
+        change(t, n->kernel, n->form, dtype);
     t->named = t->cases && gy_node_case(&t->arguments, t->plan->graph, n);
     return !t->arguments.failed;
 }

@@ -11,7 +11,8 @@
 
 typedef struct gy_tables {
     const gy_plan *plan;
-    uint32_t kernel; /* of the last node, with its dtype */
+    uint32_t kernel; /* of the last node, with its form and its dtype */
+    const char *form;
     gantry_dtype dtype;
     const gy_kernel_table **of;   /* per device: the table for all arguments, or NULL */
     const gy_kernel_table **like; /* per device: of the kernel that goes through memory in the same way, or NULL */

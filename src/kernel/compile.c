@@ -190,8 +190,12 @@ gantry_status gy_kernel_compile(gy_kernel *out, gy_arena *arena, const gantry_ke
         status = gy_kernel_formula(&made.bytes, arena, manifest, "bytes", manifest->bytes, err);
     if (!status)
         status = gy_kernel_formula(&made.scratch, arena, manifest, "scratch", manifest->scratch, err);
-    if (!status && manifest == gantry_kernel_find(manifest->name))
+    if (!status && manifest == gantry_kernel_find(manifest->name)) {
+        const gy_kernel_form *form = gy_kernel_form_of(manifest->name);
         status = gy_kernel_formula(&made.waits, arena, manifest, "waits", gy_kernel_chain(manifest->name), err);
+        if (!status)
+            status = gy_kernel_formula(&made.form, arena, manifest, "form", form ? form->when : NULL, err);
+    }
     if (!status)
         *out = made;
     return status;

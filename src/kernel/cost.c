@@ -200,6 +200,12 @@ uint32_t gy_kernel_waits(const gy_kernel *kernel, const gantry_launch *launch)
     return waits < 0 ? 0 : (uint32_t)waits;
 }
 
+const char *gy_kernel_form_name(const gy_kernel *kernel, const gantry_launch *launch)
+{
+    bool has = kernel->form && extent_of(kernel->form, launch) > 0;
+    return has ? gy_kernel_form_of(kernel->manifest->name)->name : NULL;
+}
+
 double gy_kernel_overhead(const gy_kernel *kernel, const gantry_launch *launch)
 {
     double flops = 0;

@@ -61,6 +61,7 @@ typedef struct gy_kernel {
     const gantry_kernel *manifest;
     const gy_expr *flops, *bytes, *scratch; /* NULL: the defaults of the manifest */
     const gy_expr *waits;                   /* of the library's; else as code->waits, or NULL */
+    const gy_expr *form;                    /* of the library's: 1 where a call has its form, or NULL */
     const gy_kernel_code *code;             /* NULL: a kernel of the library or of the program */
     const char *like; /* a kernel of the library that goes through memory in the same way; NULL: not known */
     const struct gy_maths *maths;           /* the formulas of map nodes; NULL: it is no such kernel */
@@ -109,6 +110,14 @@ uint32_t gy_kernel_blocks(const gy_kernel *kernel, const gantry_launch *launch);
 const char *gy_kernel_chain(const char *kernel);
 /* How often a launch waits for memory in turn on a GPU, beyond once; 0: not known. */
 uint32_t gy_kernel_waits(const gy_kernel *kernel, const gantry_launch *launch);
+/* forms.c: calls of a kernel of the library that are carried out in another way; `name` is what tables of measured
+ * times call them, `when` an expression over the arguments of the manifest. NULL: all calls are alike. */
+typedef struct gy_kernel_form {
+    const char *kernel, *name, *when;
+} gy_kernel_form;
+const gy_kernel_form *gy_kernel_form_of(const char *kernel);
+/* What tables call a launch of that form; NULL: as the kernel. */
+const char *gy_kernel_form_name(const gy_kernel *kernel, const gantry_launch *launch);
 /* Flops of f32 that a GPU takes beside those of the manifest. */
 double gy_kernel_overhead(const gy_kernel *kernel, const gantry_launch *launch);
 

@@ -21,6 +21,8 @@ static void set_host(gantry_machine *m, const gy_measured *what)
         m->submit = gy_ticks_from_us(submit_us);
     if (start_us > 0)
         m->start = gy_ticks_from_us(start_us);
+    if (what->another.samples > 0)
+        m->another = gy_ticks_from_us(what->another.us);
     if (what->issue.samples > 0)
         m->issue = gy_ticks_from_us(what->issue.us);
     if (what->when.samples > 0 && what->left_out.samples > 0) {

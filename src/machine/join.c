@@ -174,6 +174,7 @@ static void add_model(const gy_joining *j)
         j->m->issue = node->issue > j->m->issue ? node->issue : j->m->issue;
         j->m->submit = node->submit > j->m->submit ? node->submit : j->m->submit;
         j->m->start = node->start > j->m->start ? node->start : j->m->start;
+        j->m->another = node->another > j->m->another ? node->another : j->m->another;
         j->m->edge = node->edge > j->m->edge ? node->edge : j->m->edge;
         j->m->gate = node->gate > j->m->gate ? node->gate : j->m->gate;
         j->m->when = node->when > j->m->when ? node->when : j->m->when;

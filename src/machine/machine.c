@@ -82,6 +82,7 @@ bool gy_machine_copy_parts(gantry_machine *m, const gantry_machine *from, const 
     m->issue = from->issue;
     m->submit = from->submit;
     m->start = from->start;
+    m->another = from->another;
     m->edge = from->edge;
     m->gate = from->gate;
     m->when = from->when;

@@ -225,12 +225,13 @@ struct gantry_machine {
     gy_calibration calibration;
     gy_uplink network;
     uint32_t notes, memories, devices, resources;
-    bool contention; /* false: flows do not share and copy engines do not queue */
-    bool workers;    /* GPUs carry starts out by themselves: made by gy_machine_for_workers; in no file */
-    gy_ticks launch; /* `launch_us` of the model: that of devices which give none */
-    gy_ticks issue;  /* time of the host to give out each wait of work that goes over several GPUs; sim.h */
-    gy_ticks submit; /* time of the host to give out each op that is replayed in streams; sim.h */
-    gy_ticks start;  /* time of a start beyond its ops: until the first begins, and until the last's end is seen */
+    bool contention;  /* false: flows do not share and copy engines do not queue */
+    bool workers;     /* GPUs carry starts out by themselves: made by gy_machine_for_workers; in no file */
+    gy_ticks launch;  /* `launch_us` of the model: that of devices which give none */
+    gy_ticks issue;   /* time of the host to give out each wait of work that goes over several GPUs; sim.h */
+    gy_ticks submit;  /* time of the host to give out each op that is replayed in streams; sim.h */
+    gy_ticks start;   /* time of a start beyond its ops: until the first begins, and until the last's end is seen */
+    gy_ticks another; /* so much longer for each GPU beyond the first, where one graph goes over several */
     gy_ticks edge; /* from the end of an op to the beginning of one of another GPU behind it, in one graph over both */
     gy_ticks gate; /* the same by a gate, where each GPU has a graph of its own; 0: neither is known */
     gy_ticks when; /* of a node with `when` on a GPU, beyond its work; 0: not known, */

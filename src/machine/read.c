@@ -326,8 +326,8 @@ static gantry_status read_notes(gy_machine_reader *r, const gy_json_at *root)
 
 static gantry_status read_model(gy_machine_reader *r, const gy_json_at *root)
 {
-    static const char *const keys[] = { "contention", "launch_us", "issue_us", "submit_us",  "start_us",
-                                        "edge_us",    "gate_us",   "when_us",  "left_out_us" };
+    static const char *const keys[] = { "contention", "launch_us", "issue_us", "submit_us", "start_us",
+                                        "another_us", "edge_us",   "gate_us",  "when_us",   "left_out_us" };
     gy_json_at place = gy_json_key(root, "model");
     if (!place.value)
         return GANTRY_OK;
@@ -335,9 +335,11 @@ static gantry_status read_model(gy_machine_reader *r, const gy_json_at *root)
     const struct {
         const char *key;
         gy_ticks *to;
-    } times[] = { { "launch_us", &r->m->launch }, { "issue_us", &r->m->issue },      { "submit_us", &r->m->submit },
-                  { "start_us", &r->m->start },   { "edge_us", &r->m->edge },        { "gate_us", &r->m->gate },
-                  { "when_us", &r->m->when },     { "left_out_us", &r->m->left_out } };
+    } times[] = {
+        { "launch_us", &r->m->launch }, { "issue_us", &r->m->issue },     { "submit_us", &r->m->submit },
+        { "start_us", &r->m->start },   { "another_us", &r->m->another }, { "edge_us", &r->m->edge },
+        { "gate_us", &r->m->gate },     { "when_us", &r->m->when },       { "left_out_us", &r->m->left_out }
+    };
     gantry_status status = gy_machine_object(r->err, &place, "model", keys, GY_COUNT(keys));
     if (!status)
         status = read_choice(r, &place, "contention", "on", "off", &off);

@@ -223,27 +223,6 @@ static void find_signals(gantry_machine *m)
     }
 }
 
-/* No network is between the two. */
-static bool is_at_hand(const gantry_machine *m, uint32_t host, uint32_t memory)
-{
-    const gy_route *r = route_at(m, host, memory);
-    return r->kind == GY_ROUTE_DIRECT && !r->network;
-}
-
-/* Of a computer, host memory comes first, unless devices were chosen and it was left out. */
-static void find_arrays(gantry_machine *m)
-{
-    for (uint32_t i = 0; i < m->memories; i++) {
-        uint32_t host = 1;
-        while (host < i && !is_at_hand(m, host, i))
-            host++;
-        bool found = route_at(m, 0, i)->network && host < i;
-        for (uint32_t d = 0; d < m->devices && found; d++)
-            found = !m->device[d].gpu || m->device[d].memory != host;
-        m->memory[i].arrays = found ? host : 0;
-    }
-}
-
 /* The lowest memory that `memory` was joined with so far. */
 static uint32_t lowest_joined(gantry_machine *m, uint32_t memory)
 {
@@ -268,6 +247,18 @@ static void find_computers(gantry_machine *m)
         m->memory[i].computer = lowest_joined(m, i);
 }
 
+/* Of a computer, host memory comes first, unless devices were chosen and it was left out. */
+static void find_arrays(gantry_machine *m)
+{
+    for (uint32_t i = 0; i < m->memories; i++) {
+        uint32_t host = m->memory[i].computer;
+        bool found = host != m->memory[0].computer && host < i;
+        for (uint32_t d = 0; d < m->devices && found; d++)
+            found = !m->device[d].gpu || m->device[d].memory != host;
+        m->memory[i].arrays = found ? host : 0;
+    }
+}
+
 bool gy_machine_compose(gantry_machine *m)
 {
     find_signals(m);
@@ -282,8 +273,8 @@ bool gy_machine_compose(gantry_machine *m)
                 compose_pair(m, route_at(m, from, to), hop, hops);
     }
     gy_free(hop);
-    find_arrays(m);
     find_computers(m);
+    find_arrays(m);
     return ok;
 }
 

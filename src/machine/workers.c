@@ -157,7 +157,7 @@ static gy_ticks start_of(const gantry_machine *m)
 /* The host gives out kernels that go on by themselves: no op, and no graph with edges or gates. */
 static void give_out_nothing(gantry_machine *m, const gantry_machine *from)
 {
-    m->issue = m->submit = m->edge = m->gate = 0;
+    m->issue = m->submit = m->another = m->edge = m->gate = 0;
     m->start = start_of(from);
 }
 

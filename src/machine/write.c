@@ -376,9 +376,9 @@ void gy_machine_print(gy_text *to, const gantry_machine *m, int indent)
     const struct {
         const char *key;
         gy_ticks value;
-    } times[] = { { "issue_us", m->issue },      { "submit_us", m->submit }, { "start_us", m->start },
-                  { "edge_us", m->edge },        { "gate_us", m->gate },     { "when_us", m->when },
-                  { "left_out_us", m->left_out } };
+    } times[] = { { "issue_us", m->issue },     { "submit_us", m->submit },    { "start_us", m->start },
+                  { "another_us", m->another }, { "edge_us", m->edge },        { "gate_us", m->gate },
+                  { "when_us", m->when },       { "left_out_us", m->left_out } };
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         if (times[i].value) {
             gy_text_printf(to, ", \"%s\": ", times[i].key);

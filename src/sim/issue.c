@@ -154,11 +154,12 @@ static uint32_t count_gpus(const gy_sim *sim)
 }
 
 /* Where each GPU has a graph of its own, none leads from GPU to GPU: each is given out as a whole, by a call for each
- * beyond the first. */
+ * beyond the first. In one graph over several GPUs each has a part that is given out. */
 static gy_ticks graphs_given_out(const gy_sim *sim)
 {
-    uint32_t gpus = sim->gates ? count_gpus(sim) : 0;
-    return gpus > 1 ? gy_ticks_repeated(sim->m->submit, gpus - 1) : 0;
+    gy_ticks each = sim->gates ? sim->m->submit : sim->s->replay == GY_REPLAY_STREAM ? 0 : sim->m->another;
+    uint32_t gpus = each ? count_gpus(sim) : 0;
+    return gpus > 1 ? gy_ticks_repeated(each, gpus - 1) : 0;
 }
 
 static bool give_out(gy_sim *sim, hosts *h, gy_ticks begin)

@@ -491,7 +491,7 @@ static gantry_status simulate(gy_sim *sim, gantry_error *err)
 
 static bool has_dues(const gantry_machine *m)
 {
-    bool any = m->issue > 0 || m->submit > 0 || m->start > 0 || m->gate > 0;
+    bool any = m->issue > 0 || m->submit > 0 || m->start > 0 || m->gate > 0 || m->another > 0;
     for (uint32_t i = 0; i < m->devices; i++)
         any = any || m->device[i].signal > 0;
     return any;

@@ -204,6 +204,7 @@ static gantry_status check_kernel(gantry_graph *g, uint32_t node, scratch_args *
     n->scratch = n->scratch_given ? n->scratch : scratch;
     n->blocks = gy_kernel_blocks(kernel, &launch);
     n->waits = gy_kernel_waits(kernel, &launch);
+    n->form = gy_kernel_form_name(kernel, &launch);
     n->contiguous = gy_halo_contiguous(kernel->manifest, &launch);
     n->overhead = n->cost_given ? 0 : gy_kernel_overhead(kernel, &launch);
     return GANTRY_OK;

@@ -182,6 +182,7 @@ START_TEST(every_kernel)
         ck_assert_msg(passed_over == (kernels_of(document, name) == 0), "%s: %d tables", name,
                       kernels_of(document, name));
     }
+    ck_assert_int_eq(kernels_of(document, "qr:tall"), 2); /* of f32 and f64 */
     size_t pairs = 0; /* of both kernels and six element types; of f64: 8, 32, 128, 512 and 2,048 bytes together */
     int found = tables_of_pieces(document, "halo_pack", &pairs) + tables_of_pieces(document, "halo_unpack", &pairs);
     ck_assert_msg(found == 12 && pairs > 4 * 12, "%d tables, %zu pairs", found, pairs);

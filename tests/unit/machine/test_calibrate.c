@@ -502,9 +502,9 @@ START_TEST(what_the_host_takes)
                   { { .graph_node = { 0.75, 0, 3 } }, 3, 11, 0.75 },
                   { { .graph_node = { 0.75, 0, 3 }, .graph_launch = { 8.75, 0, 3 } }, 3, 8, 0.75 },
                   { { .signal = { 2, 0, 3 } }, 3, 11, 3 } };
-    char text[sizeof TWO + 140];
+    char text[sizeof TWO + 160];
     snprintf(text, sizeof text,
-             "%.*s,'model':{'issue_us':2,'submit_us':3,'start_us':11,'edge_us':6,'gate_us':2.5,"
+             "%.*s,'model':{'issue_us':2,'submit_us':3,'start_us':11,'another_us':7,'edge_us':6,'gate_us':2.5,"
              "'when_us':8,'left_out_us':4}}",
              (int)strlen(TWO) - 1, TWO);
     gantry_machine *m = machine_of(text), *plain = machine_of(TWO), *eight = load_machine("hgx-h200-8"), *two = NULL;
@@ -512,6 +512,7 @@ START_TEST(what_the_host_takes)
     eight->issue = m->issue;
     eight->submit = m->submit;
     eight->start = m->start;
+    eight->another = m->another;
     eight->edge = m->edge;
     eight->gate = m->gate;
     eight->when = m->when;
@@ -520,11 +521,12 @@ START_TEST(what_the_host_takes)
     gantry_machine *list[] = { m, two, machine_of(json) };
     for (size_t i = 0; i < 3; i++)
         ck_assert(list[i]->issue == gy_ticks_from_us(given[0]) && list[i]->submit == gy_ticks_from_us(given[1]) &&
-                  list[i]->start == gy_ticks_from_us(given[2]) && list[i]->edge == gy_ticks_from_us(6) &&
-                  list[i]->gate == gy_ticks_from_us(2.5) && list[i]->when == gy_ticks_from_us(8) &&
-                  list[i]->left_out == gy_ticks_from_us(4));
+                  list[i]->start == gy_ticks_from_us(given[2]) && list[i]->another == gy_ticks_from_us(7) &&
+                  list[i]->edge == gy_ticks_from_us(6) && list[i]->gate == gy_ticks_from_us(2.5) &&
+                  list[i]->when == gy_ticks_from_us(8) && list[i]->left_out == gy_ticks_from_us(4));
     ck_assert(machine_hash(m) == machine_hash(list[2]) && machine_hash(m) != machine_hash(plain));
-    ck_assert(!strstr(without, "issue_us") && !strstr(without, "submit_us") && !strstr(without, "start_us"));
+    ck_assert(!strstr(without, "issue_us") && !strstr(without, "submit_us") && !strstr(without, "start_us") &&
+              !strstr(without, "another_us"));
     ck_assert(!strstr(without, "edge_us") && !strstr(without, "gate_us"));
     ck_assert(!strstr(without, "when_us") && !strstr(without, "left_out_us"));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -210,6 +210,25 @@ START_TEST(speeds_stand_in)
 }
 END_TEST
 
+/* Two computers of which only the host memories reach each other, and GPUs their own host memory: what arrays of each
+ * process are in is the host memory of its computer, also where the way there from memory 0 is composed. */
+START_TEST(arrays_are_at_hand)
+{
+    static const char *want[] = { "host", "host", "host", "host", "far", "far" };
+    gantry_machine *m = machine_of(
+        MACHINE(",{'id':'far','capacity':1000,'rank':1},{'id':'c','capacity':1000,'rank':1},{'id':'d','capacity':1000,'"
+                "rank':1}",
+                "{'id':'A','type':'gpu','memory':'a'},{'id':'B','type':'gpu','memory':'b'},"
+                "{'id':'C','type':'gpu','memory':'c'},{'id':'D','type':'gpu','memory':'d'}",
+                "'routes':[" ALL("host", "a") "," ALL("host", "b") "," ALL("far", "c") "," ALL(
+                    "far", "d") ","
+                                "{'from':['host','a','b'],'to':'far','both':true,'bandwidth_gbs':1,'network':true}]"));
+    for (uint32_t i = 0; i < m->memories; i++)
+        ck_assert_str_eq(m->memory[m->memory[i].arrays].id, want[i]);
+    gantry_machine_free(m);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("machine routes");
@@ -225,6 +244,7 @@ int main(void)
     tcase_add_test(tc, relay_ties_and_size);
     tcase_add_test(tc, no_route_outside);
     tcase_add_test(tc, speeds_stand_in);
+    tcase_add_test(tc, arrays_are_at_hand);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -294,6 +294,58 @@ START_TEST(steps_that_wait_for_each_other)
 }
 END_TEST
 
+/* A tall matrix is factored in another way than a square one, of which the machine has a table or not; a gradient that
+ * has no logarithms carries the forward pass out again. Times for exact arguments go before both. */
+START_TEST(forms_of_calls)
+{
+#define FORMS(rest)                                                                                                    \
+    "{\"gantry_machine\":1,\"memories\":[{\"id\":\"near\",\"capacity\":\"1GiB\"}],\"devices\":[{\"id\":\"p\","         \
+    "\"kind\":\"k\",\"type\":\"gpu\",\"memory\":\"near\",\"launch_us\":2,\"bandwidth_gbs\":1000}],\"kernels\":["       \
+    "{\"kernel\":\"qr\",\"dtype\":\"f64\",\"kind\":\"k\",\"by\":\"flops\",\"points\":[[16214,90]]},"                   \
+    "{\"kernel\":\"attention_grad\",\"dtype\":\"f32\",\"kind\":\"k\",\"by\":\"flops\",\"points\":[[10240,50]]}" rest   \
+    "]}"
+    static const char *const machine[] = {
+        FORMS(""),
+        FORMS(",{\"kernel\":\"qr:tall\",\"dtype\":\"f64\",\"kind\":\"k\",\"by\":\"flops\",\"points\":[[16214,33]]},"
+              "{\"kernel\":\"attention_grad:whole\",\"dtype\":\"f32\",\"kind\":\"k\",\"by\":\"flops\",\"points\":"
+              "[[10240,70]]},{\"kernel\":\"qr\",\"dtype\":\"f64\",\"kind\":\"k\",\"case\":\"80x8 80x8 8x8\",\"by\":"
+              "\"flops\",\"points\":[[19798,44]]}")
+    };
+    static const char *const tall[] = { "\n  p  90.000 us  measured: the machine's table of qr (f64)",
+                                        "\n  p  33.000 us  measured: the machine's table of qr:tall (f64)" };
+    static const char *const whole[] = { "\n  p  50.000 us  measured: ", "\n  p  70.000 us  measured: " };
+    static const char text[] =
+        "{\"gantry\":1,\"name\":\"f\",\"buffers\":{\"a\":{\"dtype\":\"f64\",\"shape\":[66,8],\"init\":1},"
+        "\"q\":{\"dtype\":\"f64\",\"shape\":[66,8]},\"r\":{\"dtype\":\"f64\",\"shape\":[8,8]},"
+        "\"b\":{\"dtype\":\"f64\",\"shape\":[31,8],\"init\":1},\"s\":{\"dtype\":\"f64\",\"shape\":[31,8]},"
+        "\"c\":{\"dtype\":\"f64\",\"shape\":[80,8],\"init\":1},\"t\":{\"dtype\":\"f64\",\"shape\":[80,8]},"
+        "\"x\":{\"dtype\":\"f32\",\"shape\":[1,16,4],\"init\":1},\"l\":{\"dtype\":\"f32\",\"shape\":[1,16],\"init\":1},"
+        "\"u\":{\"dtype\":\"f32\",\"shape\":[1,16,4]},\"v\":{\"dtype\":\"f32\",\"shape\":[1,16,4]},"
+        "\"w\":{\"dtype\":\"f32\",\"shape\":[1,16,4]}},\"nodes\":["
+        "{\"id\":\"tall\",\"kernel\":\"qr\",\"args\":{\"a\":\"a\",\"q\":\"q\",\"r\":\"r\"}},"
+        "{\"id\":\"short\",\"kernel\":\"qr\",\"args\":{\"a\":\"b\",\"q\":\"s\",\"r\":\"r\"}},"
+        "{\"id\":\"known\",\"kernel\":\"qr\",\"args\":{\"a\":\"c\",\"q\":\"t\",\"r\":\"r\"}},"
+        "{\"id\":\"whole\",\"kernel\":\"attention_grad\",\"args\":{\"q\":\"x\",\"k\":\"x\",\"v\":\"x\",\"y\":\"x\","
+        "\"dy\":\"x\",\"dq\":\"u\",\"dk\":\"v\",\"dv\":\"w\"}},"
+        "{\"id\":\"kept\",\"kernel\":\"attention_grad\",\"args\":{\"q\":\"x\",\"k\":\"x\",\"v\":\"x\",\"y\":\"x\","
+        "\"dy\":\"x\",\"dq\":\"u\",\"dk\":\"v\",\"dv\":\"w\",\"lse\":\"l\"}}]}";
+    gantry_graph *g = parse_graph(text);
+    for (int i = 0; i < 2; i++) {
+        gantry_machine *m = parse_machine(machine[i]);
+        gantry_schedule *s = schedule(g, m, "heft");
+        check_cost(s, g, "tall", tall[i]);
+        check_cost(s, g, "short", "measured: the machine's table of qr (f64)"); /* 31 rows of 8 are not tall */
+        check_cost(s, g, "whole", whole[i]);
+        check_cost(s, g, "kept", whole[0]);
+        check_cost(s, g, "known",
+                   i ? "\n  p  44.000 us  measured for these arguments" : "measured: the machine's table");
+        gantry_schedule_free(s);
+        gantry_machine_free(m);
+    }
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* A GPU draws uniform numbers where they lie, at its bandwidth; normal ones come from the host at each start, 10 GB/s
  * and 3 us, to CPUs from nowhere. */
 START_TEST(fills_by_the_host)
@@ -457,6 +509,7 @@ int main(void)
     tcase_add_test(c, speeds_of_formulas);
     tcase_add_test(c, pieces_of_tiles);
     tcase_add_test(c, steps_that_wait_for_each_other);
+    tcase_add_test(c, forms_of_calls);
     tcase_add_test(c, fills_by_the_host);
     tcase_add_test(c, formulas_and_whole_numbers);
     tcase_add_test(c, exact_arguments);

@@ -546,6 +546,26 @@ START_TEST(starting)
 }
 END_TEST
 
+/* One graph over two GPUs is given out in 11 us and 4 more; a graph of one alone, and what is given out op by op,
+ * in 11.
+ */
+START_TEST(starting_on_several)
+{
+    static const gy_replay replays[] = { GY_REPLAY_AUTO, GY_REPLAY_GRAPH, GY_REPLAY_STREAM };
+    for (int i = 0; i < 6; i++) {
+        gantry_schedule *s = hand_new(TWO_WITH("gpu", "start_us", "11, \"another_us\": 4"));
+        uint32_t l0 = compute_lane(s, 0), l1 = i < 3 ? compute_lane(s, 1) : l0;
+        uint32_t x = hand_launch(s, "x", l0, 5), y = hand_launch(s, "y", l1, 1);
+        int64_t begin = i < 2 ? 15 : 11;
+        s->replay = replays[i % 3];
+        run(s);
+        spans(s, x, US(begin), US(begin + 5));
+        spans(s, y, US(i < 3 ? begin : begin + 5), US(i < 3 ? begin + 1 : begin + 6));
+        gantry_schedule_free(s);
+    }
+}
+END_TEST
+
 /* The collective begins when the later of its two lanes is free (10 us), and holds both for 3 us. */
 START_TEST(collective)
 {
@@ -1072,6 +1092,7 @@ int main(void)
                                    graphs_of_gpus,
                                    small_copies,
                                    starting,
+                                   starting_on_several,
                                    collective,
                                    collective_and_copy_share,
                                    collectives_share,

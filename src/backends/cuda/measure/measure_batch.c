@@ -126,14 +126,14 @@ static gantry_status time_or_none(gy_measure *m, const gy_recipe_launch *l, gy_f
 gantry_status gy_measure_batched(gy_measure *m, gy_measured_kernel *k, const gy_recipe_launch *like, gantry_error *err)
 {
     const gy_cuda_kernel *kernel = like->kernel;
-    const gantry_kernel *manifest = gantry_kernel_find(kernel->name);
     bool can = kernel->launch_batch && (!kernel->batches || kernel->batches(like->launch.handle));
-    bool worth = manifest && can && gy_recipe_size(manifest, 0) == sides[0];
+    bool worth = can && gy_recipe_size(k->name, 0) == sides[0];
     for (size_t i = 0; i < sizeof sides / sizeof *sides && worth; i++) {
         gy_recipe_launch l;
         gy_measured_point point = { 0 };
+        gy_recipe_call call = { k->name, k->dtype, sides[i], 0 };
         gantry_status status =
-            gy_recipe_open(&l, &m->harness, like->gpu, like->kernel, like->launch.handle, k->dtype, sides[i], 0, err);
+            gy_recipe_open(&l, &m->harness, like->gpu, like->kernel, like->launch.handle, &call, err);
         if (status)
             return status == GANTRY_E_UNSUPPORTED ? GANTRY_OK : status;
         worth = l.most == 0;

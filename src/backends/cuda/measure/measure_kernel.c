@@ -11,8 +11,6 @@
 #define FLOPS_A_BYTE 4.0 /* from there on a kernel counts its flops, which then say more than its bytes */
 #define MOST_US      1e5
 
-enum { LEAST_POINTS = 6 }; /* fewer end below where kernels are as fast as they get */
-
 static const char *kind_of(const gy_measure *m, uint32_t gpu)
 {
     return m->harness.machine->device[m->harness.gpu[gpu].device].kind;
@@ -58,30 +56,29 @@ static gantry_status measure_size(gy_measure *m, gy_recipe_launch *l, int64_t un
     return ok && gy_vec_push(&t->bytes, point) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
-/* True if larger sizes would take too much of the time there is. */
-static bool is_enough(const table *t, const gy_recipe_launch *next, int64_t until_ns)
+/* True if larger sizes would take too long. The time that there is does not end a table, which would end below where
+ * kernels are as fast as they get: points have fewer samples then. */
+static bool is_enough(const table *t, const gy_recipe_launch *next)
 {
     if (t->bytes.count == 0)
         return false;
     const gy_measured_point *flops = gy_vec_last(&t->flops), *bytes = gy_vec_last(&t->bytes);
     double more = next->bytes / bytes->work;
     more = flops->work > 0 && next->flops / flops->work > more ? next->flops / flops->work : more;
-    return bytes->time.us * more > MOST_US || (t->bytes.count >= LEAST_POINTS && gy_now_ns() > until_ns);
+    return bytes->time.us * more > MOST_US;
 }
 
 static gantry_status measure_sizes(gy_measure *m, gy_measured_kernel *k, const code *c, table *t, gantry_error *err)
 {
-    const gantry_kernel *manifest = gantry_kernel_find(c->kernel->name);
     gy_budget budget = { gy_measure_next(m), 0 };
-    gantry_dtype dtype = k->dtype;
-    while (gy_recipe_size(manifest, budget.left))
+    gy_recipe_call call = { .name = k->name, .dtype = k->dtype };
+    while (gy_recipe_size(k->name, budget.left))
         budget.left++;
-    for (uint32_t i = 0; gy_recipe_size(manifest, i); i++) {
+    for (uint32_t i = 0; (call.size = gy_recipe_size(k->name, i)); i++) {
         gy_recipe_launch l;
         int64_t until_ns = gy_budget_next(&budget);
-        gantry_status status =
-            gy_recipe_open(&l, &m->harness, c->gpu, c->kernel, c->handle, dtype, gy_recipe_size(manifest, i), 0, err);
-        if (!status && is_enough(t, &l, budget.until_ns)) {
+        gantry_status status = gy_recipe_open(&l, &m->harness, c->gpu, c->kernel, c->handle, &call, err);
+        if (!status && is_enough(t, &l)) {
             gy_recipe_free(&l, &m->harness);
             break;
         }
@@ -154,9 +151,12 @@ static gantry_status measure_dtypes(gy_measure *m, const gy_cuda_kernel *kernel,
     gantry_status status = gy_recipe_load(&c.handle, &m->harness, gpu, kernel, &why);
     if (status)
         return leave_out(m, kernel, &why, err);
+    const gy_kernel_form *form = gy_kernel_form_of(kernel->name);
     for (uint32_t d = 0; !status && gy_recipe_dtype(manifest, d, &dtype); d++) {
         gy_measured_kernel k = { .name = manifest->name, .kind = kind_of(m, gpu), .dtype = dtype };
         status = measure_kernel(m, k, &c, &why);
+        k.name = form ? form->name : NULL;
+        status = status || !form ? status : measure_kernel(m, k, &c, &why);
     }
     gy_recipe_unload(c.handle, &m->harness, gpu, kernel);
     if (status && is_its_own(&why))
@@ -184,7 +184,7 @@ static uint32_t count(const gy_measure *m)
         const gantry_kernel *manifest = gantry_kernel_find(kernel[i]->name);
         gantry_dtype dtype;
         for (uint32_t d = 0; manifest && gy_recipe_dtype(manifest, d, &dtype); d++)
-            found++;
+            found += gy_kernel_form_of(kernel[i]->name) ? 2 : 1;
     }
     for (uint32_t i = 0; i < m->harness.gpus; i++)
         kinds += is_first_of_kind(m, i);

@@ -24,8 +24,8 @@ static gantry_status find_size(gy_measure *m, const gy_recipe_launch *like, gant
     gantry_status status = GANTRY_E_UNSUPPORTED;
     for (*size = MOST; *size >= LEAST; *size /= LESS) {
         gy_recipe_launch l;
-        status = gy_recipe_open(&l, &m->harness, like->gpu, like->kernel, like->launch.handle, dtype, *size,
-                                gy_recipe_contiguous(manifest, dtype, 0), err);
+        gy_recipe_call call = { manifest->name, dtype, *size, gy_recipe_contiguous(manifest, dtype, 0) };
+        status = gy_recipe_open(&l, &m->harness, like->gpu, like->kernel, like->launch.handle, &call, err);
         if (!status)
             gy_recipe_free(&l, &m->harness);
         if (status != GANTRY_E_UNSUPPORTED)
@@ -41,8 +41,8 @@ static gantry_status measure_pieces(gy_measure *m, gy_measured_kernel *k, const 
     int64_t contiguous;
     for (uint32_t i = 0; (contiguous = gy_recipe_contiguous(manifest, dtype, i)); i++) {
         gy_recipe_launch l;
-        GY_TRY(gy_recipe_open(&l, &m->harness, like->gpu, like->kernel, like->launch.handle, dtype, size, contiguous,
-                              err));
+        gy_recipe_call call = { manifest->name, dtype, size, contiguous };
+        GY_TRY(gy_recipe_open(&l, &m->harness, like->gpu, like->kernel, like->launch.handle, &call, err));
         gy_measured_point point = { .work = l.graph->nodes.at[l.node].contiguous };
         double bytes = l.bytes;
         gantry_status status = time_one(m, &l, &point.time, err);

@@ -11,8 +11,9 @@
 #define PATTERN     (UINT64_C(1) << 16) /* bytes that are made by the host, then repeated by the device */
 #define STATUS_ROOM UINT64_C(256)       /* at the end of the block: the status word */
 
-/* Kernels whose arguments are not all arrays of n elements. $ stands for the dtype, & for that of its sums, n for the
- * size. Buffers whose init is 0 get numbers of their dtype: [0, 1), or whole numbers from 0 to 1. */
+/* Kernels, and forms of kernels, whose arguments are not all arrays of n elements. $ stands for the dtype, & for that
+ * of its sums, n for the size. Buffers whose init is 0 get numbers of their dtype: [0, 1), or whole numbers from 0
+ * to 1. */
 typedef struct recipe {
     const char *kernel;
     bool square;                /* n is the side of something square */
@@ -29,10 +30,15 @@ typedef struct recipe {
 #define SQUARE   "[\"n\",\"n\"]"
 /* As large as a square; small ones have four rows, as parts of small grids have few, for which kernels have a form. */
 #define GRID    "[\"n - (n <= 64) * (n - 4)\",\"n * (1 + (n <= 64) * (n - 4) / 4)\"]"
+#define LONG    "[\"max(n, 16384) / 16384\",8192,2]"
+#define TALL    "[\"max(n, 4096) / 32\",32]"
 #define HEADS   "[8,\"n\",64]"
 #define QUERIES "[8,\"n\"]"
 /* Two tiles beside each other, and `halo` elements of the second wanted beside those of the first. */
 #define TILES "\"x\":{\"dtype\":\"$\",\"shape\":[\"lines\",\"2 * own\"],\"tiles\":[1,2],\"class\":\"state\",\"init\":0}"
+
+#define PAIR(name)                                                                                                     \
+    "\"" name "\":{\"dtype\":\"$\",\"shape\":[\"n\",\"2 * n\"],\"tiles\":[1,2],\"class\":\"state\",\"init\":0}"
 
 static const recipe recipes[] = {
     { "gemm", true, STATE("a", "$", SQUARE, "0") "," STATE("b", "$", SQUARE, "0") "," STATE("c", "$", SQUARE, "0"),
@@ -51,6 +57,7 @@ static const recipe recipes[] = {
     { "halo_unpack", false, TILES, NULL },
     { "fft", false, STATE("x", "$", "[\"n / 256\",128,2]", "0") "," STATE("y", "$", "[\"n / 256\",128,2]", "0"),
       "\"x\":\"x\",\"y\":\"y\"" },
+    { "fft:long", false, STATE("x", "$", LONG, "0") "," STATE("y", "$", LONG, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "getrf", true, STATE("a", "$", SQUARE, SPD) "," STATE("p", "i32", "[\"n\"]", "0"),
       "\"a\":\"a\",\"pivots\":\"p\"" },
     { "getrs", true,
@@ -59,8 +66,11 @@ static const recipe recipes[] = {
       "\"a\":\"a\",\"pivots\":\"p\",\"b\":\"b\"" },
     { "qr", true, STATE("a", "$", SQUARE, SPD) "," STATE("q", "$", SQUARE, "0") "," STATE("r", "$", SQUARE, "0"),
       "\"a\":\"a\",\"q\":\"q\",\"r\":\"r\"" },
+    { "qr:tall", false, STATE("a", "$", TALL, "0") "," STATE("q", "$", TALL, "0") "," STATE("r", "$", "[32,32]", "0"),
+      "\"a\":\"a\",\"q\":\"q\",\"r\":\"r\"" },
     { "transpose", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "jacobi2d", true, STATE("x", "$", GRID, "0") "," STATE("y", "$", GRID, "0"), "\"x\":\"x\",\"y\":\"y\"" },
+    { "jacobi2d:tiles", true, PAIR("x") "," PAIR("y"), "\"x\":\"x[0][0]~1\",\"y\":\"y[0][0]\"" },
     { "jacobi3d", true, STATE("x", "$", PLANES, "0") "," STATE("y", "$", PLANES, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "jacobi2d_grad", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "jacobi3d_grad", true, STATE("x", "$", PLANES, "0") "," STATE("y", "$", PLANES, "0"), "\"x\":\"x\",\"y\":\"y\"" },
@@ -142,6 +152,13 @@ static const recipe recipes[] = {
                                                                                                       "0"),
       "\"q\":\"q\",\"k\":\"k\",\"v\":\"v\",\"y\":\"y\",\"dy\":\"d\",\"dq\":\"e\",\"dk\":\"f\",\"dv\":\"g\",\"lse\":"
       "\"l\"" },
+    { "attention_grad:whole", true,
+      STATE("q", "$", HEADS, "0") "," STATE("k", "$", HEADS, "0") "," STATE("v", "$", HEADS, "0") "," STATE(
+          "y", "$", HEADS, "0") "," STATE("d", "$", HEADS, "0") "," STATE("e", "$", HEADS,
+                                                                          "0") "," STATE("f", "$", HEADS,
+                                                                                         "0") "," STATE("g", "$", HEADS,
+                                                                                                        "0"),
+      "\"q\":\"q\",\"k\":\"k\",\"v\":\"v\",\"y\":\"y\",\"dy\":\"d\",\"dq\":\"e\",\"dk\":\"f\",\"dv\":\"g\"" },
     { "conv2d", true,
       STATE("x", "$", CHANNELS, "0") "," STATE("w", "$", "[16,16,3,3]", "0") "," STATE("y", "$", CHANNELS, "0"),
       "\"pad\":1,\"x\":\"x\",\"w\":\"w\",\"y\":\"y\"" },
@@ -174,10 +191,10 @@ static const char *const passed_over[] = { "attention_append", "attention_cached
 
 enum { FACTORS = 14 }; /* factor of factor: of 16 x 16 numbers the 18th may have none */
 
-static const recipe *recipe_of(const gantry_kernel *kernel)
+static const recipe *recipe_of(const char *name)
 {
     for (size_t i = 0; i < RECIPES; i++)
-        if (strcmp(recipes[i].kernel, kernel->name) == 0)
+        if (strcmp(recipes[i].kernel, name) == 0)
             return &recipes[i];
     return NULL;
 }
@@ -199,11 +216,12 @@ bool gy_recipe_dtype(const gantry_kernel *kernel, uint32_t i, gantry_dtype *dtyp
     return false;
 }
 
-int64_t gy_recipe_size(const gantry_kernel *kernel, uint32_t i)
+/* Between two sides four times apart a line says half of what potrf and syrk take on an H200. */
+int64_t gy_recipe_size(const char *name, uint32_t i)
 {
-    static const int64_t elements[] = { 1 << 8, 1 << 12, 1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 25 };
-    static const int64_t sides[] = { 16, 64, 256, 1024, 2048, 4096 };
-    const recipe *r = recipe_of(kernel);
+    static const int64_t elements[] = { 1 << 8, 1 << 12, 1 << 16, 1 << 20, 1 << 22, 1 << 24 };
+    static const int64_t sides[] = { 16, 64, 128, 256, 512, 1024, 2048, 4096 };
+    const recipe *r = recipe_of(name);
     if (r && r->square)
         return i < sizeof sides / sizeof *sides ? sides[i] : 0;
     return i < sizeof elements / sizeof *elements ? elements[i] : 0;
@@ -232,16 +250,17 @@ enum { LONGEST = 4096, APART = 256 }; /* bytes: of pieces, and from one to the n
 
 int64_t gy_recipe_contiguous(const gantry_kernel *kernel, gantry_dtype dtype, uint32_t i)
 {
-    const recipe *r = recipe_of(kernel);
+    const recipe *r = recipe_of(kernel->name);
     int64_t least = (int64_t)gantry_dtype_size(dtype) * (strcmp(kernel->name, "halo_unpack") == 0 ? 4 : 1);
     return !r || r->args || i > 6 || least << (2 * i) >= LONGEST ? 0 : least << (2 * i);
 }
 
 /* Lines of a tile, of which `halo` elements go to the tile beside it, or come from there: halo_pack moves pieces of so
  * many bytes, lines of halo_unpack are as long. All of them together are about `size` elements. */
-static void print_tiles(gy_text *to, const gantry_kernel *kernel, gantry_dtype dtype, int64_t size, int64_t contiguous)
+static void print_tiles(gy_text *to, const gantry_kernel *kernel, const gy_recipe_call *call)
 {
-    int64_t bytes = (int64_t)gantry_dtype_size(dtype), piece = (contiguous ? contiguous : LONGEST) / bytes;
+    int64_t bytes = (int64_t)gantry_dtype_size(call->dtype), size = call->size;
+    int64_t piece = (call->contiguous ? call->contiguous : LONGEST) / bytes;
     piece = piece < size ? piece : size;
     bool packs = strcmp(kernel->name, "halo_pack") == 0;
     int64_t apart = 2 * piece < APART / bytes ? APART / bytes : 2 * piece;
@@ -249,15 +268,15 @@ static void print_tiles(gy_text *to, const gantry_kernel *kernel, gantry_dtype d
                    (long long)(packs ? apart : piece - 1), (long long)(packs ? piece : 1));
 }
 
-static gantry_status load(gantry_graph **graph, const gantry_kernel *kernel, gantry_dtype dtype, int64_t size,
-                          int64_t contiguous, gantry_error *err)
+static gantry_status load(gantry_graph **graph, const gantry_kernel *kernel, const gy_recipe_call *call,
+                          gantry_error *err)
 {
-    const recipe *r = recipe_of(kernel);
+    const recipe *r = recipe_of(call->name);
     gy_text pattern = { 0 }, text = { 0 };
     gantry_load_options options = GANTRY_LOAD_OPTIONS_INIT;
-    gy_text_printf(&pattern, "{\"gantry\":1,\"params\":{\"n\":%lld", (long long)size);
+    gy_text_printf(&pattern, "{\"gantry\":1,\"params\":{\"n\":%lld", (long long)call->size);
     if (r && !r->args)
-        print_tiles(&pattern, kernel, dtype, size, contiguous);
+        print_tiles(&pattern, kernel, call);
     gy_text_add(&pattern, "},\"buffers\":{");
     r ? gy_text_add(&pattern, r->buffers) : add_plain(&pattern, kernel, false);
     gy_text_add(&pattern, "},\"nodes\":[{\"id\":\"k\",");
@@ -270,7 +289,7 @@ static gantry_status load(gantry_graph **graph, const gantry_kernel *kernel, gan
     }
     for (size_t i = 0; i < pattern.length && !pattern.failed; i++) {
         char letter = pattern.at[i];
-        gantry_dtype named = letter == '$' || dtype == GANTRY_F64 ? dtype : GANTRY_F32;
+        gantry_dtype named = letter == '$' || call->dtype == GANTRY_F64 ? call->dtype : GANTRY_F32;
         if (letter == '$' || letter == '&')
             gy_text_add(&text, gantry_dtype_name(named));
         else
@@ -419,11 +438,11 @@ static uint32_t node_of(const gantry_graph *g, const gantry_kernel *manifest)
 }
 
 gantry_status gy_recipe_open(gy_recipe_launch *to, gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel,
-                             void *handle, gantry_dtype dtype, int64_t size, int64_t contiguous, gantry_error *err)
+                             void *handle, const gy_recipe_call *call, gantry_error *err)
 {
     const gantry_kernel *manifest = gantry_kernel_find(kernel->name);
     gy_recipe_launch l = { .kernel = kernel, .gpu = gpu, .launch.handle = handle };
-    if (!manifest || load(&l.graph, manifest, dtype, size, contiguous, NULL)) {
+    if (!manifest || load(&l.graph, manifest, call, NULL)) {
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "nothing is known of how kernel \"%s\" is called",
                        kernel->name);
     }

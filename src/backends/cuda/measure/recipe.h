@@ -26,8 +26,16 @@ typedef struct gy_recipe_launch {
 
 /* The dtypes that are measured of a kernel, in this order, as far as it takes them. Past the last: false. */
 bool gy_recipe_dtype(const gantry_kernel *kernel, uint32_t i, gantry_dtype *dtype);
-/* The i-th size, for this kernel's shapes; 0: past the last. */
-int64_t gy_recipe_size(const gantry_kernel *kernel, uint32_t i);
+/* The i-th size, for shapes of this kernel or form; 0: past the last. */
+int64_t gy_recipe_size(const char *name, uint32_t i);
+
+/* A call of a kernel. `name`: of the kernel, or of the form of it (gy_kernel_form). `contiguous`: as
+ * gy_recipe_contiguous says, 0: pieces so long that it does not matter. */
+typedef struct gy_recipe_call {
+    const char *name;
+    gantry_dtype dtype;
+    int64_t size, contiguous;
+} gy_recipe_call;
 
 /* Makes the handle that launches of the kernel share on a GPU; NULL: there is none. */
 gantry_status gy_recipe_load(void **handle, gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel,
@@ -36,10 +44,10 @@ void gy_recipe_unload(void *handle, gy_harness *harness, uint32_t gpu, const gy_
 /* Of kernels that move pieces: the i-th number of bytes that lie together, rising; 0: past the last, or another kernel.
  */
 int64_t gy_recipe_contiguous(const gantry_kernel *kernel, gantry_dtype dtype, uint32_t i);
-/* `contiguous`: as gy_recipe_contiguous says, 0: pieces so long that it does not matter. E_UNSUPPORTED: there is no way
- * known to call that kernel with that dtype, or the harness has too little memory. Free on success. */
+/* E_UNSUPPORTED: there is no way known to call that kernel with that dtype, or the harness has too little memory. Free
+ * on success. */
 gantry_status gy_recipe_open(gy_recipe_launch *to, gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel,
-                             void *handle, gantry_dtype dtype, int64_t size, int64_t contiguous, gantry_error *err);
+                             void *handle, const gy_recipe_call *call, gantry_error *err);
 /* The same launch on another stream of the GPU, with buffers and scratch of its own, the `place`-th behind those of
  * `of`, whose graph it borrows. Its buffers hold what those hold now. E_UNSUPPORTED: the harness has too little memory.
  * Free on success, before `of`. */

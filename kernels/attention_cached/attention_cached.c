@@ -24,7 +24,8 @@ static const gantry_kernel_arg args[] = {
 const gantry_kernel gy_kernel_attention_cached = {
     .struct_size = sizeof(gantry_kernel),
     .name = "attention_cached",
-    .summary = "attention over the first keys of a cache; status: number, from 1, of a length that is none",
+    .summary =
+        "attention over the first keys of a cache; status: number, from 1, of a length below 0 or above the keys",
     GANTRY_KERNEL_ARGS(args),
     .flops = "4 * " GY_ATTENTION_SCORES,
     .bytes = "q.bytes + k.bytes + v.bytes + y.bytes",

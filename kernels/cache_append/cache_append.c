@@ -112,14 +112,13 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("values", GANTRY_READWRITE, GY_FLOAT_DTYPES, 'T', "as keys"),
 };
 
-const gantry_kernel gy_kernel_cache_append = {
-    .struct_size = sizeof(gantry_kernel),
-    .name = "cache_append",
-    .summary =
-        "a token's keys and values go to their place in a cache, keys and queries turned by it; status: 1 of no place",
-    GANTRY_KERNEL_ARGS(args),
-    .flops = "6 * (q.size + k.size)",
-    .bytes = "2 * (q.bytes + k.bytes + v.bytes)",
-    .host = run,
-    .check = check
-};
+const gantry_kernel gy_kernel_cache_append = { .struct_size = sizeof(gantry_kernel),
+                                               .name = "cache_append",
+                                               .summary =
+                                                   "a token's keys and values go to their place in a cache, keys and "
+                                                   "queries turned by it; status: 1 if the cache has no such place",
+                                               GANTRY_KERNEL_ARGS(args),
+                                               .flops = "6 * (q.size + k.size)",
+                                               .bytes = "2 * (q.bytes + k.bytes + v.bytes)",
+                                               .host = run,
+                                               .check = check };

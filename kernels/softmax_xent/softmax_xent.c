@@ -74,7 +74,8 @@ static const gantry_kernel_arg args[] = {
 const gantry_kernel gy_kernel_softmax_xent = {
     .struct_size = sizeof(gantry_kernel),
     .name = "softmax_xent",
-    .summary = "loss += scale * sum of -log softmax(logits)[label]; status: a label that is no class, plus 1 from 0 on",
+    .summary =
+        "loss += scale * sum of -log softmax(logits)[label]; status: a label that is no class, as label + 1 from 0 on",
     GANTRY_KERNEL_ARGS(args),
     .flops = "10 * logits.size",
     .bytes = "logits.bytes + labels.bytes",

@@ -5,6 +5,7 @@
 #include "base/chars.h"
 #include "base/error.h"
 #include "base/expr_tree.h"
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,23 +39,41 @@ static const struct symbol {
     const char *text;
     int precedence;
 } symbols[] = {
-    [GY_EXPR_INTEGER] = { "", GY_PREC_ATOM },    [GY_EXPR_REAL] = { "", GY_PREC_ATOM },
-    [GY_EXPR_NAME] = { "", GY_PREC_ATOM },       [GY_EXPR_NEGATE] = { "-", GY_PREC_UNARY },
-    [GY_EXPR_NOT] = { "not", GY_PREC_NOT },      [GY_EXPR_OR] = { "or", GY_PREC_OR },
-    [GY_EXPR_AND] = { "and", GY_PREC_AND },      [GY_EXPR_EQ] = { "==", GY_PREC_COMPARE },
-    [GY_EXPR_NE] = { "!=", GY_PREC_COMPARE },    [GY_EXPR_LT] = { "<", GY_PREC_COMPARE },
-    [GY_EXPR_LE] = { "<=", GY_PREC_COMPARE },    [GY_EXPR_GT] = { ">", GY_PREC_COMPARE },
-    [GY_EXPR_GE] = { ">=", GY_PREC_COMPARE },    [GY_EXPR_ADD] = { "+", GY_PREC_ADD },
-    [GY_EXPR_SUB] = { "-", GY_PREC_ADD },        [GY_EXPR_MUL] = { "*", GY_PREC_MUL },
-    [GY_EXPR_DIV] = { "/", GY_PREC_MUL },        [GY_EXPR_FLOORDIV] = { "//", GY_PREC_MUL },
-    [GY_EXPR_MOD] = { "%", GY_PREC_MUL },        [GY_EXPR_MIN] = { "min", GY_PREC_ATOM },
-    [GY_EXPR_MAX] = { "max", GY_PREC_ATOM },     [GY_EXPR_CEIL_DIV] = { "ceil_div", GY_PREC_ATOM },
-    [GY_EXPR_CLAMP] = { "clamp", GY_PREC_ATOM }, [GY_EXPR_ABS] = { "abs", GY_PREC_ATOM },
-    [GY_EXPR_FLOOR] = { "floor", GY_PREC_ATOM }, [GY_EXPR_CEIL] = { "ceil", GY_PREC_ATOM },
-    [GY_EXPR_ROUND] = { "round", GY_PREC_ATOM }, [GY_EXPR_SQRT] = { "sqrt", GY_PREC_ATOM },
-    [GY_EXPR_EXP] = { "exp", GY_PREC_ATOM },     [GY_EXPR_LOG] = { "log", GY_PREC_ATOM },
-    [GY_EXPR_LOG2] = { "log2", GY_PREC_ATOM },   [GY_EXPR_SIN] = { "sin", GY_PREC_ATOM },
-    [GY_EXPR_COS] = { "cos", GY_PREC_ATOM },     [GY_EXPR_POW] = { "pow", GY_PREC_ATOM },
+    [GY_EXPR_INTEGER] = { "", GY_PREC_ATOM },
+    [GY_EXPR_UNSIGNED] = { "", GY_PREC_ATOM },
+    [GY_EXPR_REAL] = { "", GY_PREC_ATOM },
+    [GY_EXPR_NAME] = { "", GY_PREC_ATOM },
+    [GY_EXPR_NEGATE] = { "-", GY_PREC_UNARY },
+    [GY_EXPR_NOT] = { "not", GY_PREC_NOT },
+    [GY_EXPR_OR] = { "or", GY_PREC_OR },
+    [GY_EXPR_AND] = { "and", GY_PREC_AND },
+    [GY_EXPR_EQ] = { "==", GY_PREC_COMPARE },
+    [GY_EXPR_NE] = { "!=", GY_PREC_COMPARE },
+    [GY_EXPR_LT] = { "<", GY_PREC_COMPARE },
+    [GY_EXPR_LE] = { "<=", GY_PREC_COMPARE },
+    [GY_EXPR_GT] = { ">", GY_PREC_COMPARE },
+    [GY_EXPR_GE] = { ">=", GY_PREC_COMPARE },
+    [GY_EXPR_ADD] = { "+", GY_PREC_ADD },
+    [GY_EXPR_SUB] = { "-", GY_PREC_ADD },
+    [GY_EXPR_MUL] = { "*", GY_PREC_MUL },
+    [GY_EXPR_DIV] = { "/", GY_PREC_MUL },
+    [GY_EXPR_FLOORDIV] = { "//", GY_PREC_MUL },
+    [GY_EXPR_MOD] = { "%", GY_PREC_MUL },
+    [GY_EXPR_MIN] = { "min", GY_PREC_ATOM },
+    [GY_EXPR_MAX] = { "max", GY_PREC_ATOM },
+    [GY_EXPR_CEIL_DIV] = { "ceil_div", GY_PREC_ATOM },
+    [GY_EXPR_CLAMP] = { "clamp", GY_PREC_ATOM },
+    [GY_EXPR_ABS] = { "abs", GY_PREC_ATOM },
+    [GY_EXPR_FLOOR] = { "floor", GY_PREC_ATOM },
+    [GY_EXPR_CEIL] = { "ceil", GY_PREC_ATOM },
+    [GY_EXPR_ROUND] = { "round", GY_PREC_ATOM },
+    [GY_EXPR_SQRT] = { "sqrt", GY_PREC_ATOM },
+    [GY_EXPR_EXP] = { "exp", GY_PREC_ATOM },
+    [GY_EXPR_LOG] = { "log", GY_PREC_ATOM },
+    [GY_EXPR_LOG2] = { "log2", GY_PREC_ATOM },
+    [GY_EXPR_SIN] = { "sin", GY_PREC_ATOM },
+    [GY_EXPR_COS] = { "cos", GY_PREC_ATOM },
+    [GY_EXPR_POW] = { "pow", GY_PREC_ATOM },
 };
 
 static const struct function {
@@ -203,8 +222,9 @@ gy_expr_node *gy_expr_unary(gy_arena *arena, gy_expr_kind kind, gy_expr_node *op
         operand->integer = -operand->integer;
         return operand;
     }
-    if (kind == GY_EXPR_NEGATE && operand->kind == GY_EXPR_REAL) {
-        operand->real = -operand->real;
+    if (kind == GY_EXPR_NEGATE && (operand->kind == GY_EXPR_REAL || operand->kind == GY_EXPR_UNSIGNED)) {
+        operand->real = -(operand->kind == GY_EXPR_REAL ? operand->real : (double)(uint64_t)operand->integer);
+        operand->kind = GY_EXPR_REAL; /* which no whole number of 64 bits is, but for -(2^63) */
         return operand;
     }
     gy_expr_node *node = new_node(arena, kind);
@@ -231,17 +251,19 @@ static gy_expr_node *parse_binary(parser *p, int least);
 
 static gy_expr_node *parse_integer(parser *p, bool negative)
 {
-    int64_t value = 0;
+    uint64_t value = 0;
+    const uint64_t most = negative ? UINT64_C(1) << 63 : UINT64_MAX;
     for (size_t i = p->at; i < p->end; i++) {
-        /* Digits are added with their sign: the smallest number has no positive twin. */
-        int digit = negative ? '0' - p->text[i] : p->text[i] - '0';
-        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, digit, &value))
-            return fail_at(p, p->at, "the number does not fit in 64 bits: the largest is 9223372036854775807");
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (unsigned)(p->text[i] - '0'), &value) || value > most)
+            return fail_at(p, p->at, "the number does not fit in 64 bits: the %s is %s%" PRIu64,
+                           negative ? "smallest" : "largest", negative ? "-" : "", most);
     }
-    gy_expr_node *node = new_node(p->arena, GY_EXPR_INTEGER);
+    bool is_large = !negative && value > INT64_MAX;
+    gy_expr_node *node = new_node(p->arena, is_large ? GY_EXPR_UNSIGNED : GY_EXPR_INTEGER);
     if (!node)
         return fail_nomem(p);
-    node->integer = value;
+    node->integer = (int64_t)(negative ? -value : value);
     return node;
 }
 

@@ -41,6 +41,9 @@ bool gy_expr_names(const gy_expr *e, bool (*each)(void *context, const char *nam
 const gy_expr *gy_expr_bind(const gy_expr *e, gy_arena *arena, gy_expr_lookup lookup, void *context);
 /* True and *value if the expression is one literal whole number. */
 bool gy_expr_is_integer(const gy_expr *e, int64_t *value);
+/* True and *value if the expression is one literal whole number from 2^63 to 2^64 - 1. Evaluated it is a double only.
+ */
+bool gy_expr_is_unsigned(const gy_expr *e, uint64_t *value);
 /* Normal text: reading it gives an equal expression, printing that the same text. */
 void gy_expr_print(gy_text *to, const gy_expr *e);
 

@@ -202,6 +202,11 @@ static bool exact(const evaluator *v, const gy_expr_node *e, int64_t *out)
     case GY_EXPR_INTEGER:
         *out = e->integer;
         return true;
+    case GY_EXPR_UNSIGNED:
+        return fail(v,
+                    "%" PRIu64 " is beyond the largest number here, 9223372036854775807; what u64 has beyond that is "
+                    "written alone",
+                    (uint64_t)e->integer);
     case GY_EXPR_REAL:
         return fail_real(v, NULL, e->real);
     case GY_EXPR_NAME:
@@ -360,6 +365,9 @@ static bool real(const evaluator *v, const gy_expr_node *e, double *out)
     switch (e->kind) {
     case GY_EXPR_INTEGER:
         *out = (double)e->integer;
+        return true;
+    case GY_EXPR_UNSIGNED:
+        *out = (double)(uint64_t)e->integer;
         return true;
     case GY_EXPR_REAL:
         *out = e->real;

@@ -23,6 +23,9 @@ static void print_bare(gy_text *to, const gy_expr_node *e)
     case GY_EXPR_INTEGER:
         gy_text_printf(to, "%" PRId64, e->integer);
         break;
+    case GY_EXPR_UNSIGNED:
+        gy_text_printf(to, "%" PRIu64, (uint64_t)e->integer);
+        break;
     case GY_EXPR_REAL:
         gy_text_double(to, e->real);
         break;
@@ -137,5 +140,13 @@ bool gy_expr_is_integer(const gy_expr *e, int64_t *value)
     if (e->root->kind != GY_EXPR_INTEGER)
         return false;
     *value = e->root->integer;
+    return true;
+}
+
+bool gy_expr_is_unsigned(const gy_expr *e, uint64_t *value)
+{
+    if (e->root->kind != GY_EXPR_UNSIGNED)
+        return false;
+    *value = (uint64_t)e->root->integer;
     return true;
 }

@@ -7,6 +7,7 @@
 
 typedef enum gy_expr_kind {
     GY_EXPR_INTEGER,
+    GY_EXPR_UNSIGNED, /* a literal from 2^63 to 2^64 - 1: `integer` has its bits */
     GY_EXPR_REAL,
     GY_EXPR_NAME,
     GY_EXPR_NEGATE,

@@ -102,7 +102,8 @@ static void tell_syntax(const json_error_t *error, bool ours, const char *mark, 
                 "characters: take it out");
     } else {
         if (code == json_error_numeric_overflow && strstr(error->text, "integer"))
-            remedy = "; whole numbers are from -9223372036854775808 to 9223372036854775807";
+            remedy = "; whole numbers are from -9223372036854775808 to 9223372036854775807, larger ones of u64 are "
+                     "written in quotes";
         gy_fail(err, GANTRY_E_SYNTAX, NULL, "not well-formed JSON: %s%s", error->text, remedy);
     }
 }

@@ -10,7 +10,7 @@
 /* A whole double modulo 2^64. */
 static uint64_t bits_of(double whole)
 {
-    return whole < 0 ? (uint64_t)(int64_t)whole : (uint64_t)whole;
+    return whole < 0 ? (uint64_t)(int64_t)whole : whole < 0x1p64 ? (uint64_t)whole : 0;
 }
 
 gy_constant gy_constant_whole(int64_t value)
@@ -19,11 +19,22 @@ gy_constant gy_constant_whole(int64_t value)
     return (gy_constant){ .real = real, .rest = (int64_t)((uint64_t)value - bits_of(real)) };
 }
 
+static gy_constant unsigned_whole(uint64_t value)
+{
+    double real = (double)value; /* 2^64 for the largest */
+    return (gy_constant){ .real = real, .rest = (int64_t)(value - bits_of(real)) };
+}
+
 gantry_status gy_constant_evaluate(gy_constant *out, const gy_expr *e, gy_expr_lookup lookup, void *context,
                                    gantry_status status, gantry_error *err)
 {
     double real;
     int64_t whole;
+    uint64_t large;
+    if (gy_expr_is_unsigned(e, &large)) {
+        *out = unsigned_whole(large);
+        return GANTRY_OK;
+    }
     if (gy_expr_real(e, lookup, context, &real, status, NULL, err))
         return status;
     if (gy_expr_integer(e, lookup, context, &whole, status, NULL, NULL) == GANTRY_OK) {
@@ -37,7 +48,8 @@ gantry_status gy_constant_evaluate(gy_constant *out, const gy_expr *e, gy_expr_l
 
 bool gy_constant_is_whole(gy_constant c)
 {
-    return !c.rounded && c.real == floor(c.real) && c.real >= -0x1p63 && c.real < 0x1p64;
+    return !c.rounded && c.real == floor(c.real) && c.real >= -0x1p63 &&
+           (c.real < 0x1p64 || (c.real == 0x1p64 && c.rest < 0));
 }
 
 uint64_t gy_constant_bits(gy_constant c)

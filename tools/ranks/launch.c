@@ -133,6 +133,14 @@ static bool make_words(attempt *a, char *launcher, const char *self, const char 
 
 /* ---- one attempt ---- */
 
+/* As many ranks as are asked for, on a computer of fewer cores, too: Open MPI refuses that ("not enough slots") unless
+ * it is told. A launcher that --mpirun names has its own words for it, as it may know of several computers. */
+static void allow_many(void)
+{
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);                  /* up to Open MPI 4 */
+    setenv("PRTE_MCA_rmaps_default_mapping_policy", ":OVERSUBSCRIBE", 0); /* from 5 on */
+}
+
 static void become(const attempt *a, pid_t launcher)
 {
     char first[24];
@@ -143,6 +151,8 @@ static void become(const attempt *a, pid_t launcher)
     /* Open MPI kills with pauses of so many seconds between signals, twice. Where a rank is lost nobody has to be
      * waited for, and where all are interrupted they are told otherwise (wait_for). */
     setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 0);
+    if (!a->o->mpirun)
+        allow_many();
     if (*a->kept)
         setenv(KEPT, a->kept, 1);
     snprintf(first, sizeof first, "%lld", (long long)a->o->ranks_wanted);

@@ -266,12 +266,13 @@ static gantry_status read_until(gy_reader *r, const gy_json_at *at)
     return gy_read_built(r, at);
 }
 
-/* The name that scalar arguments have for the iteration of the loop. */
+/* The name that scalar arguments have for the iteration of the loop: "it", also where that is written. */
 static gantry_status read_loop_index(gy_reader *r, const gy_json_at *at)
 {
     const char *name = "it";
-    if (at->value) {
+    if (at->value)
         GY_TRY(gy_read_string(r, at, "a name for the iteration", &name));
+    if (strcmp(name, "it") != 0) {
         GY_TRY(gy_read_name(r, at, "an index", name));
         if (gy_read_is_index(r, name) || gy_read_is_loop_index(r, name))
             return gy_read_fail(r, at, "\"%s\" is the index of a for or repeat around this already", name);

@@ -29,7 +29,9 @@ void gy_write_number(gy_text *to, double value)
 
 void gy_write_constant(gy_text *to, gy_constant value)
 {
-    if (value.rest != 0)
+    if (value.rest != 0 && value.real >= 0x1p63)
+        gy_text_printf(to, "\"%" PRIu64 "\"", gy_constant_bits(value)); /* JSON is read with numbers up to 2^63 - 1 */
+    else if (value.rest != 0)
         gy_text_printf(to, "%" PRId64, (int64_t)gy_constant_bits(value));
     else
         gy_write_number(to, value.real);

@@ -322,6 +322,9 @@ def algebra():
         c, x = values(dtype, (n, n)), values(dtype, (n, 13))
         new = -x.astype(float) @ x.T.astype(float) + c
         yield Case("syrk", {"a": ("in", dtype, x), "c": ("inout", dtype, c)}, {"c": (np.tril(new) + np.triu(c, 1), RTOL[dtype] * 4)})
+        none, half = x[:, :0], np.tril(c / 2) + np.triu(c, 1)  # a without columns adds nothing
+        yield Case("syrk", {"beta": 0.5, "a": ("in", dtype, none), "c": ("inout", dtype, c)}, {"c": (half, RTOL[dtype])})
+        yield Case("trsm", {"a": ("in", dtype, low[:0, :0]), "b": ("inout", dtype, none)}, {"b": (none, 0)})
 
 
 def factors_of(a):

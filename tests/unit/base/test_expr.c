@@ -201,10 +201,10 @@ START_TEST(bad_texts_are_refused_with_a_place)
     assert_parse_fails("x..y", "at character 1: badly written name: a '.' joins two words, as in x.rows");
     assert_parse_fails("a < b < c", "at character 7: comparisons do not chain: write a < b and b < c");
     assert_parse_fails("1 + not a", "at character 5: put 'not ...' in parentheses here");
-    assert_parse_fails("9223372036854775808",
-                       "at character 1: the number does not fit in 64 bits: the largest is 9223372036854775807");
+    assert_parse_fails("18446744073709551616",
+                       "at character 1: the number does not fit in 64 bits: the largest is 18446744073709551615");
     assert_parse_fails("-9223372036854775809",
-                       "at character 2: the number does not fit in 64 bits: the largest is 9223372036854775807");
+                       "at character 2: the number does not fit in 64 bits: the smallest is -9223372036854775808");
     assert_parse_fails("1e999", "at character 1: the number does not fit in a double: the largest is about 1.8e308");
 }
 END_TEST

@@ -37,7 +37,7 @@ START_TEST(syntax_errors_have_a_place)
     assert_parse_fails("", 1, 1, "not well-formed JSON: '[' or '{' expected near end of file");
     assert_parse_fails("[\"a\",\n 18446744073709551615]", 2, 2,
                        "not well-formed JSON: too big integer near '18446744073709551615'; whole numbers are from "
-                       "-9223372036854775808 to 9223372036854775807");
+                       "-9223372036854775808 to 9223372036854775807, larger ones of u64 are written in quotes");
     assert_parse_fails("{\"a\": \"b\\u0000\"}", 1, 7,
                        "a text has the character \\u0000, and texts are one line of plain characters: take it out");
     assert_parse_fails("{\"a\": 1, \"b\\u0000\": 2}", 1, 10,

@@ -487,6 +487,8 @@ START_TEST(sources_that_do_not_do)
     fakeCudaFail("cuModuleLoadData:1:222"); /* CUDA_ERROR_UNSUPPORTED_PTX_VERSION */
     expect_refused((words){ 0 }, GANTRY_E_DEVICE, "/mix.cu, compiled by NVRTC ");
     expect_refused((words){ .more = "\"entry\":\"mx\"," }, GANTRY_E_GRAPH, "has no kernel \"mx\": it has \"mix\"");
+    fakeCudaFail("cuModuleGetFunction:1:500"); /* CUDA_ERROR_NOT_FOUND */
+    expect_refused((words){ 0 }, GANTRY_E_DEVICE, "the driver does not find kernel \"mix\" in ");
     folder_remove();
 }
 END_TEST

@@ -188,6 +188,33 @@ START_TEST(whole_numbers_keep_every_digit)
 }
 END_TEST
 
+START_TEST(numbers_of_u64_are_written_in_quotes)
+{
+    gantry_graph *g = graph_of("{\"gantry\": 1, \"buffers\": {\"x\": {\"dtype\": \"u64\", \"shape\": [4], "
+                               "\"init\": \"18446744073709551615\"}, \"y\": {\"dtype\": \"u64\", \"shape\": [4], "
+                               "\"init\": 0}}, \"nodes\": ["
+                               "{\"id\": \"s\", \"kernel\": \"axpby\", \"args\": "
+                               "{\"a\": \"9223372036854775809\", \"b\": 0, \"x\": \"x\", \"y\": \"y\"}},"
+                               "{\"id\": \"f\", \"fill\": {\"to\": \"x\", \"value\": \"9223372036854775808\"}}]}");
+    ck_assert_uint_eq(gy_constant_bits(g->buffers.at[0].init.a), UINT64_MAX);
+    ck_assert_uint_eq(gy_constant_bits(gy_node_extra_of(g, 1)->fill.a), UINT64_C(1) << 63);
+    check_stable(g);
+    gantry_graph_free(g);
+}
+END_TEST
+
+START_TEST(the_default_name_of_an_index_may_be_written)
+{
+    gantry_graph *g = graph_of("{\"gantry\": 1, \"repeat\": 3, \"index\": \"it\", \"buffers\": {\"x\": "
+                               "{\"dtype\": \"f32\", \"shape\": [4], \"init\": 1}}, \"nodes\": ["
+                               "{\"id\": \"s\", \"map\": {\"x\": \"a * x\"}, "
+                               "\"args\": {\"x\": \"x\", \"a\": \"it + 1\"}}]}");
+    ck_assert_str_eq(g->loops.at[0].index, "it");
+    check_stable(g);
+    gantry_graph_free(g);
+}
+END_TEST
+
 static double scalar_of(const gantry_graph *g, uint32_t node, int arg)
 {
     gantry_launch launch;
@@ -428,6 +455,8 @@ int main(void)
         loop_around_everything,
         kernels_of_the_graph,
         whole_numbers_keep_every_digit,
+        numbers_of_u64_are_written_in_quotes,
+        the_default_name_of_an_index_may_be_written,
         defaults_of_regions,
         kernels_with_code,
         machines,

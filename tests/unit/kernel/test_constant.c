@@ -108,6 +108,29 @@ START_TEST(expressions_are_exact_where_they_can_be)
 }
 END_TEST
 
+START_TEST(whole_numbers_of_u64_alone_are_exact)
+{
+    static const struct {
+        const char *text;
+        uint64_t value;
+    } all[] = { { "9223372036854775808", UINT64_C(1) << 63 },
+                { "9223372036854775809", (UINT64_C(1) << 63) + 1 },
+                { "12345678901234567890", UINT64_C(12345678901234567890) },
+                { "18446744073709551614", UINT64_MAX - 1 },
+                { "18446744073709551615", UINT64_MAX } };
+    char text[GY_CONSTANT_TEXT];
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        gy_constant c = evaluate(all[i].text);
+        ck_assert_uint_eq(gy_constant_bits(c), all[i].value);
+        ck_assert(c.real == (double)all[i].value && gy_constant_is_whole(c));
+        ck_assert(gy_constant_fits(c, GANTRY_U64, false) && !gy_constant_fits(c, GANTRY_I64, false));
+        ck_assert(gy_constant_fits(c, GANTRY_F32, false));
+        ck_assert_str_eq(gy_constant_text(text, c), all[i].text);
+    }
+    ck_assert(evaluate("18446744073709551615 - 1").rounded && evaluate("-(18446744073709551615)").rounded);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("constants");
@@ -116,6 +139,7 @@ int main(void)
     tcase_add_test(c, ranges_are_those_of_the_types);
     tcase_add_test(c, texts_name_the_number_and_the_range);
     tcase_add_test(c, expressions_are_exact_where_they_can_be);
+    tcase_add_test(c, whole_numbers_of_u64_alone_are_exact);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

@@ -67,6 +67,25 @@ void gy_entries_each(const char *code, size_t bytes, visit each, void *context)
         each_line(code, each, context);
 }
 
+typedef struct search {
+    const char *name;
+    bool found;
+} search;
+
+static bool compare(void *context, const char *name, size_t length)
+{
+    search *s = context;
+    s->found = strlen(s->name) == length && memcmp(s->name, name, length) == 0;
+    return !s->found;
+}
+
+bool gy_entries_have(const char *code, size_t bytes, const char *entry)
+{
+    search s = { entry, false };
+    gy_entries_each(code, bytes, compare, &s);
+    return s.found;
+}
+
 /* ---- what is missing ---- */
 
 enum { MOST_NAMED = 4 };

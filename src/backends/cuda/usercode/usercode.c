@@ -183,6 +183,11 @@ static gantry_status find(gy_user_kernel *k, const gy_code *code, const char *na
         return GANTRY_OK;
     if (result != CUDA_ERROR_NOT_FOUND)
         return fail_driver(k, result, "finding the function", err);
+    if (gy_entries_have(code->at, code->bytes, entry))
+        return gy_fail(err, GANTRY_E_DEVICE, NULL,
+                       "the driver does not find kernel \"%s\" in %s, which has it: a driver that only stands in for "
+                       "NVIDIA's, as in tests, carries out no such code; use the back end \"host\"",
+                       entry, name);
     gy_text why = { 0 };
     gy_entries_explain(&why, code->at, code->bytes, entry);
     gantry_status status = why.failed

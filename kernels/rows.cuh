@@ -44,7 +44,7 @@ template <bool PACKED, typename T> static __device__ inline void gy_store_pack(T
 }
 
 /* Launch bounds: a multiprocessor is to have so many blocks that loads of others are under way while one adds up. */
-#define GY_ROW_BOUNDS(type) GY_LANES *GY_ROW_WARPS, sizeof(type) == 4 ? 5 : 4
+#define GY_ROW_BOUNDS(LONG, type) GY_LANES *GY_ROW_WARPS, (LONG) ? 1 : sizeof(type) == 4 ? 5 : 4
 
 /* DO(name, LONG, type, wide): for each floating type a kernel for rows that are read again from a cache, and NAME_long
  * for those that lanes keep (gy_row_is_kept of rows_launch.h). */
@@ -60,6 +60,7 @@ template <bool PACKED, typename T> static __device__ inline void gy_store_pack(T
 
 /* The part of its row that a lane has when the kernel reads it again: none, as short rows are still in a cache. */
 template <bool LONG> struct gy_row_kept {
+    enum { LAST_AHEAD = true }; /* the last packs are loaded together */
     template <bool PACKED, bool AGAIN, typename T> __device__ gy_pack<T> read(const T *x, int count, int) const
     {
         return gy_load_pack<PACKED>(x, count);
@@ -69,7 +70,7 @@ template <bool LONG> struct gy_row_kept {
 /* Long rows of all blocks do not stay in the caches between two readings. So a lane keeps the packs that it reads first,
  * for itself, in shared memory: nobody waits for anybody. */
 template <> struct gy_row_kept<true> {
-    enum { PACKS = 10, STEP = GY_LANES * GY_ROW_WARPS };
+    enum { PACKS = 10, STEP = GY_LANES * GY_ROW_WARPS, LAST_AHEAD = false };
     uint4 *mine; /* of this lane: pack i is mine[i * STEP] */
 
     __device__ gy_row_kept()
@@ -93,8 +94,8 @@ template <> struct gy_row_kept<true> {
 };
 
 /* Calls f(c, pack, count) for the packs of this lane, in their order: columns c to c + count of x, which is read for the
- * first time or AGAIN. Some are loaded ahead, the last ones too: sums in a stated order wait for each other, and loads
- * need not. */
+ * first time or AGAIN. Some are loaded ahead, of short rows the last ones too: sums in a stated order wait for each other,
+ * and loads need not. */
 template <bool PACKED, bool AGAIN = false, typename T, typename F, typename Kept = gy_row_kept<false>>
 static __device__ inline void gy_each_pack(const T *__restrict__ x, int64_t width, const F &f, const Kept &kept = Kept())
 {
@@ -111,16 +112,17 @@ static __device__ inline void gy_each_pack(const T *__restrict__ x, int64_t widt
         for (int k = 0; k < ahead; k++)
             f(c + k * step, v[k], most);
     }
+    const bool last_ahead = PACKED && Kept::LAST_AHEAD;
 #pragma unroll
     for (int k = 0; k < ahead - 1; k++)
-        if (PACKED && c + k * step < width)
+        if (last_ahead && c + k * step < width)
             v[k] = kept.template read<PACKED, AGAIN>(x + c + k * step, most, i + k);
 #pragma unroll
     for (int k = 0; k < ahead - 1; k++)
-        if (PACKED && c + k * step < width)
+        if (last_ahead && c + k * step < width)
             f(c + k * step, v[k], most);
-    for (; !PACKED && c < width; c += step, i++) {
-        const int count = c + most <= width ? most : (int)(width - c);
+    for (; !last_ahead && c < width; c += step, i++) {
+        const int count = PACKED || c + most <= width ? most : (int)(width - c);
         f(c, kept.template read<PACKED, AGAIN>(x + c, count, i), count);
     }
 }

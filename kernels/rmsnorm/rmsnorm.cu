@@ -3,7 +3,7 @@
 #include "kernels/norm.cuh"
 
 #define KERNEL(name, LONG, type, wide)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(GY_ROW_BOUNDS(type))                                                  \
+    extern "C" __global__ void __launch_bounds__(GY_ROW_BOUNDS(LONG, type))                                                  \
         name(double eps, const type *x, const type *gain, type *y, int64_t rows, int64_t width)                        \
     {                                                                                                                  \
         gy_norm_fetch(gain, width);                                                                                    \

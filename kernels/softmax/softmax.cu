@@ -92,7 +92,7 @@ static __device__ inline void soften_rows(double scale, const mask &m, const log
 }
 
 #define KERNEL(name, LONG, type, wide)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(GY_ROW_BOUNDS(type))                                                  \
+    extern "C" __global__ void __launch_bounds__(GY_ROW_BOUNDS(LONG, type))                                                  \
         name(double scale, int64_t causal, int64_t first, const type *x, type *y, int64_t rows, int64_t width)         \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
@@ -105,7 +105,7 @@ GY_ROW_KERNELS(softmax, KERNEL)
  * a thread reads an element for the last time before it writes it, and nobody else reads it. `lse`: logarithms, which
  * are given or are to be kept, of `lines` rows of a head and `step` queries from head to head; or NULL. */
 #define KERNEL(suffix, type, wide)                                                                                     \
-    extern "C" __global__ void __launch_bounds__(GY_ROW_BOUNDS(type))                                                  \
+    extern "C" __global__ void __launch_bounds__(GY_ROW_BOUNDS(false, type))                                                  \
         softmax_of_##suffix(double scale, int64_t causal, int64_t before, int64_t period, const type *x, type *y,      \
                             int64_t rows, int64_t width, wide *lse, int64_t given, int64_t lines, int64_t step)        \
     {                                                                                                                  \

@@ -12,7 +12,8 @@ double gy_plan_work(const gy_node *n, const gy_kernel_table *t)
     return t->by_flops ? n->flops : n->bytes * gy_kernel_strided(t, n->contiguous);
 }
 
-/* Kernels move whole numbers of one size alike, signed or not; that is as good as measured where only one is. */
+/* Kernels move whole numbers of one size alike, signed or not; that is as good as measured where only one is. So
+ * are the two kinds of f8; where neither was measured, bf16 is the best guess. */
 static gantry_dtype sibling_of(gantry_dtype dtype)
 {
     switch (dtype) {
@@ -28,6 +29,8 @@ static gantry_dtype sibling_of(gantry_dtype dtype)
         return GANTRY_U64;
     case GANTRY_U64:
         return GANTRY_I64;
+    case GANTRY_F8E5M2:
+        return GANTRY_F8E4M3;
     default:
         return dtype;
     }
@@ -37,7 +40,8 @@ static const gy_kernel_table *table_of(const gantry_machine *m, const char *kern
                                        const char *kind)
 {
     const gy_kernel_table *t = gy_machine_kernel(m, kernel, dtype, kind);
-    return t ? t : gy_machine_kernel(m, kernel, sibling_of(dtype), kind);
+    t = t ? t : gy_machine_kernel(m, kernel, sibling_of(dtype), kind);
+    return t || !gy_dtype_is_f8(dtype) ? t : gy_machine_kernel(m, kernel, GANTRY_BF16, kind);
 }
 
 /* A node that has nothing of a table's work is not what the table speaks of. */

@@ -723,7 +723,7 @@ static const struct mistake {
     { buffer_name_bracket, GANTRY_E_GRAPH, "buffer name \"a[1]\"" NAME_RULE },
     { buffer_name_null, GANTRY_E_GRAPH, "buffer name \"\"" NAME_RULE },
     { buffer_twice, GANTRY_E_GRAPH, "there already is a buffer \"y\"; names are unique" },
-    { buffer_dtype, GANTRY_E_GRAPH, "buffer \"b\" has dtype 10; use GANTRY_F16 to GANTRY_U64" },
+    { buffer_dtype, GANTRY_E_GRAPH, "buffer \"b\" has dtype 12; use GANTRY_F16 to GANTRY_F8E5M2" },
     { buffer_rank, GANTRY_E_GRAPH, "buffer \"b\" has rank 0; at least 1 dimension and its shape are needed" },
     { buffer_shape, GANTRY_E_GRAPH, "buffer \"b\" has shape[1] = -1; it must be at least 0" },
     { buffer_no_shape, GANTRY_E_GRAPH, "buffer \"b\" has rank 2; at least 1 dimension and its shape are needed" },

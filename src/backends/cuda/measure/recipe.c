@@ -183,8 +183,9 @@ static const recipe *recipe_of(const gantry_kernel *kernel)
 
 bool gy_recipe_dtype(const gantry_kernel *kernel, uint32_t i, gantry_dtype *dtype)
 {
-    static const gantry_dtype order[] = { GANTRY_F32, GANTRY_F64, GANTRY_F16, GANTRY_BF16, GANTRY_U8, GANTRY_I32 };
-    uint32_t allowed = (1u << GANTRY_DTYPE_COUNT) - 1, first = 0;
+    static const gantry_dtype order[] = { GANTRY_F32, GANTRY_F64, GANTRY_F16,   GANTRY_BF16,
+                                          GANTRY_U8,  GANTRY_I32, GANTRY_F8E4M3 };
+    uint32_t allowed = GY_USUAL_DTYPES, first = 0;
     for (int k = 0; k < kernel->args && !first; k++)
         first = kernel->arg[k].scalar ? 0 : kernel->arg[k].dtypes ? kernel->arg[k].dtypes : allowed;
     for (size_t k = 0; k < sizeof passed_over / sizeof *passed_over; k++)

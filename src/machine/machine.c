@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/versioned.h"
-#include "kernel/dtype.h"
 #include "machine/build.h"
 #include "machine/gpus.h"
 #include <string.h>
@@ -160,7 +159,7 @@ double gy_device_gflops(const gy_device *d, gantry_dtype dtype)
         return 0;
     if (d->gflops[dtype] > 0)
         return d->gflops[dtype];
-    if (gy_dtype_is_f8(dtype) && d->gflops[GANTRY_BF16] > 0)
+    if ((dtype == GANTRY_F8E4M3 || dtype == GANTRY_F8E5M2) && d->gflops[GANTRY_BF16] > 0)
         return d->gflops[GANTRY_BF16];
     return dtype == GANTRY_F64 ? d->gflops[GANTRY_F32] / 2 : d->gflops[GANTRY_F32];
 }

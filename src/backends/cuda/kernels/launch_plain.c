@@ -20,7 +20,7 @@ static double beta_of(const gantry_launch *l)
     return access == GANTRY_WRITE ? 0 : access == GANTRY_SUM ? 1 : l->arg[1].number;
 }
 
-enum { TILES, ROW, TURN };     /* variants of gemm */
+enum { TILES, ROW, TURN_F8 };  /* variants of gemm */
 enum { SCALE_A = 7, SCALE_B }; /* arguments behind those of every product */
 
 /* What gemm.cu calls the type of a c of f8 factors. */
@@ -54,7 +54,7 @@ gantry_status gy_plain_turn_f8(const gantry_launch *l, const gantry_arg *matrix,
     int64_t rows = matrix->rows, columns = gy_arg_width(matrix);
     uint32_t across = (uint32_t)tiles(columns, TILE);
     gy_grid grid = { (unsigned)(across * tiles(rows, TILE)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
-    return gy_cuda_image_launch(l, TURN, matrix->dtype, grid, (void *[]){ &from, &to, &rows, &columns, &across });
+    return gy_cuda_image_launch(l, TURN_F8, matrix->dtype, grid, (void *[]){ &from, &to, &rows, &columns, &across });
 }
 
 bool gy_plain_gemm_is_row(const gantry_launch *l)
@@ -198,8 +198,8 @@ gantry_status gy_plain_potrf_launch(const gantry_launch *l)
 
 const gy_cuda_image gy_plain_gemm_image = { .code = gy_fatbin_gemm,
                                             .dtypes = GY_FLOAT_DTYPES | GY_F8_DTYPES,
-                                            .variant = { [TILES] = "", [ROW] = "_row", [TURN] = "_turn" },
-                                            .only = { [ROW] = GY_FLOAT_DTYPES, [TURN] = GY_F8_DTYPES } };
+                                            .variant = { [TILES] = "", [ROW] = "_row", [TURN_F8] = "_turn" },
+                                            .only = { [ROW] = GY_FLOAT_DTYPES, [TURN_F8] = GY_F8_DTYPES } };
 const gy_cuda_kernel gy_plain_gemm = { .name = "gemm",
                                        .launch = gy_plain_gemm_launch,
                                        .open = gy_cuda_image_open,

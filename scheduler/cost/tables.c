@@ -12,8 +12,8 @@ double gy_plan_work(const gy_node *n, const gy_kernel_table *t)
     return t->by_flops ? n->flops : n->bytes * gy_kernel_strided(t, n->contiguous);
 }
 
-/* Kernels move whole numbers of one size alike, signed or not; that is as good as measured where only one is. So
- * are the two kinds of f8; where neither was measured, bf16 is the best guess. */
+/* Kernels move whole numbers of one size alike, signed or not; that is as good as measured where only one is. The best
+ * guess of f8e4m3, which not all calibrations have, is bf16; products of f8e5m2 have no tensor cores. */
 static gantry_dtype sibling_of(gantry_dtype dtype)
 {
     switch (dtype) {
@@ -29,8 +29,10 @@ static gantry_dtype sibling_of(gantry_dtype dtype)
         return GANTRY_U64;
     case GANTRY_U64:
         return GANTRY_I64;
+    case GANTRY_F8E4M3:
+        return GANTRY_BF16;
     case GANTRY_F8E5M2:
-        return GANTRY_F8E4M3;
+        return GANTRY_F32;
     default:
         return dtype;
     }
@@ -40,8 +42,7 @@ static const gy_kernel_table *table_of(const gantry_machine *m, const char *kern
                                        const char *kind)
 {
     const gy_kernel_table *t = gy_machine_kernel(m, kernel, dtype, kind);
-    t = t ? t : gy_machine_kernel(m, kernel, sibling_of(dtype), kind);
-    return t || !gy_dtype_is_f8(dtype) ? t : gy_machine_kernel(m, kernel, GANTRY_BF16, kind);
+    return t ? t : gy_machine_kernel(m, kernel, sibling_of(dtype), kind);
 }
 
 /* A node that has nothing of a table's work is not what the table speaks of. */

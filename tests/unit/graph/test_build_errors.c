@@ -55,7 +55,7 @@ MISTAKE(buffer_twice)
 }
 MISTAKE(buffer_dtype)
 {
-    gantry_graph_buffer(g, "b", (gantry_dtype)10, 1, SHAPE(1));
+    gantry_graph_buffer(g, "b", GANTRY_DTYPE_COUNT, 1, SHAPE(1));
 }
 MISTAKE(buffer_rank)
 {
@@ -841,7 +841,7 @@ static const struct mistake {
       "kernel \"other\": grid \"z.rows\" uses \"z.rows\"; scalars of the kernel and ARG.rows, .size, .bytes, .count, "
       ".shape0 of its regions are known" },
     { cuda_shared, GANTRY_E_INVALID, "kernel \"other\" has -1 bytes of shared memory; at least 0" },
-    { cuda_type, GANTRY_E_INVALID, "kernel \"other\": argument \"a\" is passed as type 10, which is none" },
+    { cuda_type, GANTRY_E_INVALID, "kernel \"other\": argument \"a\" is passed as type 12, which is none" },
     { cuda_default_of_region, GANTRY_E_INVALID,
       "kernel \"other\": argument \"x\" has a default and is no optional scalar in the manifest" },
     { cuda_default_of_number, GANTRY_E_INVALID,

@@ -11,8 +11,9 @@
 #define PATTERN     (UINT64_C(1) << 16) /* bytes that are made by the host, then repeated by the device */
 #define STATUS_ROOM UINT64_C(256)       /* at the end of the block: the status word */
 
-/* Kernels whose arguments are not all arrays of n elements. $ stands for the dtype, & for that of its sums, n for the
- * size. Buffers whose init is 0 get numbers of their dtype: [0, 1), or whole numbers from 0 to 1. */
+/* Kernels whose arguments are not all arrays of n elements. $ stands for the dtype, & for that of its sums, % for that
+ * of a product (bf16 of f8), n for the size, and f8 is 1 for f8, whose products are those of rows. Buffers whose init
+ * is 0 get numbers of their dtype: [0, 1), or whole numbers from 0 to 1. */
 typedef struct recipe {
     const char *kernel;
     bool square;                /* n is the side of something square */
@@ -35,8 +36,8 @@ typedef struct recipe {
 #define TILES "\"x\":{\"dtype\":\"$\",\"shape\":[\"lines\",\"2 * own\"],\"tiles\":[1,2],\"class\":\"state\",\"init\":0}"
 
 static const recipe recipes[] = {
-    { "gemm", true, STATE("a", "$", SQUARE, "0") "," STATE("b", "$", SQUARE, "0") "," STATE("c", "$", SQUARE, "0"),
-      "\"a\":\"a\",\"b\":\"b\",\"c\":\"c\"" },
+    { "gemm", true, STATE("a", "$", SQUARE, "0") "," STATE("b", "$", SQUARE, "0") "," STATE("c", "%", SQUARE, "0"),
+      "\"tb\":\"f8\",\"a\":\"a\",\"b\":\"b\",\"c\":\"c\"" },
     { "gemm_batched", true,
       STATE("a", "$", HEADS, "0") "," STATE("b", "$", HEADS, "0") "," STATE("c", "$", "[8,\"n\",\"n\"]", "0"),
       "\"tb\":1,\"a\":\"a\",\"b\":\"b\",\"c\":\"c\"" },
@@ -255,7 +256,7 @@ static gantry_status load(gantry_graph **graph, const gantry_kernel *kernel, gan
     const recipe *r = recipe_of(kernel);
     gy_text pattern = { 0 }, text = { 0 };
     gantry_load_options options = GANTRY_LOAD_OPTIONS_INIT;
-    gy_text_printf(&pattern, "{\"gantry\":1,\"params\":{\"n\":%lld", (long long)size);
+    gy_text_printf(&pattern, "{\"gantry\":1,\"params\":{\"n\":%lld,\"f8\":%d", (long long)size, gy_dtype_is_f8(dtype));
     if (r && !r->args)
         print_tiles(&pattern, kernel, dtype, size, contiguous);
     gy_text_add(&pattern, "},\"buffers\":{");
@@ -270,8 +271,9 @@ static gantry_status load(gantry_graph **graph, const gantry_kernel *kernel, gan
     }
     for (size_t i = 0; i < pattern.length && !pattern.failed; i++) {
         char letter = pattern.at[i];
-        gantry_dtype named = letter == '$' || dtype == GANTRY_F64 ? dtype : GANTRY_F32;
-        if (letter == '$' || letter == '&')
+        bool is_own = letter == '$' || (letter == '%' && !gy_dtype_is_f8(dtype)) || dtype == GANTRY_F64;
+        gantry_dtype named = is_own ? dtype : letter == '%' ? GANTRY_BF16 : GANTRY_F32;
+        if (letter == '$' || letter == '&' || letter == '%')
             gy_text_add(&text, gantry_dtype_name(named));
         else
             gy_text_add_n(&text, &pattern.at[i], 1);

@@ -189,6 +189,23 @@ def check_refusals(command):
     refused(command, {"x": buffer("f8e4m3", 16, cls="state")}, {"work": {}, "writes": [{"sum": "x"}]}, "nothing is reduced in 8 bits")
 
 
+def check_adjoint(command):
+    """A cast passes the adjoint on as it is; a buffer of f8 between weights and loss is refused."""
+    def graph(dtype, formula):
+        return {"gantry": 1, "buffers": {"x": {"dtype": "f32", "shape": [8], "init": "iota"}, "w": {**buffer("f32", 8, cls="state"), "init": 0.25},
+                                         "q": {"dtype": dtype, "shape": [8]}, "loss": {"dtype": "f32", "shape": [1]}},
+                "nodes": [{"id": "q", "map": {"q": formula}, "args": {"x": "x", "w": "w", "q": "q"}},
+                          {"id": "loss", "reduce": {"loss": "sum(q)"}, "args": {"q": "q", "loss": "loss"}}],
+                "train": {"loss": "loss", "weights": ["w"], "optimizer": "sgd", "learning_rate": 0.5}}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, made in (("inside", graph("f32", "f32(f8e4m3(x * w))")), ("between", graph("f8e4m3", "x * w"))):
+            (pathlib.Path(folder) / f"{name}.json").write_text(json.dumps(made))
+        subprocess.run([command, "train", "inside.json", "--steps", "1", "--output", "w=w.npy"], cwd=folder, check=True, capture_output=True)
+        same("weights after a step", np.float32(0.25) - np.float32(0.5) * np.arange(8, dtype=np.float32), np.load(pathlib.Path(folder) / "w.npy"))
+        done = subprocess.run([command, "train", "between.json", "--steps", "1"], cwd=folder, capture_output=True, text=True)
+        assert done.returncode and "adjoints are not kept in 8 bits" in done.stderr, done.stderr
+
+
 def main(command, *arguments):
     command = str(pathlib.Path(command).resolve())
     rng = np.random.default_rng(11)
@@ -205,6 +222,7 @@ def main(command, *arguments):
     if formulas:
         check_recipe(command, arguments)
     check_refusals(command)
+    check_adjoint(command)
 
 
 if __name__ == "__main__":

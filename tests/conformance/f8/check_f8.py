@@ -221,8 +221,8 @@ def main(command, *arguments):
         check_files(command, f)
     if formulas:
         check_recipe(command, arguments)
+        check_adjoint(command)
     check_refusals(command)
-    check_adjoint(command)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@
 #ifndef GY_KERNELS_ELEMENT_H
 #define GY_KERNELS_ELEMENT_H
 
-#include "base/half.h"
+#include "base/f8.h"
+#include "kernel/dtype.h"
 #include <gantry/kernel.h>
 
 #define GY_TO_F32(x) (x)

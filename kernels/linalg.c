@@ -26,6 +26,21 @@ GY_FLOAT_TYPES(ONE_TYPE)
 GEMM(f16_to_f32, uint16_t, float, float, gy_f16_to_float, GY_TO_F32, GY_TO_F32)
 GEMM(bf16_to_f32, uint16_t, float, float, gy_bf16_to_float, GY_TO_F32, GY_TO_F32)
 
+/* Of 8 bits, with results of three types. */
+#define F8_GEMM(name, LOAD)                                                                                            \
+    GEMM(name##_to_f16, uint8_t, uint16_t, float, LOAD, gy_f16_to_float, gy_float_to_f16)                              \
+    GEMM(name##_to_bf16, uint8_t, uint16_t, float, LOAD, gy_bf16_to_float, gy_float_to_bf16)                           \
+    GEMM(name##_to_f32, uint8_t, float, float, LOAD, GY_TO_F32, GY_TO_F32)                                             \
+    static void gemm_##name(const gy_product *p)                                                                       \
+    {                                                                                                                  \
+        (p->result == GANTRY_F32 ? gemm_##name##_to_f32                                                                \
+         : p->result == GANTRY_F16                                                                                     \
+             ? gemm_##name##_to_f16                                                                                    \
+             : gemm_##name##_to_bf16)(p->ta, p->tb, (float)p->alpha, p->a, p->b, (float)p->beta, p->c);                \
+    }
+F8_GEMM(f8e4m3, gy_f8e4m3_to_float)
+F8_GEMM(f8e5m2, gy_f8e5m2_to_float)
+
 static void gemm(gantry_dtype dtype, int ta, int tb, double alpha, gy_matrix a, gy_matrix b, double beta, gy_matrix c)
 {
     switch (dtype) {
@@ -46,6 +61,10 @@ void gy_product_plain(const gy_product *p)
         gemm(p->dtype, p->ta, p->tb, p->alpha, p->a, p->b, p->beta, p->c);
     else if (p->dtype == GANTRY_F16)
         gemm_f16_to_f32(p->ta, p->tb, alpha, p->a, p->b, beta, p->c);
+    else if (p->dtype == GANTRY_F8E4M3)
+        gemm_f8e4m3(p);
+    else if (p->dtype == GANTRY_F8E5M2)
+        gemm_f8e5m2(p);
     else
         gemm_bf16_to_f32(p->ta, p->tb, alpha, p->a, p->b, beta, p->c);
 }
@@ -297,12 +316,12 @@ gantry_status gy_linalg_open_kernel(void **handle, int32_t device_ordinal)
 gantry_status gy_check_result(const gantry_launch *l, int a, int c, char *text, size_t size)
 {
     gantry_dtype from = l->arg[a].dtype, to = l->arg[c].dtype;
-    bool narrow = from == GANTRY_F16 || from == GANTRY_BF16;
-    if (from == to || (narrow && to == GANTRY_F32))
+    bool f8 = gy_dtype_is_f8(from), narrow = from == GANTRY_F16 || from == GANTRY_BF16;
+    if (f8 ? to == GANTRY_F16 || to == GANTRY_BF16 || to == GANTRY_F32 : from == to || (narrow && to == GANTRY_F32))
         return GANTRY_OK;
     return gy_check_fail(text, size, "\"%s\" is %s and \"%s\" is %s; it must be %s%s", l->arg[a].name,
-                         gantry_dtype_name(from), l->arg[c].name, gantry_dtype_name(to), gantry_dtype_name(from),
-                         narrow ? " or f32" : "");
+                         gantry_dtype_name(from), l->arg[c].name, gantry_dtype_name(to),
+                         f8 ? "f16, bf16" : gantry_dtype_name(from), f8 || narrow ? " or f32" : "");
 }
 
 gantry_status gy_check_matrix(const gantry_launch *l, int i, char *text, size_t size)

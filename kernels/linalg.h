@@ -26,7 +26,7 @@ static inline const gy_linalg *gy_linalg_of(const gantry_launch *l)
 }
 
 /* A product: c = alpha op(a) op(b) + beta c. The factors are of one dtype, and c is of it or, where it is f16 or bf16,
- * of f32, which sums are computed in and then not rounded to. */
+ * of f32, which sums are computed in and then not rounded to; where the factors are f8, c is f16, bf16 or f32. */
 typedef struct gy_product {
     gantry_dtype dtype, result; /* of the factors; of c */
     bool ta, tb;
@@ -52,8 +52,8 @@ gantry_status gy_linalg_cut(const gantry_launch *l, int64_t items, double flops,
 int64_t gy_product_bands(const gy_product *p);
 double gy_product_flops(const gy_product *p); /* of a band */
 void gy_product_do_band(const gantry_launch *l, const gy_product *p, int64_t band);
-/* The same of all of a product of f16 or bf16 without bands: by loops, or by the table's gemm of f32, to which panels
- * of the factors are converted (panels.c). false: there is no memory for panels. */
+/* The same of all of a product of f16, bf16 or f8 without bands: by loops, or by the table's gemm of f32, to which
+ * panels of the factors are converted (panels.c). false: there is no memory for panels. */
 void gy_product_plain(const gy_product *p);
 bool gy_product_in_panels(const gy_linalg *table, const gy_product *p);
 /* All of it. */
@@ -62,7 +62,7 @@ gantry_status gy_product_do(const gantry_launch *l, const gy_product *p);
 gantry_status gy_linalg_open_kernel(void **handle, int32_t device_ordinal);
 /* check(): argument i is a matrix. */
 gantry_status gy_check_matrix(const gantry_launch *l, int i, char *text, size_t size);
-/* check(): the dtype of c is that of a, or f32 of a narrower one. */
+/* check(): the dtype of c is that of a, or f32 of a narrower one; f16, bf16 or f32 of f8. */
 gantry_status gy_check_result(const gantry_launch *l, int a, int c, char *text, size_t size);
 /* check(): c is as large as op(a) op(b). */
 gantry_status gy_check_product(bool ta, bool tb, gy_matrix a, gy_matrix b, gy_matrix c, char *text, size_t size);

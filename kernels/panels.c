@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of f16 and bf16 by a library that multiplies f32 only: panels of the factors are converted, and their sums,
- * which are f32, meet before they are rounded. */
+/* Products of f16, bf16 and f8 by a library that multiplies f32 only: panels of the factors are converted, and their
+ * sums, which are f32, meet before they are rounded. */
 #include "base/memory.h"
 #include "kernels/linalg.h"
 
@@ -18,14 +18,29 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+#define CONVERT(type, LOAD)                                                                                            \
+    for (int64_t j = 0; j < columns; j++)                                                                              \
+        line[j] = LOAD(((const type *)m.data)[at + j]);                                                                \
+    break;
+
 /* The block of m from (row, column) on, with `rows` x `columns` elements, as it lies. */
 static gy_matrix convert(float *to, gantry_dtype dtype, gy_matrix m, int64_t row, int64_t column, int64_t rows,
                          int64_t columns)
 {
-    const uint16_t *from = (const uint16_t *)m.data + row * m.ld + column;
-    for (int64_t i = 0; i < rows; i++, from += m.ld)
-        for (int64_t j = 0; j < columns; j++)
-            to[i * columns + j] = dtype == GANTRY_F16 ? gy_f16_to_float(from[j]) : gy_bf16_to_float(from[j]);
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t at = (row + i) * m.ld + column;
+        float *line = to + i * columns;
+        switch (dtype) {
+        case GANTRY_F16:
+            CONVERT(uint16_t, gy_f16_to_float)
+        case GANTRY_F8E4M3:
+            CONVERT(uint8_t, gy_f8e4m3_to_float)
+        case GANTRY_F8E5M2:
+            CONVERT(uint8_t, gy_f8e5m2_to_float)
+        default:
+            CONVERT(uint16_t, gy_bf16_to_float)
+        }
+    }
     return (gy_matrix){ to, rows, columns, columns };
 }
 

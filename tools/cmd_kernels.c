@@ -28,7 +28,8 @@ static uint32_t accesses_of(const gantry_kernel_arg *a)
 }
 static uint32_t dtypes_of(const gantry_kernel_arg *a)
 {
-    return a->dtypes ? a->dtypes : GANTRY_DTYPE_BIT(GANTRY_DTYPE_COUNT) - 1;
+    uint32_t f8 = GANTRY_DTYPE_BIT(GANTRY_F8E4M3) | GANTRY_DTYPE_BIT(GANTRY_F8E5M2);
+    return a->dtypes ? a->dtypes : (GANTRY_DTYPE_BIT(GANTRY_DTYPE_COUNT) - 1) & ~f8;
 }
 
 static json_t *arg_json(const gantry_kernel_arg *a)
@@ -73,7 +74,7 @@ static void print_arg(const gantry_kernel_arg *a)
             first = 0;
         }
     if (!a->scalar && !a->dtypes)
-        printf(" of any dtype");
+        printf(" of any dtype but f8");
     for (int i = 0; !a->scalar && a->dtypes && i < GANTRY_DTYPE_COUNT; i++)
         if (a->dtypes & (1u << i))
             printf(" %s", dtype_at(i));

@@ -6,7 +6,7 @@ from collections import namedtuple
 
 REDUCTIONS = ("sum", "min", "max", "prod")
 MODES = ("read", "write", "readwrite") + REDUCTIONS
-SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "u8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8}
+SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "u8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "f8e4m3": 1, "f8e5m2": 1}
 MARKS = {"": "read", ">": "write", "<": "readwrite", "+": "sum", "^": "max"}
 KERNELS = {one.split()[0]: [(arg.rstrip("><+^"), MARKS[arg.lstrip("abcdefghijklmnopqrstuvwxyz_")]) for arg in one.split()[1:]] for one in """
     adamw w< g m< v<, add x y z>, argsort x index>, attention q k v y> lse>, attention_append place q k v keys< values< y>, attention_cached q k v length y>, attention_grad q k v y dy dq> dk> dv> lse, axpby x y<, bias_add x b y>, busy x y>, cache_append place q k v turned> keys< values<, conv2d x w y>, conv2d_grad_w x dy dw+, conv2d_grad_x w dy dx>, copy x y>,

@@ -89,11 +89,21 @@ struct f16 {
 struct bf16 {
     std::uint16_t bits;
 };
+struct f8e4m3 {
+    std::uint8_t bits;
+};
+struct f8e5m2 {
+    std::uint8_t bits;
+};
 
 template <typename T> struct dtype_of;
 template <> struct dtype_of<f16> : std::integral_constant<gantry_dtype, GANTRY_F16> {
 };
 template <> struct dtype_of<bf16> : std::integral_constant<gantry_dtype, GANTRY_BF16> {
+};
+template <> struct dtype_of<f8e4m3> : std::integral_constant<gantry_dtype, GANTRY_F8E4M3> {
+};
+template <> struct dtype_of<f8e5m2> : std::integral_constant<gantry_dtype, GANTRY_F8E5M2> {
 };
 template <> struct dtype_of<float> : std::integral_constant<gantry_dtype, GANTRY_F32> {
 };

@@ -12,7 +12,11 @@
 extern "C" {
 #endif
 
-/** Element types: name in JSON, bytes per element. f16 is IEEE binary16, bf16 the upper half of f32. */
+/**
+ * Element types: name in JSON, bytes per element. f16 is IEEE binary16, bf16 the upper half of f32. f8e4m3 and f8e5m2
+ * are OCP's 8-bit floating point (OFP8): numbers to 448, without infinities, and to 57344, with them; what is converted
+ * to them is rounded to nearest, ties to even, and what is too large becomes the largest number.
+ */
 #define GANTRY_DTYPE_MAP(X)                                                                                            \
     X(F16, f16, 2)                                                                                                     \
     X(BF16, bf16, 2)                                                                                                   \
@@ -23,7 +27,9 @@ extern "C" {
     X(I32, i32, 4)                                                                                                     \
     X(U32, u32, 4)                                                                                                     \
     X(I64, i64, 8)                                                                                                     \
-    X(U64, u64, 8)
+    X(U64, u64, 8)                                                                                                     \
+    X(F8E4M3, f8e4m3, 1)                                                                                               \
+    X(F8E5M2, f8e5m2, 1)
 
 typedef enum gantry_dtype {
 #define GANTRY_X(name, text, bytes) GANTRY_##name,
@@ -158,7 +164,7 @@ typedef struct gantry_kernel_arg {
     double fallback;
     gantry_access access; /* the default; 0 for scalars */
     uint32_t accesses;    /* GANTRY_ACCESS_BITs of all allowed accesses; 0: only the default */
-    uint32_t dtypes;      /* GANTRY_DTYPE_BITs of all allowed element types; 0: all */
+    uint32_t dtypes;      /* GANTRY_DTYPE_BITs of all allowed element types; 0: all but f8e4m3 and f8e5m2 */
     char same;            /* regions with the same letter have the same dtype, and a scalar with the letter is converted
                              to it: where that is an integer dtype, numbers that it cannot hold are errors. 0: free */
     int32_t list;         /* 1: takes a list of tiles as well as one region */

@@ -4,6 +4,7 @@
 #include "kernels/begin.cuh"
 #include "kernels/chunk.cuh"
 #include "kernels/element.cuh"
+#include "kernels/f8.cuh"
 #include "kernels/philox4.h"
 
 /* Where the elements are in the whole array: element 0 is number `first`; lines of `line` elements, so many `lines` in a plane, so
@@ -41,6 +42,8 @@ static __device__ double as_element(double x, double) { return x; }
 static __device__ float as_element(double x, float) { return (float)x; }
 static __device__ __half as_element(double x, __half) { return __float2half_rn(to_odd(x)); }
 static __device__ __nv_bfloat16 as_element(double x, __nv_bfloat16) { return __float2bfloat16_rn(to_odd(x)); }
+static __device__ gy_f8e4m3 as_element(double x, gy_f8e4m3 like) { return gy_to_f8(to_odd(x), like); }
+static __device__ gy_f8e5m2 as_element(double x, gy_f8e5m2 like) { return gy_to_f8(to_odd(x), like); }
 template <typename T> static __device__ T as_element(double x, T)
 {
     const bool has_sign = (T)-1 < (T)1;
@@ -165,3 +168,4 @@ static __device__ void make_spd(T *to, int64_t n, const gy_fill_box &box, uint64
         make_spd(to, n, box, seed, order);                                                                             \
     }
 GY_CUDA_TYPES(KERNEL)
+GY_CUDA_F8_TYPES(KERNEL)

@@ -62,7 +62,7 @@ static gantry_status open_fill(void **handle, const gy_cuda_kernel *kernel, cons
 }
 
 static const gy_cuda_image image = { .code = gy_fatbin_fill,
-                                     .dtypes = GY_ALL_DTYPES,
+                                     .dtypes = GY_ALL_DTYPES | GY_F8_DTYPES,
                                      .variant = { "_uniform", "_iota", "_spd" } };
 const gy_cuda_kernel gy_cuda_kernel_fill = { .name = GY_CUDA_FILL,
                                              .launch = launch_fill,

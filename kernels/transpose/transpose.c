@@ -93,8 +93,9 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 
 static const gantry_kernel_arg args[] = {
     GY_NUMBER_OR("axis", 0, "the first of the two axes; 1: of each of the arrays that axis 0 counts"),
-    GY_REGION("x", GANTRY_READ, 0, 'T', "a matrix; what is behind the two axes is moved whole"),
-    GY_REGION("y", GANTRY_WRITE, 0, 'T',
+    GY_REGION("x", GANTRY_READ, GY_USUAL_DTYPES | GY_F8_DTYPES, 'T',
+              "a matrix; what is behind the two axes is moved whole"),
+    GY_REGION("y", GANTRY_WRITE, GY_USUAL_DTYPES | GY_F8_DTYPES, 'T',
               "as many rows as x has columns, and as many elements; or [heads, n, d] of x [n, heads * d]; with axis 1 "
               "[arrays, heads, n, d] of [arrays * n, heads * d], or back"),
 };

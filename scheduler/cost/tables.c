@@ -12,7 +12,8 @@ double gy_plan_work(const gy_node *n, const gy_kernel_table *t)
     return t->by_flops ? n->flops : n->bytes * gy_kernel_strided(t, n->contiguous);
 }
 
-/* Kernels move whole numbers of one size alike, signed or not; that is as good as measured where only one is. */
+/* Kernels move whole numbers of one size alike, signed or not; that is as good as measured where only one is. The best
+ * guess of f8e4m3, which not all calibrations have, is bf16; products of f8e5m2 have no tensor cores. */
 static gantry_dtype sibling_of(gantry_dtype dtype)
 {
     switch (dtype) {
@@ -28,6 +29,10 @@ static gantry_dtype sibling_of(gantry_dtype dtype)
         return GANTRY_U64;
     case GANTRY_U64:
         return GANTRY_I64;
+    case GANTRY_F8E4M3:
+        return GANTRY_BF16;
+    case GANTRY_F8E5M2:
+        return GANTRY_F32;
     default:
         return dtype;
     }

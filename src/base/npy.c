@@ -17,9 +17,10 @@ static const struct type_name {
     char text[4];
     gantry_dtype dtype;
 } type_names[] = {
-    { "<f4", GANTRY_F32 },  { "<f8", GANTRY_F64 }, { "<f2", GANTRY_F16 }, { "|V2", GANTRY_BF16 },
-    { "<V2", GANTRY_BF16 }, { "|i1", GANTRY_I8 },  { "|u1", GANTRY_U8 },  { "<i4", GANTRY_I32 },
-    { "<u4", GANTRY_U32 },  { "<i8", GANTRY_I64 }, { "<u8", GANTRY_U64 },
+    { "<f4", GANTRY_F32 },    { "<f8", GANTRY_F64 },    { "<f2", GANTRY_F16 },    { "|V2", GANTRY_BF16 },
+    { "<V2", GANTRY_BF16 },   { "|i1", GANTRY_I8 },     { "|u1", GANTRY_U8 },     { "<i4", GANTRY_I32 },
+    { "<u4", GANTRY_U32 },    { "<i8", GANTRY_I64 },    { "<u8", GANTRY_U64 },    { "|V1", GANTRY_F8E4M3 },
+    { "<V1", GANTRY_F8E4M3 }, { "<f1", GANTRY_F8E5M2 }, { "|f1", GANTRY_F8E5M2 },
 };
 enum { TYPES = sizeof type_names / sizeof *type_names };
 
@@ -108,8 +109,9 @@ static gantry_status read_type(scan *s, gantry_dtype *dtype)
                        (int)length, text);
     }
     return gy_fail(s->err, GANTRY_E_IO, NULL,
-                   "%s: has elements of type '%.*s'; allowed are f2 f4 f8 i1 u1 i4 u4 i8 u8, and V2, the bits of bf16: "
-                   "save a.astype(...), or of uint16 with such bits a.view('V2')",
+                   "%s: has elements of type '%.*s'; allowed are f2 f4 f8 i1 u1 i4 u4 i8 u8, V2, the bits of bf16, "
+                   "V1, those of f8e4m3, and f1, those of f8e5m2: save a.astype(...), or of uint16 and uint8 with such "
+                   "bits a.view('V2') and a.view('V1')",
                    s->file, (int)(length < 40 ? length : 40), text);
 }
 

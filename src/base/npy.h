@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * Headers of NumPy's .npy files (format versions 1.0 to 3.0), little endian and in C order. The data follow the header
- * as plain bytes. bf16, which NumPy has no type for, is "|V2", as the ml_dtypes package writes it.
+ * as plain bytes. bf16, f8e4m3 and f8e5m2, which NumPy has no types for, are "|V2", "|V1" and
+ * "<f1", as the ml_dtypes package writes them.
  */
 #ifndef GY_BASE_NPY_H
 #define GY_BASE_NPY_H

@@ -65,11 +65,6 @@ static void add_regions(gy_text *to, const gantry_graph *g, const gy_node *n)
 
 /* ---- scalars ---- */
 
-static bool is_floating(gantry_dtype dtype)
-{
-    return dtype == GANTRY_F16 || dtype == GANTRY_BF16 || dtype == GANTRY_F32 || dtype == GANTRY_F64;
-}
-
 static bool differs(void *context, const char *name)
 {
     return strcmp(name, context) != 0;
@@ -99,7 +94,7 @@ static bool counts(const gantry_graph *g, const gy_node *n, const gy_scalar *s)
     if (shapes_work(k, arg->name))
         return true;
     if (k->code && k->code->types)
-        return !is_floating(k->code->types[s->arg]);
+        return !gy_dtype_is_float(k->code->types[s->arg]);
     return arg->scalar != GANTRY_FACTOR && !arg->same;
 }
 

@@ -166,6 +166,10 @@ static double default_tolerance(gantry_dtype dtype)
         return 1e-2;
     case GANTRY_BF16:
         return 5e-2;
+    case GANTRY_F8E4M3: /* a step of the last bit of the fraction */
+        return 0.125;
+    case GANTRY_F8E5M2:
+        return 0.25;
     case GANTRY_F32:
         return 1e-5;
     case GANTRY_F64:

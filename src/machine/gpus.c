@@ -61,8 +61,8 @@ bool gy_device_same_gpu(const gantry_machine *m, uint32_t a, uint32_t b)
 
 /* Multiply-adds that an SM makes in a clock: as many as it has FP32 units; of f64 as many as it has units, or twice as
  * many where its tensor cores take them (8.0, 9.0), which is what products go by; of f16 those of dense matrices by
- * tensor cores. bf16 is as fast, from 8.0 on (CUDA C++ Programming Guide, "Arithmetic Instructions"; NVIDIA's papers on
- * the architectures). */
+ * tensor cores. f8 is twice as fast, from 8.9 on, and bf16 as fast, from 8.0 on (CUDA C++ Programming Guide,
+ * "Arithmetic Instructions"; NVIDIA's papers on the architectures). */
 typedef struct units {
     int f32, f64, f16;
 } units;
@@ -89,8 +89,10 @@ static units units_of(const gy_gpu *gpu)
 double gy_gpu_gflops(const gy_gpu *gpu, gantry_dtype dtype)
 {
     units per_sm = units_of(gpu);
-    bool half = dtype == GANTRY_F16 || (dtype == GANTRY_BF16 && gpu->major >= 8);
+    bool has_f8 = dtype == GANTRY_F8E4M3 && gpu->major * 10 + gpu->minor >= 89;
+    bool half = has_f8 || dtype == GANTRY_F16 || (dtype == GANTRY_BF16 && gpu->major >= 8);
     int count = dtype == GANTRY_F32 ? per_sm.f32 : dtype == GANTRY_F64 ? per_sm.f64 : half ? per_sm.f16 : 0;
+    count *= has_f8 ? 2 : 1;
     double mega = 2.0 * count * gpu->sms * (gpu->clock_khz / 1000.0); /* a multiply-add is two */
     return (double)(int64_t)(mega / 1e3 + 0.5);
 }
@@ -216,7 +218,7 @@ static bool add_gpu(gantry_machine *m, const gy_host_info *host, const gy_gpu *g
                       .bandwidth_gbs = gy_gpu_gbs(gpu),
                       .launch = gy_ticks_from_us(GPU_LAUNCH_US),
                       .signal = gy_ticks_from_us(GPU_SIGNAL_US) };
-    static const gantry_dtype computed[] = { GANTRY_F32, GANTRY_F64, GANTRY_F16, GANTRY_BF16 };
+    static const gantry_dtype computed[] = { GANTRY_F32, GANTRY_F64, GANTRY_F16, GANTRY_BF16, GANTRY_F8E4M3 };
     for (size_t k = 0; k < sizeof computed / sizeof *computed; k++)
         d->gflops[computed[k]] = (double)(int64_t)(gy_gpu_gflops(gpu, computed[k]) * reached(gpu, computed[k]) + 0.5);
     for (int k = 0; k < DIRECTIONS; k++) {

@@ -160,6 +160,8 @@ double gy_device_gflops(const gy_device *d, gantry_dtype dtype)
         return 0;
     if (d->gflops[dtype] > 0)
         return d->gflops[dtype];
+    if (dtype == GANTRY_F8E4M3 && d->gflops[GANTRY_BF16] > 0)
+        return d->gflops[GANTRY_BF16];
     return dtype == GANTRY_F64 ? d->gflops[GANTRY_F32] / 2 : d->gflops[GANTRY_F32];
 }
 

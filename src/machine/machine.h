@@ -277,8 +277,8 @@ static inline uint32_t gy_device_rank(const gantry_machine *m, uint32_t device)
 uint32_t gy_machine_workers(const gantry_machine *m);
 /* Devices that a count of devices counts (gantry_machine_select): a CPU beside GPUs is none. */
 uint32_t gy_machine_counted(const gantry_machine *m);
-/* GFLOP/s for a dtype: the figure given; else f32's for the types it can stand in for (f64: half of f32's);
- * 0 if the file gives nothing to go by: arithmetic is then no limit. */
+/* GFLOP/s for a dtype: the figure given; else bf16's for f8e4m3, and f32's for the types it can stand in for (f64: half
+ * of f32's); 0 if the file gives nothing to go by: arithmetic is then no limit. */
 double gy_device_gflops(const gy_device *d, gantry_dtype dtype);
 
 /* Of `formulas`: all but f64 is calculated in f32 or in whole numbers. 0: not known. */

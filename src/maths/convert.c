@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between elements and the values that they are computed as: f16, bf16, f32 as float, f64 as double, whole numbers as
- * int64_t. */
+/* Between elements and the values that they are computed as: f16, bf16, f32 and f8 as float, f64 as double, whole
+ * numbers as int64_t. */
 #include "maths/steps.h"
 
-#include "base/half.h"
+#include "base/f8.h"
 #include <string.h>
 
 bool gy_maths_is_native(gantry_dtype dtype)
@@ -27,6 +27,10 @@ void gy_maths_load(void *to, const void *from, gantry_dtype dtype, size_t n)
         EACH(float, uint16_t, gy_f16_to_float(f[i]))
     case GANTRY_BF16:
         EACH(float, uint16_t, gy_bf16_to_float(f[i]))
+    case GANTRY_F8E4M3:
+        EACH(float, uint8_t, gy_f8e4m3_to_float(f[i]))
+    case GANTRY_F8E5M2:
+        EACH(float, uint8_t, gy_f8e5m2_to_float(f[i]))
     case GANTRY_I8:
         EACH(int64_t, int8_t, f[i])
     case GANTRY_U8:
@@ -49,6 +53,10 @@ static void store_floats(void *to, const void *from, gantry_dtype dtype, size_t 
         EACH(uint16_t, float, gy_float_to_f16(f[i]))
     case GANTRY_BF16:
         EACH(uint16_t, float, gy_float_to_bf16(f[i]))
+    case GANTRY_F8E4M3:
+        EACH(uint8_t, float, gy_float_to_f8e4m3(f[i]))
+    case GANTRY_F8E5M2:
+        EACH(uint8_t, float, gy_float_to_f8e5m2(f[i]))
     case GANTRY_F64:
         EACH(double, float, (double)f[i])
     default:
@@ -56,7 +64,7 @@ static void store_floats(void *to, const void *from, gantry_dtype dtype, size_t 
     }
 }
 
-/* To 16 bits by way of float. */
+/* To 16 and 8 bits by way of float. */
 static void store_doubles(void *to, const void *from, gantry_dtype dtype, size_t n)
 {
     switch (dtype) {
@@ -64,6 +72,10 @@ static void store_doubles(void *to, const void *from, gantry_dtype dtype, size_t
         EACH(uint16_t, double, gy_float_to_f16((float)f[i]))
     case GANTRY_BF16:
         EACH(uint16_t, double, gy_float_to_bf16((float)f[i]))
+    case GANTRY_F8E4M3:
+        EACH(uint8_t, double, gy_float_to_f8e4m3((float)f[i]))
+    case GANTRY_F8E5M2:
+        EACH(uint8_t, double, gy_float_to_f8e5m2((float)f[i]))
     case GANTRY_F32:
         EACH(float, double, (float)f[i])
     default:
@@ -79,6 +91,10 @@ static void store_whole(void *to, const void *from, gantry_dtype dtype, size_t n
         EACH(uint16_t, int64_t, gy_float_to_f16((float)f[i]))
     case GANTRY_BF16:
         EACH(uint16_t, int64_t, gy_float_to_bf16((float)f[i]))
+    case GANTRY_F8E4M3:
+        EACH(uint8_t, int64_t, gy_float_to_f8e4m3((float)f[i]))
+    case GANTRY_F8E5M2:
+        EACH(uint8_t, int64_t, gy_float_to_f8e5m2((float)f[i]))
     case GANTRY_F32:
         EACH(float, int64_t, (float)f[i])
     case GANTRY_F64:
@@ -132,6 +148,10 @@ static void cast_whole(void *to, const void *from, gantry_dtype dtype, size_t n)
         EACH(float, int64_t, gy_f16_to_float(gy_float_to_f16((float)f[i])))
     case GANTRY_BF16:
         EACH(float, int64_t, gy_bf16_to_float(gy_float_to_bf16((float)f[i])))
+    case GANTRY_F8E4M3:
+        EACH(float, int64_t, gy_f8e4m3_to_float(gy_float_to_f8e4m3((float)f[i])))
+    case GANTRY_F8E5M2:
+        EACH(float, int64_t, gy_f8e5m2_to_float(gy_float_to_f8e5m2((float)f[i])))
     case GANTRY_F32:
         EACH(float, int64_t, (float)f[i])
     case GANTRY_F64:
@@ -148,6 +168,10 @@ static void cast_floats(void *to, const void *from, gantry_dtype dtype, size_t n
         EACH(float, float, gy_f16_to_float(gy_float_to_f16(f[i])))
     case GANTRY_BF16:
         EACH(float, float, gy_bf16_to_float(gy_float_to_bf16(f[i])))
+    case GANTRY_F8E4M3:
+        EACH(float, float, gy_f8e4m3_to_float(gy_float_to_f8e4m3(f[i])))
+    case GANTRY_F8E5M2:
+        EACH(float, float, gy_f8e5m2_to_float(gy_float_to_f8e5m2(f[i])))
     case GANTRY_F32:
         EACH(float, float, f[i])
     case GANTRY_F64:
@@ -164,6 +188,10 @@ static void cast_doubles(void *to, const void *from, gantry_dtype dtype, size_t 
         EACH(float, double, gy_f16_to_float(gy_float_to_f16((float)f[i])))
     case GANTRY_BF16:
         EACH(float, double, gy_bf16_to_float(gy_float_to_bf16((float)f[i])))
+    case GANTRY_F8E4M3:
+        EACH(float, double, gy_f8e4m3_to_float(gy_float_to_f8e4m3((float)f[i])))
+    case GANTRY_F8E5M2:
+        EACH(float, double, gy_f8e5m2_to_float(gy_float_to_f8e5m2((float)f[i])))
     case GANTRY_F32:
         EACH(float, double, (float)f[i])
     case GANTRY_F64:

@@ -2,7 +2,8 @@
 /*
  * The CUDA C that maps and reductions share: the steps of a program, a line each. Sums, products, quotients, roots and
  * conversions are functions that round to nearest and that no compiler contracts, so they have the host's bits; so have
- * the 16-bit types, whose conversions are those of base/half.h. Whole numbers wrap as on the host.
+ * the types of 16 and 8 bits, whose conversions are those of base/half.h and base/f8.h. Whole numbers wrap as on the
+ * host.
  */
 #include "maths/cuda_text.h"
 
@@ -16,6 +17,7 @@ const char gy_maths_conversions[] =
     "typedef long long i64;\n"
     "typedef unsigned long long u64;\n"
     "typedef unsigned short half;\n"
+    "typedef unsigned char f8;\n"
     "static __device__ float from_bf16(half h)\n"
     "{\n"
     "    return __uint_as_float((unsigned)h << 16);\n"
@@ -48,6 +50,51 @@ const char gy_maths_conversions[] =
     "    if (magnitude < 0x38800000u)\n"
     "        return (half)(sign | (__float_as_uint(__fadd_rn(__uint_as_float(magnitude), 0.5f)) - 0x3f000000u));\n"
     "    return (half)(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));\n"
+    "}\n"
+    "static __device__ float from_f8e4m3(f8 b)\n"
+    "{\n"
+    "    unsigned magnitude = b & 0x7fu, sign = (b & 0x80u) << 24;\n"
+    "    float value = __fmul_rn(__uint_as_float(magnitude << 20), 1.329227995784916e36f);\n"
+    "    return __uint_as_float(sign | (magnitude == 0x7fu ? 0x7fc00000u : __float_as_uint(value)));\n"
+    "}\n"
+    "static __device__ float from_f8e5m2(f8 b)\n"
+    "{\n"
+    "    unsigned magnitude = b & 0x7fu, sign = (b & 0x80u) << 24, top = 0x7f800000u | (magnitude & 3u) << 21;\n"
+    "    float value = __fmul_rn(__uint_as_float(magnitude << 21), 5.192296858534828e33f);\n"
+    "    return __uint_as_float(sign | (magnitude >= 0x7cu ? top : __float_as_uint(value)));\n"
+    "}\n"
+    "static __device__ f8 to_f8(float x, int shift, unsigned zero, float grid, unsigned most, unsigned nan)\n"
+    "{\n"
+    "    unsigned bits = __float_as_uint(x), sign = (bits >> 24) & 0x80u, magnitude = bits & 0x7fffffffu;\n"
+    "    if (magnitude > 0x7f800000u)\n"
+    "        return (f8)(sign | nan);\n"
+    "    if (magnitude < (zero + 1) << 23)\n"
+    "        return (f8)(sign | (__float_as_uint(__fadd_rn(__uint_as_float(magnitude), grid)) - "
+    "__float_as_uint(grid)));\n"
+    "    magnitude = (magnitude - (zero << 23) + (1u << (shift - 1)) - 1 + ((magnitude >> shift) & 1u)) >> shift;\n"
+    "    return (f8)(sign | (magnitude < most ? magnitude : most));\n"
+    "}\n"
+    "static __device__ f8 to_f8e4m3(float x)\n"
+    "{\n"
+    "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890\n"
+    "    if (x == x) {\n"
+    "        unsigned short pair;\n"
+    "        asm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(pair) : \"f\"(0.0f), \"f\"(x));\n"
+    "        return (f8)pair;\n"
+    "    }\n"
+    "#endif\n"
+    "    return to_f8(x, 20, 120, 16384.0f, 0x7eu, 0x7fu);\n"
+    "}\n"
+    "static __device__ f8 to_f8e5m2(float x)\n"
+    "{\n"
+    "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890\n"
+    "    if (x == x) {\n"
+    "        unsigned short pair;\n"
+    "        asm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(pair) : \"f\"(0.0f), \"f\"(x));\n"
+    "        return (f8)pair;\n"
+    "    }\n"
+    "#endif\n"
+    "    return to_f8(x, 21, 112, 128.0f, 0x7bu, 0x7eu);\n"
     "}\n"
     "static __device__ i64 to_whole(double x, double least, double limit, i64 lowest, i64 most)\n"
     "{\n"
@@ -107,7 +154,7 @@ const char *gy_maths_cuda_element(gantry_dtype dtype)
     static const char *const names[GANTRY_DTYPE_COUNT] = {
         [GANTRY_F16] = "half",       [GANTRY_BF16] = "half",        [GANTRY_F32] = "float", [GANTRY_F64] = "double",
         [GANTRY_I8] = "signed char", [GANTRY_U8] = "unsigned char", [GANTRY_I32] = "int",   [GANTRY_U32] = "unsigned",
-        [GANTRY_I64] = "i64",        [GANTRY_U64] = "u64",
+        [GANTRY_I64] = "i64",        [GANTRY_U64] = "u64",          [GANTRY_F8E4M3] = "f8", [GANTRY_F8E5M2] = "f8",
     };
     return names[dtype];
 }
@@ -121,13 +168,18 @@ static void add_value(gy_text *to, const gy_maths_program *p, uint32_t value)
 
 /* ---- conversions ---- */
 
+/* Types of 16 and 8 bits, which functions "from_" and "to_" with their names convert. */
+static bool is_narrow(gantry_dtype dtype)
+{
+    return gy_dtype_is_float(dtype) && gantry_dtype_size(dtype) < sizeof(float);
+}
+
 /* A value of `type` becomes the element of a region; `text` is the value. */
 void gy_maths_cuda_add_stored(gy_text *to, const char *text, gy_maths_type type, gantry_dtype dtype)
 {
-    bool is_half = dtype == GANTRY_F16 || dtype == GANTRY_BF16;
     const char *single = type == GY_MATHS_F64 ? "__double2float_rn" : type == GY_MATHS_I64 ? "__ll2float_rn" : "";
-    if (is_half)
-        gy_text_printf(to, "%s(%s(%s))", dtype == GANTRY_F16 ? "to_f16" : "to_bf16", single, text);
+    if (is_narrow(dtype))
+        gy_text_printf(to, "to_%s(%s(%s))", gantry_dtype_name(dtype), single, text);
     else if (dtype == GANTRY_F32)
         gy_text_printf(to, "%s(%s)", single, text);
     else if (dtype == GANTRY_F64)
@@ -138,8 +190,8 @@ void gy_maths_cuda_add_stored(gy_text *to, const char *text, gy_maths_type type,
 
 void gy_maths_cuda_add_loaded(gy_text *to, const char *text, gantry_dtype dtype)
 {
-    if (dtype == GANTRY_F16 || dtype == GANTRY_BF16)
-        gy_text_printf(to, "%s(%s)", dtype == GANTRY_F16 ? "from_f16" : "from_bf16", text);
+    if (is_narrow(dtype))
+        gy_text_printf(to, "from_%s(%s)", gantry_dtype_name(dtype), text);
     else
         gy_text_add(to, text);
 }

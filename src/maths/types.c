@@ -13,7 +13,7 @@ typedef enum rank {
     NUMBER_REAL,
     SMALL, /* whole, of few bits: 8-bit elements and comparisons, which f32 can hold */
     WHOLE,
-    SINGLE, /* f16 and bf16, too */
+    SINGLE, /* f16, bf16 and f8, too */
     DOUBLE
 } rank;
 
@@ -38,6 +38,8 @@ static rank rank_of(gy_maths_kind kind)
         return SMALL;
     case GANTRY_F16:
     case GANTRY_BF16:
+    case GANTRY_F8E4M3:
+    case GANTRY_F8E5M2:
     case GANTRY_F32:
         return SINGLE;
     case GANTRY_F64:

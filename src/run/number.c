@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/number.h"
 
-#include "base/half.h"
+#include "base/f8.h"
 #include <math.h>
 
 /* Towards zero, with the last bit set if anything was cut off ("round to odd"): rounding that once more to a format
@@ -48,6 +48,10 @@ double gy_element_load(const void *array, gantry_dtype dtype, uint64_t i)
         return (double)gy_f16_to_float(((const uint16_t *)array)[i]);
     case GANTRY_BF16:
         return (double)gy_bf16_to_float(((const uint16_t *)array)[i]);
+    case GANTRY_F8E4M3:
+        return (double)gy_f8e4m3_to_float(((const uint8_t *)array)[i]);
+    case GANTRY_F8E5M2:
+        return (double)gy_f8e5m2_to_float(((const uint8_t *)array)[i]);
     case GANTRY_F32:
         return (double)((const float *)array)[i];
     case GANTRY_F64:
@@ -77,6 +81,12 @@ void gy_element_store(void *array, gantry_dtype dtype, uint64_t i, double value)
         break;
     case GANTRY_BF16:
         ((uint16_t *)array)[i] = gy_bf16_from_f64(value);
+        break;
+    case GANTRY_F8E4M3:
+        ((uint8_t *)array)[i] = gy_float_to_f8e4m3(narrow_to_odd(value));
+        break;
+    case GANTRY_F8E5M2:
+        ((uint8_t *)array)[i] = gy_float_to_f8e5m2(narrow_to_odd(value));
         break;
     case GANTRY_F32:
         ((float *)array)[i] = (float)value;

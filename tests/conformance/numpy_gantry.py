@@ -14,6 +14,7 @@ except ImportError:
 
 DTYPES = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "i8": np.int8, "u8": np.uint8, "i32": np.int32,
           "u32": np.uint32, "i64": np.int64, "u64": np.uint64}
+BITS = {"bf16": np.uint16, "f8e4m3": np.uint8, "f8e5m2": np.uint8}  # NumPy has no such types: their bits, in raw files
 
 
 def to_bf16(x):
@@ -34,7 +35,7 @@ def gantry(command, *arguments):
 
 
 def run(command, graph, inputs=None, outputs=(), arguments=()):
-    """graph: a path, or an object that becomes a file. inputs: name -> array (or (dtype, array) for bf16 patterns).
+    """graph: a path, or an object that becomes a file. inputs: name -> array (or (dtype, array) for patterns of BITS).
     outputs: name -> (dtype, shape). Returns the arrays of the outputs and the report."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -52,12 +53,12 @@ def run(command, graph, inputs=None, outputs=(), arguments=()):
                 np.save(file, array)
             words += ["--input", f"{name}={file}"]
         for name in outputs:
-            words += ["--output", f"{name}={folder / name}.{'raw' if outputs[name] and outputs[name][0] == 'bf16' else 'npy'}"]
+            words += ["--output", f"{name}={folder / name}.{'raw' if outputs[name] and outputs[name][0] in BITS else 'npy'}"]
         report = json.loads(gantry(command, *words))
         found = {}
         for name in outputs:
-            if outputs[name] and outputs[name][0] == "bf16":
-                found[name] = np.fromfile(folder / f"{name}.raw", np.uint16).reshape(outputs[name][1])
+            if outputs[name] and outputs[name][0] in BITS:
+                found[name] = np.fromfile(folder / f"{name}.raw", BITS[outputs[name][0]]).reshape(outputs[name][1])
             else:
                 found[name] = np.load(folder / f"{name}.npy")
         return found, report

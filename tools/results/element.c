@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* IEEE binary16 and bfloat16 have no C type. */
+/* IEEE binary16, bfloat16 and floating point of 8 bits have no C type. */
 static double from_f16(uint16_t h)
 {
     int exponent = h >> 10 & 31, fraction = h & 1023;
@@ -25,6 +25,16 @@ static double from_bf16(uint16_t h)
     return (double)value;
 }
 
+/* Of 4 bits of exponent and 3 of fraction (E4M3): all bits set are NaN, and nothing is infinite. */
+static double from_f8e4m3(uint8_t b)
+{
+    int exponent = b >> 3 & 15, fraction = b & 7;
+    double sign = b >> 7 ? -1 : 1;
+    if ((b & 127) == 127)
+        return (double)NAN;
+    return sign * (exponent ? ldexp(8 + fraction, exponent - 10) : ldexp(fraction, -9));
+}
+
 double element_real(const void *data, gantry_dtype dtype, uint64_t i)
 {
     switch (dtype) {
@@ -32,6 +42,10 @@ double element_real(const void *data, gantry_dtype dtype, uint64_t i)
         return from_f16(((const uint16_t *)data)[i]);
     case GANTRY_BF16:
         return from_bf16(((const uint16_t *)data)[i]);
+    case GANTRY_F8E4M3:
+        return from_f8e4m3(((const uint8_t *)data)[i]);
+    case GANTRY_F8E5M2: /* the upper half of f16 */
+        return from_f16((uint16_t)(((const uint8_t *)data)[i] << 8));
     case GANTRY_F32:
         return (double)((const float *)data)[i];
     case GANTRY_F64:
@@ -91,7 +105,8 @@ static char *whole_text(char *to, const array *a, uint64_t i)
 
 static bool is_real(gantry_dtype dtype)
 {
-    return dtype == GANTRY_F16 || dtype == GANTRY_BF16 || dtype == GANTRY_F32 || dtype == GANTRY_F64;
+    return dtype == GANTRY_F16 || dtype == GANTRY_BF16 || dtype == GANTRY_F32 || dtype == GANTRY_F64 ||
+           dtype == GANTRY_F8E4M3 || dtype == GANTRY_F8E5M2;
 }
 
 char *element_text(char to[ELEMENT_TEXT], const array *a, uint64_t i)

@@ -143,7 +143,7 @@ static gantry_status take_weight(const gantry_graph *g, uint32_t buffer, const c
                                  gantry_error *err)
 {
     const gy_buffer *b = &g->buffers.at[buffer];
-    if (!gy_dtype_is_float(b->dtype))
+    if (!gy_dtype_is_float(b->dtype) || gy_dtype_is_f8(b->dtype))
         return fail_option(g, inside, err, "weight \"%s\" is %s; weights are arrays of f16, bf16, f32 or f64", b->name,
                            gantry_dtype_name(b->dtype));
     for (size_t i = 0; a && i < a->weight.count; i++)

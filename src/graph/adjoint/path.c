@@ -92,7 +92,14 @@ static gantry_status check_accesses(gy_adjoint *a, uint32_t node)
     for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *x = &g->access.at[n->access + i];
         bool has_halo = x->before || x->after || gy_adjoint_source(g, x) != x->buffer;
-        const char *name = g->buffers.at[gy_adjoint_source(g, x)].name;
+        const gy_buffer *source = &g->buffers.at[gy_adjoint_source(g, x)];
+        const char *name = source->name;
+        if (gy_dtype_is_f8(source->dtype) && gy_adjoint_is_active(a, gy_adjoint_source(g, x)))
+            return gy_node_fail(
+                a->graph, a->err, node,
+                "has \"%s\" of %s between weights and loss, and adjoints are not kept in 8 bits; round in "
+                "a formula, as f32(%s(x)) does, whose adjoint goes on as it is",
+                name, gantry_dtype_name(source->dtype), gantry_dtype_name(source->dtype));
         if (one_tile && (x->is_list || (g->buffers.at[x->buffer].tiles[0] && x->last - x->first != 1)))
             return gy_node_fail(a->graph, a->err, node,
                                 "names several tiles of \"%s\", which have no adjoint but in retile; name one tile",

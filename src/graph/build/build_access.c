@@ -114,6 +114,13 @@ void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, g
     if (graph->error.status || !gy_region_resolve(graph, &region, &access))
         return;
     const gy_buffer *b = &graph->buffers.at[access.buffer];
+    if (mode >= GANTRY_SUM && gy_dtype_is_f8(b->dtype)) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                         "node \"%s\" has access %s to \"%s\", which is %s; nothing is reduced in 8 bits: reduce to "
+                         "f32, and convert the result",
+                         node->id, gantry_access_name(mode), b->name, gantry_dtype_name(b->dtype));
+        return;
+    }
     if (access.buffer != region.buffer.id && mode != GANTRY_READ) {
         gy_graph_mistake(
             graph, GANTRY_E_GRAPH,

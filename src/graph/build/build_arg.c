@@ -115,11 +115,12 @@ static bool is_access_allowed(gantry_graph *g, const gy_node *node, const gantry
 
 static bool is_dtype_allowed(gantry_graph *g, const gantry_kernel *k, const gantry_kernel_arg *a, const gy_buffer *b)
 {
-    if (a->dtypes == 0 || (a->dtypes & GANTRY_DTYPE_BIT(b->dtype)))
+    uint32_t allowed = a->dtypes ? a->dtypes : GY_USUAL_DTYPES;
+    if (allowed & GANTRY_DTYPE_BIT(b->dtype))
         return true;
     gy_text all = { 0 };
     for (int i = 0; i < GANTRY_DTYPE_COUNT; i++)
-        if (a->dtypes & GANTRY_DTYPE_BIT(i))
+        if (allowed & GANTRY_DTYPE_BIT(i))
             gy_text_printf(&all, "%s%s", all.length ? ", " : "", gantry_dtype_name((gantry_dtype)i));
     gy_graph_mistake(g, GANTRY_E_GRAPH, "argument \"%s\" of kernel \"%s\" cannot be \"%s\", which is %s; allowed: %s",
                      a->name, k->name, b->name, gantry_dtype_name(b->dtype), all.at ? all.at : "");

@@ -43,7 +43,7 @@ static bool check_shape(gantry_graph *g, const char *name, gantry_dtype dtype, i
         return false;
     }
     if (!gantry_dtype_name(dtype)) {
-        gy_graph_mistake(g, GANTRY_E_GRAPH, "buffer \"%s\" has dtype %d; use GANTRY_F16 to GANTRY_U64", name,
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "buffer \"%s\" has dtype %d; use GANTRY_F16 to GANTRY_F8E5M2", name,
                          (int)dtype);
         return false;
     }

@@ -37,10 +37,13 @@ static gantry_kernel_arg make_arg(const gy_maths *m, const gy_maths_kind *kind, 
 {
     if (kind && kind[arg].is_number)
         return (gantry_kernel_arg){ .name = m->arg[arg], .scalar = GANTRY_FACTOR };
+    bool is_total = m->reduces && m->is_written[arg];
     return (gantry_kernel_arg){ .name = m->arg[arg],
                                 .access = access_of(m, arg),
                                 .accesses = accesses_of(m, arg),
-                                .dtypes = kind ? GANTRY_DTYPE_BIT(kind[arg].dtype) : 0 };
+                                .dtypes = kind       ? GANTRY_DTYPE_BIT(kind[arg].dtype)
+                                          : is_total ? 0
+                                                     : GY_USUAL_DTYPES | GY_F8_DTYPES };
 }
 
 /* Two kernels have one name only if their formulas and types are the same, so measured times are for all graphs. */

@@ -73,6 +73,11 @@ static gantry_status check_op(const subject *s, const shape_rule *rule, gantry_e
 static gantry_status check_dtypes(const subject *s, gantry_error *err)
 {
     const gy_buffer *first = &s->g->buffers.at[s->in[0].buffer];
+    if (s->e->op != 0 && gy_dtype_is_f8(first->dtype)) {
+        return gy_graph_fail(s->g, s->n->origin, err, GANTRY_E_GRAPH,
+                             "%s \"%s\" reduces \"%s\", which is %s; nothing is reduced in 8 bits: reduce f32 or bf16",
+                             s->kind, s->n->id, first->name, gantry_dtype_name(first->dtype));
+    }
     for (uint32_t i = 1; i < s->n->accesses; i++) {
         const gy_buffer *b = &s->g->buffers.at[s->in[i].buffer];
         if (b->dtype != first->dtype) {

@@ -1227,7 +1227,7 @@ static uint32_t types_of(const gantry_kernel *k, const char *typed)
     for (int32_t i = 0; i < k->args; i++) {
         const gantry_kernel_arg *a = &k->arg[i];
         if (!a->scalar && (!typed || strcmp(a->name, typed) == 0))
-            return a->dtypes ? a->dtypes : (1u << GANTRY_DTYPE_COUNT) - 1;
+            return a->dtypes ? a->dtypes : (2u << GANTRY_U64) - 1;
     }
     abort();
 }

@@ -52,6 +52,14 @@ static unsigned to_bits(double x, int fraction, int least)
     return sign | (made > top ? top : made);
 }
 
+/* OFP8: all bits but the sign are NaN, nothing is infinite. */
+static double from_e4m3(uint8_t b)
+{
+    int exponent = b >> 3 & 15, fraction = b & 7;
+    double size = exponent ? ldexp(8 + fraction, exponent - 10) : ldexp(fraction, -9);
+    return (b & 127) == 127 ? (double)NAN : b & 128 ? -size : size;
+}
+
 double columns_load(element type, const void *at, int64_t i)
 {
     switch (type) {
@@ -59,6 +67,8 @@ double columns_load(element type, const void *at, int64_t i)
         return from_bits(((const uint16_t *)at)[i], 10, -14);
     case BF16:
         return from_bits(((const uint16_t *)at)[i], 7, -126);
+    case E4M3:
+        return from_e4m3(((const uint8_t *)at)[i]);
     case F32:
         return (double)((const float *)at)[i];
     default:
@@ -108,7 +118,8 @@ static double finish(const job *p, int row, double x)
 /* m x n = alpha op(a) op(b) + beta c, with a sum of k. What beta 0 forgets is not read. */
 static void gemm(const job *p)
 {
-    element result = p->wide ? F32 : p->type;
+    element result = p->wide ? F32 : p->type == E4M3 ? p->narrow : p->type;
+    double scale = (p->scale_a ? (double)*p->scale_a : 1) * (p->scale_b ? (double)*p->scale_b : 1);
     for (int j = 0; j < p->n; j++) {
         for (int i = 0; i < p->m; i++) {
             double sum = 0;
@@ -118,7 +129,7 @@ static void gemm(const job *p)
                 sum += a * b;
             }
             double old = p->beta != 0 ? p->beta * load(result, p->c, i, j) : 0;
-            store(result, p->c, i, j, finish(p, i, p->alpha * sum + old));
+            store(result, p->c, i, j, finish(p, i, p->alpha * scale * sum + old));
         }
     }
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum element { F16, BF16, F32, F64 } element;
+typedef enum element { F16, BF16, F32, F64, E4M3 } element;
 typedef enum activation { NO_ACTIVATION, RELU, GELU } activation;
 typedef enum job_kind { GEMM, TRSM, SYRK, POTRF, GETRF, GEQRF, ORGQR } job_kind;
 
@@ -22,7 +22,9 @@ typedef struct columns {
 typedef struct job {
     job_kind kind;
     element type;
-    bool wide; /* gemm: c is of F32, whatever the type of a and b */
+    bool wide;                      /* gemm: c is of F32, whatever the type of a and b */
+    element narrow;                 /* gemm of E4M3: what c is of, where it is not wide */
+    const float *scale_a, *scale_b; /* gemm: in device memory; NULL: 1 */
     bool transpose_a, transpose_b, right, upper, unit;
     int m, n, k;
     double alpha, beta;

@@ -32,6 +32,7 @@ typedef struct product {
     cublasOperation_t op_a, op_b;
     cublasLtEpilogue_t epilogue;
     const void *bias;
+    const float *scale_a, *scale_b;
 } product;
 typedef struct preference {
     uint64_t workspace;
@@ -117,6 +118,10 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle, cubla
         return PUT(p->epilogue);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
         return PUT(p->bias);
+    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+        return PUT(p->scale_a);
+    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+        return PUT(p->scale_b);
     default:
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
@@ -161,6 +166,14 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t h
     }
 }
 
+/* What the documentation asks for: rows of A, columns of B, and multiples of 16 bytes. */
+static bool does_f8(const product *p, const layout *a, const layout *b, const layout *c, const preference *w)
+{
+    bool lies = p->op_a == CUBLAS_OP_T && p->op_b == CUBLAS_OP_N && p->epilogue == CUBLASLT_EPILOGUE_DEFAULT;
+    bool sized = a->rows % 16 == 0 && a->columns % 16 == 0 && b->rows == a->rows && a->ld % 16 == 0 && b->ld % 16 == 0;
+    return lies && sized && w->a >= 16 && w->b >= 16 && w->d >= 16 && c->type != CUDA_R_64F;
+}
+
 static bool is_epilogue(cublasLtEpilogue_t epilogue)
 {
     return epilogue == CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS ||
@@ -182,7 +195,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     if (w->sums & CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE)
         columns_wrong("sums of 16 bits");
     if (most < 1 || layout_of(a)->type == CUDA_R_64F || layout_of(a)->type != layout_of(b)->type || c != d ||
-        w->workspace < WORKSPACE || w->a < 2 || w->b < 2 || w->d < 2)
+        w->workspace < WORKSPACE || w->a < 2 || w->b < 2 || w->d < 2 || layout_of(a)->type == CUDA_R_8F_E5M2 ||
+        (layout_of(a)->type == CUDA_R_8F_E4M3 && !does_f8(p, layout_of(a), layout_of(b), layout_of(c), w)))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     memset(&results[0], 0, sizeof results[0]);
     memcpy(&results[0].algo, &chosen, sizeof chosen);
@@ -232,15 +246,21 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
         columns_wrong("an algorithm that was not chosen for this product");
     if (!workspace || workspaceSizeInBytes < WORKSPACE)
         columns_wrong("less workspace than the algorithm wants");
-    if (!is_epilogue(p->epilogue) || !p->bias || C != D || Cdesc != Ddesc || p->compute != CUBLAS_COMPUTE_32F ||
-        p->scale != CUDA_R_32F)
+    cudaDataType type = layout_of(Adesc)->type, result = layout_of(Ddesc)->type;
+    bool is_f8 = type == CUDA_R_8F_E4M3;
+    if ((!is_f8 && (!is_epilogue(p->epilogue) || !p->bias)) || C != D || Cdesc != Ddesc ||
+        p->compute != CUBLAS_COMPUTE_32F || p->scale != CUDA_R_32F)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     check_aligned(A, chosen.a, "A");
     check_aligned(B, chosen.b, "B");
     check_aligned(D, chosen.d, "D");
-    check_aligned(p->bias, chosen.d, "the bias");
-    cudaDataType type = layout_of(Adesc)->type;
-    job j = { .kind = GEMM, .type = type == CUDA_R_16F ? F16 : type == CUDA_R_16BF ? BF16 : F32 };
+    if (!is_f8)
+        check_aligned(p->bias, chosen.d, "the bias");
+    job j = { .kind = GEMM, .type = is_f8 ? E4M3 : type == CUDA_R_16F ? F16 : type == CUDA_R_16BF ? BF16 : F32 };
+    j.wide = is_f8 && result == CUDA_R_32F;
+    j.narrow = result == CUDA_R_16F ? F16 : BF16;
+    j.scale_a = p->scale_a;
+    j.scale_b = p->scale_b;
     j.alpha = (double)*(const float *)alpha;
     j.beta = (double)*(const float *)beta;
     j.a = (columns){ (void *)(uintptr_t)A, (int)layout_of(Adesc)->ld };

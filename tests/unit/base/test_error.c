@@ -151,6 +151,9 @@ START_TEST(small_enumerations_have_names)
     ck_assert_str_eq(gantry_dtype_name(GANTRY_F16), "f16");
     ck_assert_str_eq(gantry_dtype_name(GANTRY_BF16), "bf16");
     ck_assert_str_eq(gantry_dtype_name(GANTRY_U64), "u64");
+    ck_assert_str_eq(gantry_dtype_name(GANTRY_F8E4M3), "f8e4m3");
+    ck_assert_str_eq(gantry_dtype_name(GANTRY_F8E5M2), "f8e5m2");
+    ck_assert_uint_eq(gantry_dtype_size(GANTRY_F8E5M2), 1);
     ck_assert_ptr_null(gantry_dtype_name(GANTRY_DTYPE_COUNT));
     ck_assert_ptr_null(gantry_dtype_name((gantry_dtype)-1));
     ck_assert_uint_eq(gantry_dtype_size(GANTRY_BF16), 2);

@@ -214,7 +214,7 @@ END_TEST
 START_TEST(every_type_and_operator)
 {
     static const gantry_access ops[] = { GANTRY_SUM, GANTRY_PROD, GANTRY_MIN, GANTRY_MAX };
-    for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
+    for (int d = 0; d <= GANTRY_U64; d++) {
         for (int o = 0; o < (nccl_reduces(nccl_kinds[_i]) ? 4 : 1); o++) {
             for (int much = 0; much < 2; much++) {
                 nccl_case c = case_of(_i, (gantry_dtype)d, ops[o], 2 + (d + o) % 3, much ? 0 : 43);

@@ -276,7 +276,7 @@ START_TEST(elements)
     static const int64_t sizes[] = { 0, 1, 3, 4, 17, 255, 1000, 5003 };
     const gy_cuda_kernel *kernel = each[_i];
     open_device();
-    for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
+    for (int d = 0; d <= GANTRY_U64; d++) {
         int per = 16 / (int)gantry_dtype_size((gantry_dtype)d);
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes && takes(kernel, (gantry_dtype)d); s++) {
             int shift = (int)(draw() % (uint64_t)per), other = (int)(draw() % (uint64_t)per);
@@ -350,7 +350,7 @@ START_TEST(reductions)
     static const int64_t bytes[] = { 0, 8, 40, 4096, 65536, 70000, 200024 };
     const gy_cuda_kernel *kernel = kernels[_i];
     open_device();
-    for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
+    for (int d = 0; d <= GANTRY_U64; d++) {
         gantry_dtype own = (gantry_dtype)d, wide = is_float(own) ? GANTRY_F64 : GANTRY_I64;
         for (size_t s = 0; s < sizeof bytes / sizeof *bytes && takes(kernel, own); s++) {
             int64_t n = bytes[s] / (int64_t)gantry_dtype_size(own);
@@ -475,7 +475,7 @@ START_TEST(contributions)
     open_device();
     state = (uint64_t)_i;
     processors = _i ? 1 : 132;
-    for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
+    for (int d = 0; d <= GANTRY_U64; d++) {
         for (int op = GANTRY_SUM; op <= GANTRY_PROD; op++) {
             for (int k = 0; k < 5; k++) {
                 tame = k % 2;
@@ -498,7 +498,7 @@ START_TEST(moves)
     static const int64_t sizes[] = { 1, 2, 15, 64, 1001, 4100, 70001 };
     open_device();
     processors = _i ? 1 : 132;
-    for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
+    for (int d = 0; d <= GANTRY_U64; d++) {
         for (int k = 0; k < 7; k++) {
             state = (uint64_t)(100 * d + k);
             tame = false;

@@ -55,7 +55,7 @@ MISTAKE(buffer_twice)
 }
 MISTAKE(buffer_dtype)
 {
-    gantry_graph_buffer(g, "b", (gantry_dtype)10, 1, SHAPE(1));
+    gantry_graph_buffer(g, "b", GANTRY_DTYPE_COUNT, 1, SHAPE(1));
 }
 MISTAKE(buffer_rank)
 {
@@ -723,7 +723,7 @@ static const struct mistake {
     { buffer_name_bracket, GANTRY_E_GRAPH, "buffer name \"a[1]\"" NAME_RULE },
     { buffer_name_null, GANTRY_E_GRAPH, "buffer name \"\"" NAME_RULE },
     { buffer_twice, GANTRY_E_GRAPH, "there already is a buffer \"y\"; names are unique" },
-    { buffer_dtype, GANTRY_E_GRAPH, "buffer \"b\" has dtype 10; use GANTRY_F16 to GANTRY_U64" },
+    { buffer_dtype, GANTRY_E_GRAPH, "buffer \"b\" has dtype 12; use GANTRY_F16 to GANTRY_F8E5M2" },
     { buffer_rank, GANTRY_E_GRAPH, "buffer \"b\" has rank 0; at least 1 dimension and its shape are needed" },
     { buffer_shape, GANTRY_E_GRAPH, "buffer \"b\" has shape[1] = -1; it must be at least 0" },
     { buffer_no_shape, GANTRY_E_GRAPH, "buffer \"b\" has rank 2; at least 1 dimension and its shape are needed" },
@@ -841,7 +841,7 @@ static const struct mistake {
       "kernel \"other\": grid \"z.rows\" uses \"z.rows\"; scalars of the kernel and ARG.rows, .size, .bytes, .count, "
       ".shape0 of its regions are known" },
     { cuda_shared, GANTRY_E_INVALID, "kernel \"other\" has -1 bytes of shared memory; at least 0" },
-    { cuda_type, GANTRY_E_INVALID, "kernel \"other\": argument \"a\" is passed as type 10, which is none" },
+    { cuda_type, GANTRY_E_INVALID, "kernel \"other\": argument \"a\" is passed as type 12, which is none" },
     { cuda_default_of_region, GANTRY_E_INVALID,
       "kernel \"other\": argument \"x\" has a default and is no optional scalar in the manifest" },
     { cuda_default_of_number, GANTRY_E_INVALID,

@@ -49,6 +49,12 @@ START_TEST(forms)
     ck_assert_int_eq(parse(&npy, "{'shape': (0, 5), 'fortran_order': False, 'descr': '<i8'}", &err), GANTRY_OK);
     ck_assert(npy.data_bytes == 0);
     gy_npy_free(&npy);
+    ck_assert_int_eq(parse(&npy, "{'shape': (3,), 'fortran_order': False, 'descr': '<V1'}", &err), GANTRY_OK);
+    ck_assert(npy.dtype == GANTRY_F8E4M3 && npy.data_bytes == 3);
+    gy_npy_free(&npy);
+    ck_assert_int_eq(parse(&npy, "{'shape': (3,), 'fortran_order': False, 'descr': '<f1'}", &err), GANTRY_OK);
+    ck_assert(npy.dtype == GANTRY_F8E5M2 && npy.data_bytes == 3);
+    gy_npy_free(&npy);
 }
 END_TEST
 
@@ -66,10 +72,10 @@ START_TEST(mistakes)
                 "a.npy: is in Fortran order; save numpy.ascontiguousarray(a), which is in C order");
     check_error("{'shape': (2,), 'fortran_order': False, 'descr': '>f4'}",
                 "a.npy: has big-endian elements '>f4'; save a.astype(a.dtype.newbyteorder('<'))");
-    check_error(
-        "{'shape': (2,), 'fortran_order': False, 'descr': '|b1'}",
-        "a.npy: has elements of type '|b1'; allowed are f2 f4 f8 i1 u1 i4 u4 i8 u8, and V2, the bits of bf16: save "
-        "a.astype(...), or of uint16 with such bits a.view('V2')");
+    check_error("{'shape': (2,), 'fortran_order': False, 'descr': '|b1'}",
+                "a.npy: has elements of type '|b1'; allowed are f2 f4 f8 i1 u1 i4 u4 i8 u8, V2, the bits of bf16, V1, "
+                "those of f8e4m3, and f1, those of f8e5m2: save a.astype(...), or of uint16 and uint8 with such bits "
+                "a.view('V2') and a.view('V1')");
     check_error("{'shape': (2,), 'fortran_order': False, 'descr': [('a', '<f4')]}",
                 "a.npy: has records of several fields; save one plain array a file");
     check_error("{'shape': 2, 'fortran_order': False, 'descr': '<f4'}",

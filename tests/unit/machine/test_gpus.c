@@ -40,7 +40,10 @@ START_TEST(speeds)
         ck_assert_double_eq(gy_gpu_gflops(&g, GANTRY_F64), known[i].f64);
         ck_assert_double_eq(gy_gpu_gflops(&g, GANTRY_F16), known[i].f16);
         ck_assert_double_eq(gy_gpu_gflops(&g, GANTRY_BF16), known[i].major >= 8 ? known[i].f16 : 0);
-        ck_assert_double_eq(gy_gpu_gflops(&g, GANTRY_I32), 0); /* not told */
+        bool has_f8 = known[i].major >= 9;
+        double f8 = has_f8 ? 2 * known[i].f16 : 0;
+        ck_assert_double_eq_tol(gy_gpu_gflops(&g, GANTRY_F8E4M3), f8, 2); /* both are rounded */
+        ck_assert_double_eq(gy_gpu_gflops(&g, GANTRY_I32), 0);            /* not told */
         ck_assert_double_eq(gy_gpu_gbs(&g), known[i].gbs);
     }
 }

@@ -20,8 +20,8 @@
 
 enum { FORMULAS = 120, ELEMENTS = 2500, MOST_BYTES = 8 * ELEMENTS };
 
-static const gantry_dtype DTYPES[] = { GANTRY_F16, GANTRY_BF16, GANTRY_F32, GANTRY_F64, GANTRY_I8,
-                                       GANTRY_U8,  GANTRY_I32,  GANTRY_U32, GANTRY_I64 };
+static const gantry_dtype DTYPES[] = { GANTRY_F16, GANTRY_BF16, GANTRY_F32, GANTRY_F64,    GANTRY_I8,    GANTRY_U8,
+                                       GANTRY_I32, GANTRY_U32,  GANTRY_I64, GANTRY_F8E4M3, GANTRY_F8E5M2 };
 enum { TYPES = sizeof DTYPES / sizeof *DTYPES };
 
 typedef struct formula {
@@ -42,14 +42,14 @@ static uint32_t draw(uint32_t most)
 
 /* ---- formulas ---- */
 
-/* "x0" has the dtype DTYPES[0] and so on; "x9" has one element, and "s" is a number. */
+/* "x0" has the dtype DTYPES[0] and so on; "w" has one element, and "s" is a number. */
 static void add_expression(gy_text *to, uint32_t depth)
 {
-    static const char *const one[] = { "-",    "abs(", "square(", "floor(", "ceil(", "sqrt(", "rsqrt(", "exp(",
-                                       "log(", "sin(", "cos(",    "tanh(",  "erf(",  "f16(",  "bf16(",  "f32(",
-                                       "f64(", "i8(",  "u8(",     "i32(",   "u32(",  "i64(" };
+    static const char *const one[] = { "-",    "abs(", "square(", "floor(", "ceil(", "sqrt(", "rsqrt(",  "exp(",
+                                       "log(", "sin(", "cos(",    "tanh(",  "erf(",  "f16(",  "bf16(",   "f32(",
+                                       "f64(", "i8(",  "u8(",     "i32(",   "u32(",  "i64(",  "f8e4m3(", "f8e5m2(" };
     static const char *const two[] = { "+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">=" };
-    static const char *const leaf[] = { "s", "2", "0.1", "1e3", "x9" };
+    static const char *const leaf[] = { "s", "2", "0.1", "1e3", "w" };
     static const char *const call[] = { "min(", "max(", "pow(" };
     uint32_t kind = depth ? draw(8) : 7;
     if (kind < 3) {
@@ -78,7 +78,7 @@ static gy_maths_kind kind_of(const char *name)
     uint32_t number = (uint32_t)strtoul(name + 1, NULL, 10);
     if (*name == 's')
         return (gy_maths_kind){ .is_number = true, .dtype = GANTRY_F64 };
-    return (gy_maths_kind){ .dtype = number == TYPES ? GANTRY_F32 : DTYPES[number % TYPES] };
+    return (gy_maths_kind){ .dtype = *name == 'w' ? GANTRY_F32 : DTYPES[number % TYPES] };
 }
 
 static void make_formula(formula *f, uint32_t i)
@@ -91,7 +91,7 @@ static void make_formula(formula *f, uint32_t i)
     gy_text_printf(&text, "y%u = %s(", i % TYPES, dtype);
     add_expression(&text, 1 + i % 6);
     gy_text_printf(&text, i % 4 ? ")" : "); z%u = x%u + y%u", (i + 1) % TYPES, (i + 1) % TYPES, i % TYPES);
-    bool is_whole = i % 4 == 0 && i % TYPES >= 4 && (i + 1) % TYPES >= 4;
+    bool is_whole = i % 4 == 0 && !gy_dtype_is_float(DTYPES[i % TYPES]) && !gy_dtype_is_float(DTYPES[(i + 1) % TYPES]);
     if (i % 4 == 0 && !is_whole) { /* the second result would need a cast */
         text.length = (size_t)(strchr(text.at, ';') - text.at);
         text.at[text.length] = '\0';
@@ -116,7 +116,7 @@ static void make_formulas(uint32_t seed)
 
 static bool is_one(const char *name)
 {
-    return strcmp(name, "x9") == 0;
+    return strcmp(name, "w") == 0;
 }
 
 static void fill(char *to, const gy_maths_kind *kind, uint32_t seed)
@@ -136,8 +136,8 @@ static bool is_nan(const char *at, gantry_dtype dtype)
 {
     float single;
     double wide;
-    uint16_t half;
-    memcpy(&half, at, sizeof half);
+    uint16_t half = 0;
+    memcpy(&half, at, gantry_dtype_size(dtype) < sizeof half ? 1 : sizeof half);
     switch (dtype) {
     case GANTRY_F16:
         return (half & 0x7fff) > 0x7c00;
@@ -149,6 +149,10 @@ static bool is_nan(const char *at, gantry_dtype dtype)
     case GANTRY_F64:
         memcpy(&wide, at, sizeof wide);
         return isnan(wide);
+    case GANTRY_F8E4M3:
+        return (*at & 0x7f) == 0x7f;
+    case GANTRY_F8E5M2:
+        return (*at & 0x7f) > 0x7c;
     default:
         return false;
     }
@@ -217,8 +221,9 @@ static void run_formula(const formula *f, code_fn function, int64_t n)
 /* A function that runs all threads; its parameters follow the order that maths.h states. */
 static void print_caller(FILE *to, const formula *f)
 {
-    static const char *const names[] = { "half",          "half", "float",    "double", "signed char",
-                                         "unsigned char", "int",  "unsigned", "i64",    "u64" };
+    static const char *const names[GANTRY_DTYPE_COUNT] = { "half",        "half",          "float", "double",
+                                                           "signed char", "unsigned char", "int",   "unsigned",
+                                                           "i64",         "u64",           "f8",    "f8" };
     const gy_maths *m = f->program->maths;
     fprintf(to, "}\nextern \"C\" void call_%s(void **p, unsigned blocks)\n{\n    using namespace n_%s;\n", f->name,
             f->name);

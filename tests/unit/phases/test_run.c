@@ -73,6 +73,7 @@ START_TEST(any_number_but_zero_ends_a_loop)
         [GANTRY_BF16] = { 0x7fc0 }, [GANTRY_F32] = { 0x7fc00000 }, [GANTRY_F64] = { 1 },
         [GANTRY_I8] = { 0xff },     [GANTRY_U8] = { 0x80 },        [GANTRY_I32] = { 0x80000000 },
         [GANTRY_U32] = { 1 },       [GANTRY_I64] = { UINT64_MAX }, [GANTRY_U64] = { UINT64_MAX },
+        [GANTRY_F8E4M3] = { 0x7f }, [GANTRY_F8E5M2] = { 1 },
     };
     for (gantry_dtype t = 0; t < GANTRY_DTYPE_COUNT; t++) {
         gantry_graph *g = gantry_graph_new("flag");

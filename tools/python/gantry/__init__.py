@@ -9,7 +9,7 @@
 """
 from typing import TYPE_CHECKING as _TYPE_CHECKING, NoReturn as _NoReturn
 
-from ._arrays import Info, from_bf16, to_bf16
+from ._arrays import Info, from_bf16, from_f8, to_bf16, to_f8
 from ._library import __version__, did_you_mean as _did_you_mean
 from ._draw import Picture
 from ._structs import Access
@@ -28,8 +28,8 @@ __all__ = [
     "Dynamic", "Error", "F32", "F64", "FileError", "GantryWarning", "Graph", "GraphError", "I32", "I64", "In", "InOut", "Info",
     "InvalidError", "JSONError", "Kernel", "KernelError", "Launch", "LibraryError", "Machine", "MachineError", "Max", "Min", "Node",
     "Out", "OutOfMemoryError", "Picture", "Place", "Prod", "Rebalance", "Region", "Repeat", "Run", "RunInfo", "Schedule",
-    "ScheduleError", "Start", "Sum", "Summary", "TimeLimitError", "U32", "U64", "UnsupportedError", "formats", "from_bf16",
-    "import_graph", "kernel", "load", "parse", "to_bf16", "__version__",
+    "ScheduleError", "Start", "Sum", "Summary", "TimeLimitError", "U32", "U64", "UnsupportedError", "formats", "from_bf16", "from_f8",
+    "import_graph", "kernel", "load", "parse", "to_bf16", "to_f8", "__version__",
 ]
 
 _ELSEWHERE = {"Read": "In", "Input": "In", "Write": "Out", "Output": "Out", "ReadWrite": "InOut", "kernels": "kernel", "jit": "kernel",

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     import numpy.typing
 
 DTYPES: tuple[str, ...] = tuple(dtype.name.lower() for dtype in Dtype)
-# Of each element type, what NumPy calls it. It has no bfloat16: those are their 16 bits.
+# Of each element type, what NumPy calls it. It has no bfloat16 and nothing floating of 8 bits: those are their bits.
 NUMPY = {"f16": "float16", "bf16": "uint16", "f32": "float32", "f64": "float64", "i8": "int8", "u8": "uint8", "i32": "int32", 
-         "u32": "uint32", "i64": "int64", "u64": "uint64"}
+         "u32": "uint32", "i64": "int64", "u64": "uint64", "f8e4m3": "uint8", "f8e5m2": "uint8"}
+# Those, by what the package ml_dtypes and PyTorch call them.
+BITS = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
 
 
 def need_numpy() -> Any:
@@ -32,8 +34,9 @@ def need_numpy() -> Any:
 def dtype_of(dtype: Any) -> Dtype:
     """The element type that "f32", np.float32, np.dtype("<f4") and the like name."""
     name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", None) or getattr(dtype, "name", None) or str(dtype)
-    if name == "bfloat16":
-        return Dtype.BF16
+    for short, long in BITS.items():
+        if name == long:
+            return Dtype[short.upper()]
     if name in DTYPES:
         return Dtype[name.upper()]
     if np is not None:
@@ -42,7 +45,7 @@ def dtype_of(dtype: Any) -> Dtype:
         except TypeError:
             seen = None
         for short, long in NUMPY.items():
-            if seen is not None and short != "bf16" and seen == np.dtype(long):
+            if seen is not None and short not in BITS and seen == np.dtype(long):
                 return Dtype[short.upper()]
     raise InvalidError(f"{dtype!r} is no element type of Gantry; use one of {listed(DTYPES)}, or what NumPy calls it")
 
@@ -92,7 +95,7 @@ def _from_numbers(info: Info, role: str, value: Any) -> Any:
         exact = np.asarray(value, object)
         if all(isinstance(n, numbers.Integral) and np.iinfo(want).min <= n <= np.iinfo(want).max for n in exact.flat):
             plain = exact.astype(want)
-    fits = plain.dtype.kind in ("iub" if want.kind in "iu" else "iubf") and info.dtype != "bf16"
+    fits = plain.dtype.kind in ("iub" if want.kind in "iu" else "iubf") and info.dtype not in BITS
     array = plain.astype(want) if fits else None
     if array is None or (want.kind in "iu" and not np.array_equal(array, plain)):
         raise _refuse(info, role, f"{value!r:.60}, which {info.dtype} does not hold", f"give an array of {NUMPY[info.dtype]}")
@@ -118,9 +121,10 @@ def _array_of(info: Info, role: str, value: Any) -> Any:
 def _check(info: Info, role: str, array: Any) -> Any:
     """The array, whose elements and shape must be the buffer's."""
     want = np.dtype(NUMPY[info.dtype])
-    bits = info.dtype == "bf16" and array.dtype.name == "bfloat16"  # such as that of the package ml_dtypes
+    bits = array.dtype.name == BITS.get(info.dtype)  # such as that of the package ml_dtypes
     if array.dtype != want and not bits:
-        cast = f"to_bf16({info.name})" if info.dtype == "bf16" else f".astype(np.{NUMPY[info.dtype]})"
+        cast = {"bf16": f"to_bf16({info.name})"}.get(info.dtype) or (
+            f'to_f8({info.name}, "{info.dtype}")' if info.dtype in BITS else f".astype(np.{NUMPY[info.dtype]})")
         raise _refuse(info, role, f"elements of {array.dtype.str if array.dtype.byteorder == '>' else array.dtype}", f"convert it: {cast}")
     if array.shape != info.shape:
         raise _refuse(info, role, f"shape {list(array.shape)}", "reshape it, or build the graph for that shape")
@@ -204,3 +208,40 @@ def from_bf16(bits: numpy.typing.NDArray[Any]) -> numpy.typing.NDArray[Any]:
     """The float32 that bits of bfloat16 mean; exact."""
     need_numpy()
     return np.left_shift(np.asarray(bits, np.uint32), np.uint32(16)).view(np.float32)
+
+
+def _f8_values(dtype: str) -> Any:
+    """What the 256 patterns mean."""
+    if dtype not in ("f8e4m3", "f8e5m2"):
+        raise InvalidError(f'{dtype!r} is no floating type of 8 bits; use "f8e4m3" or "f8e5m2"')
+    bits = np.arange(256)
+    fraction, bias = (3, 7) if dtype == "f8e4m3" else (2, 15)
+    exponent, part = (bits & 127) >> fraction, (bits & (2**fraction - 1)) / 2.0**fraction
+    values = np.where(exponent > 0, (1 + part) * np.exp2(exponent - bias), part * np.exp2(1.0 - bias))
+    if dtype == "f8e4m3":
+        values[[127, 255]] = np.nan
+    else:
+        values = np.where(exponent == 31, np.where(part > 0, np.nan, np.inf), values)
+    return np.where(bits > 127, -values, values).astype(np.float32)
+
+
+def to_f8(array: numpy.typing.ArrayLike, dtype: str = "f8e4m3") -> numpy.typing.NDArray[Any]:
+    """The bits of the f8e4m3 or f8e5m2 nearest to each float32, ties to even, as uint8. What is too large becomes the largest number; a NaN
+    stays one."""
+    need_numpy()
+    numbers_ = np.asarray(array, np.float32)
+    positive = _f8_values(dtype)[:128]
+    finite = positive[np.isfinite(positive)].astype(np.float64)
+    size = np.minimum(np.abs(np.nan_to_num(numbers_.astype(np.float64), nan=0.0, posinf=finite[-1], neginf=-finite[-1])), finite[-1])
+    above = np.searchsorted(finite, size)
+    below = np.maximum(above - 1, 0)
+    twice, middle = 2 * size, finite[above] + finite[below]
+    nearest = np.where((twice > middle) | ((twice == middle) & (above % 2 == 0)), above, below)
+    nearest = np.where(np.isnan(numbers_), 127 if dtype == "f8e4m3" else 126, nearest)
+    return (nearest | np.where(np.signbit(numbers_), 128, 0)).astype(np.uint8)
+
+
+def from_f8(bits: numpy.typing.NDArray[Any], dtype: str = "f8e4m3") -> numpy.typing.NDArray[Any]:
+    """The float32 that bits of f8e4m3 or f8e5m2 mean; exact."""
+    need_numpy()
+    return np.asarray(_f8_values(dtype)[np.asarray(bits, np.uint8)])

@@ -13,7 +13,7 @@ ON_GPU = (CUDA, CUDA_MANAGED)
 LEGACY_STREAM = 1  # what DLPack calls the default stream of CUDA
 # By DLDataTypeCode and bits.
 TYPES = {(2, 16): "f16", (4, 16): "bf16", (2, 32): "f32", (2, 64): "f64", (0, 8): "i8", (1, 8): "u8", (0, 32): "i32", (1, 32): "u32",
-         (0, 64): "i64", (1, 64): "u64"}
+         (0, 64): "i64", (1, 64): "u64", (10, 8): "f8e4m3", (12, 8): "f8e5m2"}
 
 
 class Device(Structure):

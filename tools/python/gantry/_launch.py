@@ -49,8 +49,9 @@ def device_array(arg: c.Arg) -> DeviceArray:
 # ---- PyTorch ----
 
 # What PyTorch is told about memory whose element type NumPy, or an older PyTorch, does not have, and what it is then.
-AS_INTEGERS = {"bf16": ("i16", "bfloat16"), "u32": ("i32", "uint32"), "u64": ("i64", "uint64")}
-INTEGERS = {"i16": "<i2", "i32": "<i4", "i64": "<i8"}
+AS_INTEGERS = {"bf16": ("i16", "bfloat16"), "u32": ("i32", "uint32"), "u64": ("i64", "uint64"),
+               "f8e4m3": ("u8", "float8_e4m3fn"), "f8e5m2": ("u8", "float8_e5m2")}
+INTEGERS = {"u8": "|u1", "i16": "<i2", "i32": "<i4", "i64": "<i8"}
 
 
 def need_torch() -> Any:

@@ -41,6 +41,8 @@ class Dtype(enum.IntEnum):
     U32 = 7
     I64 = 8
     U64 = 9
+    F8E4M3 = 10
+    F8E5M2 = 11
 
 
 class Access(enum.IntEnum):

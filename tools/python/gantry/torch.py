@@ -19,7 +19,7 @@ from .schedule import Schedule
 
 # By what PyTorch calls them.
 _NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "i8": "int8", "u8": "uint8", "i32": "int32", "u32": "uint32",
-          "i64": "int64", "u64": "uint64"}
+          "i64": "int64", "u64": "uint64", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
 assert set(_NAMES) == set(DTYPES)
 
 

@@ -98,10 +98,11 @@ static const char *refuse_order(const planner *p, bool real)
                         "in its own; with GANTRY_CUDA_NETWORK=nccl it may";
 }
 
-/* ncclDataType_t and ncclRedOp_t. For NCCL the larger of a number and NaN is the number, here it is NaN. */
+/* ncclDataType_t and ncclRedOp_t; nothing is reduced in 8 bits. For NCCL the larger of a number and NaN is the number,
+ * here it is NaN. */
 static const char *refuse_reduction(planner *p)
 {
-    static const int types[] = {
+    static const int types[GANTRY_DTYPE_COUNT] = {
         [GANTRY_F16] = 6, [GANTRY_BF16] = 9, [GANTRY_F32] = 7, [GANTRY_F64] = 8, [GANTRY_I8] = 0,
         [GANTRY_U8] = 1,  [GANTRY_I32] = 2,  [GANTRY_U32] = 3, [GANTRY_I64] = 4, [GANTRY_U64] = 5
     };

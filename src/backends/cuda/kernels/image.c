@@ -87,8 +87,8 @@ gantry_status gy_cuda_image_prepare(const gantry_launch *l, uint64_t *scratch, g
     for (int32_t i = 0; i < l->args; i++) {
         bool by_size = l->arg[i].access && h->image->dtypes & GY_IMAGE_BY_SIZE;
         gantry_dtype dtype = type_of(h, by_size ? gy_image_of_size(l->arg[i].dtype) : l->arg[i].dtype);
-        for (int v = 0; l->arg[i].access && has(h, v, dtype); v++)
-            GY_TRY(find(h, v, dtype, err));
+        for (int v = 0; l->arg[i].access && v < GY_IMAGE_VARIANTS; v++)
+            GY_TRY(has(h, v, dtype) ? find(h, v, dtype, err) : GANTRY_OK);
     }
     return GANTRY_OK;
 }

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 
 enum { GY_IMAGE_VARIANTS = 6, GY_IMAGE_THREADS = 256 };
-#define GY_ALL_DTYPES ((1u << GANTRY_DTYPE_COUNT) - 1)
+#define GY_ALL_DTYPES GY_USUAL_DTYPES
 /* Among the `dtypes` of an image: one of them stands for all of its size (gy_image_of_size). */
 #define GY_IMAGE_BY_SIZE (1u << GANTRY_DTYPE_COUNT)
 
@@ -31,7 +31,7 @@ typedef struct gy_cuda_image {
     const unsigned char *code;
     uint32_t dtypes; /* GANTRY_DTYPE_BITs, and GY_IMAGE_BY_SIZE */
     const char *variant[GY_IMAGE_VARIANTS];
-    uint32_t only[GY_IMAGE_VARIANTS]; /* the types, of `dtypes`, that a variant is for; 0: all. Of the last ones */
+    uint32_t only[GY_IMAGE_VARIANTS]; /* the types, of `dtypes`, that a variant is for; 0: all */
 } gy_cuda_image;
 
 /* The dtype whose functions an image by size has for elements as large as those of `dtype`. */

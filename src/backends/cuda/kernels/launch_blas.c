@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm, gemm_batched, syrk, trsm and getrs by cuBLAS, products of one row by an image of this module. One handle per
+/* gemm, gemm_batched, syrk, trsm and getrs by cuBLAS, products of one row by an image of this module, those
+ * of f8 by cuBLASLt. One handle per
  * kernel and device; the workspace is the launch's scratch, which lanes do not share. So nothing is allocated in
  * flight, launches can be captured, and results are the same bits from run to run on GPUs of one kind: without a
  * workspace of one's own that is promised only where a single stream is in use. */
-#include "backends/cuda/kernels/blas_calls.h"
+#include "backends/cuda/kernels/blas_f8.h"
 #include "backends/cuda/kernels/plain.h"
 
 #include "base/error.h"
@@ -12,7 +13,8 @@
 
 typedef struct handle {
     gy_blas_calls calls;
-    void *plain; /* of the kernel's `data`, which does what cuBLAS does not; NULL: nothing */
+    void *plain;    /* of the kernel's `data`, which does what cuBLAS does not; NULL: nothing */
+    gy_blas_f8 *f8; /* of gemm; NULL: products of f8 are `plain` */
 } handle;
 
 /* ---- handles ---- */
@@ -21,6 +23,7 @@ static void close_blas(void *opened)
 {
     handle *h = opened;
     gy_blas_calls_close(&h->calls);
+    gy_blas_f8_close(h->f8);
     if (h->plain)
         gy_cuda_image_close(h->plain);
     gy_free(h);
@@ -41,10 +44,23 @@ static gantry_status open_blas(void **opened, const gy_cuda_kernel *kernel, cons
     return GANTRY_OK;
 }
 
+static gantry_status open_gemm(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
+{
+    GY_TRY(open_blas(opened, kernel, driver, err));
+    handle *h = *opened;
+    gantry_status status = gy_blas_f8_open(&h->f8, driver, err);
+    if (status) {
+        close_blas(h);
+        *opened = NULL;
+    }
+    return status;
+}
+
 static const char *why_blas(const void *opened)
 {
     const handle *h = opened;
-    return h->calls.why;
+    const char *why = gy_blas_f8_why(h->f8);
+    return why ? why : h->calls.why;
 }
 
 /* ---- launches ---- */
@@ -63,6 +79,15 @@ static gantry_status prepare_both(const gantry_launch *l, uint64_t *scratch, gan
     gantry_launch plain = gy_launch_with(l, ((const handle *)l->handle)->plain);
     GY_TRY(gy_cuda_image_prepare(&plain, scratch, err));
     return prepare_blas(l, scratch, err);
+}
+
+static gantry_status prepare_gemm(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
+{
+    const handle *h = l->handle;
+    GY_TRY(prepare_both(l, scratch, err));
+    if (gy_dtype_is_f8(l->arg[4].dtype) && h->f8)
+        *scratch += gy_blas_f8_room(l);
+    return GANTRY_OK;
 }
 
 static gantry_status begin(handle *h, const gantry_launch *l)
@@ -93,10 +118,22 @@ static gantry_status launch_rows(handle *h, const gantry_launch *l, const gy_cud
     return status;
 }
 
+static gantry_status launch_f8(handle *h, const gantry_launch *l)
+{
+    gantry_launch plain = gy_launch_with(l, h->plain);
+    bool refused = true;
+    if (l->arg[C].rows == 0 || l->arg[C].row_bytes == 0)
+        return GANTRY_OK;
+    GY_TRY(gy_blas_f8_launch(h->f8, l, h->plain, &refused));
+    return refused ? gy_plain_gemm_launch(&plain) : GANTRY_OK;
+}
+
 /* c^T = op(b)^T op(a)^T, and what cuBLAS sees of each is its transpose. */
 static gantry_status launch_gemm(const gantry_launch *l)
 {
     handle *h = l->handle;
+    if (gy_dtype_is_f8(l->arg[A].dtype))
+        return launch_f8(h, l);
     if (gy_plain_gemm_is_row(l))
         return launch_rows(h, l, NULL);
     gy_blas_product p = product_of(l);
@@ -171,10 +208,20 @@ static gantry_status multiply_lists(handle *h, const gy_blas_product *p, const g
         "cublasGemmBatchedEx");
 }
 
+/* cuBLASLt takes one at a time. */
+static gantry_status launch_f8s(handle *h, const gy_cuda_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++)
+        GY_TRY(launch_f8(h, batch->launch[i]));
+    return GANTRY_OK;
+}
+
 static gantry_status launch_gemms(const gantry_launch *first, const gy_cuda_batch *batch)
 {
     handle *h = first->handle;
     bool rows = true;
+    if (gy_dtype_is_f8(first->arg[A].dtype))
+        return launch_f8s(h, batch);
     for (uint32_t i = 0; i < batch->count && rows; i++)
         rows = gy_plain_gemm_is_row(batch->launch[i]);
     if (rows)
@@ -283,18 +330,18 @@ static bool early_rows(void *opened, gy_early which)
     return gy_cuda_image_early(h->plain, which);
 }
 
-#define KERNEL(name_, prepare_, ...)                                                                                   \
+#define KERNEL(name_, open_, prepare_, ...)                                                                            \
     const gy_cuda_kernel gy_library_##name_ = { .name = #name_,                                                        \
                                                 .launch = launch_##name_,                                              \
-                                                .open = open_blas,                                                     \
+                                                .open = open_,                                                         \
                                                 .close = close_blas,                                                   \
                                                 .usable = gy_blas_usable,                                              \
                                                 .prepare = prepare_,                                                   \
                                                 .why = why_blas,                                                       \
                                                 .loads = gy_linalg_loads,                                              \
                                                 __VA_ARGS__ };
-KERNEL(gemm, prepare_both, .launch_batch = launch_gemms, .early = early_rows, .data = &gy_plain_gemm)
-KERNEL(gemm_batched, prepare_blas, .launch_batch = NULL)
-KERNEL(trsm, prepare_blas, .launch_batch = NULL)
-KERNEL(syrk, prepare_blas, .launch_batch = NULL)
-KERNEL(getrs, prepare_both, .data = &gy_plain_getrs)
+KERNEL(gemm, open_gemm, prepare_gemm, .launch_batch = launch_gemms, .early = early_rows, .data = &gy_plain_gemm)
+KERNEL(gemm_batched, open_blas, prepare_blas, .launch_batch = NULL)
+KERNEL(trsm, open_blas, prepare_blas, .launch_batch = NULL)
+KERNEL(syrk, open_blas, prepare_blas, .launch_batch = NULL)
+KERNEL(getrs, open_blas, prepare_both, .data = &gy_plain_getrs)

@@ -20,7 +20,14 @@ static double beta_of(const gantry_launch *l)
     return access == GANTRY_WRITE ? 0 : access == GANTRY_SUM ? 1 : l->arg[1].number;
 }
 
-enum { TILES, ROW }; /* variants of gemm */
+enum { TILES, ROW, TURN_F8 };  /* variants of gemm */
+enum { SCALE_A = 7, SCALE_B }; /* arguments behind those of every product */
+
+/* What gemm.cu calls the type of a c of f8 factors. */
+static int32_t result_of(gantry_dtype dtype)
+{
+    return dtype == GANTRY_F32 ? 0 : dtype == GANTRY_F16 ? 1 : 2;
+}
 
 gantry_status gy_plain_gemm_launch(const gantry_launch *l)
 {
@@ -29,21 +36,32 @@ gantry_status gy_plain_gemm_launch(const gantry_launch *l)
     int32_t ta = l->arg[2].number != 0, tb = l->arg[3].number != 0;
     const void *x = a->data, *y = b->data;
     void *z = c->data;
-    int32_t wide = c->dtype != a->dtype;
+    bool f8 = gy_dtype_is_f8(a->dtype);
+    int32_t wide = f8 ? result_of(c->dtype) : c->dtype != a->dtype;
     int64_t lda = gy_arg_width(a), ldb = gy_arg_width(b), rows = c->rows, columns = gy_arg_width(c),
             terms = ta ? a->rows : lda;
+    const void *scale_a = f8 ? l->arg[SCALE_A].data : NULL, *scale_b = f8 ? l->arg[SCALE_B].data : NULL;
     uint32_t across = (uint32_t)tiles(columns, TILE);
     gy_grid grid = { (unsigned)(across * tiles(rows, TILE)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
-    return gy_cuda_image_launch(
-        l, TILES, a->dtype, grid,
-        (void *[]){ &ta, &tb, &alpha, &x, &lda, &y, &ldb, &beta, &z, &wide, &rows, &columns, &terms, &across });
+    return gy_cuda_image_launch(l, TILES, a->dtype, grid,
+                                (void *[]){ &ta, &tb, &alpha, &x, &lda, &y, &ldb, &beta, &z, &wide, &rows, &columns,
+                                            &terms, &across, &scale_a, &scale_b });
+}
+
+gantry_status gy_plain_turn_f8(const gantry_launch *l, const gantry_arg *matrix, void *to)
+{
+    const void *from = matrix->data;
+    int64_t rows = matrix->rows, columns = gy_arg_width(matrix);
+    uint32_t across = (uint32_t)tiles(columns, TILE);
+    gy_grid grid = { (unsigned)(across * tiles(rows, TILE)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
+    return gy_cuda_image_launch(l, TURN_F8, matrix->dtype, grid, (void *[]){ &from, &to, &rows, &columns, &across });
 }
 
 bool gy_plain_gemm_is_row(const gantry_launch *l)
 {
     const gantry_arg *b = &l->arg[5];
-    return l->arg[2].number == 0 && l->arg[3].number == 0 && l->arg[6].rows == 1 && l->arg[4].row_bytes > 0 &&
-           gy_rows_aligned(b, GY_ROW_PRODUCT_BYTES);
+    return !gy_dtype_is_f8(b->dtype) && l->arg[2].number == 0 && l->arg[3].number == 0 && l->arg[6].rows == 1 &&
+           l->arg[4].row_bytes > 0 && gy_rows_aligned(b, GY_ROW_PRODUCT_BYTES);
 }
 
 /* a b = c; alpha is 1 and beta 0. */
@@ -211,7 +229,18 @@ gantry_status gy_plain_potrf_launch(const gantry_launch *l)
     return failed;
 }
 
-GY_PLAIN_KERNEL(gemm, NULL, GY_FLOAT_DTYPES, [TILES] = "", [ROW] = "_row")
+const gy_cuda_image gy_plain_gemm_image = { .code = gy_fatbin_gemm,
+                                            .dtypes = GY_FLOAT_DTYPES | GY_F8_DTYPES,
+                                            .variant = { [TILES] = "", [ROW] = "_row", [TURN_F8] = "_turn" },
+                                            .only = { [ROW] = GY_FLOAT_DTYPES, [TURN_F8] = GY_F8_DTYPES } };
+const gy_cuda_kernel gy_plain_gemm = { .name = "gemm",
+                                       .launch = gy_plain_gemm_launch,
+                                       .open = gy_cuda_image_open,
+                                       .close = gy_cuda_image_close,
+                                       .data = &gy_plain_gemm_image,
+                                       .early = gy_cuda_image_early,
+                                       .prepare = gy_cuda_image_prepare,
+                                       .why = gy_cuda_image_why };
 GY_PLAIN_KERNEL(gemm_bias, NULL, GY_FLOAT_DTYPES, [PRODUCT] = "", [FINISH] = "_finish", [BIASED_ROW] = "_row")
 GY_PLAIN_KERNEL(gemm_batched, NULL, GY_FLOAT_DTYPES, "")
 GY_PLAIN_KERNEL(potrf, gy_plain_keeps_word, GY_WIDE_DTYPES, "_diagonal", "_below", "_rest", "_turn")

@@ -50,6 +50,9 @@ bool gy_plain_gemm_is_row(const gantry_launch *l);
  * gy_plain_gemm. Sums have another order than the host's. */
 gantry_status gy_plain_gemm_rows(const gantry_launch *l, const gy_cuda_batch *batch);
 
+/* to = the transpose of a matrix of f8. The launch's handle is that of gy_plain_gemm. */
+gantry_status gy_plain_turn_f8(const gantry_launch *l, const gantry_arg *matrix, void *to);
+
 /* Exchanges the rows of getrs(a, pivots, b). The launch's handle is that of gy_plain_getrs. */
 gantry_status gy_plain_exchange_rows(const gantry_launch *l);
 

@@ -12,8 +12,8 @@
 #define STATUS_ROOM UINT64_C(256)       /* at the end of the block: the status word */
 
 /* Kernels, and forms of kernels, whose arguments are not all arrays of n elements. $ stands for the dtype, & for that
- * of its sums, n for the size. Buffers whose init is 0 get numbers of their dtype: [0, 1), or whole numbers from 0
- * to 1. */
+ * of its sums, % for that of a product (bf16 of f8), n for the size, and f8 is 1 for f8, whose products are those of
+ * rows. Buffers whose init is 0 get numbers of their dtype: [0, 1), or whole numbers from 0 to 1. */
 typedef struct recipe {
     const char *kernel;
     bool square;                /* n is the side of something square */
@@ -41,8 +41,8 @@ typedef struct recipe {
     "\"" name "\":{\"dtype\":\"$\",\"shape\":[\"n\",\"2 * n\"],\"tiles\":[1,2],\"class\":\"state\",\"init\":0}"
 
 static const recipe recipes[] = {
-    { "gemm", true, STATE("a", "$", SQUARE, "0") "," STATE("b", "$", SQUARE, "0") "," STATE("c", "$", SQUARE, "0"),
-      "\"a\":\"a\",\"b\":\"b\",\"c\":\"c\"" },
+    { "gemm", true, STATE("a", "$", SQUARE, "0") "," STATE("b", "$", SQUARE, "0") "," STATE("c", "%", SQUARE, "0"),
+      "\"tb\":\"f8\",\"a\":\"a\",\"b\":\"b\",\"c\":\"c\"" },
     { "gemm_batched", true,
       STATE("a", "$", HEADS, "0") "," STATE("b", "$", HEADS, "0") "," STATE("c", "$", "[8,\"n\",\"n\"]", "0"),
       "\"tb\":1,\"a\":\"a\",\"b\":\"b\",\"c\":\"c\"" },
@@ -201,8 +201,9 @@ static const recipe *recipe_of(const char *name)
 
 bool gy_recipe_dtype(const gantry_kernel *kernel, uint32_t i, gantry_dtype *dtype)
 {
-    static const gantry_dtype order[] = { GANTRY_F32, GANTRY_F64, GANTRY_F16, GANTRY_BF16, GANTRY_U8, GANTRY_I32 };
-    uint32_t allowed = (1u << GANTRY_DTYPE_COUNT) - 1, first = 0;
+    static const gantry_dtype order[] = { GANTRY_F32, GANTRY_F64, GANTRY_F16,   GANTRY_BF16,
+                                          GANTRY_U8,  GANTRY_I32, GANTRY_F8E4M3 };
+    uint32_t allowed = GY_USUAL_DTYPES, first = 0;
     for (int k = 0; k < kernel->args && !first; k++)
         first = kernel->arg[k].scalar ? 0 : kernel->arg[k].dtypes ? kernel->arg[k].dtypes : allowed;
     for (size_t k = 0; k < sizeof passed_over / sizeof *passed_over; k++)
@@ -274,7 +275,8 @@ static gantry_status load(gantry_graph **graph, const gantry_kernel *kernel, con
     const recipe *r = recipe_of(call->name);
     gy_text pattern = { 0 }, text = { 0 };
     gantry_load_options options = GANTRY_LOAD_OPTIONS_INIT;
-    gy_text_printf(&pattern, "{\"gantry\":1,\"params\":{\"n\":%lld", (long long)call->size);
+    gy_text_printf(&pattern, "{\"gantry\":1,\"params\":{\"n\":%lld,\"f8\":%d", (long long)call->size,
+                   gy_dtype_is_f8(call->dtype));
     if (r && !r->args)
         print_tiles(&pattern, kernel, call);
     gy_text_add(&pattern, "},\"buffers\":{");
@@ -289,8 +291,9 @@ static gantry_status load(gantry_graph **graph, const gantry_kernel *kernel, con
     }
     for (size_t i = 0; i < pattern.length && !pattern.failed; i++) {
         char letter = pattern.at[i];
-        gantry_dtype named = letter == '$' || call->dtype == GANTRY_F64 ? call->dtype : GANTRY_F32;
-        if (letter == '$' || letter == '&')
+        bool is_own = letter == '$' || (letter == '%' && !gy_dtype_is_f8(call->dtype)) || call->dtype == GANTRY_F64;
+        gantry_dtype named = is_own ? call->dtype : letter == '%' ? GANTRY_BF16 : GANTRY_F32;
+        if (letter == '$' || letter == '&' || letter == '%')
             gy_text_add(&text, gantry_dtype_name(named));
         else
             gy_text_add_n(&text, &pattern.at[i], 1);

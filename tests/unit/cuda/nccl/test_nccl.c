@@ -127,7 +127,7 @@ START_TEST(every_type_and_operator)
     static const int64_t rows[] = { 1, 43 };
     fakeCudaDevices(4, "all", 0);
     for (int k = 0; k < 8; k++) {
-        for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
+        for (int d = 0; d <= GANTRY_U64; d++) {
             for (int o = 0; o < (nccl_reduces(nccl_kinds[k]) ? 4 : 1); o++) {
                 nccl_case c = { nccl_kinds[k], (gantry_dtype)d, ops[o], 4, rows[(d + o) % 2], false, false };
                 c.rows *= c.kind == GANTRY_ALL_TO_ALL ? 4 : 1;

@@ -102,10 +102,12 @@ static gantry_status launch_combine(const gantry_launch *l)
     return gy_cuda_image_launch(l, variant, dtype, grid, (void *[]){ &b, &alone });
 }
 
-/* Of what only moves, by the function that has room for least, as addresses decide which one it is. */
+/* Of what only moves: addresses decide which of them it is. */
+static const gantry_dtype widths[] = { GANTRY_U8, GANTRY_U32, GANTRY_U64 };
+
+/* Of what only moves, by the function that has room for least. */
 static uint32_t room(const gantry_launch *l)
 {
-    static const gantry_dtype widths[] = { GANTRY_U8, GANTRY_U32, GANTRY_U64 };
     const gantry_arg *last = &l->arg[l->args - 1];
     uint32_t least = GY_MEETING_BLOCKS;
     bool moves = last->access == GANTRY_WRITE;
@@ -117,16 +119,26 @@ static uint32_t room(const gantry_launch *l)
     return least;
 }
 
-/* Its functions have another name than it has in the table. */
+/* Its functions have another name than it has in the table. Those that only move are found at once; all others take
+ * the driver longer than they take a graph of copies to be made. */
 static gantry_status open_combine(void **handle, const gy_cuda_kernel *kernel, const gy_driver *driver,
                                   gantry_error *err)
 {
     const gy_cuda_kernel code = { .name = "combine", .data = kernel->data };
     GY_TRY(gy_cuda_image_open(handle, &code, driver, err));
-    gantry_status status = gy_cuda_image_find_all(*handle, err); /* what is combined is not told beforehand */
+    gantry_status status = GANTRY_OK;
+    for (size_t i = 0; i < sizeof widths / sizeof *widths && status == GANTRY_OK; i++)
+        status = gy_cuda_image_find(*handle, 0, widths[i], err);
     if (status)
         gy_cuda_image_close(*handle);
     return status;
+}
+
+/* Of a launch that combines: all others are found, as nobody says beforehand which these will be. */
+static gantry_status prepare_combine(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
+{
+    (void)scratch;
+    return gy_cuda_image_find_all(l->handle, err);
 }
 
 /* In the order of gantry_access. */
@@ -137,6 +149,7 @@ const gy_cuda_kernel gy_cuda_kernel_combine = { .name = GY_CUDA_COMBINE,
                                                 .launch = launch_combine,
                                                 .open = open_combine,
                                                 .close = gy_cuda_image_close,
+                                                .prepare = prepare_combine,
                                                 .data = &image,
                                                 .room = room,
                                                 .why = gy_cuda_image_why };

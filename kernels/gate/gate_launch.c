@@ -4,15 +4,16 @@
 #include "base/error.h"
 #include "kernels/gate/gate.h"
 
-/* One argument: words, `write` to set the one, else they are waited for. */
+/* One argument: a word, `write` to set it, else it is waited for. */
 static gantry_status launch_gate(const gantry_launch *l)
 {
-    const gantry_arg *words = &l->arg[0];
-    int which = words->access == GANTRY_WRITE ? GY_GATE_SETS : GY_GATE_WAITS;
-    if (words->rows < 1 || words->rows > (which == GY_GATE_SETS ? 1 : GY_GATE_WORDS))
+    const gantry_arg *word = &l->arg[0];
+    bool sets = word->access == GANTRY_WRITE;
+    gy_gate_few list = { .words = (uint64_t)(uintptr_t)word->data };
+    if (word->rows != 1)
         return GANTRY_E_UNSUPPORTED;
-    return gy_cuda_image_launch(l, which, (gantry_dtype)0, (gy_grid){ 1, 1, 1, (unsigned)words->rows, 1, 1 },
-                                (void *[]){ (void *)(uintptr_t)&words->data });
+    return gy_cuda_image_launch(l, sets ? GY_GATE_SETS : GY_GATE_WAITS, (gantry_dtype)0, (gy_grid){ 1, 1, 1, 1, 1, 1 },
+                                (void *[]){ sets ? &list.words : (void *)&list });
 }
 
 /* Its functions have other names than it has in the table. */
@@ -26,7 +27,9 @@ static gantry_status open_gate(void **handle, const gy_cuda_kernel *kernel, cons
     return status;
 }
 
-static const gy_cuda_image image = { .code = gy_fatbin_gate, .dtypes = 0, .variant = { "_set", "_wait" } };
+static const gy_cuda_image image = { .code = gy_fatbin_gate,
+                                     .dtypes = 0,
+                                     .variant = { "_set", "_wait", "_wait_long", "_copy" } };
 const gy_cuda_kernel gy_cuda_kernel_gate = { .name = GY_CUDA_GATE,
                                              .launch = launch_gate,
                                              .open = open_gate,

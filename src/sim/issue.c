@@ -3,7 +3,7 @@
 #include "sim/internal.h"
 
 #include "base/error.h"
-#include "machine/gpus.h"
+#include "schedule/gates/gates.h"
 #include <string.h>
 
 /* Of another GPU than the first. */
@@ -133,32 +133,12 @@ static bool keep_given(gy_sim *sim)
     return sim->given != NULL;
 }
 
-static bool has_lane(const gy_sim *sim, uint32_t device)
-{
-    bool found = false;
-    for (size_t k = 0; k < sim->s->lanes.count && !found; k++)
-        found = sim->s->lanes.at[k].device == device;
-    return found;
-}
-
-static uint32_t count_gpus(const gy_sim *sim)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < sim->m->devices; i++) {
-        bool first = sim->m->device[i].gpu && has_lane(sim, i);
-        for (uint32_t k = 0; k < i && first; k++)
-            first = !(gy_device_same_gpu(sim->m, k, i) && has_lane(sim, k));
-        count += first;
-    }
-    return count;
-}
-
 /* Where each GPU has a graph of its own, none leads from GPU to GPU: each is given out as a whole, by a call for each
  * beyond the first. In one graph over several GPUs each has a part that is given out. */
 static gy_ticks graphs_given_out(const gy_sim *sim)
 {
     gy_ticks each = sim->gates ? sim->m->submit : sim->s->replay == GY_REPLAY_STREAM ? 0 : sim->m->another;
-    uint32_t gpus = each ? count_gpus(sim) : 0;
+    uint32_t gpus = each ? gy_gates_count(sim->s) : 0;
     return gpus > 1 ? gy_ticks_repeated(each, gpus - 1) : 0;
 }
 

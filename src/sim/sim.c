@@ -235,7 +235,7 @@ static gy_ticks signal_between(const gy_sim *sim, uint32_t from, uint32_t to)
         return 0;
     const gy_device *from_device = &sim->m->device[a->device], *to_device = &sim->m->device[b->device];
     if (sim->gates && from_device->gpu && to_device->gpu && !gy_device_same_gpu(sim->m, a->device, b->device))
-        return sim->m->gate;
+        return gy_gate_cost(sim->s, from);
     /* In one graph over several GPUs small copies are told of as those of engines are: jacobi of 2,048 x 2,048 on two
      * H200s takes 1,269 us, and is predicted at 1,281 with such signals, 1,106 without. */
     bool engines = sim->gates ? gy_op_by_engine(sim->s, from) != gy_op_by_engine(sim->s, to)

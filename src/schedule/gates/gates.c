@@ -17,12 +17,13 @@ typedef struct walk {
     uint32_t *first; /* per op: its first row; GY_NONE */
     row *row;
     gy_gate_waiters waiters;
-    uint32_t *waits;  /* per op: its GPU, if it waits for another; GY_NONE */
-    gy_ticks *end;    /* per op */
-    gy_ticks *lane;   /* per lane: the end of its last op so far */
-    gy_ticks *passed; /* per op and GPU: when a gate there has let it through; 0: none has it yet */
-    gy_ticks *gate;   /* per GPU: the end of its last gate */
-    gy_ticks *told;   /* per GPU: the end of the last op of it that another waits for */
+    gy_ticks *awaited; /* per op: as gy_gate_awaited has it */
+    uint32_t *waits;   /* per op: its GPU, if it waits for another; GY_NONE */
+    gy_ticks *end;     /* per op */
+    gy_ticks *lane;    /* per lane: the end of its last op so far */
+    gy_ticks *passed;  /* per op and GPU: when a gate there has let it through; 0: none has it yet */
+    gy_ticks *gate;    /* per GPU: the end of its last gate */
+    gy_ticks *told;    /* per GPU: the end of the last op of it that another waits for */
 } walk;
 
 static gy_ticks later(gy_ticks a, gy_ticks b)
@@ -35,7 +36,40 @@ bool gy_gates_known(const gantry_machine *m)
     return m->edge > 0 && m->gate > 0;
 }
 
+/* ---- copies that tell ---- */
+
+bool gy_gate_copies(const gantry_schedule *s, uint32_t op)
+{
+    const gy_op *o = &s->ops.at[op];
+    bool may = gy_op_is_copy(o) && !gy_op_has_flag(o) && s->lanes.at[s->op_lane.at[o->lane]].kind == GY_LANE_COPY;
+    if (!may || gy_op_by_engine(s, op))
+        return false;
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < o->uses / 2; k++)
+        bytes += gy_use_bytes(s, &s->use.at[o->use + k]);
+    return bytes <= GY_GATE_COPY;
+}
+
+gy_ticks gy_gate_cost(const gantry_schedule *s, uint32_t from)
+{
+    gy_ticks gate = s->machine->gate, launch = s->machine->device[gy_op_device(s, &s->ops.at[from], 0)].launch;
+    if (!gy_gate_copies(s, from))
+        return gate;
+    return gate > launch ? gate - launch : 0;
+}
+
 /* ---- ops that wait for another GPU ---- */
+
+void gy_gate_awaited(gy_ticks *end, const gantry_schedule *s)
+{
+    for (size_t i = 0; i < s->ops.count; i++)
+        end[i] = 0;
+    for (size_t i = 0; i < s->sync.count; i++) {
+        const gy_sync *y = &s->sync.at[i];
+        if (y->distance == 0 && y->carrier != GY_CARRIER_LANE)
+            end[y->to] = later(end[y->to], s->ops.at[y->from].end);
+    }
+}
 
 void gy_gate_waiters_fill(gy_gate_waiters *w, const uint32_t *gpu, size_t ops, uint32_t gpus)
 {
@@ -80,19 +114,23 @@ const uint32_t *gy_gate_waiters_to(const gy_gate_waiters *w, uint32_t gpu, uint3
 
 /* ---- the GPU of each op ---- */
 
-/* Lanes of CPUs are captured with those of the first GPU. */
+uint32_t gy_gates_gpu(const gantry_machine *m, uint32_t device)
+{
+    uint32_t found = 0;
+    if (!m->device[device].gpu) {
+        while (found < m->devices && !m->device[found].gpu)
+            found++;
+        return found < m->devices ? found : device;
+    }
+    while (found < device && !(m->device[found].gpu && gy_device_same_gpu(m, found, device)))
+        found++;
+    return found;
+}
+
 static void find_gpus(walk *w)
 {
-    const gantry_machine *m = w->s->machine;
-    uint32_t first = GY_NONE;
-    for (uint32_t i = 0; i < m->devices; i++) {
-        w->gpu[i] = i;
-        for (uint32_t k = 0; k < i && w->gpu[i] == i; k++)
-            w->gpu[i] = gy_device_same_gpu(m, k, i) ? k : i;
-        first = first == GY_NONE && m->device[i].gpu ? i : first;
-    }
-    for (uint32_t i = 0; i < m->devices; i++)
-        w->gpu[i] = m->device[i].gpu || first == GY_NONE ? w->gpu[i] : first;
+    for (uint32_t i = 0; i < w->s->machine->devices; i++)
+        w->gpu[i] = gy_gates_gpu(w->s->machine, i);
 }
 
 static uint32_t gpu_of(const walk *w, uint32_t op)
@@ -105,13 +143,13 @@ static bool crosses(const walk *w, uint32_t from, uint32_t to)
     return gpu_of(w, from) != gpu_of(w, to);
 }
 
-static uint32_t count_gpus(const walk *w)
+uint32_t gy_gates_count(const gantry_schedule *s)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < w->s->machine->devices; i++) {
+    for (uint32_t i = 0; i < s->machine->devices; i++) {
         bool used = false;
-        for (size_t k = 0; k < w->s->lanes.count && !used; k++)
-            used = w->gpu[w->s->lanes.at[k].device] == i;
+        for (size_t k = 0; k < s->lanes.count && !used; k++)
+            used = gy_gates_gpu(s->machine, s->lanes.at[k].device) == i;
         count += used;
     }
     return count;
@@ -122,7 +160,7 @@ static uint32_t count_gpus(const walk *w)
 static void close_walk(walk *w)
 {
     void *all[] = { w->gpu, w->first, w->row,    w->waiters.op, w->waiters.first, w->waits,
-                    w->end, w->lane,  w->passed, w->gate,       w->told };
+                    w->end, w->lane,  w->passed, w->gate,       w->told,          w->awaited };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         gy_free(all[i]);
 }
@@ -142,8 +180,9 @@ static bool open_walk(walk *w)
     w->passed = gy_calloc(ops * devices, sizeof *w->passed);
     w->gate = gy_calloc(devices, sizeof *w->gate);
     w->told = gy_calloc(devices, sizeof *w->told);
+    w->awaited = gy_calloc(ops, sizeof *w->awaited);
     bool rows = w->first && w->row && w->waiters.op && w->waiters.first && w->waits;
-    return rows && w->gpu && w->end && w->lane && w->passed && w->gate && w->told;
+    return rows && w->gpu && w->end && w->lane && w->passed && w->gate && w->told && w->awaited;
 }
 
 /* Rows of an op in the order of the table. */
@@ -187,18 +226,9 @@ static gy_ticks *passed_of(walk *w, uint32_t op, uint32_t gpu)
     return &w->passed[(size_t)op * w->s->machine->devices + gpu];
 }
 
-/* The predicted end of what the op waits for of other GPUs. */
-static gy_ticks awaited_end(const walk *w, uint32_t op)
-{
-    gy_ticks last = 0;
-    for (uint32_t r = w->first[op]; r != GY_NONE; r = w->row[r].next)
-        last = crosses(w, w->row[r].from, op) ? later(last, w->s->ops.at[w->row[r].from].end) : last;
-    return last;
-}
-
 typedef struct open_gate {
     uint32_t gpu, count;
-    gy_ticks ready; /* the end of all that it waits for */
+    gy_ticks ready; /* when it has heard of all that it waits for */
     uint32_t from[GY_GATE_MOST];
 } open_gate;
 
@@ -209,7 +239,7 @@ static void take(walk *w, open_gate *g, uint32_t from)
         return;
     *passed = GY_TICKS_MAX; /* it is in the gate that is open */
     g->from[g->count++] = from;
-    g->ready = later(g->ready, w->end[from]);
+    g->ready = later(g->ready, gy_ticks_both(w->end[from], gy_gate_cost(w->s, from)));
     w->told[gpu_of(w, from)] = later(w->told[gpu_of(w, from)], w->end[from]);
 }
 
@@ -221,7 +251,7 @@ static void make_gate(walk *w, uint32_t op, uint32_t from)
     g.gpu = gpu_of(w, op);
     g.count = 0;
     g.ready = 0;
-    gy_ticks launch = s->machine->device[g.gpu].launch, end = later(awaited_end(w, op), s->ops.at[from].end);
+    gy_ticks launch = s->machine->device[g.gpu].launch, end = later(w->awaited[op], s->ops.at[from].end);
     const uint32_t *last = gy_gate_waiters_to(&w->waiters, g.gpu, op);
     take(w, &g, from);
     for (const uint32_t *i = gy_gate_waiters_from(&w->waiters, g.gpu, op); i < last; i++)
@@ -229,7 +259,7 @@ static void make_gate(walk *w, uint32_t op, uint32_t from)
             if (crosses(w, w->row[r].from, *i) && gy_gate_takes(s, w->row[r].from, op, end))
                 take(w, &g, w->row[r].from);
     gy_ticks behind = gy_ticks_both(later(w->gate[g.gpu], w->told[g.gpu]), launch);
-    gy_ticks at = later(gy_ticks_both(g.ready, s->machine->gate), behind);
+    gy_ticks at = later(g.ready, behind);
     w->gate[g.gpu] = at;
     for (uint32_t i = 0; i < g.count; i++)
         *passed_of(w, g.from[i], g.gpu) = at;
@@ -275,7 +305,8 @@ gantry_status gy_gates_predict(const gantry_schedule *s, gy_gate_times *times, g
     *times = (gy_gate_times){ .capture = s->capture };
     if (room) {
         find_gpus(&w);
-        times->gpus = count_gpus(&w);
+        times->gpus = gy_gates_count(s);
+        gy_gate_awaited(w.awaited, s);
         times->rows = find_rows(&w);
         gy_ticks more = times->gpus > 1 ? gy_ticks_repeated(s->machine->submit, times->gpus - 1) : 0;
         times->one = longest_way(&w, false);

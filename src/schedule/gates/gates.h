@@ -16,8 +16,9 @@
 #include "schedule/schedule.h"
 
 enum {
-    GY_GATE_AHEAD = 512, /* so many ops behind one that needs a gate are looked at for what goes into it, too */
-    GY_GATE_MOST = 256,  /* what one gate waits for, at most */
+    GY_GATE_AHEAD = 512,     /* so many ops behind one that needs a gate are looked at for what goes into it, too */
+    GY_GATE_MOST = 256,      /* what one gate waits for, at most */
+    GY_GATE_COPY = 32 << 10, /* bytes that a kernel of one block copies and then tells of by itself, at most */
     /* One graph has to be predicted to take so many per cent longer. On two H200s graphs with nothing to gain took 0.98
      * to 1.09 of one graph's time, which is how much two measurements of the same differ. */
     GY_GATES_PAY = 10
@@ -31,6 +32,17 @@ static inline bool gy_gate_takes(const gantry_schedule *s, uint32_t from, uint32
     return from < now && s->ops.at[from].end <= end;
 }
 
+/* Is the op a copy whose kernel sets the word that another GPU waits for by itself? Of copies that are carried by
+ * one launch, a capture looks at all of them together. */
+bool gy_gate_copies(const gantry_schedule *s, uint32_t op);
+/* What a row from the op to another GPU costs by a gate: a kernel that sets a word is left out where its copy does. */
+gy_ticks gy_gate_cost(const gantry_schedule *s, uint32_t from);
+
+/* The GPU whose graph has the lanes of the device, by the lowest device that is it: that of CPUs is the first. */
+uint32_t gy_gates_gpu(const gantry_machine *m, uint32_t device);
+/* GPUs whose graphs have lanes of the schedule. */
+uint32_t gy_gates_count(const gantry_schedule *s);
+
 /* Ops that wait for another GPU, those of each GPU in their order: only they are looked at for a gate of it. */
 typedef struct gy_gate_waiters {
     uint32_t *op, *first; /* per op; per GPU, and one more: the first of its ops among `op` */
@@ -38,6 +50,9 @@ typedef struct gy_gate_waiters {
 
 /* `gpu`: per op the one that waits for another, or GY_NONE. */
 void gy_gate_waiters_fill(gy_gate_waiters *w, const uint32_t *gpu, size_t ops, uint32_t gpus);
+/* Per op the predicted end of all that it waits for by rows of its own start: a gate ahead of it that ends by then
+ * holds it up by nothing. */
+void gy_gate_awaited(gy_ticks *end, const gantry_schedule *s);
 /* The first that is looked at for a gate of the GPU ahead of the op, and the one behind the last. */
 const uint32_t *gy_gate_waiters_from(const gy_gate_waiters *w, uint32_t gpu, uint32_t op);
 const uint32_t *gy_gate_waiters_to(const gy_gate_waiters *w, uint32_t gpu, uint32_t op);

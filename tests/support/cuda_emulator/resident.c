@@ -3,6 +3,7 @@
 #include "launch.h"
 
 #include "kernels/combine/meeting.h"
+#include "kernels/gate/gate.h"
 #include "kernels/push/push.h"
 
 #include <stdint.h>
@@ -139,7 +140,9 @@ static int waits(const char *name, void **params)
 {
     if (strncmp(name, "push_", 5) == 0)
         return ((const gy_push *)params[1])->peers > 0;
-    return strcmp(name, "gate_wait") == 0 ||
+    if (strcmp(name, "gate_copy") == 0)
+        return ((const gy_gate_copy *)params[0])->waits > 0;
+    return strncmp(name, "gate_wait", 9) == 0 ||
            (strncmp(name, "combine_", 8) == 0 && ((const gy_combine_meeting *)params[1])->peers > 0);
 }
 

@@ -347,6 +347,40 @@ CUresult cuGraphAddNode(CUgraphNode *added, CUgraph g, const CUgraphNode *before
     return code;
 }
 
+/* Nodes are numbers, of what is captured on that device. */
+static node *find_captured(CUgraphNode handle, int device)
+{
+    uintptr_t number = (uintptr_t)handle;
+    for (CUstream s = fake.streams; s; s = s->next)
+        if (s->capture && s->context->device == device)
+            return number >= 1 && number <= (uintptr_t)s->capture->graph.count ? &s->capture->graph.at[number - 1]
+                                                                               : NULL;
+    return NULL;
+}
+
+/* A kernel gets other parameters. */
+CUresult cuGraphNodeSetParams(CUgraphNode handle, CUgraphNodeParams *params)
+{
+    lock();
+    CUresult code = count_call("cuGraphNodeSetParams");
+    node *n = NULL, made = { .body = NULL };
+    if (!code && params->type != CU_GRAPH_NODE_TYPE_KERNEL)
+        code = CUDA_ERROR_INVALID_VALUE;
+    code = code ? code : make_kernel(&made, params);
+    n = code ? NULL : find_captured(handle, made.w.device);
+    if (!code && (!n || n->w.kind != KERNEL || n->w.function != made.w.function)) {
+        work_free(&made.w);
+        code = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!code) {
+        made.w.node = n->w.node;
+        work_free(&n->w);
+        n->w = made.w;
+    }
+    unlock();
+    return code;
+}
+
 CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *before,
                                      const CUgraphEdgeData *edges, size_t befores, CUstreamCaptureMode mode)
 {

@@ -171,6 +171,75 @@ START_TEST(behind_what_tells)
 }
 END_TEST
 
+/* ---- copies, which tell of themselves ---- */
+
+/* To and fro between two GPUs, `elements` floats each time. */
+static gantry_schedule *to_and_fro(gantry_graph **g, gantry_machine **m, int elements)
+{
+    char text[1000];
+    gantry_schedule *s = NULL;
+    gantry_schedule_options options = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_error err = { 0 };
+    int length = snprintf(
+        text, sizeof text,
+        "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"f32\",\"shape\":[2,%d],\"split\":2,\"class\":\"state\"},"
+        "\"b\":{\"dtype\":\"f32\",\"shape\":[2,%d],\"split\":2,\"class\":\"state\"}},\"nodes\":[{\"repeat\":8,"
+        "\"nodes\":[{\"id\":\"there\",\"kernel\":\"copy\",\"args\":{\"x\":\"a[0]\",\"y\":\"b[1]\"},\"on\":\"g1\"},"
+        "{\"id\":\"back\",\"kernel\":\"copy\",\"args\":{\"x\":\"b[1]\",\"y\":\"a[0]\"},\"on\":\"g0\"}]}]}",
+        elements, elements);
+    options.replay = "graph";
+    *m = machine_of(2, costs);
+    ck_assert_msg(!gantry_graph_parse(g, text, (size_t)length, "graph", NULL, NULL, &err), "%s", err.text);
+    ck_assert_msg(!gantry_schedule_new(&s, *g, *m, &options, &err), "%s", err.text);
+    return s;
+}
+
+/* Of copies of up to 4,096 bytes a kernel makes (`kernel_bytes` above), that tells by itself: rows from them cost a
+ * launch less. The way to and fro is all there is, so what rows cost is what the two differ by. */
+START_TEST(copies_that_tell)
+{
+    static const struct {
+        int elements;
+        bool tells;
+    } of[] = { { 1, true }, { 1024, true }, { 1025, false } };
+    gantry_graph *g = NULL;
+    gantry_machine *m;
+    gantry_schedule *s = to_and_fro(&g, &m, of[_i].elements);
+    uint32_t copies = 0, told = 0;
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        copies += gy_op_is_copy(&s->ops.at[i]);
+        ck_assert_int_eq(gy_gate_copies(s, i), of[_i].tells && gy_op_is_copy(&s->ops.at[i]));
+        ck_assert_int_eq(gy_gate_cost(s, i), gy_gate_copies(s, i) ? us(1.5) : us(2.5));
+    }
+    for (size_t i = 0; i < s->sync.count; i++)
+        told += gy_op_is_copy(&s->ops.at[s->sync.at[i].from]) && s->sync.at[i].distance == 0;
+    gy_gate_times t = times_of(s);
+    ck_assert_uint_ge(copies, 15);
+    ck_assert_uint_ge(told, 15);
+    if (of[_i].tells)
+        ck_assert_int_eq(t.one - t.each, (gy_ticks)t.rows * us(6 - 1.5) - us(3));
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* What an op waits for on its own GPU counts, too, where it is asked what may be taken into its gate. */
+START_TEST(awaited)
+{
+    gantry_schedule *s = empty_schedule(2, 2, costs);
+    uint32_t far = add_op(s, 0, 0, 5), near = add_op(s, 2, 0, 40), op = add_op(s, 3, 50, 1);
+    gy_ticks end[3];
+    add_row(s, far, op);
+    gy_gate_awaited(end, s);
+    ck_assert(end[far] == 0 && end[near] == 0 && end[op] == us(5));
+    add_row(s, near, op);
+    gy_gate_awaited(end, s);
+    ck_assert_int_eq(end[op], us(40));
+    gantry_schedule_free(s);
+}
+END_TEST
+
 /* ---- drawn ones ---- */
 
 static gantry_schedule *drawn(uint64_t seed, const char *more)
@@ -351,6 +420,8 @@ int main(void)
     tcase_add_test(tests, held_back);
     tcase_add_test(tests, ahead);
     tcase_add_test(tests, behind_what_tells);
+    tcase_add_loop_test(tests, copies_that_tell, 0, 3);
+    tcase_add_test(tests, awaited);
     tcase_add_loop_test(tests, longest_ways, 0, 40);
     tcase_add_test(tests, pays);
     tcase_add_test(tests, large_ops);

@@ -13,6 +13,7 @@
 #include "backends/cuda/collective/share.h"
 
 #include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/stream/gates.h"
 #include "base/error.h"
 #include <stdlib.h>
 #include <string.h>
@@ -262,6 +263,8 @@ gantry_status gy_carry_submit(gy_submit *x)
         GY_TRY(add_pairs(arg, &l.args, x, id));
     if (l.args == 0)
         return GANTRY_OK;
+    if (gy_gates_copies(x, arg, l.args))
+        return gy_gates_copy(x, arg, l.args);
     GY_TRY(gy_cuda_use(h, device, x->err));
     l.device_ordinal = h->device[device].ordinal;
     l.stream = x->first_lane.stream;

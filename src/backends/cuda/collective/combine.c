@@ -10,6 +10,22 @@
 
 static const gy_own_kernel own = { GY_CUDA_COMBINE, "what combines contributions" };
 
+enum { COPIES = 1, COMBINES };
+
+static gantry_status open_on(gy_cuda *h, uint32_t device, uint8_t wanted, gantry_error *err)
+{
+    gantry_error why = { 0 };
+    uint64_t scratch = 0;
+    GY_TRY(gy_own_kernel_open(h, &own, h->combine, device, err));
+    gantry_launch l = { .struct_size = sizeof l, .handle = h->combine[device] };
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
+    if (wanted == COPIES || !l.handle || !kernel->prepare)
+        return GANTRY_OK;
+    GY_TRY(gy_cuda_use(h, device, err));
+    gantry_status status = kernel->prepare(&l, &scratch, &why);
+    return status ? gy_own_kernel_fail(h, &own, device, status, &why, err) : GANTRY_OK;
+}
+
 /* Opens the kernel on every GPU that is an end of a collective, or whose lanes have copies that it makes. */
 static gantry_status open_all(gy_cuda *h, gantry_error *err)
 {
@@ -20,16 +36,17 @@ static gantry_status open_all(gy_cuda *h, gantry_error *err)
     for (uint32_t op = 0; op < h->job->schedule->ops.count; op++) {
         const gy_exchange *exchange = h->op[op].called ? NULL : gy_collective_exchange(h, op);
         const gy_op *o = &h->job->schedule->ops.at[op];
-        if (h->op[op].by_kernel)
-            wanted[h->lane[h->job->schedule->op_lane.at[o->lane]].queue.device] = 1;
+        uint8_t *copier = &wanted[h->lane[h->job->schedule->op_lane.at[o->lane]].queue.device];
+        if (h->op[op].by_kernel && !*copier)
+            *copier = COPIES;
         for (uint32_t k = 0; exchange && !exchange->staged && k < exchange->ends; k++) {
             uint32_t device = gy_collective_end(h, op, 0, k, 0).device;
             if (device != GY_NONE)
-                wanted[device] = 1;
+                wanted[device] = COMBINES;
         }
     }
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
-        status = wanted[i] ? gy_own_kernel_open(h, &own, h->combine, i, err) : GANTRY_OK;
+        status = wanted[i] ? open_on(h, i, wanted[i], err) : GANTRY_OK;
     return status;
 }
 

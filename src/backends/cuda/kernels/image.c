@@ -93,6 +93,11 @@ gantry_status gy_cuda_image_prepare(const gantry_launch *l, uint64_t *scratch, g
     return GANTRY_OK;
 }
 
+gantry_status gy_cuda_image_find(void *opened, int variant, gantry_dtype dtype, gantry_error *err)
+{
+    return find(opened, variant, dtype, err);
+}
+
 gantry_status gy_cuda_image_find_all(void *opened, gantry_error *err)
 {
     handle *h = opened;

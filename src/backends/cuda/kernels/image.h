@@ -60,6 +60,8 @@ void gy_cuda_image_close(void *handle);
 /* Finds functions before they are launched: those of the types of the launch's arguments, or all. */
 gantry_status gy_cuda_image_prepare(const gantry_launch *launch, uint64_t *scratch, gantry_error *err);
 gantry_status gy_cuda_image_find_all(void *handle, gantry_error *err);
+gantry_status gy_cuda_image_find(void *handle, int variant, gantry_dtype dtype,
+                                 gantry_error *err); /* one that it has */
 
 /* Blocks of GY_IMAGE_THREADS for a loop over `count` elements (GY_FOR_EACH), no more than keep a GPU busy. */
 gy_grid gy_grid_for(int64_t count);

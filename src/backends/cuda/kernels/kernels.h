@@ -52,8 +52,8 @@ typedef struct gy_cuda_push {
 #define GY_CUDA_WHEN "(when)"
 
 /* The kernel of gates, which sets words of other GPUs or waits for words (kernels/gate), is in the table by such a
- * name, too. Its one argument is words of u64: access `write`, one word, which is set; `readwrite`, those that are
- * waited for. */
+ * name, too. Its one argument is a word, u64: access `write`, it is set; `readwrite`, it is waited for. Its other
+ * functions are nodes of graphs alone. */
 #define GY_CUDA_GATE "(gate)"
 
 /* The kernel of fills is in the table by such a name, too (kernels/fill). Its one argument is the elements; `user` of

@@ -29,6 +29,7 @@ static void find_conditions(gy_driver *driver)
 #ifdef GY_CUDA_CONDITIONS
     driver->conditions = !find(driver, "cuGraphConditionalHandleCreate", &driver->condition, NULL) &&
                          !find(driver, "cuGraphAddNode_v2", &driver->add_node, NULL) &&
+                         !find(driver, "cuGraphNodeSetParams", &driver->set_node, NULL) &&
                          !find(driver, "cuStreamGetCaptureInfo_v3", &driver->capture_info, NULL) &&
                          !find(driver, "cuStreamUpdateCaptureDependencies_v2", &driver->capture_behind, NULL) &&
                          !find(driver, "cuStreamBeginCaptureToGraph", &driver->capture_into, NULL);

@@ -103,7 +103,8 @@ typedef struct gy_driver {
     CUresult (*condition)(CUgraphConditionalHandle *handle, CUgraph graph, CUcontext context, unsigned value,
                           unsigned flags); /* cuGraphConditionalHandleCreate */
     CUresult (*add_node)(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, const CUgraphEdgeData *edges,
-                         size_t befores, CUgraphNodeParams *params); /* cuGraphAddNode_v2 */
+                         size_t befores, CUgraphNodeParams *params);   /* cuGraphAddNode_v2 */
+    CUresult (*set_node)(CUgraphNode node, CUgraphNodeParams *params); /* cuGraphNodeSetParams */
     CUresult (*capture_info)(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
                              const CUgraphNode **front, const CUgraphEdgeData **edges,
                              size_t *fronts); /* cuStreamGetCaptureInfo_v3 */

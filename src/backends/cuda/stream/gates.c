@@ -1,76 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backends/cuda/stream/gates.h"
+#include "backends/cuda/stream/gates_state.h"
 
 #include "backends/cuda/stream/own_kernel.h"
 #include "base/error.h"
-#include "base/vec.h"
-#include "kernels/gate/gate.h"
 #include "kernels/resident/counters.h"
-#include "schedule/gates/gates.h"
 #include <stdio.h>
 #include <string.h>
 
 #define BYTES ((uint64_t)GY_GATES_MOST * GY_GATE_STEP) /* of the words of a GPU */
 
 static const gy_own_kernel own = { GY_CUDA_GATE, "what lets graphs wait for each other" };
-
-typedef struct node_list {
-    GY_VEC(CUgraphNode) node;
-} node_list;
-
-typedef struct gates_gpu {
-    bool used;
-    gy_queue origin, aside; /* where its capture begins and ends; aside: the host's, in a failure */
-    CUfunction set, wait;   /* of the kernel of gates */
-    CUdeviceptr block;      /* its words */
-    CUgraph graph;          /* that is captured */
-    uint32_t words;         /* so many has the capture */
-    node_list before;       /* what the next gate comes behind: the last one, and what has set words since */
-    uint32_t wants;         /* of the gate that is open: the last so many words */
-    GY_VEC(uint32_t) ops;   /* that the open one waits for */
-    node_list gate;         /* all of the capture */
-    CUevent ended;          /* the last launch of its graph */
-} gates_gpu;
-
-/* Of an op. */
-typedef struct gates_op {
-    uint32_t gpu;        /* where it ends */
-    bool told, within;   /* other GPUs wait for it; its own does, by an event */
-    bool captured;       /* the capture has come to its end, and `end` is of it */
-    uint32_t end, nodes; /* of a capture: what it ends with, among `end` of all, if others are told */
-} gates_op;
-
-struct gy_gates {
-    bool on, forced;
-    const gy_cuda_kernel *kernel;
-    void **handle; /* per device: of the kernel */
-    gy_gate_waiters waiters;
-    gates_gpu *gpu;   /* per device: set for the lowest of those that are one GPU */
-    gates_op *op;     /* per op */
-    node_list end;    /* of all ops */
-    node_list front;  /* what a node is made to come behind */
-    uint32_t *passed; /* per lane: so many gates of its GPU are ahead of it */
-    uint32_t *last;   /* per lane: the last op there that a gate takes in, while it is closed; GY_NONE: none */
-    uint32_t *number; /* per op and device: of the gate that has waited for the op, from 1; 0: none */
-    uint8_t *asked;   /* likewise: a gate has, or the one that is open does */
-    gy_gate_times times;
-    char why[512];   /* it is one graph for this reason; empty: it is not, or for what is predicted */
-    char text[1024]; /* of the last report */
-};
-
-static bool is_on(const gy_cuda *h)
-{
-    return h->gates && h->gates->on;
-}
-
-/* The lowest device that is the same GPU. */
-static uint32_t gpu_of(const gy_cuda *h, uint32_t device)
-{
-    uint32_t i = 0;
-    while (!h->device[i].gpu || !gy_cuda_same_gpu(h, i, device))
-        i++;
-    return i;
-}
 
 bool gy_gates_begins(const gy_cuda *h, uint32_t device)
 {
@@ -225,10 +164,26 @@ static uint32_t waiting_gpu(gy_cuda *h, uint32_t op)
         if (h->wait[i].distance > 0)
             continue;
         waits = waits || crosses;
+        if (crosses)
+            from->to = from->told && from->to != all[op].gpu ? GY_NONE : all[op].gpu;
         from->told = from->told || crosses;
         from->within = from->within || !crosses;
     }
     return waits ? all[op].gpu : GY_NONE;
+}
+
+/* What is behind each op in its first lane. `last` is free yet: per lane, the op that was found last. */
+static void find_next(gy_cuda *h)
+{
+    const gantry_schedule *s = h->job->schedule;
+    for (size_t i = s->ops.count; i-- > 0;) {
+        const gy_op *op = &s->ops.at[i];
+        h->gates->next[i] = h->gates->last[first_lane_of(h, (uint32_t)i)];
+        for (uint32_t k = 0; k < op->lanes; k++)
+            h->gates->last[s->op_lane.at[op->lane + k]] = (uint32_t)i;
+    }
+    for (uint32_t i = 0; i < h->lanes; i++)
+        h->gates->last[i] = GY_NONE;
 }
 
 static gantry_status find_waiters(gy_cuda *h, gantry_error *err)
@@ -239,8 +194,12 @@ static gantry_status find_waiters(gy_cuda *h, gantry_error *err)
     w->op = gy_arena_calloc(&h->arena, ops + 1, sizeof *w->op);
     w->first = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *w->first);
     h->gates->op = gy_arena_calloc(&h->arena, ops + 1, sizeof *h->gates->op);
-    if (!gpu || !w->op || !w->first || !h->gates->op)
+    h->gates->awaited = gy_arena_calloc(&h->arena, ops + 1, sizeof *h->gates->awaited);
+    h->gates->next = gy_arena_calloc(&h->arena, ops + 1, sizeof *h->gates->next);
+    if (!gpu || !w->op || !w->first || !h->gates->op || !h->gates->awaited || !h->gates->next)
         return gy_fail_nomem(err);
+    gy_gate_awaited(h->gates->awaited, h->job->schedule);
+    find_next(h);
     for (uint32_t i = 0; i < ops; i++)
         h->gates->op[i].gpu = gpu_of(h, gy_cuda_lane_of(h, i, 0)->queue.device);
     for (uint32_t i = 0; i < ops; i++)
@@ -257,9 +216,11 @@ static gantry_status open_kernel(gy_cuda *h, uint32_t device, bool *found, gantr
     GY_TRY(gy_own_kernel_open(h, &own, to->handle, device, err));
     if (!to->handle[device])
         return GANTRY_OK;
-    to->gpu[device].set = to->kernel->function(to->handle[device], GY_GATE_SETS);
-    to->gpu[device].wait = to->kernel->function(to->handle[device], GY_GATE_WAITS);
-    *found = to->gpu[device].set && to->gpu[device].wait;
+    *found = true;
+    for (int i = 0; i <= GY_GATE_COPIES; i++) {
+        to->gpu[device].function[i] = to->kernel->function(to->handle[device], i);
+        *found = *found && to->gpu[device].function[i];
+    }
     return GANTRY_OK;
 }
 
@@ -267,7 +228,6 @@ static gantry_status make(gy_cuda *h, gantry_error *err)
 {
     gy_gates *to = h->gates;
     to->kernel = gy_cuda_kernel_find(GY_CUDA_GATE);
-    GY_TRY(find_waiters(h, err));
     size_t pairs = (size_t)h->job->schedule->ops.count * h->devices;
     to->handle = gy_arena_calloc(&h->arena, h->devices, sizeof *to->handle);
     to->number = gy_arena_calloc(&h->arena, pairs + 1, sizeof *to->number);
@@ -281,6 +241,7 @@ static gantry_status make(gy_cuda *h, gantry_error *err)
         return gy_fail_nomem(err);
     for (uint32_t i = 0; i < h->lanes; i++)
         to->last[i] = GY_NONE;
+    GY_TRY(find_waiters(h, err));
     to->on = true;
     for (uint32_t i = 0; i < h->devices; i++) {
         if (!to->gpu[i].used)
@@ -336,301 +297,6 @@ void gy_gates_free(gy_cuda *h)
     gy_vec_free(&h->gates->end.node);
     gy_vec_free(&h->gates->front.node);
     gy_own_kernel_close(h, &own, h->gates->handle);
-}
-
-/* ---- nodes of a capture ---- */
-
-bool gy_gates_between(const gy_submit *x, uint32_t from, uint32_t to)
-{
-    return x->capture && is_on(x->h) && !gy_cuda_same_gpu(x->h, from, to);
-}
-
-#ifdef GY_CUDA_CONDITIONS
-
-/* Adds what comes next on the queue would come behind. *graph: that is captured there; NULL: none. */
-static gantry_status add_front(gy_submit *x, gy_queue queue, node_list *to, CUgraph *graph)
-{
-    CUstreamCaptureStatus state = CU_STREAM_CAPTURE_STATUS_NONE;
-    const CUgraphNode *front = NULL;
-    size_t fronts = 0;
-    *graph = NULL;
-    CUresult code = x->h->d.capture_info(queue.stream, &state, NULL, graph, &front, NULL, &fronts);
-    GY_TRY(gy_submit_check(x, code, queue, "asking for the nodes of a capture"));
-    if (state != CU_STREAM_CAPTURE_STATUS_ACTIVE)
-        *graph = NULL;
-    for (size_t i = 0; *graph && i < fronts; i++)
-        if (!gy_vec_push(&to->node, front[i]))
-            return gy_fail_nomem(x->err);
-    return GANTRY_OK;
-}
-
-/* Adds a node behind those of the list, a kernel of a thread for each of `count` words; then it stands for them. It is
- * part of the graph and of no stream, which other nodes come behind or nobody does. */
-static gantry_status add_node(gy_submit *x, gates_gpu *g, CUfunction function, CUdeviceptr at, uint32_t count,
-                              node_list *behind)
-{
-    CUgraphNodeParams params = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
-    CUgraphNode node = NULL;
-    params.kernel.func = function;
-    params.kernel.gridDimX = params.kernel.gridDimY = params.kernel.gridDimZ = 1;
-    params.kernel.blockDimX = count;
-    params.kernel.blockDimY = params.kernel.blockDimZ = 1;
-    params.kernel.kernelParams = (void *[]){ &at };
-    GY_TRY(gy_cuda_use(x->h, g->origin.device, x->err));
-    CUresult code = x->h->d.add_node(&node, g->graph, behind->node.at, NULL, behind->node.count, &params);
-    GY_TRY(gy_submit_check(x, code, g->origin, "adding a node that sets words of another GPU or waits for its own"));
-    behind->node.count = 0;
-    return gy_vec_push(&behind->node, node) ? GANTRY_OK : gy_fail_nomem(x->err);
-}
-
-/* All that comes on the queue from now on comes behind the node, too. */
-static gantry_status put_behind(gy_submit *x, gy_queue queue, CUgraphNode node)
-{
-    CUresult code = x->h->d.capture_behind(queue.stream, &node, NULL, 1, CU_STREAM_ADD_CAPTURE_DEPENDENCIES);
-    return gy_submit_check(x, code, queue, "putting work behind a gate");
-}
-
-#else /* cuda.h is older, and `obstacle` says no */
-
-static gantry_status add_front(gy_submit *x, gy_queue queue, node_list *to, CUgraph *graph)
-{
-    (void)x, (void)queue, (void)to, (void)graph;
-    return GANTRY_E_UNSUPPORTED;
-}
-
-static gantry_status add_node(gy_submit *x, gates_gpu *g, CUfunction function, CUdeviceptr at, uint32_t count,
-                              node_list *behind)
-{
-    (void)x, (void)g, (void)function, (void)at, (void)count, (void)behind;
-    return GANTRY_E_UNSUPPORTED;
-}
-
-static gantry_status put_behind(gy_submit *x, gy_queue queue, CUgraphNode node)
-{
-    (void)x, (void)queue, (void)node;
-    return GANTRY_E_UNSUPPORTED;
-}
-
-#endif
-
-/* Behind these nodes a word of the other GPU is set, and the gate that is open there waits for it. */
-static gantry_status tell(gy_submit *x, node_list *behind, gates_gpu *from, gates_gpu *to)
-{
-    if (!gy_cuda_reaches(x->h, from->origin.device, to->origin.device))
-        return gy_fail(x->err, GANTRY_E_UNSUPPORTED, NULL,
-                       "one graph a GPU: a GPU waits for one that does not reach it");
-    if (to->words == GY_GATES_MOST)
-        return gy_fail(x->err, GANTRY_E_UNSUPPORTED, NULL, "one graph a GPU: a GPU waits for others more than %d times",
-                       GY_GATES_MOST);
-    GY_TRY(add_node(x, from, from->set, to->block + (CUdeviceptr)to->words * GY_GATE_STEP, 1, behind));
-    to->words++;
-    to->wants++;
-    return gy_vec_push(&from->before.node, behind->node.at[0]) ? GANTRY_OK : gy_fail_nomem(x->err);
-}
-
-static gantry_status close_gate(gy_submit *x, gates_gpu *g)
-{
-    CUdeviceptr first = g->block + (CUdeviceptr)(g->words - g->wants) * GY_GATE_STEP;
-    GY_TRY(add_node(x, g, g->wait, first, g->wants, &g->before));
-    g->wants = 0;
-    return gy_vec_push(&g->gate.node, g->before.node.at[0]) ? GANTRY_OK : gy_fail_nomem(x->err);
-}
-
-gantry_status gy_gates_order(gy_submit *x, gy_queue from, gy_queue to)
-{
-    gy_gates *all = x->h->gates;
-    gates_gpu *on = &all->gpu[gpu_of(x->h, to.device)];
-    CUgraph graph;
-    all->front.node.count = 0;
-    GY_TRY(add_front(x, from, &all->front, &graph));
-    GY_TRY(tell(x, &all->front, &all->gpu[gpu_of(x->h, from.device)], on));
-    GY_TRY(close_gate(x, on));
-    GY_TRY(add_front(x, to, &all->front, &graph));
-    if (!graph)
-        GY_TRY(gy_submit_order(x, on->origin, to)); /* it takes part from now on */
-    return put_behind(x, to, on->before.node.at[0]);
-}
-
-/* ---- ends of ops ---- */
-
-bool gy_gates_within(const gy_submit *x, uint32_t op)
-{
-    return !x->capture || !is_on(x->h) || x->h->gates->op[op].within;
-}
-
-gantry_status gy_gates_end(gy_submit *x, uint32_t op, gy_queue queue)
-{
-    gy_gates *g = x->h->gates;
-    CUgraph graph;
-    if (!x->capture || !is_on(x->h) || !g->op[op].told)
-        return GANTRY_OK;
-    g->op[op].end = (uint32_t)g->end.node.count;
-    GY_TRY(add_front(x, queue, &g->end, &graph));
-    g->op[op].nodes = (uint32_t)g->end.node.count - g->op[op].end;
-    g->op[op].captured = true;
-    return GANTRY_OK;
-}
-
-/* ---- several ops in one gate ---- */
-
-static size_t pair_of(const gy_cuda *h, uint32_t op, uint32_t gpu)
-{
-    return (size_t)op * h->devices + gpu;
-}
-
-bool gy_gates_passed(const gy_cuda *h, uint32_t op, uint32_t to)
-{
-    return h->gates->asked[pair_of(h, op, gpu_of(h, to))];
-}
-
-bool gy_gates_captured(const gy_cuda *h, uint32_t op)
-{
-    return h->gates->op[op].captured;
-}
-
-bool gy_gates_full(const gy_cuda *h, uint32_t to)
-{
-    return h->gates->gpu[gpu_of(h, to)].ops.count == GY_GATE_MOST;
-}
-
-const uint32_t *gy_gates_waiters(const gy_cuda *h, uint32_t op, uint32_t to, const uint32_t **last)
-{
-    uint32_t gpu = gpu_of(h, to);
-    *last = gy_gate_waiters_to(&h->gates->waiters, gpu, op);
-    return gy_gate_waiters_from(&h->gates->waiters, gpu, op);
-}
-
-gantry_status gy_gates_want(gy_submit *x, uint32_t op, uint32_t to)
-{
-    uint32_t gpu = gpu_of(x->h, to);
-    x->h->gates->asked[pair_of(x->h, op, gpu)] = 1;
-    return gy_vec_push(&x->h->gates->gpu[gpu].ops, op) ? GANTRY_OK : gy_fail_nomem(x->err);
-}
-
-/* Of the ops of a lane that the gate waits for, the last one tells of all. */
-static uint32_t *last_of(const gy_cuda *h, uint32_t op)
-{
-    const gy_op *o = &h->job->schedule->ops.at[op];
-    return o->lanes == 1 ? &h->gates->last[h->job->schedule->op_lane.at[o->lane]] : NULL;
-}
-
-static bool has_node(const node_list *list, CUgraphNode node)
-{
-    bool found = false;
-    for (size_t i = 0; i < list->node.count && !found; i++)
-        found = list->node.at[i] == node;
-    return found;
-}
-
-/* Nodes that the ops of that GPU end with, those that the gate waits for: each once, as a part of an op without rows
- * adds no node and ends with those of another. */
-static gantry_status gather(gy_submit *x, const gates_gpu *g, uint32_t gpu)
-{
-    gy_gates *all = x->h->gates;
-    all->front.node.count = 0;
-    for (size_t i = 0; i < g->ops.count; i++) {
-        const gates_op *op = &all->op[g->ops.at[i]];
-        const uint32_t *last = last_of(x->h, g->ops.at[i]);
-        if (op->gpu != gpu || (last && *last != g->ops.at[i]))
-            continue;
-        for (uint32_t k = op->end; k < op->end + op->nodes; k++)
-            if (!has_node(&all->front, all->end.node.at[k]) && !gy_vec_push(&all->front.node, all->end.node.at[k]))
-                return gy_fail_nomem(x->err);
-    }
-    return GANTRY_OK;
-}
-
-static bool waits_for(const gy_gates *all, const gates_gpu *g, uint32_t gpu)
-{
-    bool found = false;
-    for (size_t i = 0; i < g->ops.count && !found; i++)
-        found = all->op[g->ops.at[i]].gpu == gpu;
-    return found;
-}
-
-/* A word for each GPU that the gate waits for. */
-static gantry_status tell_all(gy_submit *x, gates_gpu *g)
-{
-    gy_gates *all = x->h->gates;
-    for (uint32_t i = 0; i < x->h->devices; i++) {
-        if (!waits_for(all, g, i))
-            continue;
-        GY_TRY(gather(x, g, i));
-        GY_TRY(tell(x, &all->front, &all->gpu[i], g));
-    }
-    return GANTRY_OK;
-}
-
-gantry_status gy_gates_close(gy_submit *x, uint32_t to)
-{
-    gy_gates *all = x->h->gates;
-    uint32_t gpu = gpu_of(x->h, to);
-    gates_gpu *g = &all->gpu[gpu];
-    for (size_t i = 0; i < g->ops.count; i++) {
-        uint32_t *last = last_of(x->h, g->ops.at[i]);
-        if (last && (*last == GY_NONE || *last < g->ops.at[i]))
-            *last = g->ops.at[i];
-    }
-    gantry_status status = tell_all(x, g);
-    status = status ? status : close_gate(x, g);
-    for (size_t i = 0; i < g->ops.count; i++) {
-        uint32_t *last = last_of(x->h, g->ops.at[i]);
-        if (last)
-            *last = GY_NONE;
-        all->number[pair_of(x->h, g->ops.at[i], gpu)] = (uint32_t)g->gate.node.count;
-    }
-    g->ops.count = 0;
-    return status;
-}
-
-/* The lane of the op that is submitted, or of the one that carries it. */
-static uint32_t lane_of(const gy_submit *x, gy_queue queue)
-{
-    const gantry_schedule *s = x->h->job->schedule;
-    const gy_op *op = &s->ops.at[x->op];
-    for (uint32_t i = 0; i < op->lanes; i++)
-        if (gy_submit_lane(x, i).stream == queue.stream)
-            return s->op_lane.at[op->lane + i];
-    return GY_NONE;
-}
-
-/* Gates of a GPU come one behind the other: what is behind one is behind those ahead of it. */
-gantry_status gy_gates_pass(gy_submit *x, gy_queue queue, uint32_t op)
-{
-    gy_gates *all = x->h->gates;
-    uint32_t gpu = gpu_of(x->h, queue.device), number = all->number[pair_of(x->h, op, gpu)];
-    uint32_t lane = lane_of(x, queue);
-    if (lane != GY_NONE && all->passed[lane] >= number)
-        return GANTRY_OK;
-    if (lane != GY_NONE)
-        all->passed[lane] = number;
-    return put_behind(x, queue, all->gpu[gpu].gate.node.at[number - 1]);
-}
-
-/* ---- the beginning of a capture ---- */
-
-static gantry_status begin_gpu(gy_submit *x, gates_gpu *g)
-{
-    g->before.node.count = g->ops.count = g->gate.node.count = 0;
-    g->words = g->wants = 0;
-    return g->used ? add_front(x, g->origin, &g->before, &g->graph) : GANTRY_OK;
-}
-
-gantry_status gy_gates_fork(gy_submit *x)
-{
-    const gy_cuda *h = x->h;
-    size_t ops = h->job->schedule->ops.count, pairs = ops * h->devices;
-    if (!x->capture || !is_on(h))
-        return GANTRY_OK;
-    memset(h->gates->number, 0, pairs * sizeof *h->gates->number);
-    memset(h->gates->asked, 0, pairs);
-    memset(h->gates->passed, 0, h->lanes * sizeof *h->gates->passed);
-    h->gates->end.node.count = 0;
-    for (size_t i = 0; i < ops; i++)
-        h->gates->op[i].captured = false;
-    for (uint32_t i = 0; i < h->devices; i++)
-        GY_TRY(begin_gpu(x, &h->gates->gpu[i]));
-    return GANTRY_OK;
 }
 
 /* ---- a start ---- */

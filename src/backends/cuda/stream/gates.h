@@ -56,8 +56,19 @@ bool gy_gates_full(const gy_cuda *h, uint32_t to);     /* the gate takes no more
 gantry_status gy_gates_want(gy_submit *x, uint32_t op, uint32_t to);
 /* Ops of the GPU of `to` that may want something in a gate ahead of the op, up to *last, which is none. */
 const uint32_t *gy_gates_waiters(const gy_cuda *h, uint32_t op, uint32_t to, const uint32_t **last);
-gantry_status gy_gates_close(gy_submit *x, uint32_t to);
+/* The predicted end of all that the op waits for. */
+gy_ticks gy_gates_awaited(const gy_cuda *h, uint32_t op);
+gantry_status gy_gates_close(gy_submit *x, uint32_t to, gy_ticks end); /* end: it is predicted to open by then */
 gantry_status gy_gates_pass(gy_submit *x, gy_queue queue, uint32_t op);
+/* The queue has come behind the end of an op of its own GPU by an event. */
+void gy_gates_follow(const gy_submit *x, gy_queue queue, uint32_t op);
+/* True if copies of these pairs, of the op and of those that it carries, set the words that other GPUs wait for by
+ * themselves: few bytes, by one block. */
+bool gy_gates_copies(const gy_submit *x, const gantry_arg *arg, int32_t args);
+/* Launches them in the first lane of the op. */
+gantry_status gy_gates_copy(gy_submit *x, const gantry_arg *arg, int32_t args);
+/* At the end of a capture: gates wait for all words that are set. */
+gantry_status gy_gates_check(gy_submit *x);
 
 /* ---- a start ---- */
 

@@ -40,6 +40,7 @@ static gantry_status capture(gy_cuda *h, uint32_t turn, CUgraph *graph, gantry_e
         status = gy_gates_begins(h, begun) ? begin(&x, begun) : GANTRY_OK;
     begun -= status != GANTRY_OK; /* that one did not */
     status = status ? status : gy_submit_start(&x);
+    status = status ? status : gy_gates_check(&x);
     for (uint32_t i = 0; i < begun; i++) {
         x.err = status ? &late : err; /* what failed first is told */
         gantry_status ended = gy_gates_begins(h, i) ? end(&x, i, &graph[i]) : GANTRY_OK;

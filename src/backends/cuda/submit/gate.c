@@ -14,18 +14,6 @@ static uint32_t device_of(const gy_cuda *h, uint32_t op)
     return gy_cuda_lane_of(h, op, 0)->queue.device;
 }
 
-/* The predicted end of what the op waits for of other GPUs. */
-static gy_ticks awaited_end(const gy_submit *x, uint32_t op)
-{
-    const gy_cuda *h = x->h;
-    gy_ticks last = 0;
-    for (uint32_t i = h->op[op].wait; i < h->op[op].wait + h->op[op].waits; i++) {
-        gy_ticks end = h->job->schedule->ops.at[h->wait[i].from].end;
-        last = h->wait[i].distance == 0 && end > last ? end : last;
-    }
-    return last;
-}
-
 static gantry_status want(gy_submit *x, uint32_t from, uint32_t device)
 {
     if (gy_gates_passed(x->h, from, device) || gy_gates_full(x->h, device))
@@ -59,10 +47,11 @@ gantry_status gy_submit_gate(gy_submit *x, gy_queue queue, uint32_t from)
     if (!gy_gates_captured(h, from))
         return gy_fail(x->err, GANTRY_E_UNSUPPORTED, NULL, "one graph a GPU: op %u waits for op %u, which comes later",
                        x->op, from);
-    gy_ticks end = awaited_end(x, x->op), own = h->job->schedule->ops.at[from].end;
+    gy_ticks end = gy_gates_awaited(h, x->op), own = h->job->schedule->ops.at[from].end;
+    end = end > own ? end : own;
     GY_TRY(want(x, from, device));
     for (; op < last; op++)
-        GY_TRY(want_rows(x, *op, device, end > own ? end : own));
-    GY_TRY(gy_gates_close(x, device));
+        GY_TRY(want_rows(x, *op, device, end));
+    GY_TRY(gy_gates_close(x, device, end));
     return gy_gates_pass(x, queue, from);
 }

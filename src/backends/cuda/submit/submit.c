@@ -159,6 +159,7 @@ static gantry_status await_row(gy_submit *x, gy_cuda_wait row, gy_queue queue)
     uint32_t lane = has_met(x->h, row.from) ? gy_ahead_lane_on(x->h, row.from, queue.device) : 0;
     if (gy_gates_between(x, gy_cuda_lane_of(x->h, row.from, lane)->queue.device, queue.device))
         return gy_submit_gate(x, queue, row.from);
+    gy_gates_follow(x, queue, row.from);
     return gy_submit_await(x, queue, event_of(x->h, row.from, lane, x->start - row.distance));
 }
 

@@ -128,10 +128,10 @@ typedef struct gy_measured {
     gy_text fingerprint;
     gy_text notes;        /* a line each: "not measured: WHAT: WHY" */
     gy_figure issue;      /* of one wait in a graph over several devices, by the host (gantry_machine.issue) */
-    gy_figure another;    /* what each GPU beyond the first adds to a start that is one graph */
     gy_figure edge, gate; /* from a kernel of a GPU to one of the next: in one graph, and by a gate (gantry_machine) */
     GY_VEC(gy_measured_formulas) formulas;
     gy_figure when, left_out; /* as those of gantry_machine */
+    gy_figure another;        /* what each GPU beyond the first adds to a start that is one graph */
 } gy_measured;
 
 void gy_measured_free(gy_measured *m);

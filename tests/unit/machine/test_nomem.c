@@ -73,7 +73,8 @@ static gantry_status by_calibration(gantry_machine **out)
                          { 2, 0, 3 },
                          { &formulas, 1, 1 },
                          { 7, 0, 3 },
-                         { 3, 0, 3 } };
+                         { 3, 0, 3 },
+                         { 4, 0, 3 } };
     gantry_machine *once = NULL;
     gantry_status status = gy_machine_calibrated(&once, whole, &what, NULL);
     kernel.partial = true;

@@ -42,19 +42,21 @@ static __device__ inline void gy_mma_add_split(float (&big)[4], float (&small)[4
     gy_mma_add_tf32(small, a.big, b.small);
 }
 
-template <int STEPS>
-static __device__ inline void gy_mma_load_left(float (&to)[STEPS][4], const float *x, int64_t row, int64_t rows, int d, bool, bool flip)
+template <int STEPS, typename Lines>
+static __device__ inline void gy_mma_load_left(float (&to)[STEPS][4], const float *x, const Lines &lines, int64_t row, int64_t rows, int d, bool,
+                                               bool flip)
 {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const int64_t r = row + lane / 4 + 8 * i;
+        const float *const from = x + (r < rows ? lines.at(r) : 0);
 #pragma unroll
         for (int s = 0; s < STEPS; s++)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 const int c = 8 * s + 4 * half + lane % 4;
-                const float value = r < rows && c < d ? x[r * d + c] : 0.0f;
+                const float value = r < rows && c < d ? from[c] : 0.0f;
                 to[s][i + 2 * half] = flip ? -value : value;
             }
     }
@@ -127,14 +129,15 @@ struct alignas(8) gy_mma_two {
     float first, second;
 };
 
-template <typename T, int PARTS>
-static __device__ inline void gy_mma_store(const float (&result)[PARTS][4], const float (&by)[2], float *to, int64_t row, int64_t rows,
-                                           int d, bool whole)
+template <typename T, int PARTS, typename Lines>
+static __device__ inline void gy_mma_store(const float (&result)[PARTS][4], const float (&by)[2], float *to, const Lines &lines, int64_t row,
+                                           int64_t rows, int d, bool whole)
 {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const int64_t r = row + lane / 4 + 8 * i;
+        float *const line = to + (r < rows ? lines.at(r) : 0);
 #pragma unroll
         for (int p = 0; p < PARTS; p++) {
             const int c = 8 * p + lane % 4 * 2;
@@ -142,11 +145,11 @@ static __device__ inline void gy_mma_store(const float (&result)[PARTS][4], cons
             if (r >= rows || c >= d)
                 continue;
             if (whole) {
-                *reinterpret_cast<gy_mma_two *>(to + r * d + c) = two;
+                *reinterpret_cast<gy_mma_two *>(line + c) = two;
             } else {
-                to[r * d + c] = two.first;
+                line[c] = two.first;
                 if (c + 1 < d)
-                    to[r * d + c + 1] = two.second;
+                    line[c + 1] = two.second;
             }
         }
     }

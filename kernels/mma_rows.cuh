@@ -23,21 +23,21 @@ template <> struct gy_mma_type<float> {
 };
 
 /* Rows [first, first + ROWS) of x, which has `rows` of d elements; zeros where there are none. In whole: all rows begin at multiples of
- * 16 bytes. */
-template <int ROWS, int WIDTH, int THREADS, typename Word, int LINE>
-static __device__ inline void gy_mma_load(Word (*to)[LINE], const Word *x, int64_t first, int64_t rows, int d, bool whole)
+ * 16 bytes. `lines.at(r)` is where row r begins. */
+template <int ROWS, int WIDTH, int THREADS, typename Word, int LINE, typename Lines>
+static __device__ inline void gy_mma_load(Word (*to)[LINE], const Word *x, const Lines &lines, int64_t first, int64_t rows, int d, bool whole)
 {
     if (whole) {
         enum { PIECE = 16 / sizeof(Word), PIECES = WIDTH / PIECE };
         for (int i = threadIdx.x; i < ROWS * PIECES; i += THREADS) {
             const int r = i / PIECES, c = i % PIECES * PIECE;
             const bool there = first + r < rows && c < d;
-            gy_copy_16(&to[r][c], there ? x + (first + r) * d + c : x, there);
+            gy_copy_16(&to[r][c], there ? x + lines.at(first + r) + c : x, there);
         }
     } else {
         for (int i = threadIdx.x; i < ROWS * WIDTH; i += THREADS) {
             const int r = i / WIDTH, c = i % WIDTH;
-            to[r][c] = first + r < rows && c < d ? x[(first + r) * d + c] : (Word)0;
+            to[r][c] = first + r < rows && c < d ? x[lines.at(first + r) + c] : (Word)0;
         }
     }
     gy_copies_end_group();
@@ -69,20 +69,21 @@ static __device__ inline int gy_mma_row_turned(int lane) { return lane / 8 % 2 *
 static __device__ inline int gy_mma_column_turned(int lane) { return lane / 16 * 8; }
 
 /* Rows row + g and row + g + 8 of a warp's left operands; with `flip` their signs are changed. */
-template <int STEPS>
-static __device__ inline void gy_mma_load_left(uint32_t (&to)[STEPS][4], const uint16_t *x, int64_t row, int64_t rows, int d, bool whole,
-                                               bool flip)
+template <int STEPS, typename Lines>
+static __device__ inline void gy_mma_load_left(uint32_t (&to)[STEPS][4], const uint16_t *x, const Lines &lines, int64_t row, int64_t rows,
+                                               int d, bool whole, bool flip)
 {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const int64_t r = row + lane / 4 + 8 * i;
+        const uint16_t *const from = x + (r < rows ? lines.at(r) : 0);
 #pragma unroll
         for (int s = 0; s < STEPS; s++)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 const int c = 16 * s + 8 * half + lane % 4 * 2;
-                const uint32_t pair = r < rows ? gy_mma_pair_at(x + r * d, c, d, whole) : 0;
+                const uint32_t pair = r < rows ? gy_mma_pair_at(from, c, d, whole) : 0;
                 to[s][i + 2 * half] = flip ? pair ^ 0x80008000u : pair;
             }
     }
@@ -129,14 +130,15 @@ static __device__ inline void gy_mma_add_rows(float (&result)[PARTS][4], const f
 }
 
 /* Rows row + g and row + g + 8 of the results, each times its factor. */
-template <typename T, int PARTS>
-static __device__ inline void gy_mma_store(const float (&result)[PARTS][4], const float (&by)[2], uint16_t *to, int64_t row, int64_t rows,
-                                           int d, bool whole)
+template <typename T, int PARTS, typename Lines>
+static __device__ inline void gy_mma_store(const float (&result)[PARTS][4], const float (&by)[2], uint16_t *to, const Lines &lines,
+                                           int64_t row, int64_t rows, int d, bool whole)
 {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const int64_t r = row + lane / 4 + 8 * i;
+        uint16_t *const line = to + (r < rows ? lines.at(r) : 0);
 #pragma unroll
         for (int p = 0; p < PARTS; p++) {
             const int c = 8 * p + lane % 4 * 2;
@@ -144,11 +146,11 @@ static __device__ inline void gy_mma_store(const float (&result)[PARTS][4], cons
             if (r >= rows || c >= d)
                 continue;
             if (whole) {
-                *reinterpret_cast<uint32_t *>(to + r * d + c) = pair;
+                *reinterpret_cast<uint32_t *>(line + c) = pair;
             } else {
-                to[r * d + c] = (uint16_t)pair;
+                line[c] = (uint16_t)pair;
                 if (c + 1 < d)
-                    to[r * d + c + 1] = (uint16_t)(pair >> 16);
+                    line[c + 1] = (uint16_t)(pair >> 16);
             }
         }
     }

@@ -25,13 +25,14 @@ template <typename Wide, int SIDE, int WIDTH> struct gy_attention_tiles {
     Wide p[SIDE][SIDE + 1];
 };
 
-/* to[c][r] = x[r * d + c] for `rows` rows and `columns` columns; 0 elsewhere. */
+/* to[c][r] = element c of row `first` + r of x, for `rows` rows and `columns` columns; 0 elsewhere. */
 template <int DEPTH, int SIDE, typename Wide, typename T>
-static __device__ inline void gy_load_turned(Wide (&to)[DEPTH][SIDE + 1], const T *x, int64_t d, int64_t rows, int64_t columns)
+static __device__ inline void gy_load_turned(Wide (&to)[DEPTH][SIDE + 1], const T *x, const gy_lines &lines, int64_t first, int64_t rows,
+                                             int64_t columns)
 {
     for (int i = threadIdx.x; i < SIDE * DEPTH; i += GY_ATTENTION_THREADS) {
         const int r = i / DEPTH, c = i % DEPTH;
-        to[c][r] = r < rows && c < columns ? gy_element<Wide>::load(x[r * d + c]) : (Wide)0;
+        to[c][r] = r < rows && c < columns ? gy_element<Wide>::load(x[lines.at(first + r) + c]) : (Wide)0;
     }
 }
 
@@ -46,7 +47,7 @@ template <typename Wide, typename F> static __device__ inline Wide gy_line_join(
 /* result += p from, of the weights p in shared memory and SIDE rows of `from` from number `first` on; what lies behind `rows` counts as 0.
  * The thread has elements x and y of each line. */
 template <typename Wide, typename T, int SIDE, int WIDTH, int EACH, int PARTS>
-static __device__ inline void gy_add_weighted(gy_attention_tiles<Wide, SIDE, WIDTH> &t, const T *from, int64_t first, int64_t rows, int64_t d,
+static __device__ inline void gy_add_weighted(gy_attention_tiles<Wide, SIDE, WIDTH> &t, const T *from, const gy_lines &lines, int64_t first, int64_t rows, int64_t d,
                                               int x, int y, Wide (&result)[EACH][PARTS])
 {
     enum { LINE = GY_ATTENTION_LINE };
@@ -56,7 +57,7 @@ static __device__ inline void gy_add_weighted(gy_attention_tiles<Wide, SIDE, WID
         for (int i = threadIdx.x; i < tiles::KEYS * WIDTH; i += GY_ATTENTION_THREADS) {
             const int j = i / WIDTH, c = i % WIDTH;
             const int64_t at = first + begin + j;
-            t.v[j][c] = at < rows && c < d ? gy_element<Wide>::load(from[at * d + c]) : (Wide)0;
+            t.v[j][c] = at < rows && c < d ? gy_element<Wide>::load(from[lines.at(at) + c]) : (Wide)0;
         }
         __syncthreads();
 #pragma unroll 4
@@ -76,12 +77,14 @@ template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_attention_bl
     typedef gy_attention_tiles<Wide, SIDE, WIDTH> tiles;
     const gy_attention &a;
     tiles &t;
-    const T *q, *k, *v; /* the block's first query, the head's first key and value */
+    const T *q, *k, *v; /* the head's first query, key and value */
+    const gy_lines of_queries, of_keys;
     int64_t first, rows, length;
     int x, y;
     Wide score[EACH][EACH], result[EACH][PARTS], largest[EACH], sum[EACH];
 
-    __device__ gy_attention_block(const gy_attention &of, tiles &in) : a(of), t(in), x(threadIdx.x % LINE), y(threadIdx.x / LINE)
+    __device__ gy_attention_block(const gy_attention &of, tiles &in)
+        : a(of), t(in), of_queries(gy_query_lines(of)), of_keys(gy_key_lines(of)), x(threadIdx.x % LINE), y(threadIdx.x / LINE)
     {
         for (int i = 0; i < EACH; i++) {
             largest[i] = -(Wide)INFINITY;
@@ -99,8 +102,8 @@ template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_attention_bl
                 score[i][j] = 0;
         for (int64_t c = 0; c < a.d; c += tiles::DEPTH) {
             __syncthreads();
-            gy_load_turned<tiles::DEPTH, SIDE>(t.at.q, q + c, a.d, rows, a.d - c);
-            gy_load_turned<tiles::DEPTH, SIDE>(t.at.k, k + key * a.d + c, a.d, length - key, a.d - c);
+            gy_load_turned<tiles::DEPTH, SIDE>(t.at.q, q + c, of_queries, first, rows, a.d - c);
+            gy_load_turned<tiles::DEPTH, SIDE>(t.at.k, k + c, of_keys, key, length - key, a.d - c);
             __syncthreads();
 #pragma unroll 8
             for (int e = 0; e < tiles::DEPTH; e++)
@@ -138,9 +141,9 @@ template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_attention_bl
         }
     }
 
-    __device__ void add(int64_t key) { gy_add_weighted(t, v, key, length, a.d, x, y, result); }
+    __device__ void add(int64_t key) { gy_add_weighted(t, v, of_keys, key, length, a.d, x, y, result); }
 
-    /* `lse`: of the block's first query; NULL: it is not wanted. */
+    /* To rows of the head; `lse`: of the block's first query; NULL: it is not wanted. */
     __device__ void store(T *to, Wide *lse)
     {
         for (int i = 0; i < EACH && lse; i++)
@@ -149,7 +152,7 @@ template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_attention_bl
         for (int i = 0; i < EACH; i++)
             for (int c = 0; c < PARTS; c++)
                 if (y + i * LINE < rows && x + c * LINE < a.d)
-                    to[(y + i * LINE) * a.d + x + c * LINE] = gy_element<Wide>::template store<T>(
+                    to[of_queries.at(first + y + i * LINE) + x + c * LINE] = gy_element<Wide>::template store<T>(
                         sum[i] > 0 || sum[i] != sum[i] ? result[i][c] / sum[i] : (Wide)0);
     }
 };
@@ -160,11 +163,11 @@ static __device__ inline void gy_attend(const gy_attention &a, int64_t head, int
                                         const int32_t *length, T *y, Wide *lse, int32_t *status)
 {
     __shared__ gy_attention_tiles<Wide, SIDE, WIDTH> tiles;
-    const int64_t at = (head * a.rows + row) * a.d;
+    const int64_t queries = gy_queries_at(a, head), first_key = gy_keys_at(a, head);
     gy_attention_block<Wide, T, SIDE, WIDTH> b(a, tiles);
-    b.q = q + at;
-    b.k = k + head * a.m * a.d;
-    b.v = v + head * a.m * a.d;
+    b.q = q + queries;
+    b.k = k + first_key;
+    b.v = v + first_key;
     b.first = row;
     b.rows = a.rows - row < SIDE ? a.rows - row : SIDE;
     b.length = gy_attention_length(a, head, length, status);
@@ -178,7 +181,7 @@ static __device__ inline void gy_attend(const gy_attention &a, int64_t head, int
         b.soften();
         b.add(key);
     }
-    b.store(y + at, lse ? lse + head * a.rows + row : NULL);
+    b.store(y + queries, lse ? lse + head * a.rows + row : NULL);
 }
 
 /* `across`: blocks of a head. */

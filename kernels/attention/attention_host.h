@@ -11,10 +11,20 @@ enum { GY_ATTENTION_BLOCK = 64 }; /* queries */
 int64_t gy_attention_seen(const gy_attention *a, int64_t r, int64_t length);
 int64_t gy_attention_seen_by_any(const gy_attention *a, int64_t first, int64_t rows, int64_t length);
 
-/* Elements from number `first` on as they are computed with: where they lie, or in `room`. */
-void *gy_attention_widened(const gantry_arg *x, int64_t first, int64_t count, float *room);
-/* Back to f16 or bf16; with `from` NULL they are where they lie. */
-void gy_attention_narrow(const gantry_arg *y, int64_t first, int64_t count, const float *from);
+/* Rows of the queries that share a head of keys, or of the keys. */
+typedef struct gy_attention_rows {
+    int64_t head, first, count;
+    bool are_keys;
+} gy_attention_rows;
+
+/* Have elements to be copied to be computed with: to other types, or since rows of a head do not follow each other? */
+bool gy_attention_wants_room(const gy_attention *a, gantry_dtype dtype);
+/* Rows as they are computed with: where they lie, or in `room`. */
+void *gy_attention_take(const gy_attention *a, const gantry_arg *x, gy_attention_rows rows, void *room);
+/* Where results of these rows are made: in `room`, or where they are to lie. */
+void *gy_attention_target(const gy_attention *a, const gantry_arg *y, gy_attention_rows rows, void *room);
+/* They are brought from there to where they lie; with `from` NULL they are there. */
+void gy_attention_put(const gy_attention *a, const gantry_arg *y, gy_attention_rows rows, const void *from);
 
 /* A row of scores, f32 or f64, of which the first `stop` are seen, becomes their softmax; the others become 0. Returns
  * the logarithm of the sum of their exponentials; -infinity: there are none. */

@@ -19,9 +19,8 @@ static inline int gy_attention_variant(int64_t d)
 }
 
 /* `length` and `lse` are arguments' numbers, or 0: the kernel has none. */
-static inline gantry_status gy_attention_launch(const gantry_launch *l, int length, int y, int lse)
+static inline gantry_status gy_attention_launch_as(const gantry_launch *l, gy_attention a, int length, int y, int lse)
 {
-    gy_attention a = gy_attention_of(l, length);
     gantry_dtype dtype = l->arg[y].dtype;
     uint32_t across = (uint32_t)gy_tiles(a.rows, gy_attention_side(dtype, a.d));
     const void *q = l->arg[GY_ATTENTION_Q].data, *k = l->arg[GY_ATTENTION_K].data, *v = l->arg[GY_ATTENTION_V].data;
@@ -32,6 +31,11 @@ static inline gantry_status gy_attention_launch(const gantry_launch *l, int leng
     gy_grid grid = { (unsigned)(across * a.heads), 1, 1, gy_cuda_image_threads(l, variant, dtype), 1, 1 };
     return gy_cuda_image_launch(l, variant, dtype, grid,
                                 (void *[]){ &a, &across, &q, &k, &v, &given, &to, &kept, &status });
+}
+
+static inline gantry_status gy_attention_launch(const gantry_launch *l, int length, int y, int lse)
+{
+    return gy_attention_launch_as(l, gy_attention_of(l, length), length, y, lse);
 }
 
 #endif

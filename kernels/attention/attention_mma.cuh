@@ -55,7 +55,7 @@ template <typename T, int WIDTH> struct gy_attention_warp {
     __device__ void begin(const gy_attention &a, const word *from, int64_t row, int64_t rows, int64_t length, bool whole)
     {
         factor = gy_mma_factor(a.scale);
-        gy_mma_load_left(q, from, row, rows, (int)a.d, whole, a.scale < 0);
+        gy_mma_load_left(q, from, gy_query_lines(a), row, rows, (int)a.d, whole, a.scale < 0);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int64_t r = row + threadIdx.x % 32 / 4 + 8 * i;
@@ -117,7 +117,7 @@ template <typename T, int WIDTH> struct gy_attention_warp {
     }
 
     /* `lse`: of the head's queries; NULL: it is not wanted. Scores were multiplied for powers of 2. */
-    __device__ void store(word *to, float *lse, int64_t row, int64_t rows, int d, bool whole)
+    __device__ void store(word *to, float *lse, const gy_lines &lines, int64_t row, int64_t rows, int d, bool whole)
     {
         float by[2];
 #pragma unroll
@@ -128,13 +128,14 @@ template <typename T, int WIDTH> struct gy_attention_warp {
             if (lse && threadIdx.x % 4 == 0 && r < rows)
                 lse[r] = largest[i] == -INFINITY ? -INFINITY : (largest[i] * factor + log2f(all)) * 0.69314718f;
         }
-        gy_mma_store<T>(result, by, to, row, rows, d, whole);
+        gy_mma_store<T>(result, by, to, lines, row, rows, d, whole);
     }
 };
 
 /* Of the head. */
 template <typename T> struct gy_attention_keys {
     const typename gy_mma_type<T>::word *k, *v;
+    gy_lines lines;
     int64_t given, stop, all_see; /* keys; those that some query of the block sees; those that all see */
     int d;
     bool whole;
@@ -144,7 +145,7 @@ template <typename T> struct gy_attention_keys {
 template <int WIDTH, typename T, typename Word, int LINE>
 static __device__ inline void gy_attention_fetch(Word (*to)[LINE], const gy_attention_keys<T> &of, const Word *rows, int64_t key)
 {
-    gy_mma_load<gy_mma_tiles<T, WIDTH>::KEYS, WIDTH, GY_ATTENTION_MMA_THREADS(T)>(to, rows, key, key < of.stop ? of.given : 0, of.d, of.whole);
+    gy_mma_load<gy_mma_tiles<T, WIDTH>::KEYS, WIDTH, GY_ATTENTION_MMA_THREADS(T)>(to, rows, of.lines, key, key < of.stop ? of.given : 0, of.d, of.whole);
 }
 
 template <typename T, int WIDTH>
@@ -201,19 +202,19 @@ static __device__ inline void gy_attend_mma(const gy_attention &a, int64_t head,
     gy_attention_warp<T, WIDTH> warp;
     const int d = (int)a.d;
     typedef typename gy_mma_type<T>::word word;
-    const word *keys = (const word *)k + head * a.m * d, *values = (const word *)v + head * a.m * d;
+    const word *keys = (const word *)k + gy_keys_at(a, head), *values = (const word *)v + gy_keys_at(a, head);
     const bool whole = d * sizeof(T) % 16 == 0 && ((uintptr_t)q | (uintptr_t)k | (uintptr_t)v | (uintptr_t)y) % 16 == 0;
     const int64_t given = gy_attention_length(a, head, length, status);
     const int64_t end = row + ROWS < a.rows ? row + ROWS : a.rows, own = row + threadIdx.x / 32 * 16;
     const int64_t stop = gy_seen_by_most(a, row, end, given), all_see = gy_seen_by_fewest(a, row, end, given);
-    warp.begin(a, (const word *)q + head * a.rows * d, own, a.rows, given, whole);
-    const gy_attention_keys<T> of = { keys, values, given, stop, all_see, d, whole };
+    warp.begin(a, (const word *)q + gy_queries_at(a, head), own, a.rows, given, whole);
+    const gy_attention_keys<T> of = { keys, values, gy_key_lines(a), given, stop, all_see, d, whole };
     if (gy_mma_tiles<T, WIDTH>::BUFFERS == 2)
         gy_attend_in_turn<T, WIDTH>(of, tiles, warp);
     else
         gy_attend_one_buffer<T, WIDTH>(of, tiles, warp);
     gy_copies_wait<0>();
-    warp.store((word *)y + head * a.rows * d, lse ? lse + head * a.rows : NULL, own, a.rows, d, whole);
+    warp.store((word *)y + gy_queries_at(a, head), lse ? lse + head * a.rows : NULL, gy_query_lines(a), own, a.rows, d, whole);
 }
 #endif
 #endif

@@ -9,7 +9,41 @@
 struct gy_attention {
     int64_t n, m, d, heads, rows, lengths, per, causal;
     double scale;
+    int64_t beside, line, key_line;
 };
+
+/* Where rows of a head lie: row r of queries of several heads is row r % n of head r / n of them, which are `apart`. Heads that share keys are
+ * few, and code of a division in each load would take longer to be fetched than such kernels take. */
+struct gy_lines {
+    int64_t line, apart;
+    uint32_t n; /* so many that no row is of another head: they are of one, or follow each other */
+    __device__ int64_t at(int64_t r) const
+    {
+        int64_t head = 0;
+        uint32_t row = (uint32_t)r;
+        for (; row >= n; row -= n)
+            head += apart;
+        return head + row * line;
+    }
+};
+enum : uint32_t { GY_ONE_HEAD = ~0u };
+
+/* Of the queries that share a head of keys, and of its keys; and where the first of them is, in elements. */
+static __device__ inline gy_lines gy_query_lines(const gy_attention &a)
+{
+    return { a.line, a.d, a.line == a.d || a.rows == a.n ? GY_ONE_HEAD : (uint32_t)a.n };
+}
+static __device__ inline gy_lines gy_key_lines(const gy_attention &a) { return { a.key_line, 0, GY_ONE_HEAD }; }
+static __device__ inline int64_t gy_queries_at(const gy_attention &a, int64_t head)
+{
+    if (a.beside == 1)
+        return head * a.rows * a.d;
+    return head / a.beside * a.beside * a.rows * a.d + head % a.beside * (a.rows / a.n) * a.d;
+}
+static __device__ inline int64_t gy_keys_at(const gy_attention &a, int64_t head)
+{
+    return head / a.beside * a.beside * a.m * a.d + head % a.beside * a.d;
+}
 
 static __device__ inline float gy_power(float x) { return expf(x); }
 static __device__ inline double gy_power(double x) { return exp(x); }

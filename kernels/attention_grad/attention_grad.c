@@ -32,17 +32,17 @@ static void free_work(work *w)
 
 static bool make_work(work *w, const gy_attention *a, gantry_dtype dtype)
 {
-    bool narrow = dtype == GANTRY_F16 || dtype == GANTRY_BF16, made = true;
+    bool apart = gy_attention_wants_room(a, dtype), made = true;
     *w = (work){ .dtype = dtype == GANTRY_F64 ? GANTRY_F64 : GANTRY_F32 };
     w->size = gantry_dtype_size(w->dtype);
     struct {
         void **to;
         int64_t rows, columns;
         bool wanted;
-    } all[] = { { &w->scores, BLOCK, a->m, true }, { &w->slopes, BLOCK, a->m, true }, { &w->q, BLOCK, a->d, narrow },
-                { &w->y, BLOCK, a->d, narrow },    { &w->dy, BLOCK, a->d, narrow },   { &w->dq, BLOCK, a->d, narrow },
-                { &w->k, a->m, a->d, narrow },     { &w->v, a->m, a->d, narrow },     { &w->dk, a->m, a->d, narrow },
-                { &w->dv, a->m, a->d, narrow } };
+    } all[] = { { &w->scores, BLOCK, a->m, true }, { &w->slopes, BLOCK, a->m, true }, { &w->q, BLOCK, a->d, apart },
+                { &w->y, BLOCK, a->d, apart },     { &w->dy, BLOCK, a->d, apart },    { &w->dq, BLOCK, a->d, apart },
+                { &w->k, a->m, a->d, apart },      { &w->v, a->m, a->d, apart },      { &w->dk, a->m, a->d, apart },
+                { &w->dv, a->m, a->d, apart } };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (all[i].wanted)
             *all[i].to = gy_calloc((size_t)(all[i].rows * all[i].columns) + 1, w->size);
@@ -91,45 +91,48 @@ static void weigh_rows(const gantry_launch *l, const gy_attention *a, const work
     }
 }
 
-/* Rows [first, first + rows) of a head, whose first row is row `at` of q. Keys that none of them sees are left out. */
-static void one_block(const gantry_launch *l, const gy_attention *a, const work *w, int64_t at, int64_t first,
-                      int64_t rows, const void *const head[4])
+/* Some rows of a head. Keys that none of them sees are left out. */
+static void one_block(const gantry_launch *l, const gy_attention *a, const work *w, gy_attention_rows these,
+                      const void *const head[4])
 {
     const gy_linalg *table = gy_linalg_of(l);
-    int64_t keys = gy_attention_seen_by_any(a, first, rows, a->m), from = (at + first) * a->d, count = rows * a->d;
-    gy_matrix q = { gy_attention_widened(&l->arg[GY_ATTENTION_Q], from, count, w->q), rows, a->d, a->d };
-    gy_matrix y = { gy_attention_widened(&l->arg[GY_ATTENTION_GRAD_Y], from, count, w->y), rows, a->d, a->d };
-    gy_matrix dy = { gy_attention_widened(&l->arg[GY_ATTENTION_GRAD_DY], from, count, w->dy), rows, a->d, a->d };
+    int64_t rows = these.count, keys = gy_attention_seen_by_any(a, these.first, rows, a->m);
+    gy_matrix q = { gy_attention_take(a, &l->arg[GY_ATTENTION_Q], these, w->q), rows, a->d, a->d };
+    gy_matrix y = { gy_attention_take(a, &l->arg[GY_ATTENTION_GRAD_Y], these, w->y), rows, a->d, a->d };
+    gy_matrix dy = { gy_attention_take(a, &l->arg[GY_ATTENTION_GRAD_DY], these, w->dy), rows, a->d, a->d };
     const gantry_arg *to = &l->arg[GY_ATTENTION_GRAD_DQ];
-    gy_matrix dq = { w->dq ? w->dq : (char *)to->data + from * (int64_t)w->size, rows, a->d, a->d };
+    gy_matrix dq = { gy_attention_target(a, to, these, w->dq), rows, a->d, a->d };
     gy_matrix k = { (void *)(uintptr_t)head[0], keys, a->d, a->d },
               v = { (void *)(uintptr_t)head[1], keys, a->d, a->d };
     gy_matrix dk = { (void *)(uintptr_t)head[2], keys, a->d, a->d },
               dv = { (void *)(uintptr_t)head[3], keys, a->d, a->d };
     gy_matrix p = { w->scores, rows, keys, keys }, ds = { w->slopes, rows, keys, keys };
     table->gemm(w->dtype, 0, 1, a->scale, q, k, 0, p);
-    weigh_rows(l, a, w, at, first, rows, keys);
+    weigh_rows(l, a, w, these.head * a->rows, these.first, rows, keys);
     table->gemm(w->dtype, 1, 0, 1, p, dy, 1, dv);
     table->gemm(w->dtype, 0, 1, 1, dy, v, 0, ds);
     slope_rows(w, a, y.data, dy.data, rows, keys);
     table->gemm(w->dtype, 0, 0, 1, ds, k, 0, dq);
     table->gemm(w->dtype, 1, 0, 1, ds, q, 1, dk);
-    gy_attention_narrow(to, from, count, w->dq);
+    gy_attention_put(a, to, these, w->dq);
 }
 
 static void one_head(const gantry_launch *l, const gy_attention *a, const work *w, int64_t h)
 {
     const gantry_arg *dk = &l->arg[GY_ATTENTION_GRAD_DK], *dv = &l->arg[GY_ATTENTION_GRAD_DV];
-    int64_t from = h * a->m * a->d, count = a->m * a->d, bytes = from * (int64_t)w->size;
-    void *const head[4] = { gy_attention_widened(&l->arg[GY_ATTENTION_K], from, count, w->k),
-                            gy_attention_widened(&l->arg[GY_ATTENTION_V], from, count, w->v),
-                            w->dk ? w->dk : (char *)dk->data + bytes, w->dv ? w->dv : (char *)dv->data + bytes };
-    memset(head[2], 0, (size_t)count * w->size);
-    memset(head[3], 0, (size_t)count * w->size);
-    for (int64_t r = 0; r < a->rows; r += BLOCK)
-        one_block(l, a, w, h * a->rows, r, a->rows - r < BLOCK ? a->rows - r : BLOCK, (const void *const *)head);
-    gy_attention_narrow(dk, from, count, w->dk);
-    gy_attention_narrow(dv, from, count, w->dv);
+    gy_attention_rows all = { h, 0, a->m, true };
+    size_t bytes = (size_t)(a->m * a->d) * w->size;
+    void *const head[4] = { gy_attention_take(a, &l->arg[GY_ATTENTION_K], all, w->k),
+                            gy_attention_take(a, &l->arg[GY_ATTENTION_V], all, w->v),
+                            gy_attention_target(a, dk, all, w->dk), gy_attention_target(a, dv, all, w->dv) };
+    memset(head[2], 0, bytes);
+    memset(head[3], 0, bytes);
+    for (int64_t r = 0; r < a->rows; r += BLOCK) {
+        gy_attention_rows these = { h, r, a->rows - r < BLOCK ? a->rows - r : BLOCK, false };
+        one_block(l, a, w, these, (const void *const *)head);
+    }
+    gy_attention_put(a, dk, all, w->dk);
+    gy_attention_put(a, dv, all, w->dv);
 }
 
 static gantry_status do_heads(const gantry_launch *l, void *data, int64_t first, int64_t last)
@@ -145,17 +148,15 @@ static gantry_status do_heads(const gantry_launch *l, void *data, int64_t first,
 
 static gantry_status run(const gantry_launch *l)
 {
-    gy_attention a = gy_attention_of(l, 0);
+    gy_attention a = gy_attention_in_rows(l, GY_ATTENTION_GRAD_DIM);
     return gy_linalg_cut(l, a.heads, 10.0 * (double)a.rows * (double)a.m * (double)a.d, do_heads, &a);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)
 {
-    static const int as[] = { GY_ATTENTION_Q, GY_ATTENTION_Q, GY_ATTENTION_Q, GY_ATTENTION_K, GY_ATTENTION_K };
-    gantry_status status = gy_attention_check_inputs(l, 0, text, size);
-    for (int i = GY_ATTENTION_GRAD_Y; i <= GY_ATTENTION_GRAD_DV && !status; i++)
-        status = gy_attention_check_axes(l, i, as[i - GY_ATTENTION_GRAD_Y], text, size);
-    return status ? status : gy_attention_check_lse(l, GY_ATTENTION_GRAD_LSE, text, size);
+    enum { Q = GY_ATTENTION_Q, K = GY_ATTENTION_K };
+    static const int as[] = { [GY_ATTENTION_Q] = Q, K, K, Q, Q, Q, K, K };
+    return gy_attention_check_all(l, GY_ATTENTION_GRAD_DV, as, GY_ATTENTION_GRAD_DIM, text, size);
 }
 
 static const gantry_kernel_arg args[] = {
@@ -166,6 +167,7 @@ static const gantry_kernel_arg args[] = {
     GY_REGION("dk", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "gradient of k"),
     GY_REGION("dv", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "gradient of v"),
     GY_ATTENTION_LSE_ARG(GANTRY_READ, "what attention gave as lse, which is not computed again then"),
+    GY_ATTENTION_ROWS_ARGS,
 };
 
 /* scratch: of each query the logarithm of its sum of exponentials and the sum of y dy, which GPUs keep. */
@@ -173,8 +175,8 @@ const gantry_kernel gy_kernel_attention_grad = { .struct_size = sizeof(gantry_ke
                                                  .name = "attention_grad",
                                                  .summary = "gradients of attention by q, k and v",
                                                  GANTRY_KERNEL_ARGS(args),
-                                                 .flops = "10 * " GY_ATTENTION_SCORES,
-                                                 .scratch = "16 * q.size / max(1, q.last0)",
+                                                 .flops = "10 * " GY_ATTENTION_SCORES_IN_ROWS,
+                                                 .scratch = "16 * q.size / max(1, (dim == 0) * q.last0 + dim)",
                                                  .host = run,
                                                  .check = check,
                                                  .open = gy_linalg_open_kernel,

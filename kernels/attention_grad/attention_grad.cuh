@@ -34,8 +34,8 @@ template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_grad_block {
                 to[i][j] = 0;
         for (int64_t c = 0; c < a.d; c += tiles::DEPTH) {
             __syncthreads();
-            gy_load_turned<tiles::DEPTH, SIDE>(t.at.q, h.own[which] + first * a.d + c, a.d, rows, a.d - c);
-            gy_load_turned<tiles::DEPTH, SIDE>(t.at.k, h.other[which] + other * a.d + c, a.d, h.others - other, a.d - c);
+            gy_load_turned<tiles::DEPTH, SIDE>(t.at.q, h.own[which] + c, h.own_lines, first, rows, a.d - c);
+            gy_load_turned<tiles::DEPTH, SIDE>(t.at.k, h.other[which] + c, h.other_lines, other, h.others - other, a.d - c);
             __syncthreads();
 #pragma unroll 4
             for (int e = 0; e < tiles::DEPTH; e++)
@@ -85,7 +85,7 @@ template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_grad_block {
             const int64_t r = first + y + i * LINE;
             Wide part = 0;
             for (int64_t c = x; c < a.d && r < h.owns; c += LINE)
-                part += gy_element<Wide>::load(y_of_head[r * a.d + c]) * gy_element<Wide>::load(dy_of_head[r * a.d + c]);
+                part += gy_element<Wide>::load(y_of_head[h.own_lines.at(r) + c]) * gy_element<Wide>::load(dy_of_head[h.own_lines.at(r) + c]);
             part = gy_line_join(part, [](Wide f, Wide g) { return f + g; });
             if (x == 0 && r < h.owns) {
                 to_logarithm[r] = lse ? lse[r] : largest[i] + (Wide)log((double)sum[i]);
@@ -113,7 +113,7 @@ template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_grad_block {
             }
     }
 
-    __device__ void add(int64_t other) { gy_add_weighted(t, h.added, other, h.others, a.d, x, y, result); }
+    __device__ void add(int64_t other) { gy_add_weighted(t, h.added, h.other_lines, other, h.others, a.d, x, y, result); }
 
     __device__ void go_over_others(bool slopes)
     {
@@ -130,7 +130,7 @@ template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_grad_block {
         for (int i = 0; i < EACH; i++)
             for (int c = 0; c < PARTS; c++)
                 if (y + i * LINE < rows && x + c * LINE < a.d)
-                    h.to[(first + y + i * LINE) * a.d + x + c * LINE] = gy_element<Wide>::template store<T>(result[i][c]);
+                    h.to[h.own_lines.at(first + y + i * LINE) + x + c * LINE] = gy_element<Wide>::template store<T>(result[i][c]);
     }
 };
 
@@ -146,7 +146,7 @@ static __device__ inline void gy_grad(const gy_attention &a, int64_t head, int64
     b.rows = b.h.owns - first < SIDE ? b.h.owns - first : SIDE;
     b.logarithm = logarithm;
     b.total = total;
-    const int64_t queries = head * a.rows * a.d;
+    const int64_t queries = gy_queries_at(a, head);
     if (step == GY_GRAD_SUMS)
         b.sum_up(gy_seen_by_most(a, first, first + b.rows, a.m), x.y + queries, x.dy + queries,
                  x.lse ? (const Wide *)x.lse + head * a.rows : NULL, logarithm, total);

@@ -25,9 +25,9 @@ static gy_grad_arrays arrays_of(const gantry_launch *l, void *sums)
                              .lse = l->arg[GY_ATTENTION_GRAD_LSE].data };
 }
 
-static gantry_status launch_step(const gantry_launch *l, int step, void *sums)
+static gantry_status launch_step(const gantry_launch *l, const gy_attention *of, int step, void *sums)
 {
-    gy_attention a = gy_attention_of(l, 0);
+    gy_attention a = *of;
     gantry_dtype dtype = l->arg[GY_ATTENTION_Q].dtype;
     gy_grad_arrays x = arrays_of(l, sums);
     uint32_t across = (uint32_t)gy_tiles(step < OF_QUERIES ? a.rows : a.m, gy_attention_side(dtype, a.d));
@@ -39,20 +39,22 @@ static gantry_status launch_step(const gantry_launch *l, int step, void *sums)
 /* One after the other: what belongs to queries (sums, dq), then what belongs to keys (dk, dv). */
 gantry_status gy_plain_attention_grad_launch(const gantry_launch *l)
 {
+    gy_attention a = gy_attention_in_rows(l, GY_ATTENTION_GRAD_DIM);
     gantry_status status = GANTRY_OK;
     for (int step = 0; step < STEPS && !status; step++)
-        status = launch_step(l, step, l->scratch);
+        status = launch_step(l, &a, step, l->scratch);
     return status;
 }
 
-gantry_status gy_plain_attention_grad_sums(const gantry_launch *l, void *sums)
+gantry_status gy_plain_attention_grad_sums(const gantry_launch *l, const gy_attention *a, void *sums)
 {
-    return launch_step(l, 0, sums);
+    return launch_step(l, a, 0, sums);
 }
 
-gantry_status gy_plain_attention_grad_weigh(const gantry_launch *l, void *sums, int64_t heads, const gy_grad_portion *p)
+gantry_status gy_plain_attention_grad_weigh(const gantry_launch *l, const gy_attention *of, void *sums, int64_t heads,
+                                            const gy_grad_portion *p)
 {
-    gy_attention a = gy_attention_of(l, 0);
+    gy_attention a = *of;
     gy_grad_arrays x = arrays_of(l, sums);
     gy_grad_portion portion = *p;
     uint32_t across = (uint32_t)gy_tiles(p->rows, gy_attention_side(GANTRY_F32, a.d));

@@ -122,9 +122,9 @@ template <typename T, int WIDTH> struct gy_grad_mma {
     __device__ void fetch(int64_t other, int b, bool both)
     {
         const int64_t others = other < h.others ? h.others : 0;
-        gy_mma_load<OTHERS, WIDTH, THREADS>(t.at[b][0], (const word *)h.other[0], other, others, d, whole);
+        gy_mma_load<OTHERS, WIDTH, THREADS>(t.at[b][0], (const word *)h.other[0], h.other_lines, other, others, d, whole);
         if (both)
-            gy_mma_load<OTHERS, WIDTH, THREADS>(t.at[b][1], (const word *)h.other[1], other, others, d, whole);
+            gy_mma_load<OTHERS, WIDTH, THREADS>(t.at[b][1], (const word *)h.other[1], h.other_lines, other, others, d, whole);
         if (h.keys && threadIdx.x < OTHERS) {
             const int64_t query = other + threadIdx.x, left = query < others ? gy_seen(a, query, a.m) - first : 0;
             t.limit[b][threadIdx.x] = left < 0 ? 0 : left > ROWS ? ROWS : (int)left;
@@ -137,9 +137,9 @@ template <typename T, int WIDTH> struct gy_grad_mma {
     {
         w.factor = gy_mma_factor(a.scale);
         w.scale = (float)a.scale;
-        gy_mma_load_left(w.own[0], (const word *)h.own[0], own_row(), h.owns, d, whole, a.scale < 0);
+        gy_mma_load_left(w.own[0], (const word *)h.own[0], h.own_lines, own_row(), h.owns, d, whole, a.scale < 0);
         if (both)
-            gy_mma_load_left(w.own[1], (const word *)h.own[1], own_row(), h.owns, d, whole, false);
+            gy_mma_load_left(w.own[1], (const word *)h.own[1], h.own_lines, own_row(), h.owns, d, whole, false);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int64_t r = own_row() + threadIdx.x % 32 / 4 + 8 * i;
@@ -240,9 +240,10 @@ template <typename T, int WIDTH> struct gy_grad_mma {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int64_t r = own_row() + threadIdx.x % 32 / 4 + 8 * i;
+            const int64_t at = r < h.owns ? h.own_lines.at(r) : 0;
             float part = 0;
             for (int c = threadIdx.x % 4 * 2; c < d && r < h.owns; c += 8)
-                part = gy_mma_add_pair<T>(part, y + r * d, dy + r * d, c, d, whole);
+                part = gy_mma_add_pair<T>(part, y + at, dy + at, c, d, whole);
             part = gy_mma_row_sum(part);
             const float all = lse ? 0.0f : gy_mma_row_sum(w.sum[i]);
             if (threadIdx.x % 4 == 0 && r < h.owns) {
@@ -268,7 +269,7 @@ static __device__ inline void gy_grad_by_mma(const gy_attention &a, int64_t head
     g.d = (int)a.d;
     g.whole = a.d * sizeof(T) % 16 == 0 && ((uintptr_t)x.q | (uintptr_t)x.k | (uintptr_t)x.v | (uintptr_t)x.y | (uintptr_t)x.dy | (uintptr_t)x.dq |
                                (uintptr_t)x.dk | (uintptr_t)x.dv) % 16 == 0;
-    const int64_t queries = head * a.rows * a.d;
+    const int64_t queries = gy_queries_at(a, head);
     const float one[2] = { 1, 1 };
     if (step == GY_GRAD_SUMS) {
         if (!x.lse)
@@ -282,7 +283,7 @@ static __device__ inline void gy_grad_by_mma(const gy_attention &a, int64_t head
         g.template go<GY_GRAD_K>();
     else
         g.template go<GY_GRAD_V>();
-    gy_mma_store<T>(g.w.result, one, (word *)h.to, g.own_row(), h.owns, g.d, g.whole);
+    gy_mma_store<T>(g.w.result, one, (word *)h.to, h.own_lines, g.own_row(), h.owns, g.d, g.whole);
 }
 /* As many queries of a portion as a block has, and as many keys: these blocks are so short that all of the GPU has some. */
 template <int WIDTH, typename T>

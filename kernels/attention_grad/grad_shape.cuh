@@ -27,6 +27,7 @@ enum { GY_GRAD_KEYS = 512 }; /* of a block */
 template <typename T> struct gy_grad_head {
     const T *own[2], *other[2], *added; /* q and dy, or k and v; whose rows are multiplied by weights */
     T *to;
+    gy_lines own_lines, other_lines;
     int64_t owns, others;
     bool keys; /* own items are keys */
 };
@@ -34,7 +35,7 @@ template <typename T> struct gy_grad_head {
 template <typename T>
 static __device__ inline gy_grad_head<T> gy_grad_head_of(const gy_attention &a, int64_t head, int step, const gy_grad_arrays<T> &x)
 {
-    const int64_t queries = head * a.rows * a.d, keys = head * a.m * a.d;
+    const int64_t queries = gy_queries_at(a, head), keys = gy_keys_at(a, head);
     gy_grad_head<T> h;
     h.keys = step == GY_GRAD_K || step == GY_GRAD_V;
     const T *const of_queries[] = { x.q + queries, x.dy + queries }, *const of_keys[] = { x.k + keys, x.v + keys };
@@ -44,6 +45,8 @@ static __device__ inline gy_grad_head<T> gy_grad_head_of(const gy_attention &a, 
     }
     h.added = h.other[step == GY_GRAD_V];
     h.to = step == GY_GRAD_Q ? x.dq + queries : step == GY_GRAD_K ? x.dk + keys : x.dv + keys;
+    h.own_lines = h.keys ? gy_key_lines(a) : gy_query_lines(a);
+    h.other_lines = h.keys ? gy_query_lines(a) : gy_key_lines(a);
     h.owns = h.keys ? a.m : a.rows;
     h.others = h.keys ? a.rows : a.m;
     return h;

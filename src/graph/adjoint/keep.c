@@ -23,13 +23,24 @@ size_t gy_adjoint_count_kept(const gantry_graph *graph)
     return count;
 }
 
+/* What a node has of y: elements of a head and queries of a sequence where heads lie side by side in rows, else 0. */
+typedef struct result {
+    gy_access rows;
+    int64_t dim, queries;
+} result;
+
 /* The buffer of the logarithms of those rows of y, cut like that; `kept`: those that are there, by y. */
-static gantry_buffer logarithms_of(gy_adjoint *a, uint32_t y, gantry_buffer *kept)
+static gantry_buffer logarithms_of(gy_adjoint *a, const result *r, gantry_buffer *kept)
 {
+    uint32_t y = r->rows.buffer;
     const gy_buffer *b = &a->graph->buffers.at[y];
-    if (!kept[y].graph)
-        kept[y] =
-            gy_adjoint_named(a, y, "lse", b->rank - 1, b->shape, b->dtype == GANTRY_F64 ? GANTRY_F64 : GANTRY_F32);
+    gantry_dtype dtype = b->dtype == GANTRY_F64 ? GANTRY_F64 : GANTRY_F32;
+    if (!kept[y].graph && r->dim) {
+        const int64_t shape[] = { b->shape[0] / r->queries, b->shape[1] / r->dim, r->queries };
+        kept[y] = gy_adjoint_named(a, y, "lse", 3, shape, dtype);
+    } else if (!kept[y].graph) {
+        kept[y] = gy_adjoint_named(a, y, "lse", b->rank - 1, b->shape, dtype);
+    }
     return kept[y];
 }
 
@@ -39,17 +50,41 @@ static bool has_whole_heads(const gy_buffer *y)
     return y->rank >= 3 && (!y->tiles[0] || (y->rank <= GANTRY_TILE_AXES && y->tiles[y->rank - 1] == 1));
 }
 
+/* Where heads lie side by side logarithms have a row for each sequence: the node has whole ones, and so has each part;
+ * and where other nodes have theirs they are as long. */
+static bool has_whole_sequences(const gantry_graph *g, const result *r, const gantry_buffer *kept)
+{
+    const gy_buffer *y = &g->buffers.at[r->rows.buffer];
+    int64_t n = r->queries;
+    bool is_cut_within = y->parts && y->shape[0] / (n ? n : 1) % y->parts;
+    return n > 0 && !y->tiles[0] && !is_cut_within && y->shape[0] % n == 0 && r->rows.first % n == 0 &&
+           r->rows.last % n == 0 && (!kept->graph || g->buffers.at[kept->id].shape[2] == n);
+}
+
+static int64_t number_of(const gy_adjoint *a, const gy_primal *p, const char *name)
+{
+    const gy_scalar *s = gy_primal_scalar(a, p, name);
+    return s ? (int64_t)s->number.real : 0;
+}
+
 static void keep_logarithms(gy_adjoint *a, uint32_t node, gantry_buffer *kept)
 {
     gantry_graph *g = a->graph;
     gy_primal p = { .node = node, .id = g->nodes.at[node].id, .manifest = gantry_kernel_find("attention") };
     const gy_access *y = gy_primal_access(a, &p, "y");
-    if (!y || gy_primal_access(a, &p, "lse") || !has_whole_heads(&g->buffers.at[y->buffer]))
+    if (!y || gy_primal_access(a, &p, "lse"))
         return;
-    gy_access rows = *y; /* adding a buffer may move it */
+    result r = { .rows = *y, .dim = number_of(a, &p, "dim") }; /* adding a buffer may move y */
+    int64_t length = number_of(a, &p, "length");
+    if (r.dim)
+        r.queries = length ? length : y->last - y->first;
+    if (r.dim ? !has_whole_sequences(g, &r, &kept[y->buffer]) : !has_whole_heads(&g->buffers.at[y->buffer]))
+        return;
     gy_adjoint_come_from(g, node);
-    gantry_buffer to = logarithms_of(a, rows.buffer, kept);
-    gantry_node_arg(g, (gantry_node){ node, g->number }, "lse", gy_adjoint_rows(a, &rows, to));
+    gantry_buffer to = logarithms_of(a, &r, kept);
+    r.rows.first /= r.dim ? r.queries : 1;
+    r.rows.last /= r.dim ? r.queries : 1;
+    gantry_node_arg(g, (gantry_node){ node, g->number }, "lse", gy_adjoint_rows(a, &r.rows, to));
 }
 
 gantry_status gy_adjoint_keep(gy_adjoint *a)

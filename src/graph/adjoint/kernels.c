@@ -371,6 +371,8 @@ static gantry_status go_back_attention(gy_adjoint *a, const gy_primal *p)
     gantry_node node = begin(a, p, "attention_grad", "q");
     copy_scalar(a, p, node, "scale");
     copy_scalar(a, p, node, "causal");
+    copy_scalar(a, p, node, "dim");
+    copy_scalar(a, p, node, "length");
     for (int i = 0; i < 3; i++)
         give(a, p, node, args[i], args[i]);
     give(a, p, node, "y", "y");

@@ -179,6 +179,15 @@ static gantry_status check_cut(gy_spreading *s, uint32_t node, const gy_cut_rule
                 (long long)(x->last - x->first), g->buffers.at[x->buffer].name, count, (int)s->strategy.dp,
                 (int)s->strategy.micro, (int)s->strategy.tp, s->pieces);
     }
+    const gy_access *first = &g->access.at[n->access];
+    int64_t rows = first->last - first->first;
+    if (rule->whole && rows / count % rule->whole)
+        return gy_node_fail(s->graph, s->err, node,
+                            "takes %lld rows of \"%.60s\" for %u pieces of the batch (dp=%d, micro=%d, tp=%d), which "
+                            "would begin within a sequence (\"length\"); give a batch of whole sequences that %u "
+                            "divides, or other numbers",
+                            (long long)rows, g->buffers.at[first->buffer].name, count, (int)s->strategy.dp,
+                            (int)s->strategy.micro, (int)s->strategy.tp, s->pieces);
     return GANTRY_OK;
 }
 

@@ -67,6 +67,18 @@ static bool has_number(const gantry_graph *g, const gy_node *n, const gantry_ker
     return !r->number || value == r->value;
 }
 
+/* Rows of attention where heads lie side by side: those of a sequence stay together. */
+static int64_t sequence_of(const gantry_graph *g, const gy_node *n, const gantry_kernel *k)
+{
+    double dim = 0, length = 0;
+    for (uint32_t i = n->scalar; i < n->scalar + n->scalars; i++) {
+        const gy_scalar *x = &g->scalar.at[i];
+        dim = strcmp(k->arg[x->arg].name, "dim") == 0 ? x->number.real : dim;
+        length = strcmp(k->arg[x->arg].name, "length") == 0 ? x->number.real : length;
+    }
+    return dim == 0 ? 0 : length > 0 ? (int64_t)length : INT64_MAX;
+}
+
 static void rule_of_kernel(const gantry_graph *g, const gy_node *n, gy_cut_rule *out)
 {
     const gantry_kernel *k = g->kernels.at[n->kernel].manifest;
@@ -82,6 +94,7 @@ static void rule_of_kernel(const gantry_graph *g, const gy_node *n, gy_cut_rule 
             out->can_cut = false;
     }
     out->first = r ? r->first : GY_FIRST_NONE;
+    out->whole = r && strcmp(r->kernel, "attention") == 0 ? sequence_of(g, n, k) : 0;
 }
 
 /* ---- formulas ---- */

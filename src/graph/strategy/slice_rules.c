@@ -206,10 +206,10 @@ static bool find_dropout(const slicing *c)
     return number(c, "first", 0, &first) && number(c, "run", 0, &run) && run == 0 && find_same(c);
 }
 
-/* Heads, behind the axis of sequences where there is one. */
+/* Heads, behind the axis of sequences where there is one, or side by side in rows, see gy_slice_divides. */
 static bool find_attention(const slicing *c)
 {
-    int8_t heads = shape_of(c, "q").rank == 4;
+    int8_t heads = shape_of(c, "q").rank != 3;
     return set(c, "q", heads) && set(c, "k", heads) && set(c, "v", heads) && set(c, "y", heads) && set(c, "lse", heads);
 }
 
@@ -405,9 +405,14 @@ bool gy_slice_divides(const gantry_graph *g, uint32_t node, int8_t *axis, int32_
     const gy_node *n = &g->nodes.at[node];
     const row *r = row_of(g, n);
     double dim;
-    if (!r || r->find != find_rope)
+    if (!r || (r->find != find_rope && r->find != find_attention))
         return true;
     slicing c = { g, n, g->kernels.at[n->kernel].manifest, axis };
+    if (r->find == find_attention) {
+        gy_maths_shape k = shape_of(&c, "k"); /* has as many heads as q, or fewer */
+        int64_t width = k.extent[k.rank - 1];
+        return number(&c, "dim", 0, &dim) && (dim < 1 || width / slices % (int64_t)dim == 0);
+    }
     gy_maths_shape x = shape_of(&c, "x");
     int64_t elements = 1;
     for (uint32_t k = (uint32_t)axis_of(&c, "x"); k < x.rank; k++)

@@ -73,6 +73,7 @@ typedef struct gy_cut_rule {
     gy_cut_role *role;  /* by access of the node */
     gantry_access mode; /* of those that are summed, where the node writes them alone */
     gy_cut_first first;
+    int64_t whole;        /* rows of the first argument of which each piece has a multiple; 0: any number */
     const gy_maths *mean; /* formulas in which each mean became a sum; NULL: the node has none */
 } gy_cut_rule;
 

@@ -553,6 +553,25 @@ def appended():
                    {"turned": (turned(q).reshape(queries, 1, dim), RTOL[dtype]), "keys": (want_keys, RTOL[dtype]), "values": (want_values, None)})
 
 
+def in_rows(case, sequences):
+    """The same case with heads side by side in rows, as products leave them: as many sequences follow each other as are said."""
+    regions, d = {}, case["q"][2].shape[-1]
+    for name, value in case.items():
+        if not isinstance(value, tuple):
+            regions[name] = value
+            continue
+        parts = value[2].reshape(sequences, -1, *value[2].shape[1:])  # of sequences, heads, rows
+        if name != "lse":
+            parts = np.swapaxes(parts, 1, 2).reshape(sequences * parts.shape[2], -1)
+        regions[name] = (*value[:2], np.ascontiguousarray(parts))
+    return {**regions, "dim": d, **({"length": case["q"][2].shape[1]} if sequences > 1 else {})}
+
+
+def results_in_rows(want, sequences):
+    return {name: value[2] for name, value in in_rows({"q": (0, 0, next(iter(want.values()))), **{name: (0, 0, a) for name, a in want.items()}}, sequences).items()
+            if name in want}
+
+
 def attended_tokens():
     """A token appended to a cache of which it then sees the places up to its own: each head's softmax in double. What lies behind its place is not looked at."""
     shapes = [(1, 1, 1, 2), (4, 2, 7, 8), (6, 6, 70, 34), (8, 2, 133, 64), (3, 1, 20, 130), (2, 2, 65, 256)]
@@ -608,6 +627,9 @@ def heads():
                     both = {name: (*value[:2], value[2].reshape(2, -1, *value[2].shape[1:])) if isinstance(value, tuple) else value
                             for name, value in {**given, **y}.items()}
                     yield Case("attention", both, {"y": (want.reshape(2, -1, n, d), RTOL[dtype]), "lse": (lse.reshape(2, -1, n), close)})
+                for sequences in sorted({1, few}):
+                    rows = results_in_rows({"y": want, "lse": lse}, sequences)
+                    yield Case("attention", in_rows({**given, **y}, sequences), {"y": (rows["y"], RTOL[dtype]), "lse": (rows["lse"], close)})
             else:
                 yield Case("attention_cached", {**given, "length": ("in", "i32", np.array(lengths, np.int32)), **y}, {"y": (want, RTOL[dtype])})
 
@@ -675,6 +697,9 @@ def gradients_of_heads():
             both = {name: (*value[:2], sequences(value[2])) if isinstance(value, tuple) else value for name, value in given.items()}
             yield Case("attention_grad", {**both, **{name: ("out", dtype, np.zeros_like(sequences(a))) for name, a in (("dq", q), ("dk", k), ("dv", v))}},
                        {name: (sequences(a), rtol) for name, a in (("dq", dq), ("dk", dk), ("dv", dv))})
+        for sequences_of in sorted({1, few}):
+            both = in_rows({**given, **{name: ("out", dtype, np.zeros_like(a)) for name, a in (("dq", q), ("dk", k), ("dv", v))}}, sequences_of)
+            yield Case("attention_grad", both, {name: (a, rtol) for name, a in results_in_rows({"dq": dq, "dk": dk, "dv": dv}, sequences_of).items()})
 
 
 def large_heads():
@@ -700,6 +725,10 @@ def large_heads():
         back = {"y": ("in", dtype, y.astype(DTYPES[dtype])), "dy": ("in", dtype, dy), **{name: ("out", dtype, np.zeros_like(a)) for name, a in
                 (("dq", q), ("dk", k), ("dv", v))}}
         yield Case("attention_grad", {**given, **back}, {"dq": (dq, 4 * RTOL[dtype]), "dk": (dk, 4 * RTOL[dtype]), "dv": (dv, 4 * RTOL[dtype])})
+        for sequences in sorted({1, few // 2 if few % 2 == 0 else few, few}):  # fewer than heads of keys side by side, more
+            rows = results_in_rows({"y": y, "dq": dq, "dk": dk, "dv": dv}, sequences)
+            yield Case("attention", in_rows({**given, "y": ("out", dtype, np.zeros_like(q))}, sequences), {"y": (rows.pop("y"), RTOL[dtype])})
+            yield Case("attention_grad", in_rows({**given, **back}, sequences), {name: (a, 4 * RTOL[dtype]) for name, a in rows.items()})
 
 
 def count_of_scores(kernels):
@@ -710,7 +739,11 @@ def count_of_scores(kernels):
         for heads, n, m, d, causal in itertools.product([1, 6], [1, 7, 64, 65, 300, 512], [0, 3, 700], [8], [0, 1]):
             sees = m + 1 + np.arange(n) if causal else np.full(n, m + n)  # of n + m keys
             blocks = sum(len(block) * block.max() for block in np.split(sees, range(64, n, 64)))
-            flops = eval(formula, {"min": min, "max": max}, {"q_size": heads * n * d, "q_last1": n, "k_last1": n + m, "causal": causal})  # noqa: S307
+            known = {"q_size": heads * n * d, "q_rows": heads, "k_rows": heads, "q_last1": n, "k_last1": n + m, "causal": causal, "dim": 0, "length": 0}
+            flops = eval(formula, {"min": min, "max": max}, known)  # noqa: S307
+            in_rows = [{**known, "dim": d, "length": length, "q_size": s * known["q_size"], "q_rows": s * n, "k_rows": s * (n + m), "q_last1": 1, "k_last1": 1}
+                       for s, length in ((1, 0), (1, n), (5, n))]
+            assert name == "attention_cached" or [eval(formula, {"min": min, "max": max}, one) for one in in_rows] == [flops, flops, 5 * flops]  # noqa: S307
             once = 2 * products * heads * d
             assert once * sees.sum() <= flops <= once * (sees.sum() + 64 * n), f"{name}: {flops} for {heads} heads of {n} queries, {n + m} keys"
             assert n % 64 or flops == once * blocks, f"{name}: {flops} is not what blocks of 64 of {n} queries compute"

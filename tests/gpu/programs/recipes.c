@@ -858,6 +858,28 @@ static void logarithms(problem *p, gantry_dtype type, bool are_given, int64_t he
     o->below = (int64_t)largest + 1;
 }
 
+/* Heads of n rows of d elements: behind each other, or side by side as products leave them, in one sequence. */
+static void heads(operand *o, bool in_rows, int64_t count, int64_t n, int64_t d)
+{
+    if (in_rows)
+        matrix(o, n, count * d);
+    else
+        stack(o, count, n, d);
+}
+
+/* Of all heads, whose logarithms have an axis of sequences then. */
+static void side_by_side(problem *p, int64_t many, int64_t n, int64_t d)
+{
+    operand *last = &p->operand[p->operands - 1];
+    if (strcmp(last->arg->name, "lse") == 0) {
+        last->rank = 3;
+        last->shape[0] = 1;
+        last->shape[1] = many;
+        last->shape[2] = n;
+    }
+    number(p, "dim", (double)d);
+}
+
 /* A score is a sum of d products, scaled; the error of an exponential is that of its score, and results are means of
  * values of at most B. On GPUs each block of keys scales what was before it, which is a rounding more; exponentials are
  * rounded to f16 or bf16 where they multiply values on tensor cores. */
@@ -869,7 +891,8 @@ static bool attended(problem *p, gantry_dtype type, int i)
                  { 2, 2, 130, 64, 64 }, { 8, 4, 1, 200, 128 },   { 2, 1, 9, 4, 130 },   { 3, 3, 70, 33, 256 },
                  { 4, 2, 70, 150, 72 }, { 2, 2, 140, 200, 128 }, { 3, 1, 50, 129, 64 }, { 2, 2, 131, 131, 63 },
                  { 4, 4, 512, 512, 4 } };
-    int at = i / 4;
+    bool is_cached = strcmp(p->kernel->name, "attention_cached") == 0, in_rows = !is_cached && i / 4 % 2;
+    int at = is_cached ? i / 4 : i / 8;
     if (at >= (int)(sizeof list / sizeof *list) - !is_for_products(p, type))
         return false;
     int64_t many = list[at].many, few = list[at].few, n = list[at].n, m = list[at].m, d = list[at].d;
@@ -884,12 +907,14 @@ static bool attended(problem *p, gantry_dtype type, int i)
             o->filling = BELOW;
             o->below = m + 1;
         } else if (o->arg->same) {
-            stack(o, keys ? few : many, keys ? m : n, d);
+            heads(o, in_rows, keys ? few : many, keys ? m : n, d);
         }
     }
     number(p, "scale", scale);
     number(p, "causal", i % 2);
-    p->parts = many == few && n < 512; /* a part of the last has fewer scores */
+    if (in_rows)
+        side_by_side(p, many, n, d);
+    p->parts = !in_rows && many == few && n < 512; /* a part of the last has fewer scores */
     p->bound = (bound){ 2 * unit_of(type), 2 * B * u * (2 * (double)(d + 8) * highest + 2 * highest + (double)m + 24) };
     if (type == GANTRY_F16 || type == GANTRY_BF16)
         p->bound.absolute += B * unit_of(type);
@@ -905,7 +930,8 @@ static bool attended_back(problem *p, gantry_dtype type, int i)
     } list[] = { { 1, 1, 1, 1, 1 },     { 3, 3, 5, 5, 8 },       { 6, 2, 3, 70, 16 },  { 4, 1, 65, 130, 33 },
                  { 2, 2, 130, 64, 64 }, { 8, 4, 1, 200, 128 },   { 2, 1, 9, 4, 130 },  { 3, 3, 70, 33, 256 },
                  { 2, 2, 2, 300, 72 },  { 2, 2, 140, 200, 128 }, { 4, 4, 512, 512, 4 } };
-    int at = i / 4;
+    bool in_rows = i / 4 % 2;
+    int at = i / 8;
     if (at >= (int)(sizeof list / sizeof *list) - !is_for_products(p, type))
         return false;
     int64_t many = list[at].many, few = list[at].few, n = list[at].n, m = list[at].m, d = list[at].d;
@@ -918,11 +944,13 @@ static bool attended_back(problem *p, gantry_dtype type, int i)
         const char *name = p->operand[k].arg->name, last = name[strlen(name) - 1];
         bool keys = last == 'k' || last == 'v';
         if (p->operand[k].arg->same)
-            stack(&p->operand[k], keys ? few : many, keys ? m : n, d);
+            heads(&p->operand[k], in_rows, keys ? few : many, keys ? m : n, d);
     }
     number(p, "scale", scale);
     number(p, "causal", i % 2);
-    p->parts = many == few && n < 512; /* a part of the last has fewer scores */
+    if (in_rows)
+        side_by_side(p, many, n, d);
+    p->parts = !in_rows && many == few && n < 512; /* a part of the last has fewer scores */
     p->bound = (bound){ 2 * unit_of(type), 2 * most * terms * u };
     if (type == GANTRY_F16 || type == GANTRY_BF16)
         p->bound.absolute += most * unit_of(type);

@@ -65,6 +65,8 @@ def cases(rng):
     for causal in (0, 1):
         yield "attention", {"causal": causal}, {"q": [4, 5, 6], "k": [2, 5, 6], "v": [2, 5, 6]}, {}, {"y": [4, 5, 6]}
         yield "attention", {"causal": causal}, {"q": [2, 2, 5, 6], "k": [2, 1, 5, 6], "v": [2, 1, 5, 6]}, {}, {"y": [2, 2, 5, 6]}
+        yield "attention", {"causal": causal, "dim": 3}, {"q": [5, 12], "k": [5, 6], "v": [5, 6]}, {}, {"y": [5, 12]}
+        yield "attention", {"causal": causal, "dim": 3, "length": 4}, {"q": [8, 6], "k": [10, 6], "v": [10, 6]}, {}, {"y": [8, 6]}
 
 
 class Kernels(unittest.TestCase):
@@ -153,6 +155,16 @@ class Kernels(unittest.TestCase):
                                       ([4, 4, 3], ["[0][0][0]", "[1][0][0]"], ["y.lse[0][0]", "y.lse[1][0]"], {"tiles": [2, 1, 1]}),
                                       ([2, 4, 6], ["[0][0][0]", "[0][0][1]"], [None, None], {"tiles": [1, 1, 2]})):
             self.assertEqual(self.attention(shape, q, **cut), (wanted, wanted), cut)
+
+    def test_logarithms_of_rows(self):
+        """Where heads lie side by side: of whole sequences, and of parts that have whole ones."""
+        for shape, at, length, wanted, cut in (([8, 6], [""], 4, ["y.lse"], {}), ([8, 6], [""], 0, ["y.lse"], {}),
+                                               ([8, 6], ["[0]", "[1]"], 2, ["y.lse[0]", "y.lse[1]"], {"split": 2}),
+                                               ([8, 6], ["[0]", "[1]"], 0, ["y.lse[0]", "y.lse[1]"], {"split": 2}),
+                                               ([12, 6], ["{0:4}", "{4:12}"], 4, ["y.lse{0:1}", "y.lse{1:3}"], {}),
+                                               ([12, 6], [""], 4, [None], {"split": 2})):
+            q = [{"q": "q" + one, "y": "y" + one, "dim": 3, "length": length} for one in at]
+            self.assertEqual(self.attention(shape, q, **cut), (wanted, wanted), (shape, at, length))
 
     def test_logarithms_that_the_model_has(self):
         """Where another node writes them, too, they are not those of the node that goes back: not even if that comes later."""

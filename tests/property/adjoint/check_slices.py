@@ -428,6 +428,9 @@ class Kernels(unittest.TestCase):
     def test_heads(self):
         for causal in (0, 1):
             self.heads([{"id": "it", "kernel": "attention", "args": {"causal": causal, "q": "q", "k": "q", "v": "q", "y": "p"}}], {})
+            self.compare({}, [{"id": "it", "kernel": "attention", "args": {"causal": causal, "dim": 2, "q": "a", "k": "a", "v": "a", "y": "b"}}], ("tp=2", "tp=4"), rows=8)
+            self.compare({"l": [2, 4, 4]}, [{"id": "it", "kernel": "attention", "args": {"causal": causal, "dim": 2, "length": 4, "q": "a", "k": "a", "v": "a", "y": "b",
+                                                                                        "lse": "l"}}], ("tp=2", "tp=4", "dp=2,tp=2"), rows=8)
         self.heads([{"id": "it", "kernel": "attention", "args": {"q": "q", "k": "q", "v": "q", "y": "p", "lse": "l"}}], {"l": [4, 8]})
         self.heads([{"id": "it", "kernel": "rope", "args": {"dim": 2, "axis": 1, "x": "q", "y": "p"}}], {})
         self.heads([{"id": "it", "kernel": "softmax", "args": {"x": "q", "y": "p"}}], {})
@@ -548,11 +551,13 @@ class Refused(unittest.TestCase):
         self.check("tp=3", whole(**training.CASES[0][0]), 'tp=3 cuts buffer "w1" along axis 1, which is 8 long', "cannot be cut into 3",
                    "divides heads and columns")
         folder = ROOT / "graphs/models"
-        with self.assertRaisesRegex(gantry.Error, 'q" along axis 1, which is 3 long and cannot be cut into 2; give a tp that divides heads'):
+        with self.assertRaisesRegex(gantry.Error, r'q2" is cut into 2 slices \(tp=2\), which would begin within a head .* give a tp that divides the number of heads'):
             gantry.load(folder / "gpt.json", {"heads": 3}, train=True, strategy="tp=2")
         text = whole(**training.CASES[0][0])
         text["nodes"][1] = {"id": "tanh", "kernel": "rope", "args": {"dim": 8, "x": "z", "y": "h"}}
         text["train"]["weights"].remove("b1")
+        self.check("tp=2", text, 'node "tanh" is cut into 2 slices', "within a head", "the number of heads")
+        text["nodes"][1] = {"id": "tanh", "kernel": "attention", "args": {"dim": 8, "q": "z", "k": "z", "v": "z", "y": "h"}}
         self.check("tp=2", text, 'node "tanh" is cut into 2 slices', "within a head", "the number of heads")
 
     def test_rows(self):

@@ -250,6 +250,11 @@ class Kernels(unittest.TestCase):
         self.one({"q": "h", "k": "k", "v": "v", "y": "y", "causal": 1}, "attention", [6, 2, 5, 4], [6, 2, 5, 4],
                  {"k": ([6, 1, 5, 4], f), "v": ([6, 1, 5, 4], f)}, ["k", "v"])
         self.one({"q": "h", "k": "h", "v": "h", "y": "y", "lse": "l"}, "attention", [6, 5, 4], [6, 5, 4], {"l": ([6, 5], f)}, kept=["l"])
+        self.one({"q": "h", "k": "k", "v": "v", "y": "y", "causal": 1, "dim": 4, "length": 2}, "attention", [12, 8], [12, 8],
+                 {"k": ([18, 4], f), "v": ([18, 4], f)}, ["k", "v"])
+        self.one({"q": "h", "k": "h", "v": "h", "y": "y", "lse": "l", "dim": 4, "length": 2}, "attention", [12, 8], [12, 8], {"l": ([6, 2, 2], f)}, kept=["l"])
+        with self.assertRaisesRegex(gantry.Error, 'takes 12 rows of "h" for 3 pieces.*would begin within a sequence'):
+            self.one({"q": "h", "k": "h", "v": "h", "y": "y", "dim": 4, "length": 6}, "attention", [12, 8], [12, 8])
         self.one(xy | {"axis": 1}, "transpose", [6, 5, 4], [6, 4, 5])
         self.one(xy | {"axis": 1}, "transpose", [18, 8], [6, 2, 3, 4])
         self.one(xy | {"axis": 1}, "transpose", [6, 2, 3, 4], [18, 8])

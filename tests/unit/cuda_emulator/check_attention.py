@@ -28,7 +28,8 @@ class Extents(ctypes.Structure):
 
 class Attention(ctypes.Structure):
     """gy_attention of kernels/attention/attention.h."""
-    _fields_ = [(name, ctypes.c_int64) for name in ("n", "m", "d", "heads", "rows", "lengths", "per", "causal")] + [("scale", ctypes.c_double)]
+    _fields_ = [(name, ctypes.c_int64) for name in ("n", "m", "d", "heads", "rows", "lengths", "per", "causal")] + [("scale", ctypes.c_double)] + [
+        (name, ctypes.c_int64) for name in ("beside", "line", "key_line")]
 
 
 class Arrays(ctypes.Structure):
@@ -90,18 +91,36 @@ def expect_logarithms(what, room, got, want, dtype):
     expect_around(f"logarithms of {what}", room, got)
 
 
-def check(dtype, many, few, n, m, d, causal, scale, past):
-    what = f"{dtype}, {many} heads of {n} queries, {few} of {m} keys, {d} elements, causal {causal}, {past} past"
+def in_rows(array, sequences):
+    """Heads [many, n, d] side by side, as products leave them: a matrix of n rows for each sequence; 0: they follow each other."""
+    if not sequences:
+        return array
+    parts = array.reshape(sequences, -1, *array.shape[1:]).swapaxes(1, 2)
+    return np.ascontiguousarray(parts).reshape(sequences * array.shape[1], -1)
+
+
+def by_heads(rows, sequences, like):
+    """Back again."""
+    if not sequences:
+        return rows
+    many, n, d = like.shape
+    return rows.reshape(sequences, n, many // sequences, d).swapaxes(1, 2).reshape(like.shape)
+
+
+def check(dtype, many, few, n, m, d, causal, scale, past, sequences):
+    what = f"{dtype}, {many} heads of {n} queries, {few} of {m} keys, {d} elements, causal {causal}, {past} past, {sequences} sequences in rows"
     shapes = {"q": (many, n, d), "k": (few, m, d), "v": (few, m, d), "dy": (many, n, d)}
-    arrays = {name: placed(rng.uniform(-2, 2, shape), dtype, past) for name, shape in shapes.items()}
-    Q, K, V, D = (double(arrays[name][1], dtype) for name in shapes)
+    arrays = {name: placed(in_rows(rng.uniform(-2, 2, shape), sequences), dtype, past) for name, shape in shapes.items()}
+    Q, K, V, D = (by_heads(double(arrays[name][1], dtype), sequences, np.empty(shape)) for name, shape in shapes.items())
     p, lse = zip(*(weights(Q[h], K[h // (many // few)], scale, causal) for h in range(many)))
     y = np.stack([p[h] @ V[h // (many // few)] for h in range(many)])
+    y = in_rows(y, sequences)
     arrays["y"] = placed(np.full_like(y, 9), dtype, past)
     side = 128 if dtype in ("f16", "bf16") and d <= 128 else 32 if dtype == "f64" else 64
     block = (128 if dtype == "f32" and d <= 128 else 256, 1, 1)
     width = 64 if d <= 64 else 128 if d <= 128 else 256
-    a = Attention(n, m, d, few, many // few * n, 0, 1, causal, scale)
+    beside = few // sequences if sequences else 1
+    a = Attention(n, m, d, few, many // few * n, 0, 1, causal, scale, beside, many // sequences * d if sequences else d, beside * d)
     at = {name: ctypes.c_void_p(array[1].ctypes.data) for name, array in arrays.items()}
     status = np.zeros(1, np.int32)
     across = -(-a.rows // side)
@@ -115,7 +134,7 @@ def check(dtype, many, few, n, m, d, causal, scale, past):
     assert (plain == arrays["y"][1]).all(), f"{what}: other bits where logarithms are kept"
     expect_logarithms(what, *kept, np.stack(lse), dtype)
 
-    Y = double(arrays["y"][1], dtype)
+    Y = by_heads(double(arrays["y"][1], dtype), sequences, Q)
     want = [np.zeros_like(Q), np.zeros_like(K), np.zeros_like(V)]
     least = 1e-3
     for h in range(many):
@@ -127,6 +146,7 @@ def check(dtype, many, few, n, m, d, causal, scale, past):
         want[0][h] = ds @ K[kv]
         want[1][kv] += ds.T @ Q[h]
         want[2][kv] += p[h].T @ D[h]
+    want = [in_rows(one, sequences) for one in want]
     bits = []
     for lse in (None, kept[1].ctypes.data):
         made = [placed(np.full_like(one, 9), dtype, past) for one in want]
@@ -156,7 +176,7 @@ def check_weights(many, few, n, m, d, head, heads, row, rows, causal, scale, pas
     Q, D, Y = (placed(rng.uniform(-2, 2, (few, shared * n, d)), "f32", past) for _ in "qdy")
     K, V = (placed(rng.uniform(-2, 2, (few, m, d)), "f32", past) for _ in "kv")
     made = [placed(np.full((heads, rows, keys), 9), "f32", 0) for _ in range(2)]
-    a, sums = Attention(n, m, d, few, shared * n, 0, 1, causal, scale), np.full(2 * few * shared * n, np.nan, np.float32)
+    a, sums = Attention(n, m, d, few, shared * n, 0, 1, causal, scale, 1, d, d), np.full(2 * few * shared * n, np.nan, np.float32)
     x = Arrays(*[one[1].ctypes.data for one in (Q, K, V, Y, D)], None, None, None, sums.ctypes.data, None)
     width, block = 64 if d <= 64 else 128, (128, 1, 1)
     across = -(-a.rows // 64)
@@ -217,7 +237,8 @@ def main():
     shapes = [(1, 1, 1, 1, 1), (2, 2, 130, 130, 64), (4, 2, 70, 150, 128), (2, 1, 9, 4, 72), (6, 2, 7, 70, 16), (3, 1, 65, 200, 33),
               (1, 1, 200, 64, 100), (1, 1, 40, 70, 200), (18, 18, 130, 5, 8)]
     for dtype, (number, shape), causal in itertools.product(TYPES, enumerate(shapes), (0, 1)):
-        check(dtype, *shape, causal, -0.3 if number == 4 else shape[-1] ** -0.5, number % 3 if dtype != "f64" else 0)
+        for sequences in {3: (0, 1), 4: (0, 1, 2), 2: (0, 2)}.get(number, (0,)):
+            check(dtype, *shape, causal, -0.3 if number == 4 else shape[-1] ** -0.5, number % 3 if dtype != "f64" else 0, sequences)
     bands = [(3, 9, 9, 8, 4, 3), (2, 12, 17, 5, 0, 12), (4, 8, 300, 4, 2, 6), (2, 6, 1300, 8, 3, 3), (1, 1, 1, 1, 0, 1)]
     portions = [(2, 2, 130, 130, 64, 0, 2, 0, 130), (3, 3, 200, 200, 64, 1, 2, 64, 70), (1, 1, 70, 101, 33, 0, 1, 3, 66), (4, 2, 40, 150, 128, 1, 1, 0, 80),
                 (2, 2, 256, 256, 16, 0, 1, 128, 128), (5, 5, 90, 300, 100, 2, 3, 10, 7), (2, 2, 40, 1201, 24, 0, 2, 4, 33)]
@@ -225,7 +246,8 @@ def main():
         check_weights(*portion, causal, -0.3 if number == 4 else portion[4] ** -0.5, number % 3)
     for dtype, band, causal, past in itertools.product(TYPES, bands, (0, 1), (0, 1)):
         check_band(dtype, *band, causal, past)
-    print(f"attention and its gradient: {len(TYPES) * len(shapes) * 2} cases, {len(TYPES) * len(bands) * 4} bands of softmax, {len(portions) * 2} portions")
+    print(f"attention and its gradient: {len(TYPES) * len(shapes) * 2} cases and more in rows, {len(TYPES) * len(bands) * 4} bands of softmax, "
+          f"{len(portions) * 2} portions")
 
 
 main()

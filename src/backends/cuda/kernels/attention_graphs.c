@@ -6,33 +6,47 @@
 typedef gy_cudnn_tensor tensor;
 enum { NUMBER = GY_CUDNN_FLOAT, SIDE_OF_QUERIES = 64, SIDE_OF_KEYS = 128 };
 
-/* Extents of what there is: one batch, heads, then rows and columns. */
+/* Extents of what there is: sequences, heads, then rows and columns; and how far these lie apart where they are queries
+ * or keys in memory. */
 typedef struct extents {
     int64_t queries[4], keys[4], turned_keys[4], scores[4], turned_scores[4], rows[4], spread_keys[4];
+    int64_t step_of_queries[4], step_of_keys[4];
 } extents;
 
+/* Where heads follow each other all are those of one sequence. */
 static extents extents_of(const gy_attention *a, int64_t heads)
 {
-    int64_t n = a->n, m = a->m, d = a->d, of_queries = a->rows / n * heads;
-    return (extents){ .queries = { 1, of_queries, n, d },
-                      .keys = { 1, heads, m, d },
-                      .turned_keys = { 1, heads, d, m },
-                      .scores = { 1, of_queries, n, m },
-                      .turned_scores = { 1, of_queries, m, n },
-                      .rows = { 1, of_queries, n, 1 },
-                      .spread_keys = { 1, of_queries, m, d } };
+    bool in_rows = gy_attention_is_in_rows(a);
+    int64_t n = a->n, m = a->m, d = a->d, s = in_rows && heads > a->beside ? heads / a->beside : 1;
+    int64_t of_keys = heads / s, of_queries = a->rows / n * of_keys;
+    return (extents){ .queries = { s, of_queries, n, d },
+                      .keys = { s, of_keys, m, d },
+                      .turned_keys = { s, of_keys, d, m },
+                      .scores = { s, of_queries, n, m },
+                      .turned_scores = { s, of_queries, m, n },
+                      .rows = { s, of_queries, n, 1 },
+                      .spread_keys = { s, of_queries, m, d },
+                      .step_of_queries = { a->line * n, in_rows ? d : n * d, a->line, 1 },
+                      .step_of_keys = { a->key_line * m, in_rows ? d : m * d, a->key_line, 1 } };
+}
+
+/* Queries, keys, or what is as them, in memory. */
+static tensor given_rows(gy_fused *f, int which, int type, const int64_t extent[4], const int64_t step[4])
+{
+    tensor t = gy_cudnn_strided(&f->plan.graph, type, extent, step, false);
+    f->id[which] = t.id;
+    return t;
+}
+
+/* The same with the last two axes exchanged: `extent` is as the graph sees it. */
+static tensor given_turned(gy_fused *f, int which, int type, const int64_t extent[4], const int64_t step[4])
+{
+    return given_rows(f, which, type, extent, (const int64_t[]){ step[0], step[1], step[3], step[2] });
 }
 
 static tensor given(gy_fused *f, int which, int type, const int64_t extent[4])
 {
     tensor t = gy_cudnn_given(&f->plan.graph, type, extent);
-    f->id[which] = t.id;
-    return t;
-}
-
-static tensor turned(gy_fused *f, int which, int type, const int64_t extent[4])
-{
-    tensor t = gy_cudnn_turned(&f->plan.graph, type, extent);
     f->id[which] = t.id;
     return t;
 }
@@ -88,8 +102,10 @@ void gy_fused_forward(gy_fused *to, const gy_attention *a, int64_t heads, int ty
 {
     gy_cudnn_graph *g = &to->plan.graph;
     extents e = extents_of(a, heads);
-    tensor q = given(to, GY_FUSED_Q, type, e.queries), k = turned(to, GY_FUSED_K, type, e.turned_keys);
-    tensor v = given(to, GY_FUSED_V, type, e.keys), y = given(to, GY_FUSED_Y, type, e.queries);
+    tensor q = given_rows(to, GY_FUSED_Q, type, e.queries, e.step_of_queries);
+    tensor k = given_turned(to, GY_FUSED_K, type, e.turned_keys, e.step_of_keys);
+    tensor v = given_rows(to, GY_FUSED_V, type, e.keys, e.step_of_keys);
+    tensor y = given_rows(to, GY_FUSED_Y, type, e.queries, e.step_of_queries);
     tensor scale = number(to, GY_FUSED_SCALE, NUMBER), product = between(to, NUMBER, e.scores);
     gy_cudnn_multiply(g, &q, &k, &product);
     tensor score = each(to, GY_CUDNN_POINTWISE_MUL, &product, &scale);
@@ -137,10 +153,14 @@ void gy_fused_backward(gy_fused *to, const gy_attention *a, int64_t heads, int t
 {
     gy_cudnn_graph *g = &to->plan.graph;
     extents e = extents_of(a, heads);
-    tensor q = given(to, GY_FUSED_Q, type, e.queries), k = turned(to, GY_FUSED_K, type, e.turned_keys);
-    tensor v = turned(to, GY_FUSED_V, type, e.turned_keys), y = given(to, GY_FUSED_Y, type, e.queries);
-    tensor dy = given(to, GY_FUSED_DY, type, e.queries), dq = given(to, GY_FUSED_DQ, type, e.queries);
-    tensor dk = given(to, GY_FUSED_DK, type, e.keys), dv = given(to, GY_FUSED_DV, type, e.keys);
+    tensor q = given_rows(to, GY_FUSED_Q, type, e.queries, e.step_of_queries);
+    tensor k = given_turned(to, GY_FUSED_K, type, e.turned_keys, e.step_of_keys);
+    tensor v = given_turned(to, GY_FUSED_V, type, e.turned_keys, e.step_of_keys);
+    tensor y = given_rows(to, GY_FUSED_Y, type, e.queries, e.step_of_queries);
+    tensor dy = given_rows(to, GY_FUSED_DY, type, e.queries, e.step_of_queries);
+    tensor dq = given_rows(to, GY_FUSED_DQ, type, e.queries, e.step_of_queries);
+    tensor dk = given_rows(to, GY_FUSED_DK, type, e.keys, e.step_of_keys);
+    tensor dv = given_rows(to, GY_FUSED_DV, type, e.keys, e.step_of_keys);
     tensor statistics = given(to, GY_FUSED_STATISTICS, NUMBER, e.rows), sum = sums(to, &e, &y, &dy);
     tensor scale = number(to, GY_FUSED_SCALE, NUMBER), product = between(to, NUMBER, e.scores);
     gy_cudnn_multiply(g, &q, &k, &product);
@@ -155,7 +175,7 @@ void gy_fused_backward(gy_fused *to, const gy_attention *a, int64_t heads, int t
     tensor off = each(to, GY_CUDNN_POINTWISE_SUB, &dp, &sum), slope = each(to, GY_CUDNN_POINTWISE_MUL, &off, &p);
     gy_cudnn_each(g, GY_CUDNN_POINTWISE_MUL, NUMBER, &slope, &scale, NULL, &ds);
     multiply_turned(to, &e, type, &ds, &q, &dk);
-    tensor keys = between(to, type, e.keys);
+    tensor keys = gy_cudnn_strided(g, type, e.keys, e.step_of_keys, true);
     gy_cudnn_reshape(g, &k, &keys);
     gy_cudnn_multiply(g, &ds, &keys, &dq);
 }

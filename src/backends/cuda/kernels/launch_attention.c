@@ -98,6 +98,11 @@ static bool by_cudnn(const gantry_launch *l, const gy_attention *a)
     return narrow && a->rows && a->m && a->d && a->d * NARROW % ALIGNED == 0 && !blind;
 }
 
+static gy_attention shape_of(const handle *h, const gantry_launch *l)
+{
+    return gy_attention_in_rows(l, h->grad ? (int)GY_ATTENTION_GRAD_DIM : (int)GY_ATTENTION_DIM);
+}
+
 static const gantry_arg *lse_of(const handle *h, const gantry_launch *l)
 {
     return &l->arg[h->grad ? (int)GY_ATTENTION_GRAD_LSE : (int)LSE];
@@ -114,13 +119,15 @@ static made *find(const handle *h, const gantry_launch *l, const gy_attention *s
     return NULL;
 }
 
-/* The most heads of keys, of those that divide them all, whose gradients there is room for; 1 at least. */
+/* The most heads of keys, of those that divide them all, whose gradients there is room for; 1 at least. Where heads lie
+ * side by side they are some of one row, or all of several sequences. */
 static int64_t heads_at_a_time(const gy_attention *a)
 {
-    int64_t parts = 1;
-    while (parts < a->heads && (a->heads % parts || gy_fused_backward_bytes(a, a->heads / parts) > MOST_BYTES))
-        parts++;
-    return a->heads / parts;
+    int64_t parts = 1, some = a->heads;
+    while (parts < a->heads && (a->heads % parts || (some % a->beside && a->beside % some) ||
+                                gy_fused_backward_bytes(a, some) > MOST_BYTES))
+        some = a->heads / ++parts;
+    return some;
 }
 
 /* A graph's plan. *refused: there is none, which is no error. */
@@ -206,7 +213,7 @@ static gantry_status add_plan(handle *h, const gantry_launch *l, const gy_attent
 static gantry_status prepare_attention(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
 {
     handle *h = l->handle;
-    gy_attention shape = gy_attention_of(l, 0);
+    gy_attention shape = shape_of(h, l);
     if (by_cudnn(l, &shape) && !find(h, l, &shape))
         GY_TRY(add_plan(h, l, &shape, err));
     const made *m = by_cudnn(l, &shape) ? find(h, l, &shape) : NULL;
@@ -259,10 +266,11 @@ static gantry_status run_gradients(handle *h, const gantry_launch *l, made *m)
     if (!m->has_lse)
         GY_TRY(run(h, &m->forward, place, workspace));
     for (int64_t head = 0; head < a->heads; head += m->heads) {
-        size_t queries = (size_t)(head * a->rows), keys = (size_t)(head * a->m), row = (size_t)a->d * NARROW;
-        for (size_t i = 0; i < sizeof moving / sizeof *moving; i++)
-            place[moving[i].which] = at(l->arg[moving[i].argument].data, (moving[i].of_keys ? keys : queries) * row);
-        place[GY_FUSED_STATISTICS] = at(statistics, queries * sizeof(float));
+        for (size_t i = 0; i < sizeof moving / sizeof *moving; i++) {
+            int64_t first = gy_attention_at(a, head, 0, moving[i].of_keys);
+            place[moving[i].which] = at(l->arg[moving[i].argument].data, (size_t)first * NARROW);
+        }
+        place[GY_FUSED_STATISTICS] = at(statistics, (size_t)(head * a->rows) * sizeof(float));
         place[GY_FUSED_SUMS] = at(l->scratch, m->sums);
         GY_TRY(run(h, &m->backward, place, workspace));
     }
@@ -289,7 +297,7 @@ static bool all_aligned(const handle *h, const gantry_launch *l)
 static gantry_status launch_attention(const gantry_launch *l)
 {
     handle *h = l->handle;
-    gy_attention shape = gy_attention_of(l, 0);
+    gy_attention shape = shape_of(h, l);
     made *m = by_cudnn(l, &shape) && all_aligned(h, l) ? find(h, l, &shape) : NULL;
     h->network.why[0] = 0;
     if (!m || m->refused) {

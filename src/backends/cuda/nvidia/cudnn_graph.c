@@ -47,16 +47,13 @@ static void finish(gy_cudnn_graph *g, void *made)
 
 /* ---- tensors ---- */
 
-static gy_cudnn_tensor tensor(gy_cudnn_graph *g, int type, const int64_t extent[GY_CUDNN_AXES], bool turned,
-                              bool between, bool number)
+static gy_cudnn_tensor tensor(gy_cudnn_graph *g, int type, const int64_t extent[GY_CUDNN_AXES],
+                              const int64_t stride[GY_CUDNN_AXES], bool between, bool number)
 {
     gy_cudnn_tensor t = { .type = type, .id = ++g->tensors, .descriptor = make(g, GY_CUDNN_BACKEND_TENSOR_DESCRIPTOR) };
     int64_t alignment = ALIGNMENT;
     memcpy(t.extent, extent, sizeof t.extent);
-    t.stride[3] = turned ? extent[2] : 1;
-    t.stride[2] = turned ? 1 : extent[3];
-    t.stride[1] = extent[2] * extent[3];
-    t.stride[0] = extent[1] * t.stride[1];
+    memcpy(t.stride, stride, sizeof t.stride);
     set(g, t.descriptor, GY_CUDNN_ATTR_TENSOR_UNIQUE_ID, GY_CUDNN_TYPE_INT64, 1, &t.id);
     set(g, t.descriptor, GY_CUDNN_ATTR_TENSOR_DATA_TYPE, GY_CUDNN_TYPE_DATA_TYPE, 1, &type);
     set(g, t.descriptor, GY_CUDNN_ATTR_TENSOR_DIMENSIONS, GY_CUDNN_TYPE_INT64, GY_CUDNN_AXES, t.extent);
@@ -68,25 +65,35 @@ static gy_cudnn_tensor tensor(gy_cudnn_graph *g, int type, const int64_t extent[
     return t;
 }
 
-gy_cudnn_tensor gy_cudnn_given(gy_cudnn_graph *g, int type, const int64_t extent[GY_CUDNN_AXES])
+static gy_cudnn_tensor tight(gy_cudnn_graph *g, int type, const int64_t extent[GY_CUDNN_AXES], bool turned,
+                             bool between, bool number)
 {
-    return tensor(g, type, extent, false, false, false);
+    int64_t matrix = extent[2] * extent[3];
+    const int64_t stride[GY_CUDNN_AXES] = { extent[1] * matrix, matrix, turned ? 1 : extent[3],
+                                            turned ? extent[2] : 1 };
+    return tensor(g, type, extent, stride, between, number);
 }
 
-gy_cudnn_tensor gy_cudnn_turned(gy_cudnn_graph *g, int type, const int64_t extent[GY_CUDNN_AXES])
+gy_cudnn_tensor gy_cudnn_given(gy_cudnn_graph *g, int type, const int64_t extent[GY_CUDNN_AXES])
 {
-    return tensor(g, type, extent, true, false, false);
+    return tight(g, type, extent, false, false, false);
+}
+
+gy_cudnn_tensor gy_cudnn_strided(gy_cudnn_graph *g, int type, const int64_t extent[GY_CUDNN_AXES],
+                                 const int64_t stride[GY_CUDNN_AXES], bool between)
+{
+    return tensor(g, type, extent, stride, between, false);
 }
 
 gy_cudnn_tensor gy_cudnn_between(gy_cudnn_graph *g, int type, const int64_t extent[GY_CUDNN_AXES], bool turned)
 {
-    return tensor(g, type, extent, turned, true, false);
+    return tight(g, type, extent, turned, true, false);
 }
 
 gy_cudnn_tensor gy_cudnn_number(gy_cudnn_graph *g, int type)
 {
     static const int64_t one[GY_CUDNN_AXES] = { 1, 1, 1, 1 };
-    return tensor(g, type, one, false, false, true);
+    return tight(g, type, one, false, false, true);
 }
 
 /* ---- operations ---- */

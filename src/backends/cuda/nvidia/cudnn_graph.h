@@ -125,9 +125,11 @@ typedef struct gy_cudnn_plan {
 
 /* In memory, its elements in C order. */
 gy_cudnn_tensor gy_cudnn_given(gy_cudnn_graph *g, int type, const int64_t extent[GY_CUDNN_AXES]);
-/* The same memory, with the last two axes exchanged: `extent` is as the graph sees it. */
-gy_cudnn_tensor gy_cudnn_turned(gy_cudnn_graph *g, int type, const int64_t extent[GY_CUDNN_AXES]);
-/* Between two operations, in the order of a given or a turned one. */
+/* In memory, or between two operations as one there would be: so many elements from an element to the next of an axis.
+ */
+gy_cudnn_tensor gy_cudnn_strided(gy_cudnn_graph *g, int type, const int64_t extent[GY_CUDNN_AXES],
+                                 const int64_t stride[GY_CUDNN_AXES], bool between);
+/* Between two operations, in C order, or turned: with the last two axes exchanged. */
 gy_cudnn_tensor gy_cudnn_between(gy_cudnn_graph *g, int type, const int64_t extent[GY_CUDNN_AXES], bool turned);
 /* One number in memory of the host, which is read when the plan is run. */
 gy_cudnn_tensor gy_cudnn_number(gy_cudnn_graph *g, int type);

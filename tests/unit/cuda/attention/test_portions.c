@@ -12,7 +12,16 @@
 
 static gy_attention shape_of(int64_t heads, int64_t shared, int64_t n, int64_t m, int64_t causal)
 {
-    return (gy_attention){ .n = n, .m = m, .d = 64, .heads = heads, .rows = shared * n, .causal = causal, .scale = 1 };
+    return (gy_attention){ .n = n,
+                           .m = m,
+                           .d = 64,
+                           .heads = heads,
+                           .rows = shared * n,
+                           .causal = causal,
+                           .scale = 1,
+                           .beside = 1,
+                           .line = 64,
+                           .key_line = 64 };
 }
 
 static int64_t portions_of(const gy_attention *a, int64_t size, int64_t *scores)

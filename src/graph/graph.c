@@ -74,6 +74,13 @@ static bool is_result(const gantry_kernel *k, uint32_t arg)
     return false;
 }
 
+/* By which the dtype of a node is that of its widest real numbers. */
+static int width_of(gantry_dtype d)
+{
+    bool half = d == GANTRY_F16 || d == GANTRY_BF16;
+    return d == GANTRY_F64 ? 4 : d == GANTRY_F32 ? 3 : half ? 2 : gy_dtype_is_f8(d) ? 1 : 0;
+}
+
 gantry_dtype gy_node_dtype(const gantry_graph *graph, const gy_node *node)
 {
     const gy_access *access = gy_node_regions(node) ? &graph->access.at[node->access] : NULL;
@@ -84,7 +91,7 @@ gantry_dtype gy_node_dtype(const gantry_graph *graph, const gy_node *node)
         if (is_result(kernel, access[k].arg))
             continue;
         gantry_dtype d = graph->buffers.at[access[k].buffer].dtype;
-        int w = d == GANTRY_F64 ? 3 : d == GANTRY_F32 ? 2 : d == GANTRY_F16 || d == GANTRY_BF16 ? 1 : 0;
+        int w = width_of(d);
         if (w > width) {
             width = w;
             best = d;

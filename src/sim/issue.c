@@ -133,13 +133,9 @@ static bool keep_given(gy_sim *sim)
     return sim->given != NULL;
 }
 
-/* Where each GPU has a graph of its own, none leads from GPU to GPU: each is given out as a whole, by a call for each
- * beyond the first. In one graph over several GPUs each has a part that is given out. */
 static gy_ticks graphs_given_out(const gy_sim *sim)
 {
-    gy_ticks each = sim->gates ? sim->m->submit : sim->s->replay == GY_REPLAY_STREAM ? 0 : sim->m->another;
-    uint32_t gpus = each ? gy_gates_count(sim->s) : 0;
-    return gpus > 1 ? gy_ticks_repeated(each, gpus - 1) : 0;
+    return sim->s->replay == GY_REPLAY_STREAM && !sim->gates ? 0 : gy_gates_given_out(sim->s, sim->gates);
 }
 
 static bool give_out(gy_sim *sim, hosts *h, gy_ticks begin)

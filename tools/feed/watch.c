@@ -91,7 +91,7 @@ static json_t *element_json(const array *a, uint64_t i)
         return json_integer((json_int_t)((const uint64_t *)a->data)[i]);
     if (a->dtype == GANTRY_I64)
         return json_integer((json_int_t)((const int64_t *)a->data)[i]);
-    if (a->dtype > GANTRY_F64)
+    if (!element_is_real(a->dtype))
         return json_integer((json_int_t)x);
     return isfinite(x) ? json_real(x) : json_string(element_text(text, a, i));
 }

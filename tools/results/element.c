@@ -103,7 +103,7 @@ static char *whole_text(char *to, const array *a, uint64_t i)
     return to;
 }
 
-static bool is_real(gantry_dtype dtype)
+bool element_is_real(gantry_dtype dtype)
 {
     return dtype == GANTRY_F16 || dtype == GANTRY_BF16 || dtype == GANTRY_F32 || dtype == GANTRY_F64 ||
            dtype == GANTRY_F8E4M3 || dtype == GANTRY_F8E5M2;
@@ -111,12 +111,12 @@ static bool is_real(gantry_dtype dtype)
 
 char *element_text(char to[ELEMENT_TEXT], const array *a, uint64_t i)
 {
-    return is_real(a->dtype) ? real_text(to, element_real(a->data, a->dtype, i), 6) : whole_text(to, a, i);
+    return element_is_real(a->dtype) ? real_text(to, element_real(a->data, a->dtype, i), 6) : whole_text(to, a, i);
 }
 
 char *element_exact(char to[ELEMENT_TEXT], const array *a, uint64_t i)
 {
-    if (!is_real(a->dtype))
+    if (!element_is_real(a->dtype))
         return whole_text(to, a, i);
     return real_exact(to, element_real(a->data, a->dtype, i), a->dtype == GANTRY_F64);
 }

@@ -21,6 +21,8 @@ typedef struct array {
 /* ---- element.c ---- */
 
 /* Element i as a double, which does not hold every 64-bit integer. */
+/* True for numbers that may have fractions and be NaN. */
+bool element_is_real(gantry_dtype dtype);
 double element_real(const void *data, gantry_dtype dtype, uint64_t i);
 enum { ELEMENT_TEXT = 32 }; /* room for the text of an element */
 /* Element i: whole numbers in full; others with six digits, or with as many as read back to the same number; "nan",

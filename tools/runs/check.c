@@ -25,7 +25,7 @@ static bool same_element(const gantry_buffer_info *info, const void *a, const vo
 static bool same(const gantry_buffer_info *info, const void *a, const void *b, uint64_t *where)
 {
     uint64_t count = info->bytes / gantry_dtype_size(info->dtype);
-    bool may_be_nan = info->dtype <= GANTRY_F64 && !info->equal_nan;
+    bool may_be_nan = element_is_real(info->dtype) && !info->equal_nan;
     if (!may_be_nan && memcmp(a, b, info->bytes) == 0)
         return true;
     for (*where = 0; *where < count; ++*where)

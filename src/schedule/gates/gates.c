@@ -143,16 +143,32 @@ static bool crosses(const walk *w, uint32_t from, uint32_t to)
     return gpu_of(w, from) != gpu_of(w, to);
 }
 
-uint32_t gy_gates_count(const gantry_schedule *s)
+static bool has_graph(const gantry_schedule *s, uint32_t device)
 {
-    uint32_t count = 0;
+    bool has = false;
+    for (size_t k = 0; k < s->lanes.count && s->machine->device[device].gpu && !has; k++)
+        has = gy_gates_gpu(s->machine, s->lanes.at[k].device) == device;
+    return has;
+}
+
+/* Devices of a process follow each other. */
+static uint32_t count_gpus(const gantry_schedule *s)
+{
+    uint32_t most = 0, count = 0;
     for (uint32_t i = 0; i < s->machine->devices; i++) {
-        bool used = false;
-        for (size_t k = 0; k < s->lanes.count && !used; k++)
-            used = gy_gates_gpu(s->machine, s->lanes.at[k].device) == i;
-        count += used;
+        bool same = i > 0 && gy_device_rank(s->machine, i) == gy_device_rank(s->machine, i - 1);
+        count = (same ? count : 0) + has_graph(s, i);
+        most = count > most ? count : most;
     }
-    return count;
+    return most;
+}
+
+gy_ticks gy_gates_given_out(const gantry_schedule *s, bool each)
+{
+    const gantry_machine *m = s->machine;
+    gy_ticks more = each ? gy_ticks_both(m->another, m->submit) : m->another;
+    uint32_t gpus = more ? count_gpus(s) : 0;
+    return gpus > 1 ? gy_ticks_repeated(more, gpus - 1) : 0;
 }
 
 /* ---- making ---- */
@@ -305,12 +321,11 @@ gantry_status gy_gates_predict(const gantry_schedule *s, gy_gate_times *times, g
     *times = (gy_gate_times){ .capture = s->capture };
     if (room) {
         find_gpus(&w);
-        times->gpus = gy_gates_count(s);
+        times->gpus = count_gpus(s);
         gy_gate_awaited(w.awaited, s);
         times->rows = find_rows(&w);
-        gy_ticks more = times->gpus > 1 ? gy_ticks_repeated(s->machine->submit, times->gpus - 1) : 0;
-        times->one = longest_way(&w, false);
-        times->each = times->rows ? gy_ticks_both(longest_way(&w, true), more) : times->one;
+        times->one = gy_ticks_both(longest_way(&w, false), gy_gates_given_out(s, false));
+        times->each = times->rows ? gy_ticks_both(longest_way(&w, true), gy_gates_given_out(s, true)) : times->one;
     }
     close_walk(&w);
     return room ? GANTRY_OK : gy_fail_nomem(err);

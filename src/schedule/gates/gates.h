@@ -40,8 +40,10 @@ gy_ticks gy_gate_cost(const gantry_schedule *s, uint32_t from);
 
 /* The GPU whose graph has the lanes of the device, by the lowest device that is it: that of CPUs is the first. */
 uint32_t gy_gates_gpu(const gantry_machine *m, uint32_t device);
-/* GPUs whose graphs have lanes of the schedule. */
-uint32_t gy_gates_count(const gantry_schedule *s);
+/* What a start that is captured costs beyond one on a single GPU until all GPUs have begun: each further one its part
+ * of the start, and, with a graph for each (`each`), a call. Of several processes each gives out its own: that with
+ * most. */
+gy_ticks gy_gates_given_out(const gantry_schedule *s, bool each);
 
 /* Ops that wait for another GPU, those of each GPU in their order: only they are looked at for a gate of it. */
 typedef struct gy_gate_waiters {
@@ -59,8 +61,8 @@ const uint32_t *gy_gate_waiters_to(const gy_gate_waiters *w, uint32_t gpu, uint3
 
 typedef struct gy_gate_times {
     gy_ticks one, each; /* the longest way as one graph, and as one for each GPU */
+    uint32_t gpus;      /* that take part, of the process with most */
     uint32_t rows;      /* of the sync table that lead from GPU to GPU; 0: nothing to choose */
-    uint32_t gpus;      /* that take part */
     gy_capture capture; /* as what the schedule was simulated, if it was */
 } gy_gate_times;
 

@@ -244,4 +244,7 @@ def to_f8(array: numpy.typing.ArrayLike, dtype: str = "f8e4m3") -> numpy.typing.
 def from_f8(bits: numpy.typing.NDArray[Any], dtype: str = "f8e4m3") -> numpy.typing.NDArray[Any]:
     """The float32 that bits of f8e4m3 or f8e5m2 mean; exact."""
     need_numpy()
-    return np.asarray(_f8_values(dtype)[np.asarray(bits, np.uint8)])
+    there = np.asarray(bits)
+    if there.dtype.itemsize == 1 and there.dtype.kind not in "ui":  # of ml_dtypes, whose numbers are not to be converted
+        there = there.view(np.uint8)
+    return np.asarray(_f8_values(dtype)[there.astype(np.uint8)])

@@ -7,7 +7,8 @@
 
 typedef struct gy_blas_f8 gy_blas_f8;
 
-/* In the context that is current. Without the library *f8 is NULL, and a kernel of our own computes these products. */
+/* In the context that is current. Without the library, or where it cannot begin, *f8 is NULL, and a kernel of our own
+ * computes these products. */
 gantry_status gy_blas_f8_open(gy_blas_f8 **f8, const gy_driver *driver, gantry_error *err);
 void gy_blas_f8_close(gy_blas_f8 *f8); /* NULL: nothing */
 

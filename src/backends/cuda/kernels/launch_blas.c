@@ -14,7 +14,8 @@
 typedef struct handle {
     gy_blas_calls calls;
     void *plain;    /* of the kernel's `data`, which does what cuBLAS does not; NULL: nothing */
-    gy_blas_f8 *f8; /* of gemm; NULL: products of f8 are `plain` */
+    gy_blas_f8 *f8; /* of gemm of f8, from when it is prepared; NULL: products of f8 are `plain` */
+    bool is_f8;
 } handle;
 
 /* ---- handles ---- */
@@ -44,23 +45,11 @@ static gantry_status open_blas(void **opened, const gy_cuda_kernel *kernel, cons
     return GANTRY_OK;
 }
 
-static gantry_status open_gemm(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
-{
-    GY_TRY(open_blas(opened, kernel, driver, err));
-    handle *h = *opened;
-    gantry_status status = gy_blas_f8_open(&h->f8, driver, err);
-    if (status) {
-        close_blas(h);
-        *opened = NULL;
-    }
-    return status;
-}
-
 static const char *why_blas(const void *opened)
 {
     const handle *h = opened;
-    const char *why = gy_blas_f8_why(h->f8);
-    return why ? why : h->calls.why;
+    const char *why = h->is_f8 ? gy_blas_f8_why(h->f8) : h->calls.why;
+    return h->is_f8 && !why ? gy_cuda_image_why(h->plain) : why;
 }
 
 /* ---- launches ---- */
@@ -83,9 +72,12 @@ static gantry_status prepare_both(const gantry_launch *l, uint64_t *scratch, gan
 
 static gantry_status prepare_gemm(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
 {
-    const handle *h = l->handle;
+    handle *h = l->handle;
     GY_TRY(prepare_both(l, scratch, err));
-    if (gy_dtype_is_f8(l->arg[4].dtype) && h->f8)
+    h->is_f8 = gy_dtype_is_f8(l->arg[4].dtype);
+    if (h->is_f8 && !h->f8)
+        GY_TRY(gy_blas_f8_open(&h->f8, h->calls.driver, err));
+    if (h->is_f8 && h->f8)
         *scratch += gy_blas_f8_room(l);
     return GANTRY_OK;
 }
@@ -124,6 +116,7 @@ static gantry_status launch_f8(handle *h, const gantry_launch *l)
     bool refused = true;
     if (l->arg[C].rows == 0 || l->arg[C].row_bytes == 0)
         return GANTRY_OK;
+    gy_cuda_image_early(h->plain, GY_EARLY_NONE); /* nothing of ours comes early behind a library's */
     GY_TRY(gy_blas_f8_launch(h->f8, l, h->plain, &refused));
     return refused ? gy_plain_gemm_launch(&plain) : GANTRY_OK;
 }
@@ -340,7 +333,7 @@ static bool early_rows(void *opened, gy_early which)
                                                 .why = why_blas,                                                       \
                                                 .loads = gy_linalg_loads,                                              \
                                                 __VA_ARGS__ };
-KERNEL(gemm, open_gemm, prepare_gemm, .launch_batch = launch_gemms, .early = early_rows, .data = &gy_plain_gemm)
+KERNEL(gemm, open_blas, prepare_gemm, .launch_batch = launch_gemms, .early = early_rows, .data = &gy_plain_gemm)
 KERNEL(gemm_batched, open_blas, prepare_blas, .launch_batch = NULL)
 KERNEL(trsm, open_blas, prepare_blas, .launch_batch = NULL)
 KERNEL(syrk, open_blas, prepare_blas, .launch_batch = NULL)

@@ -2,12 +2,12 @@
 /**
  * A start as one graph for each GPU (docs/design/gpu-graphs.md). No edge leads from GPU to GPU: what an edge would say,
  * a *word* in the memory of the GPU that waits says. Words are 0 between starts. A node of the GPU whose work is waited
- * for sets one to 1, behind all of that work that a gate waits for; the *gate*, a node of the GPU that waits, waits
- * until all of its words are 1, one for each GPU that it waits for, and sets them to 0. Each word has one such node and
+ * for sets one to 1, behind all of that work that a gate waits for, or is a small copy that sets it itself; the *gate*,
+ * a node of the GPU that waits, waits until all of its words are 1, and sets them to 0. Each word has one such node and
  * is in one gate.
  *
- * A gate comes behind all nodes of its GPU that set words, and all gates of it, that were captured before. So, of all
- * of them that have not ended, what was captured first never waits for anything that is behind a gate.
+ * A gate comes behind all nodes of its GPU that set words, and all gates of it, that stand before it in one order over
+ * all GPUs. So, of all of them that have not ended, the first never waits for anything that is behind a gate.
  */
 #ifndef GY_CUDA_STREAM_GATES_H
 #define GY_CUDA_STREAM_GATES_H

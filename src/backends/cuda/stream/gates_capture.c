@@ -147,7 +147,7 @@ static gantry_status tell(gy_submit *x, node_list *behind, gates_gpu *from, gate
     GY_TRY(add_node(x, from, GY_GATE_SETS, &at, 1, behind));
     to->want.number[to->wants++] = (uint16_t)word;
     from->told_lane = MANY;
-    return push_once(x, &from->before, behind->node.at[0]);
+    return gy_vec_push(&from->before.node, behind->node.at[0]) ? GANTRY_OK : gy_fail_nomem(x->err);
 }
 
 /* The gate that is open waits for the word that the copy of the op sets. */
@@ -297,16 +297,18 @@ static bool tells_itself(const gates_op *op, uint32_t gpu)
 
 /* Nodes that the ops of that GPU end with, those that the gate of `to` waits for, but for copies that set words by
  * themselves: each once, as a part of an op without rows adds no node and ends with those of another. */
-static gantry_status gather(gy_submit *x, uint32_t to, uint32_t gpu)
+static gantry_status gather(gy_submit *x, uint32_t to, uint32_t gpu, bool *any)
 {
     gy_gates *all = x->h->gates;
     const gates_gpu *g = &all->gpu[to];
     all->front.node.count = 0;
+    *any = false;
     for (size_t i = 0; i < g->ops.count; i++) {
         const gates_op *op = &all->op[g->ops.at[i]];
         const uint32_t *last = last_of(x->h, g->ops.at[i]);
         if (op->gpu != gpu || tells_itself(op, to) || (last && *last != g->ops.at[i]))
             continue;
+        *any = true; /* an op that launches nothing may end without a node */
         for (uint32_t k = op->end; k < op->end + op->nodes; k++)
             GY_TRY(push_once(x, &all->front, all->end.node.at[k]));
     }
@@ -323,8 +325,9 @@ static gantry_status tell_all(gy_submit *x, uint32_t gpu)
         GY_TRY(tells_itself(op, gpu) ? tell_copied(x, g->ops.at[i], &all->gpu[op->gpu], g) : GANTRY_OK);
     }
     for (uint32_t i = 0; i < x->h->devices; i++) {
-        GY_TRY(gather(x, gpu, i));
-        GY_TRY(all->front.node.count ? tell(x, &all->front, &all->gpu[i], g) : GANTRY_OK);
+        bool any;
+        GY_TRY(gather(x, gpu, i, &any));
+        GY_TRY(any ? tell(x, &all->front, &all->gpu[i], g) : GANTRY_OK);
     }
     return GANTRY_OK;
 }

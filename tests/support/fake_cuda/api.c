@@ -367,7 +367,6 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int pr
 {
     if (priority > LEAST_PRIORITY || priority < MOST_PRIORITY)
         return CUDA_ERROR_INVALID_VALUE;
-    fakeCudaCount("stream that goes first", priority == MOST_PRIORITY);
     return cuStreamCreate(stream, flags);
 }
 

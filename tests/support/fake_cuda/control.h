@@ -92,7 +92,7 @@ void fakeCudaDevices(int devices, const char *peer, uint64_t bytes);
 int fakeCudaAlive(char *text, size_t size);
 /* How often a function was called, or "kernel", "kernel on 3" (a device) and "host" run, since the library was loaded;
  * or how many edges graphs had in which a kernel waits for one of another device, "wait between devices"; and how many
- * launches in them come early, "early"; and how many streams have the greatest priority, "stream that goes first". */
+ * launches in them come early, "early". */
 int fakeCudaCalls(const char *name);
 /* For other libraries: more of what fakeCudaCalls tells by that name, less than 2^31 in all. */
 void fakeCudaCount(const char *name, int more);

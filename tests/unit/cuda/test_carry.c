@@ -266,34 +266,6 @@ START_TEST(beside_long_kernels)
 }
 END_TEST
 
-/* Two GPUs send each other what the other needs next: their lanes of copies go before kernels that fill them. */
-START_TEST(copies_go_first)
-{
-    static const char text[] =
-        "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[40],\"init\":\"iota\"},\"y\":{\"dtype\":"
-        "\"f32\",\"shape\":"
-        "[40]},\"z\":{\"dtype\":\"f32\",\"shape\":[40]},\"w\":{\"dtype\":\"f32\",\"shape\":[40],\"output\":true}},"
-        "\"nodes\":["
-        "{\"id\":\"a\",\"kernel\":\"scale\",\"args\":{\"a\":2,\"x\":\"x\",\"y\":\"y\"},\"on\":\"gpu0\"},"
-        "{\"id\":\"b\",\"kernel\":\"scale\",\"args\":{\"a\":3,\"x\":\"y\",\"y\":\"z\"},\"on\":\"gpu1\"},"
-        "{\"id\":\"c\",\"kernel\":\"scale\",\"args\":{\"a\":5,\"x\":\"z\",\"y\":\"w\"},\"on\":\"gpu0\"}]}";
-    gantry_graph *g = NULL;
-    int lanes = 0, before = fakeCudaCalls("stream that goes first");
-    MUST(gantry_graph_parse(&g, text, sizeof text - 1, "text", NULL, NULL, MUST_ERR));
-    fakeCudaDevices(2, "all", 0);
-    gantry_machine *m = gpu_machine(2, false);
-    gantry_schedule *s = make_schedule(g, m, replays[_i], NULL);
-    for (size_t i = 0; i < s->lanes.count; i++)
-        lanes += s->lanes.at[i].kind == GY_LANE_COPY || s->lanes.at[i].urgent;
-    try_copies(g, s, replays[_i], NULL);
-    ck_assert_int_ge(lanes, 2);
-    ck_assert_int_eq(fakeCudaCalls("stream that goes first") - before, lanes);
-    gantry_schedule_free(s);
-    gantry_machine_free(m);
-    gantry_graph_free(g);
-}
-END_TEST
-
 /* Small arrays that one GPU gets from the host and the other from it; some come back. */
 static gantry_graph *small_arrays(int count, const char *on)
 {
@@ -385,7 +357,6 @@ int main(void)
     tcase_add_loop_test(tests, within_a_gpu, 0, 2);
     tcase_add_loop_test(tests, beside_long_kernels, 0, 2);
     tcase_add_loop_test(tests, status_words_take_no_copy, 0, 2);
-    tcase_add_loop_test(tests, copies_go_first, 0, 2);
     tcase_add_loop_test(tests, batches_of_the_schedule, 0, 2);
     tcase_add_loop_test(tests, graphs_of_the_gallery, 0, 2);
     suite_add_tcase(suite, tests);

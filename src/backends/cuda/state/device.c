@@ -181,16 +181,13 @@ static const gy_cuda_lane *lender(const gy_cuda *h, uint32_t lane)
     return NULL;
 }
 
-/* Small copies are kernels, which would wait behind one that fills the GPU until its last blocks have begun, and who
- * waits for the rows with them: two H200s took 980 us for a step of nbody of 760. So they go first as well. */
 static gantry_status open_lane(gy_cuda *h, uint32_t lane, gantry_error *err)
 {
     const gy_lane *l = &h->job->schedule->lanes.at[lane];
-    bool goes_first = l->urgent || l->kind == GY_LANE_COPY;
     const gy_cuda_lane *other = lender(h, lane);
     if (!other)
         return gy_cuda_queue_new(h, &h->lane[lane].queue, h->device[l->device].gpu ? l->device : h->first_gpu,
-                                 goes_first, err);
+                                 l->urgent, err);
     h->lane[lane].queue = other->queue;
     h->lane[lane].borrowed = true;
     return GANTRY_OK;

@@ -417,6 +417,7 @@ static bool product(problem *p, gantry_dtype type, int i)
     if (!pick(list, i / 16, &e))
         return false;
     begin(p, type, 1);
+    p->operands = 3; /* without scales, which are of f8 */
     matrix(&p->operand[0], ta ? e.c : e.a, ta ? e.a : e.c);
     matrix(&p->operand[1], tb ? e.b : e.c, tb ? e.c : e.b);
     matrix(&p->operand[2], e.a, e.b);

@@ -9,8 +9,7 @@
 static const gy_kernel_form forms[] = {
     { "attention_grad", "attention_grad:whole", "lse.size == 0" }, /* the forward pass is carried out again */
     { "fft", "fft:long", "(axis == 0) * x.rows + (axis == -2) * x.last1 >= 4096" }, /* no block can hold a line */
-    { "jacobi2d", "jacobi2d:tiles", "x.size * y.rows > y.size * x.rows" }, /* lines of x do not begin at 16 bytes */
-    { "qr", "qr:tall", "(r.rows <= 64) * (a.rows >= 4 * r.rows)" },        /* by blocks of rows: gy_plain_qr_is_tall */
+    { "qr", "qr:tall", "(r.rows <= 64) * (a.rows >= 4 * r.rows)" }, /* by blocks of rows: gy_plain_qr_is_tall */
 };
 
 const gy_kernel_form *gy_kernel_form_of(const char *kernel)

@@ -37,9 +37,6 @@ typedef struct recipe {
 /* Two tiles beside each other, and `halo` elements of the second wanted beside those of the first. */
 #define TILES "\"x\":{\"dtype\":\"$\",\"shape\":[\"lines\",\"2 * own\"],\"tiles\":[1,2],\"class\":\"state\",\"init\":0}"
 
-#define PAIR(name)                                                                                                     \
-    "\"" name "\":{\"dtype\":\"$\",\"shape\":[\"n\",\"2 * n\"],\"tiles\":[1,2],\"class\":\"state\",\"init\":0}"
-
 static const recipe recipes[] = {
     { "gemm", true, STATE("a", "$", SQUARE, "0") "," STATE("b", "$", SQUARE, "0") "," STATE("c", "%", SQUARE, "0"),
       "\"tb\":\"f8\",\"a\":\"a\",\"b\":\"b\",\"c\":\"c\"" },
@@ -70,7 +67,6 @@ static const recipe recipes[] = {
       "\"a\":\"a\",\"q\":\"q\",\"r\":\"r\"" },
     { "transpose", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "jacobi2d", true, STATE("x", "$", GRID, "0") "," STATE("y", "$", GRID, "0"), "\"x\":\"x\",\"y\":\"y\"" },
-    { "jacobi2d:tiles", true, PAIR("x") "," PAIR("y"), "\"x\":\"x[0][0]~1\",\"y\":\"y[0][0]\"" },
     { "jacobi3d", true, STATE("x", "$", PLANES, "0") "," STATE("y", "$", PLANES, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "jacobi2d_grad", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "jacobi3d_grad", true, STATE("x", "$", PLANES, "0") "," STATE("y", "$", PLANES, "0"), "\"x\":\"x\",\"y\":\"y\"" },

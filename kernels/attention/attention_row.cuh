@@ -58,7 +58,7 @@ template <typename Wide, typename T, int WIDTH> struct gy_attention_query {
         }
     }
 
-    /* What fetch() has brought. */
+    /* The pack that fetch() has brought. */
     __device__ void weigh(const batch &of, int64_t first, int64_t step, int64_t count)
     {
         Wide score[BATCH], top = largest;

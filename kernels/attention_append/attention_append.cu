@@ -46,7 +46,7 @@ static __device__ inline void gy_token_pair(const gy_token &t, double step, int6
         to[half + i] = second;
 }
 
-/* What the thread has of q, k or v, whose heads these are, turned where it is to be. */
+/* The part of q, k or v, whose heads these are, that the thread has, turned where it is to be. */
 template <typename Wide, typename T>
 static __device__ inline void gy_token_read(const gy_token &t, gy_token_head<T> &own, double step, int64_t place,
                                             const T *q, const T *k, const T *v)

@@ -17,7 +17,7 @@ const char gy_maths_conversions[] =
     "typedef long long i64;\n"
     "typedef unsigned long long u64;\n"
     "typedef unsigned short half;\n"
-    "typedef unsigned char f8;\n"
+    "typedef unsigned char f8bits;\n"
     "static __device__ float from_bf16(half h)\n"
     "{\n"
     "    return __uint_as_float((unsigned)h << 16);\n"
@@ -51,47 +51,47 @@ const char gy_maths_conversions[] =
     "        return (half)(sign | (__float_as_uint(__fadd_rn(__uint_as_float(magnitude), 0.5f)) - 0x3f000000u));\n"
     "    return (half)(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));\n"
     "}\n"
-    "static __device__ float from_f8e4m3(f8 b)\n"
+    "static __device__ float from_f8e4m3(f8bits b)\n"
     "{\n"
     "    unsigned magnitude = b & 0x7fu, sign = (b & 0x80u) << 24;\n"
     "    float value = __fmul_rn(__uint_as_float(magnitude << 20), 1.329227995784916e36f);\n"
     "    return __uint_as_float(sign | (magnitude == 0x7fu ? 0x7fc00000u : __float_as_uint(value)));\n"
     "}\n"
-    "static __device__ float from_f8e5m2(f8 b)\n"
+    "static __device__ float from_f8e5m2(f8bits b)\n"
     "{\n"
     "    unsigned magnitude = b & 0x7fu, sign = (b & 0x80u) << 24, top = 0x7f800000u | (magnitude & 3u) << 21;\n"
     "    float value = __fmul_rn(__uint_as_float(magnitude << 21), 5.192296858534828e33f);\n"
     "    return __uint_as_float(sign | (magnitude >= 0x7cu ? top : __float_as_uint(value)));\n"
     "}\n"
-    "static __device__ f8 to_f8(float x, int shift, unsigned zero, float grid, unsigned most, unsigned nan)\n"
+    "static __device__ f8bits to_f8(float x, int shift, unsigned zero, float grid, unsigned most, unsigned nan)\n"
     "{\n"
     "    unsigned bits = __float_as_uint(x), sign = (bits >> 24) & 0x80u, magnitude = bits & 0x7fffffffu;\n"
     "    if (magnitude > 0x7f800000u)\n"
-    "        return (f8)(sign | nan);\n"
+    "        return (f8bits)(sign | nan);\n"
     "    if (magnitude < (zero + 1) << 23)\n"
-    "        return (f8)(sign | (__float_as_uint(__fadd_rn(__uint_as_float(magnitude), grid)) - "
+    "        return (f8bits)(sign | (__float_as_uint(__fadd_rn(__uint_as_float(magnitude), grid)) - "
     "__float_as_uint(grid)));\n"
     "    magnitude = (magnitude - (zero << 23) + (1u << (shift - 1)) - 1 + ((magnitude >> shift) & 1u)) >> shift;\n"
-    "    return (f8)(sign | (magnitude < most ? magnitude : most));\n"
+    "    return (f8bits)(sign | (magnitude < most ? magnitude : most));\n"
     "}\n"
-    "static __device__ f8 to_f8e4m3(float x)\n"
+    "static __device__ f8bits to_f8e4m3(float x)\n"
     "{\n"
     "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890\n"
     "    if (x == x) {\n"
     "        unsigned short pair;\n"
     "        asm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;\" : \"=h\"(pair) : \"f\"(0.0f), \"f\"(x));\n"
-    "        return (f8)pair;\n"
+    "        return (f8bits)pair;\n"
     "    }\n"
     "#endif\n"
     "    return to_f8(x, 20, 120, 16384.0f, 0x7eu, 0x7fu);\n"
     "}\n"
-    "static __device__ f8 to_f8e5m2(float x)\n"
+    "static __device__ f8bits to_f8e5m2(float x)\n"
     "{\n"
     "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890\n"
     "    if (x == x) {\n"
     "        unsigned short pair;\n"
     "        asm(\"cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;\" : \"=h\"(pair) : \"f\"(0.0f), \"f\"(x));\n"
-    "        return (f8)pair;\n"
+    "        return (f8bits)pair;\n"
     "    }\n"
     "#endif\n"
     "    return to_f8(x, 21, 112, 128.0f, 0x7bu, 0x7eu);\n"
@@ -152,9 +152,10 @@ const char *gy_maths_cuda_type(gy_maths_type type)
 const char *gy_maths_cuda_element(gantry_dtype dtype)
 {
     static const char *const names[GANTRY_DTYPE_COUNT] = {
-        [GANTRY_F16] = "half",       [GANTRY_BF16] = "half",        [GANTRY_F32] = "float", [GANTRY_F64] = "double",
-        [GANTRY_I8] = "signed char", [GANTRY_U8] = "unsigned char", [GANTRY_I32] = "int",   [GANTRY_U32] = "unsigned",
-        [GANTRY_I64] = "i64",        [GANTRY_U64] = "u64",          [GANTRY_F8E4M3] = "f8", [GANTRY_F8E5M2] = "f8",
+        [GANTRY_F16] = "half",   [GANTRY_BF16] = "half",      [GANTRY_F32] = "float",
+        [GANTRY_F64] = "double", [GANTRY_I8] = "signed char", [GANTRY_U8] = "unsigned char",
+        [GANTRY_I32] = "int",    [GANTRY_U32] = "unsigned",   [GANTRY_I64] = "i64",
+        [GANTRY_U64] = "u64",    [GANTRY_F8E4M3] = "f8bits",  [GANTRY_F8E5M2] = "f8bits",
     };
     return names[dtype];
 }

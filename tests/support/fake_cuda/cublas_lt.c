@@ -166,7 +166,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t h
     }
 }
 
-/* What the documentation asks for: rows of A, columns of B, and multiples of 16 bytes. */
+/* The documentation asks for rows of A, columns of B, and multiples of 16 bytes. */
 static bool does_f8(const product *p, const layout *a, const layout *b, const layout *c, const preference *w)
 {
     bool lies = p->op_a == CUBLAS_OP_T && p->op_b == CUBLAS_OP_N && p->epilogue == CUBLASLT_EPILOGUE_DEFAULT;

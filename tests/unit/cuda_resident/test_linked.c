@@ -136,7 +136,7 @@ START_TEST(they_are_linked)
     gantry_graph *g = graph_of(formulas);
     char *text = print(g, &count);
     gantry_status status = gy_nvrtc_compile_to_link(&code, &nvrtc, "formulas", text, 90, &err);
-    ck_assert_msg(status == GANTRY_OK, "%s\n%s", err.text, text);
+    ck_assert_msg(status == GANTRY_OK, "%.2000s", err.text); /* the text would be too long for Check */
     write_file(OUTPUT "/formulas.cubin", code.at, code.bytes);
     ck_assert_int_eq(system(NVLINK " --arch=sm_90 -o " OUTPUT "/linked.cubin " OPEN " " OUTPUT "/formulas.cubin"), 0);
     gy_free(code.at);

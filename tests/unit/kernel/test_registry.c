@@ -89,7 +89,7 @@ SPOIL(region_access, arg[0].access = (gantry_access)0)
 SPOIL(region_access_high, arg[0].access = (gantry_access)8)
 SPOIL(region_accesses, arg[1].accesses = GANTRY_ACCESS_BIT(GANTRY_READ))
 SPOIL(region_accesses_unknown, arg[1].accesses = GANTRY_ACCESS_BIT(GANTRY_WRITE) | 1)
-SPOIL(region_dtypes, arg[1].dtypes = 1u << 10)
+SPOIL(region_dtypes, arg[1].dtypes = 1u << GANTRY_DTYPE_COUNT)
 SPOIL(flops_syntax, kernel.flops = "2 *")
 SPOIL(bytes_unknown, kernel.bytes = "x.bytes + z.bytes")
 SPOIL(scratch_region, kernel.scratch = "x")
@@ -126,7 +126,7 @@ static const struct mistake {
       "kernel \"k\": the allowed accesses 0x2 of \"y\" have bits of no access or lack the default, write" },
     { region_accesses_unknown, GANTRY_E_GRAPH,
       "kernel \"k\": the allowed accesses 0x5 of \"y\" have bits of no access or lack the default, write" },
-    { region_dtypes, GANTRY_E_GRAPH, "kernel \"k\": the dtypes 0x400 of \"y\" have bits of no dtype" },
+    { region_dtypes, GANTRY_E_GRAPH, "kernel \"k\": the dtypes 0x1000 of \"y\" have bits of no dtype" },
     { flops_syntax, GANTRY_E_GRAPH, NULL },
 #define KNOWN "; scalars of the kernel and ARG.rows, .size, .bytes, .count, .shape0 of its regions are known"
     { bytes_unknown, GANTRY_E_GRAPH, "kernel \"k\": bytes \"x.bytes + z.bytes\" uses \"z.bytes\"" KNOWN },

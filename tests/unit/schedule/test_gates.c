@@ -224,7 +224,7 @@ START_TEST(copies_that_tell)
 }
 END_TEST
 
-/* What an op waits for on its own GPU counts, too, where it is asked what may be taken into its gate. */
+/* All that an op waits for on its own GPU counts, too, where it is asked what may be taken into its gate. */
 START_TEST(awaited)
 {
     gantry_schedule *s = empty_schedule(2, 2, costs);

@@ -40,9 +40,9 @@ gy_ticks gy_gate_cost(const gantry_schedule *s, uint32_t from);
 
 /* The GPU whose graph has the lanes of the device, by the lowest device that is it: that of CPUs is the first. */
 uint32_t gy_gates_gpu(const gantry_machine *m, uint32_t device);
-/* What a start that is captured costs beyond one on a single GPU until all GPUs have begun: each further one its part
- * of the start, and, with a graph for each (`each`), a call. Of several processes each gives out its own: that with
- * most. */
+/* The cost of a start that is captured beyond that of one on a single GPU until all have begun: each further one its
+ * part of the start, and, with a graph for each (`each`), a call. Of several processes each gives out its own: that
+ * with most. */
 gy_ticks gy_gates_given_out(const gantry_schedule *s, bool each);
 
 /* Ops that wait for another GPU, those of each GPU in their order: only they are looked at for a gate of it. */

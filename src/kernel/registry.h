@@ -116,7 +116,7 @@ typedef struct gy_kernel_form {
     const char *kernel, *name, *when;
 } gy_kernel_form;
 const gy_kernel_form *gy_kernel_form_of(const char *kernel);
-/* What tables call a launch of that form; NULL: as the kernel. */
+/* The name that tables have for a launch of that form; NULL: as the kernel. */
 const char *gy_kernel_form_name(const gy_kernel *kernel, const gantry_launch *launch);
 /* Flops of f32 that a GPU takes beside those of the manifest. */
 double gy_kernel_overhead(const gy_kernel *kernel, const gantry_launch *launch);

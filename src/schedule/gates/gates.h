@@ -35,7 +35,7 @@ static inline bool gy_gate_takes(const gantry_schedule *s, uint32_t from, uint32
 /* Is the op a copy whose kernel sets the word that another GPU waits for by itself? Of copies that are carried by
  * one launch, a capture looks at all of them together. */
 bool gy_gate_copies(const gantry_schedule *s, uint32_t op);
-/* What a row from the op to another GPU costs by a gate: a kernel that sets a word is left out where its copy does. */
+/* The cost of a row from the op to another GPU by a gate: a kernel that sets a word is left out where its copy does. */
 gy_ticks gy_gate_cost(const gantry_schedule *s, uint32_t from);
 
 /* The GPU whose graph has the lanes of the device, by the lowest device that is it: that of CPUs is the first. */

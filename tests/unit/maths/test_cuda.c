@@ -221,9 +221,9 @@ static void run_formula(const formula *f, code_fn function, int64_t n)
 /* A function that runs all threads; its parameters follow the order that maths.h states. */
 static void print_caller(FILE *to, const formula *f)
 {
-    static const char *const names[GANTRY_DTYPE_COUNT] = { "half",        "half",          "float", "double",
-                                                           "signed char", "unsigned char", "int",   "unsigned",
-                                                           "i64",         "u64",           "f8",    "f8" };
+    static const char *const names[GANTRY_DTYPE_COUNT] = { "half",        "half",          "float",  "double",
+                                                           "signed char", "unsigned char", "int",    "unsigned",
+                                                           "i64",         "u64",           "f8bits", "f8bits" };
     const gy_maths *m = f->program->maths;
     fprintf(to, "}\nextern \"C\" void call_%s(void **p, unsigned blocks)\n{\n    using namespace n_%s;\n", f->name,
             f->name);

@@ -23,7 +23,8 @@ size_t gy_adjoint_count_kept(const gantry_graph *graph)
     return count;
 }
 
-/* What a node has of y: elements of a head and queries of a sequence where heads lie side by side in rows, else 0. */
+/* The shape of y of a node: elements of a head and queries of a sequence where heads lie side by side in rows, else 0.
+ */
 typedef struct result {
     gy_access rows;
     int64_t dim, queries;

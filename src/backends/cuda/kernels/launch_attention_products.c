@@ -398,7 +398,7 @@ static gantry_status turn(handle *h, const gantry_launch *l, const turned *t, co
     return status;
 }
 
-/* What is read, or what was written. */
+/* The array that is read, or that was written. */
 static gantry_status turn_all(handle *h, const gantry_launch *l, const turned *t, const gy_attention *a, bool back)
 {
     int written = is_grad(h) ? (int)GY_ATTENTION_GRAD_DQ : (int)Y;

@@ -95,7 +95,7 @@ uint64_t gy_blas_f8_room(const gantry_launch *l)
     return room_of(&l->arg[A], l->arg[TA].number != 0) + room_of(&l->arg[B], l->arg[TB].number == 0);
 }
 
-/* What the library is given, once the factors lie as it wants them. */
+/* The arrays that the library is given, once the factors lie as it wants them. */
 typedef struct factors {
     const void *a, *b;
     char *workspace;

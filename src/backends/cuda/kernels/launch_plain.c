@@ -23,7 +23,7 @@ static double beta_of(const gantry_launch *l)
 enum { TILES, ROW, TURN_F8 };  /* variants of gemm */
 enum { SCALE_A = 7, SCALE_B }; /* arguments behind those of every product */
 
-/* What gemm.cu calls the type of a c of f8 factors. */
+/* The name in gemm.cu of the type of a c of f8 factors. */
 static int32_t result_of(gantry_dtype dtype)
 {
     return dtype == GANTRY_F32 ? 0 : dtype == GANTRY_F16 ? 1 : 2;

@@ -194,7 +194,7 @@ static gantry_status queue_each(gy_harness *harness, const void *what, gantry_er
     return gy_harness_order_all(harness, harness->gpus, 1, false, err);
 }
 
-/* What each GPU adds to a start, beyond one of the slowest alone. */
+/* The time that each GPU adds to a start, beyond one of the slowest alone. */
 static gantry_status measure_another(gy_measure *m, gantry_error *err)
 {
     gy_figure *figure = &m->to->another;

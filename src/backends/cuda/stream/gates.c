@@ -172,7 +172,7 @@ static uint32_t waiting_gpu(gy_cuda *h, uint32_t op)
     return waits ? all[op].gpu : GY_NONE;
 }
 
-/* What is behind each op in its first lane. `last` is free yet: per lane, the op that was found last. */
+/* The op behind each op in its first lane. `last` is free yet: per lane, the op that was found last. */
 static void find_next(gy_cuda *h)
 {
     const gantry_schedule *s = h->job->schedule;

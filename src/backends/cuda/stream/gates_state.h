@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What graphs of GPUs are made with: of gates.c, which decides and starts, and gates_capture.c. */
+/* The state that graphs of GPUs are made with: of gates.c, which decides and starts, and gates_capture.c. */
 #ifndef GY_CUDA_STREAM_GATES_STATE_H
 #define GY_CUDA_STREAM_GATES_STATE_H
 

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include <string.h>
 
-enum { MANY = GY_NONE - 1 };
+#define MANY (GY_NONE - 1)
 
 bool gy_gates_between(const gy_submit *x, uint32_t from, uint32_t to)
 {

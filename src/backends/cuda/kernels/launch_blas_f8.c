@@ -132,26 +132,6 @@ static bool fits(const gantry_launch *l, const shape *s)
 
 /* ---- descriptions ---- */
 
-typedef struct call {
-    cublasLtMatmulDesc_t product;
-    cublasLtMatrixLayout_t a, b, c;
-    cublasLtMatmulPreference_t wanted;
-} call;
-
-static void forget(gy_blas_f8 *h, call *c)
-{
-    if (c->product)
-        h->api.cublasLtMatmulDescDestroy(c->product);
-    if (c->a)
-        h->api.cublasLtMatrixLayoutDestroy(c->a);
-    if (c->b)
-        h->api.cublasLtMatrixLayoutDestroy(c->b);
-    if (c->c)
-        h->api.cublasLtMatrixLayoutDestroy(c->c);
-    if (c->wanted)
-        h->api.cublasLtMatmulPreferenceDestroy(c->wanted);
-}
-
 static cudaDataType type_of(gantry_dtype dtype)
 {
     return dtype == GANTRY_F32      ? CUDA_R_32F
@@ -164,7 +144,7 @@ static cudaDataType type_of(gantry_dtype dtype)
 #define SET(what, value) CALL(h, cublasLtMatmulDescSetAttribute, c->product, what, &(value), sizeof(value))
 
 /* c^T = op(b)^T op(a)^T, and what cuBLASLt sees of each is its transpose: its A is our b, by rows. */
-static gantry_status describe(gy_blas_f8 *h, const gantry_launch *l, const shape *s, call *c)
+static gantry_status describe(gy_blas_f8 *h, const gantry_launch *l, const shape *s, gy_blas_lt_call *c)
 {
     cublasOperation_t by_rows = CUBLAS_OP_T, by_columns = CUBLAS_OP_N;
     const void *scale_a = l->arg[SCALE_A].data, *scale_b = l->arg[SCALE_B].data;
@@ -182,7 +162,7 @@ static gantry_status describe(gy_blas_f8 *h, const gantry_launch *l, const shape
 
 #define WANT(what, value) CALL(h, cublasLtMatmulPreferenceSetAttribute, c->wanted, what, &(value), sizeof(value))
 
-static gantry_status want(gy_blas_f8 *h, size_t workspace, call *c)
+static gantry_status want(gy_blas_f8 *h, size_t workspace, gy_blas_lt_call *c)
 {
     uint64_t bytes = workspace;
     uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, aligned = ALIGNED;
@@ -225,7 +205,7 @@ static const plan *find(const gy_blas_f8 *h, const shape *s)
     return NULL;
 }
 
-static gantry_status make_plan(gy_blas_f8 *h, const shape *s, size_t workspace, call *c)
+static gantry_status make_plan(gy_blas_f8 *h, const shape *s, size_t workspace, gy_blas_lt_call *c)
 {
     cublasLtMatmulHeuristicResult_t best;
     int found = 0;
@@ -244,7 +224,7 @@ static gantry_status make_plan(gy_blas_f8 *h, const shape *s, size_t workspace, 
 
 /* ---- launches ---- */
 
-static gantry_status multiply(gy_blas_f8 *h, const gantry_launch *l, void *plain, const plan *p, call *c)
+static gantry_status multiply(gy_blas_f8 *h, const gantry_launch *l, void *plain, const plan *p, gy_blas_lt_call *c)
 {
     float alpha = (float)l->arg[ALPHA].number, beta = (float)beta_of(l);
     factors f;
@@ -253,8 +233,8 @@ static gantry_status multiply(gy_blas_f8 *h, const gantry_launch *l, void *plain
                 l->arg[C].data, c->c, &p->algorithm, f.workspace, f.bytes, l->stream);
 }
 
-static gantry_status launch_planned(gy_blas_f8 *h, const gantry_launch *l, void *plain, const shape *s, call *c,
-                                    bool *refused)
+static gantry_status launch_planned(gy_blas_f8 *h, const gantry_launch *l, void *plain, const shape *s,
+                                    gy_blas_lt_call *c, bool *refused)
 {
     GY_TRY(describe(h, l, s, c));
     if (!find(h, s))
@@ -267,13 +247,13 @@ static gantry_status launch_planned(gy_blas_f8 *h, const gantry_launch *l, void 
 gantry_status gy_blas_f8_launch(gy_blas_f8 *h, const gantry_launch *l, void *plain, bool *refused)
 {
     shape s = shape_of(l);
-    call c = { 0 };
+    gy_blas_lt_call c = { 0 };
     if (h)
         h->why[0] = 0;
     *refused = !h || !fits(l, &s);
     if (*refused)
         return GANTRY_OK;
     gantry_status status = launch_planned(h, l, plain, &s, &c, refused);
-    forget(h, &c);
+    gy_blas_lt_forget(&h->api, &c);
     return status;
 }

@@ -108,26 +108,6 @@ static const char *why_lt(const void *opened)
 
 /* ---- descriptions ---- */
 
-typedef struct call {
-    cublasLtMatmulDesc_t product;
-    cublasLtMatrixLayout_t a, b, c;
-    cublasLtMatmulPreference_t wanted;
-} call;
-
-static void forget(handle *h, call *c)
-{
-    if (c->product)
-        h->api.cublasLtMatmulDescDestroy(c->product);
-    if (c->a)
-        h->api.cublasLtMatrixLayoutDestroy(c->a);
-    if (c->b)
-        h->api.cublasLtMatrixLayoutDestroy(c->b);
-    if (c->c)
-        h->api.cublasLtMatrixLayoutDestroy(c->c);
-    if (c->wanted)
-        h->api.cublasLtMatmulPreferenceDestroy(c->wanted);
-}
-
 /* Rows become columns. */
 static gantry_status describe_matrix(handle *h, const gantry_arg *a, cublasLtMatrixLayout_t *layout)
 {
@@ -139,7 +119,7 @@ static gantry_status describe_matrix(handle *h, const gantry_arg *a, cublasLtMat
 #define SET(what, value) CALL(h, cublasLtMatmulDescSetAttribute, c->product, what, &(value), sizeof(value))
 
 /* c^T = op(b)^T op(a)^T, and what cuBLASLt sees of each is its transpose: the bias is for rows of what it writes. */
-static gantry_status describe(handle *h, const gantry_launch *l, const shape *s, call *c)
+static gantry_status describe(handle *h, const gantry_launch *l, const shape *s, gy_blas_lt_call *c)
 {
     static const cublasLtEpilogue_t epilogues[] = { [GY_ACTIVATION_NONE] = CUBLASLT_EPILOGUE_BIAS,
                                                     [GY_ACTIVATION_RELU] = CUBLASLT_EPILOGUE_RELU_BIAS,
@@ -159,7 +139,7 @@ static gantry_status describe(handle *h, const gantry_launch *l, const shape *s,
 
 #define WANT(what, value) CALL(h, cublasLtMatmulPreferenceSetAttribute, c->wanted, what, &(value), sizeof(value))
 
-static gantry_status want(handle *h, const gantry_launch *l, const shape *s, call *c)
+static gantry_status want(handle *h, const gantry_launch *l, const shape *s, gy_blas_lt_call *c)
 {
     uint64_t bytes = l->scratch_bytes;
     uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, result = s->c < s->bias ? s->c : s->bias;
@@ -200,7 +180,7 @@ static shape shape_of(const gantry_launch *l)
     return s;
 }
 
-static gantry_status make_plan(handle *h, const gantry_launch *l, const shape *s, call *c)
+static gantry_status make_plan(handle *h, const gantry_launch *l, const shape *s, gy_blas_lt_call *c)
 {
     cublasLtMatmulHeuristicResult_t best;
     int found = 0;
@@ -245,7 +225,8 @@ static gantry_status launch_apart(handle *h, const gantry_launch *l)
     return gy_plain_finish_gemm_bias(&own);
 }
 
-static gantry_status launch_planned(handle *h, const gantry_launch *l, const shape *s, call *c, bool *refused)
+static gantry_status launch_planned(handle *h, const gantry_launch *l, const shape *s, gy_blas_lt_call *c,
+                                    bool *refused)
 {
     static const float one = 1, zero = 0;
     GY_TRY(describe(h, l, s, c));
@@ -264,7 +245,7 @@ static gantry_status launch_gemm_bias(const gantry_launch *l)
 {
     handle *h = l->handle;
     shape s = shape_of(l);
-    call c = { 0 };
+    gy_blas_lt_call c = { 0 };
     bool refused = s.dtype == GANTRY_F64 || s.depth == 0 || s.activation == GY_ACTIVATION_GELU_ERF;
     h->why[0] = 0;
     if (s.rows == 0 || s.columns == 0)
@@ -275,7 +256,7 @@ static gantry_status launch_gemm_bias(const gantry_launch *l)
     }
     gy_cuda_image_early(h->plain, GY_EARLY_NONE); /* nothing of ours comes early behind a library's */
     gantry_status status = refused ? GANTRY_OK : launch_planned(h, l, &s, &c, &refused);
-    forget(h, &c);
+    gy_blas_lt_forget(&h->api, &c);
     return status || !refused ? status : launch_apart(h, l);
 }
 

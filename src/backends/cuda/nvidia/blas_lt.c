@@ -14,3 +14,17 @@ gantry_status gy_blas_lt_open(gy_blas_lt *blas, int driver_version, gantry_error
         *blas = b;
     return status;
 }
+
+void gy_blas_lt_forget(const gy_blas_lt *blas, gy_blas_lt_call *call)
+{
+    if (call->product)
+        blas->cublasLtMatmulDescDestroy(call->product);
+    if (call->a)
+        blas->cublasLtMatrixLayoutDestroy(call->a);
+    if (call->b)
+        blas->cublasLtMatrixLayoutDestroy(call->b);
+    if (call->c)
+        blas->cublasLtMatrixLayoutDestroy(call->c);
+    if (call->wanted)
+        blas->cublasLtMatmulPreferenceDestroy(call->wanted);
+}

@@ -34,4 +34,14 @@ typedef struct gy_blas_lt {
 /* As gy_blas_open. */
 gantry_status gy_blas_lt_open(gy_blas_lt *blas, int driver_version, gantry_error *err);
 
+/* The descriptions of one product, each NULL until it is made. */
+typedef struct gy_blas_lt_call {
+    cublasLtMatmulDesc_t product;
+    cublasLtMatrixLayout_t a, b, c;
+    cublasLtMatmulPreference_t wanted;
+} gy_blas_lt_call;
+
+/* Gives back those that were made. */
+void gy_blas_lt_forget(const gy_blas_lt *blas, gy_blas_lt_call *call);
+
 #endif

@@ -4,7 +4,7 @@ prints; a line "..." stands for any lines, "..." at the end of a line for the re
 sums of products do between processors. Complete graphs of a page are files for its commands, NAME.json by their "name". Links between pages lead somewhere.
 
 check_pages.py GANTRY ROOT            compares, and prints what is different
-check_pages.py GANTRY ROOT --update   writes what was printed into the pages, as far as lines without "..." go
+check_pages.py GANTRY ROOT --update   writes what was printed into the pages, as far as lines without "..." go, and prints what it could not write
 """
 import difflib
 import json
@@ -46,9 +46,9 @@ def same_lines(want, got):
 
 
 def renewed(want, got):
-    """The lines that were printed in place of those that are most like them. What begins anew has all of them."""
-    if not want:
-        return got
+    """The lines that were printed in place of those that are most like them, where "..." leaves lines out; else all of them."""
+    if "..." not in want:
+        return [next((line for line in want if line.endswith(" ...") and same_line(line, new)), new) for new in got]
     lines, at = [], 0
     for line in want:
         if line == "..." or at >= len(got):
@@ -116,8 +116,12 @@ def check(page, root, environment, update):
             if not fine and not update:
                 print(f"FAILED {page.name}: {command}\nexit {code}; shown < and printed >")
                 print("\n".join(difflib.ndiff(want, got)))
+            if not fine and update:
+                want = renewed(want, got)
+                fine = same_lines(want, got)
+                print("" if fine else f"FAILED {page.name}: {command}\nexit {code}; this is to be shown by hand:\n" + "\n".join(got))
             counts[fine] += 1
-            lines += ["$ " + command, *(want if fine else renewed(want, got))]
+            lines += ["$ " + command, *want]
         return "```console\n" + "\n".join(lines) + "\n```"
 
     with tempfile.TemporaryDirectory() as folder:
@@ -129,7 +133,6 @@ def check(page, root, environment, update):
         new = BLOCK.sub(again, text)
     if update:
         page.write_text(new)
-        counts = [0, sum(counts)]
     if sum(counts) < LEAST.get(page.name, 1):
         print(f"FAILED {page.name}: shows {sum(counts)} commands")
         counts[0] += 1

@@ -33,7 +33,7 @@ static const struct way {
     { "jacobi_until", { "n=16", "parts=2" }, 2, { .effort = 1 } },
     { "jacobi", { "n=64", "parts=8", "steps=6" }, 8, { .effort = 1, .max_memory = "dev0=64KiB" } },
     { "jacobi", { "n=64", "parts=32", "steps=4" }, 32, { .effort = 0, .policy = "partition" } },
-    { "jacobi", { "n=64", "parts=8", "steps=6" }, 4, { .effort = 0, .objective = "max_load" } },
+    { "jacobi", { "n=64", "parts=4", "steps=3" }, 4, { .effort = 0, .objective = "max_load" } },
 };
 enum { WAYS = sizeof ways / sizeof *ways, CUTS = 8 };
 
@@ -156,7 +156,7 @@ END_TEST
  * a caller who has had enough is heard at each node. */
 START_TEST(beginnings_of_the_least_load_are_told)
 {
-    const struct way w = { "jacobi", { "n=64", "parts=8", "steps=6" }, 4, { .effort = 0, .objective = "max_load" } };
+    const struct way w = { "jacobi", { "n=64", "parts=4", "steps=3" }, 4, { .effort = 0, .objective = "max_load" } };
     gantry_error err = { 0 };
     gantry_schedule *s = NULL;
     listener l = { 0 };

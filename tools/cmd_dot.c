@@ -90,6 +90,8 @@ static int draw_nodes(const options *o, const gantry_graph *graph, const gantry_
     int code = take_clusters(&how, o);
     if (!code)
         code = take_node(&how, o, graph, &id);
+    if (!code && how.near && gantry_graph_find_node(graph, how.near).id == GANTRY_NONE)
+        code = fail_no_node("--node: ", graph, how.near);
     if (!code && gantry_graph_draw(graph, &how, dot, size, &err))
         code = fail(&err);
     free(id);

@@ -388,9 +388,9 @@ static void warn_stale(const gantry_machine *machine, const options *o, const ch
         return;
     if (!gantry_machine_detect(&here, NULL, NULL) && !gantry_machine_stale(machine, here, &text, NULL) && text)
         fprintf(stderr,
-                "warning: %s was measured on another machine, or before it changed: %s; measure again with `gantry "
-                "machine calibrate -o %s`\n",
-                path, text, strcmp(path, "-") != 0 ? path : "FILE");
+                "warning: %s was measured on another machine, or before it changed: %s; leave it out, or measure this "
+                "computer with `gantry machine calibrate -o FILE`\n",
+                path, text);
     gantry_free(text);
     gantry_machine_free(here);
 }

@@ -107,7 +107,8 @@ gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err)
 {
     uint64_t *scratch = gy_calloc(p->devices, sizeof *scratch);
     p->one_lane = p->attempt->spare_memory ? gy_arena_calloc(&p->arena, p->devices, sizeof *p->one_lane) : NULL;
-    if (!scratch || (p->attempt->spare_memory && !p->one_lane)) {
+    p->scratch = gy_arena_calloc(&p->arena, p->machine->memories, sizeof *p->scratch);
+    if (!scratch || !p->scratch || (p->attempt->spare_memory && !p->one_lane)) {
         gy_free(scratch);
         return gy_fail_nomem(err);
     }
@@ -129,6 +130,7 @@ gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err)
             lanes = 1;
         }
         uint64_t need = lanes * scratch[d];
+        p->scratch[p->machine->device[d].memory] += need;
         *left = *left > need ? *left - need : 0;
     }
     gy_free(scratch);

@@ -48,6 +48,23 @@ static gantry_status fail_long(const gy_plan *p, const gy_node *n, gantry_error 
                          n->id, (int)(GY_TICKS_MAX / TICKS_PER_DAY), p->machine->name);
 }
 
+/* No device of the machine is of a kind that the node's kernel has code for. */
+static gantry_status fail_kind(const gy_plan *p, const gy_node *n, gantry_error *err)
+{
+    bool cpu = false, gpu = false;
+    for (uint32_t d = 0; d < p->devices; d++)
+        *(p->machine->device[d].gpu ? &gpu : &cpu) = true;
+    return gy_graph_fail(
+        p->graph, n->origin, err, GANTRY_E_UNSUPPORTED,
+        "kernel \"%s\" of node \"%s\" has no version for %s, and machine \"%s\" has nothing else; give "
+        "it one (%s), or choose another machine",
+        p->graph->kernels.at[n->kernel].manifest->name, n->id,
+        cpu && gpu ? "CPUs and none for GPUs"
+        : gpu      ? "GPUs"
+                   : "CPUs",
+        p->machine->name, gpu ? "\"cuda\"" : "\"host\"");
+}
+
 static gantry_status allow_kind(gy_plan *p, uint32_t node, gantry_error *err)
 {
     const gy_node *n = &p->graph->nodes.at[node];
@@ -61,11 +78,13 @@ static gantry_status allow_kind(gy_plan *p, uint32_t node, gantry_error *err)
         return GANTRY_OK;
     if (kind)
         return fail_long(p, n, err);
-    bool host = n->kind == GY_NODE_HOST;
+    if (n->kind != GY_NODE_HOST)
+        return fail_kind(p, n, err);
     return gy_graph_fail(
-        p->graph, n->origin, err, GANTRY_E_UNSUPPORTED, "node \"%s\" %s and machine \"%s\" has none; %s", n->id,
-        host ? "is a host call, which needs a CPU device," : "needs a device of a kind its kernel runs on",
-        p->machine->name, host ? "add one of kind \"cpu\"" : "choose another machine or kernel");
+        p->graph, n->origin, err, GANTRY_E_UNSUPPORTED,
+        "node \"%s\" is a host call, which needs a CPU device, and machine \"%s\" has none; add one of "
+        "type \"cpu\"",
+        n->id, p->machine->name);
 }
 
 /* ---- on ---- */

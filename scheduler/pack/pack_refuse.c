@@ -88,14 +88,16 @@ gantry_status gy_pack_refuse(gy_pack *k, uint32_t store, gantry_error *err)
     uint64_t limit = gy_pack_limit(k, store);
     crowd c = find_crowd(k, store, limit);
     gy_text largest = { 0 };
-    char needs[32], has[32], holes[80];
+    char needs[32], has[32], holes[80], beside[64] = "";
+    if (store < k->stores - 1)
+        gy_plan_scratch_text(k->p, memory, beside, sizeof beside);
     add_largest(k, store, c.op, &largest);
     gantry_status status = gy_fail(
-        err, GANTRY_E_CAPACITY, NULL, "%s needs %s at node \"%s\"%s and has %s%s; %s more parts, %s",
+        err, GANTRY_E_CAPACITY, NULL, "%s needs %s at node \"%s\"%s and has %s%s%s; %s more parts, %s",
         device == GY_NONE || store == k->stores - 1 ? m->memory[memory].id : m->device[device].id,
         gy_bytes_apart(needs, sizeof needs, c.needed, limit), node_at(k, c.op),
         holes_text(holes, sizeof holes, k->used[store], &c, limit), gy_bytes_apart(has, sizeof has, limit, c.needed),
-        largest.failed || !largest.at ? "" : largest.at, gy_plan_room_remedy(k->p, memory),
+        beside, largest.failed || !largest.at ? "" : largest.at, gy_plan_room_remedy(k->p, memory),
         k->p->attempt->spill.spilling == GY_SPILL_OFF ? "more devices, or --spill auto" : "or more devices");
     if (err && device != GY_NONE)
         err->device = (int32_t)device;

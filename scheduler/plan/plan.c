@@ -35,6 +35,15 @@ const char *gy_plan_room_remedy(const gy_plan *p, uint32_t memory)
     return p->limited[memory] ? "raise --max-memory, take" : "take";
 }
 
+const char *gy_plan_scratch_text(const gy_plan *p, uint32_t memory, char *to, size_t size)
+{
+    char bytes[32];
+    *to = 0;
+    if (p->scratch && p->scratch[memory])
+        snprintf(to, size, " beside %s of scratch", gy_bytes_text(bytes, sizeof bytes, p->scratch[memory]));
+    return to;
+}
+
 static bool is_after(const gy_plan *p, uint32_t from, uint32_t to)
 {
     const gy_node *n = gy_plan_node(p, to);

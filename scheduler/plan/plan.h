@@ -158,6 +158,7 @@ typedef struct gy_plan {
     uint32_t workers, devices; /* devices of the machine; those a policy may choose from are 0 .. workers-1 */
     uint32_t *device_of;       /* per memory: the device that stands for it, or GY_NONE */
     uint64_t *capacity;        /* per memory: bytes that instances may take */
+    uint64_t *scratch;         /* per memory: bytes that scratch takes beside these; NULL: not known */
     bool *limited;             /* per memory: max_memory leaves it less than the machine has */
     uint8_t *one_lane;         /* per device: it computes in one lane, to have scratch once; NULL: none does */
 
@@ -269,6 +270,9 @@ uint32_t gy_plan_device_of(const gy_plan *p, uint32_t memory);
 /* How the remedy begins that a refusal for lack of this memory gives; "more parts" and so on follow. More than the
  * machine has cannot be allowed, so max_memory is named only where it is what leaves too little. */
 const char *gy_plan_room_remedy(const gy_plan *p, uint32_t memory);
+/* " beside 32.0 KiB of scratch" for a refusal, as instances have that much less of the memory; "": none. Returns `to`.
+ */
+const char *gy_plan_scratch_text(const gy_plan *p, uint32_t memory, char *to, size_t size);
 /* The device whose engine copies from memory to memory: that of the end that is not host memory; the source's if
  * neither is, as GPUs send faster than they fetch (on H200 twice as fast 1 MiB, a tenth faster 16 MiB). GY_NONE: no
  * device at either end. */

@@ -46,16 +46,17 @@ gantry_status gy_spill_cannot(gy_spill *w, uint32_t memory, uint32_t i, gantry_e
     const gy_plan *p = w->p;
     uint32_t device = gy_plan_device_of(p, memory);
     uint64_t load = gy_spill_load(w, memory, i, i);
-    char needs[32], has[32];
+    char needs[32], has[32], beside[64];
     gy_text largest = { 0 };
     w->alone = !w->how.addressed; /* else it may lie too scattered */
     add_largest(w, memory, i, &largest);
-    gantry_status status =
-        gy_fail(err, GANTRY_E_CAPACITY, NULL, "%s needs %s at node \"%s\" and has %s%s; %s more parts, or more devices",
-                device == GY_NONE ? p->machine->memory[memory].id : p->machine->device[device].id,
-                gy_bytes_apart(needs, sizeof needs, load, p->capacity[memory]), node_at(w, i),
-                gy_bytes_apart(has, sizeof has, p->capacity[memory], load),
-                largest.failed || !largest.at ? "" : largest.at, gy_plan_room_remedy(p, memory));
+    gantry_status status = gy_fail(err, GANTRY_E_CAPACITY, NULL,
+                                   "%s needs %s at node \"%s\" and has %s%s%s; %s more parts, or more devices",
+                                   device == GY_NONE ? p->machine->memory[memory].id : p->machine->device[device].id,
+                                   gy_bytes_apart(needs, sizeof needs, load, p->capacity[memory]), node_at(w, i),
+                                   gy_bytes_apart(has, sizeof has, p->capacity[memory], load),
+                                   gy_plan_scratch_text(p, memory, beside, sizeof beside),
+                                   largest.failed || !largest.at ? "" : largest.at, gy_plan_room_remedy(p, memory));
     if (err && device != GY_NONE)
         err->device = (int32_t)device;
     gy_text_free(&largest);

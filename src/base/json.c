@@ -431,8 +431,11 @@ gantry_status gy_json_int(const gy_json_at *at, const char *key, bool required, 
                           int64_t high, int64_t *out, gantry_status status, gantry_error *err)
 {
     gy_json_at member = gy_json_key(at, key);
-    if (!member.value && required)
-        return fail_missing(at, key, "an integer", status, err);
+    if (!member.value && required) {
+        char only[24];
+        snprintf(only, sizeof only, "%" PRId64, low);
+        return fail_missing(at, key, low == high ? only : "an integer", status, err);
+    }
     if (member.value && !json_is_integer(member.value))
         return fail_int_kind(&member, status, err);
     int64_t value = member.value ? json_integer_value(member.value) : fallback;

@@ -99,8 +99,10 @@ static gantry_status read_capacity(gy_machine_reader *r, const gy_json_at *at, g
         return GANTRY_OK;
     status = read_bytes(r->err, at, "reserved", &y->reserved);
     if (!status && y->reserved > y->capacity)
-        return gy_json_fail(r->err, GANTRY_E_MACHINE, &place, "reserved is %llu bytes of a capacity of %llu",
-                            (unsigned long long)y->reserved, (unsigned long long)y->capacity);
+        return gy_json_fail(
+            r->err, GANTRY_E_MACHINE, &place,
+            "reserved is %llu bytes of a capacity of %llu; it is a part of it, and sizes without a unit are bytes",
+            (unsigned long long)y->reserved, (unsigned long long)y->capacity);
     return status;
 }
 

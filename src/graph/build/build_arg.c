@@ -96,6 +96,17 @@ static bool give_arg(gantry_graph *g, const gy_node *node, uint32_t arg)
 
 /* ---- regions ---- */
 
+/* What a result of formulas would have to be to take the access; "" where no formula makes it one. */
+static const char *reduction_of(const gantry_graph *g, const gy_node *node, gantry_access access)
+{
+    if (!g->kernels.at[node->kernel].maths)
+        return "";
+    return access == GANTRY_SUM   ? ", which is for a result that is sum(...) of a \"reduce\" node"
+           : access == GANTRY_MIN ? ", which is for a result that is min(...) or all(...) of a \"reduce\" node"
+           : access == GANTRY_MAX ? ", which is for a result that is max(...) or any(...) of a \"reduce\" node"
+                                  : "";
+}
+
 static bool is_access_allowed(gantry_graph *g, const gy_node *node, const gantry_kernel_arg *a, gantry_access access)
 {
     const char *sort, *owner = owner_of(g, node, &sort);
@@ -107,8 +118,8 @@ static bool is_access_allowed(gantry_graph *g, const gy_node *node, const gantry
         if (allowed & GANTRY_ACCESS_BIT(i))
             gy_text_printf(&all, "%s%s", all.length ? ", " : "", gantry_access_name((gantry_access)i));
     const char *name = gantry_access_name(access);
-    gy_graph_mistake(g, GANTRY_E_GRAPH, "argument \"%s\" of %s \"%s\" does not take access \"%s\"; allowed: %s",
-                     a->name, sort, owner, name ? name : "?", all.at ? all.at : "");
+    gy_graph_mistake(g, GANTRY_E_GRAPH, "argument \"%s\" of %s \"%s\" does not take access \"%s\"%s; allowed: %s",
+                     a->name, sort, owner, name ? name : "?", reduction_of(g, node, access), all.at ? all.at : "");
     gy_text_free(&all);
     return false;
 }

@@ -7,12 +7,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define KEY(k) (1u << GY_KEY_##k)
+#define KEY(k) (UINT64_C(1) << GY_KEY_##k) /* there are more than 32 keys */
 
 /* The kinds by the key that makes them, and the keys beyond those of all nodes that go with it. */
 static const struct kind {
     gy_node_key key;
-    unsigned with;
+    uint64_t with;
 } kinds[] = {
     { GY_KEY_KERNEL, KEY(ARGS) | KEY(ACCESS) | KEY(READS) | KEY(WRITES) },
     { GY_KEY_HOST, KEY(ARGS) | KEY(ACCESS) | KEY(READS) | KEY(WRITES) },
@@ -25,8 +25,24 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static const unsigned some =
+static const uint64_t some =
     KEY(ARGS) | KEY(ACCESS) | KEY(READS) | KEY(WRITES) | KEY(OP) | KEY(IN) | KEY(OUT) | KEY(ROOT) | KEY(ALGORITHM);
+
+static gantry_status refuse_key(gy_reader *r, const gy_json_at *at, const struct kind *kind, unsigned key,
+                                const json_t *value)
+{
+    gy_json_at member = gy_read_at(at, gy_node_keys[key], value);
+    gy_text takes = { 0 };
+    for (unsigned k = 0; k < GY_KEYS; k++)
+        if (UINT64_C(1) << k & kind->with)
+            gy_text_printf(&takes, "%s%s", takes.length ? ", " : "it takes ", gy_node_keys[k]);
+    gantry_status status =
+        takes.failed ? gy_read_nomem(r)
+                     : gy_read_fail(r, &member, "a \"%s\" node has no \"%s\"; %s", gy_node_keys[kind->key],
+                                    gy_node_keys[key], takes.at ? takes.at : "all that it takes is in that key");
+    gy_text_free(&takes);
+    return status;
+}
 
 static gantry_status find_kind(gy_reader *r, const gy_json_at *at, const json_t *const *value, const struct kind **out)
 {
@@ -42,12 +58,9 @@ static gantry_status find_kind(gy_reader *r, const gy_json_at *at, const json_t 
     if (!found)
         return gy_read_fail(
             r, at, "the node does nothing: give one of kernel, host, map, reduce, work, copy, fill, collective");
-    for (unsigned k = 0; k < GY_KEYS; k++) {
-        if (value[k] && (1u << k & some) && !(1u << k & found->with)) {
-            gy_json_at member = gy_read_at(at, gy_node_keys[k], value[k]);
-            return gy_read_fail(r, &member, "a \"%s\" node has no \"%s\"", gy_node_keys[found->key], gy_node_keys[k]);
-        }
-    }
+    for (unsigned k = 0; k < GY_KEYS; k++)
+        if (value[k] && (UINT64_C(1) << k & some) && !(UINT64_C(1) << k & found->with))
+            return refuse_key(r, at, found, k, value[k]);
     *out = found;
     return GANTRY_OK;
 }

@@ -35,8 +35,8 @@ def main(folder):
         said = run(folder, gpus, "run" if words else "schedule", tiny, "--machine", file, *words)
         assert said == "", (gpus, file, said)
     said = run(folder, 1, "schedule", tiny, "--machine", "two.json")
-    assert said == ('warning: two.json was measured on another machine, or before it changed: GPUs was "2" and is "1"; measure '
-                    'again with `gantry machine calibrate -o two.json`\n'), said
+    assert said == ('warning: two.json was measured on another machine, or before it changed: GPUs was "2" and is "1"; leave it '
+                    'out, or measure this computer with `gantry machine calibrate -o FILE`\n'), said
     said = run(folder, 2, "run", tiny, "--machine", "other.json", "--backend", "cuda")
     assert 'gpu0 was "Another GPU" and is "' in said and "room" not in said and said.count("\n") == 1, said
     inline = {**json.loads(tiny.read_text()), "machine": "two.json"}

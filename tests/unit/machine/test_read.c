@@ -28,7 +28,7 @@ typedef struct bad_input {
 
 static const bad_input heading[] = {
     { "@[1]", "", "a machine must be an object, found an array" },
-    { "@{}", "", "missing key \"gantry_machine\": give an integer" },
+    { "@{}", "", "missing key \"gantry_machine\": give 1" },
     { "{'gantry_machine':@2," MEM DEV ALL "}", "/gantry_machine", "\"gantry_machine\" must be between 1 and 1, not 2" },
     { "{'gantry_machine':1,\n 'nmae':@'t'," MEM DEV ALL "}", "/nmae", "unknown key \"nmae\" (did you mean \"name\"?)" },
     { "{'gantry_machine':1,'name':@7," MEM DEV ALL "}", "/name", "\"name\" must be a string, not an integer" },
@@ -77,7 +77,7 @@ static const bad_input memories[] = {
     { MEMORIES("[{'id':'host','capacity':@'9999999TiB'}]"), "/memories/0/capacity",
       "\"9999999TiB\" is not a size; write bytes or a size such as \"141GiB\"" },
     { MEMORIES("[{'id':'host','capacity':10,'reserved':@11}]"), "/memories/0/reserved",
-      "reserved is 11 bytes of a capacity of 10" },
+      "reserved is 11 bytes of a capacity of 10; it is a part of it, and sizes without a unit are bytes" },
     { MEMORIES("[{'id':'host','capacity':10,'reserved':@null}]"), "/memories/0/reserved",
       "reserved must be bytes or a size such as \"141GiB\", found null" },
     { MEMORIES("[{'id':'host','capacity':10,'pinned':@1}]"), "/memories/0/pinned",

@@ -144,7 +144,7 @@ class Source(Case):
         for kernel in (nothing, launches):
             g = gantry.Graph()
             g.node(kernel, x=g.input("x", 10))
-            with self.refused(gantry.UnsupportedError, f'node "{kernel.name}" needs a device of a kind its kernel runs on'):
+            with self.refused(gantry.UnsupportedError, f'of node "{kernel.name}" has no version for CPUs, and machine "host-2" has nothing else'):
                 g.schedule(2)
             self.assertGreater(g.schedule("dgx1-v100").makespan, 0)
 

@@ -205,7 +205,7 @@ START_TEST(scratch_counts)
     gantry_graph_free(g);
     g = chain(3);
     gantry_node_scratch(g, gantry_graph_find_node(g, "n1"), UNIT + 1);
-    ck_assert_ptr_nonnull(strstr(refusal(g, m, NULL, GANTRY_E_CAPACITY), "has 256 B"));
+    ck_assert_ptr_nonnull(strstr(refusal(g, m, NULL, GANTRY_E_CAPACITY), "has 256 B beside 512 B of scratch; largest"));
     gantry_graph_free(g);
     gantry_machine_free(m);
 }

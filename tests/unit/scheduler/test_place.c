@@ -108,7 +108,7 @@ START_TEST(without_a_cpu_they_are_refused)
     gantry_graph_host(g, "call", nothing, NULL);
     const char *text = refusal(g, m, NULL, GANTRY_E_UNSUPPORTED);
     ck_assert_str_eq(text, "node \"call\" is a host call, which needs a CPU device, and machine \"relay\" has none; "
-                           "add one of kind \"cpu\"");
+                           "add one of type \"cpu\"");
     end();
 }
 END_TEST
@@ -150,9 +150,17 @@ START_TEST(kernels_without_a_device_are_refused)
 {
     begin(virtual_machine(2));
     add_kernel(&gpu_only);
-    ck_assert_str_eq(refusal(g, m, NULL, GANTRY_E_UNSUPPORTED),
-                     "node \"k\" needs a device of a kind its kernel runs on and machine \"host-2\" has none; choose "
-                     "another machine or kernel");
+    ck_assert_str_eq(
+        refusal(g, m, NULL, GANTRY_E_UNSUPPORTED),
+        "kernel \"gpu_only\" of node \"k\" has no version for CPUs, and machine \"host-2\" has nothing else; "
+        "give it one (\"host\"), or choose another machine");
+    end();
+    begin(parse_machine(machine_relay));
+    add_kernel(&cpu_only);
+    ck_assert_str_eq(
+        refusal(g, m, NULL, GANTRY_E_UNSUPPORTED),
+        "kernel \"cpu_only\" of node \"k\" has no version for GPUs, and machine \"relay\" has nothing else; "
+        "give it one (\"cuda\"), or choose another machine");
     end();
 }
 END_TEST

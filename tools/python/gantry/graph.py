@@ -68,7 +68,9 @@ def _number(name: str, value: Any) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        remedy = "; an array is what an input is bound to when the graph is called" if hasattr(value, "shape") else ""
+        remedy = ("; an array is what an input is bound to when the graph is called" if hasattr(value, "shape")
+                  else f"; the node that is returned has a method of that name: g.node(...).{name}(...)" if hasattr(Node, name)
+                  else "")
         raise InvalidError(f'argument "{name}" is {reprlib.repr(value)}; give a buffer, a region of one, or a number{remedy}') from None
     except OverflowError:
         number = float("inf")
@@ -399,7 +401,7 @@ class Graph(Owned):
     def buffer(self, name: str, shape: int | Sequence[int], dtype: Any = "f32", *, init: float | None = None, output: bool = False,
                cls: str | None = None, split: int | None = None, tiles: Sequence[int] | None = None) -> Buffer:
         """A named array in C order. More can be said by methods of what comes back."""
-        extents = [whole("an extent", n) for n in (shape if isinstance(shape, Sequence) else [shape])]
+        extents = [whole(f'an extent of buffer "{name}"', n) for n in (shape if isinstance(shape, Sequence) else [shape])]
         table = (c_int64 * max(len(extents), 1))(*extents)
         buffer = Buffer(self, name, lib.gantry_graph_buffer(self._building(), encoded(name), dtype_of(dtype), len(extents), table))
         if cls is not None:

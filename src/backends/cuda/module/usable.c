@@ -29,6 +29,18 @@ static gantry_status check_devices(const gantry_schedule *s, int devices, gantry
     return gpus ? GANTRY_OK : gy_fail(err, GANTRY_E_DEVICE, NULL, "machine \"%s\" of the schedule has no GPU", m->name);
 }
 
+/* Without nvcc the module has no kernel at all, and with it all of the library: else it is one of a program. */
+static gantry_status fail_no_version(const gantry_graph *g, const gy_node *node, gantry_error *err)
+{
+    size_t kernels = 0;
+    gy_cuda_kernels(&kernels);
+    return gy_graph_fail(g, node->origin, err, GANTRY_E_UNSUPPORTED,
+                         "kernel \"%s\" of node \"%s\" has no CUDA version%s, or use the back end \"host\"",
+                         g->kernels.at[node->kernel].manifest->name, node->id,
+                         kernels ? "; give it one (gantry_graph_add_cuda_kernel)"
+                                 : ": gantry-cuda.so was built without nvcc; build it where nvcc is");
+}
+
 /* `known`: 1 for kernels that were looked at. */
 static gantry_status check_node(const gantry_graph *g, const gy_node *node, const gy_driver *driver, uint8_t *known,
                                 gantry_error *err)
@@ -42,11 +54,8 @@ static gantry_status check_node(const gantry_graph *g, const gy_node *node, cons
         return GANTRY_OK;
     const gy_cuda_kernel *found = gy_cuda_kernel_find(kernel->manifest->name);
     gantry_error why = { 0 };
-    if (!found) {
-        return gy_graph_fail(g, node->origin, err, GANTRY_E_UNSUPPORTED,
-                             "kernel \"%s\" of node \"%s\" has no CUDA version yet; use the back end \"host\"",
-                             kernel->manifest->name, node->id);
-    }
+    if (!found)
+        return fail_no_version(g, node, err);
     if (found->usable && found->usable(found, driver, &why)) {
         return gy_graph_fail(g, node->origin, err, GANTRY_E_UNSUPPORTED,
                              "kernel \"%s\" of node \"%s\" cannot run on a GPU here: %s; or use the back end \"host\"",

@@ -8,6 +8,7 @@
 #include "backends/cuda/kernels/blas_f8.h"
 #include "backends/cuda/kernels/blas_lt_calls.h"
 #include "backends/cuda/kernels/plain.h"
+#include "kernels/linalg.h"
 
 #include "base/align.h"
 #include "base/error.h"
@@ -51,6 +52,27 @@ const char *gy_blas_f8_why(const gy_blas_f8 *h)
 
 /* ---- matrices ---- */
 
+static gy_blas_lt_shape shape_of(const gantry_launch *l)
+{
+    gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[A]), c = gy_gpu_matrix_of(&l->arg[C]);
+    gy_blas_lt_shape s;
+    memset(&s, 0, sizeof s); /* it is compared with its padding */
+    s.rows = c.rows;
+    s.columns = c.columns;
+    s.depth = l->arg[TA].number != 0 ? a.rows : a.columns;
+    s.dtype = l->arg[A].dtype;
+    s.result = l->arg[C].dtype;
+    s.is_added = gy_beta_of(&l->arg[BETA], &l->arg[C]) != 0;
+    s.a = s.b = s.c = s.bias = ALIGNED;
+    return s;
+}
+
+/* By its types and extents cuBLASLt may do it: a product of two factors of e5m2 it never does. */
+static bool is_asked_for(const gy_blas_lt_shape *s)
+{
+    return s->dtype == GANTRY_F8E4M3 && s->depth > 0 && s->depth % ALIGNED == 0 && s->columns % ALIGNED == 0;
+}
+
 static uint64_t room_of(const gantry_arg *a, bool is_turned)
 {
     return is_turned ? gy_aligned((uint64_t)(a->rows * a->row_bytes)) : 0;
@@ -58,6 +80,9 @@ static uint64_t room_of(const gantry_arg *a, bool is_turned)
 
 uint64_t gy_blas_f8_room(const gantry_launch *l)
 {
+    gy_blas_lt_shape s = shape_of(l);
+    if (!is_asked_for(&s))
+        return 0;
     return room_of(&l->arg[A], l->arg[TA].number != 0) + room_of(&l->arg[B], l->arg[TB].number == 0);
 }
 
@@ -89,9 +114,7 @@ static bool is_aligned(const void *at)
 
 static bool fits(const gantry_launch *l, const gy_blas_lt_shape *s)
 {
-    int64_t size = (int64_t)gantry_dtype_size(s->result);
-    return s->depth > 0 && s->depth % ALIGNED == 0 && s->columns % ALIGNED == 0 && s->columns * size % ALIGNED == 0 &&
-           (l->arg[TA].number != 0 || is_aligned(l->arg[A].data)) &&
+    return is_asked_for(s) && (l->arg[TA].number != 0 || is_aligned(l->arg[A].data)) &&
            (l->arg[TB].number == 0 || is_aligned(l->arg[B].data)) && is_aligned(l->arg[C].data) &&
            l->scratch_bytes > gy_blas_f8_room(l);
 }
@@ -129,31 +152,10 @@ static gantry_status describe(gy_blas_lt_calls *h, const gantry_launch *l, const
 
 /* ---- launches ---- */
 
-static double beta_of(const gantry_launch *l)
-{
-    gantry_access access = l->arg[C].access;
-    return access == GANTRY_WRITE ? 0 : access == GANTRY_SUM ? 1 : l->arg[BETA].number;
-}
-
-static gy_blas_lt_shape shape_of(const gantry_launch *l)
-{
-    gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[A]), c = gy_gpu_matrix_of(&l->arg[C]);
-    gy_blas_lt_shape s;
-    memset(&s, 0, sizeof s); /* it is compared with its padding */
-    s.rows = c.rows;
-    s.columns = c.columns;
-    s.depth = l->arg[TA].number != 0 ? a.rows : a.columns;
-    s.dtype = l->arg[A].dtype;
-    s.result = l->arg[C].dtype;
-    s.is_added = beta_of(l) != 0;
-    s.a = s.b = s.c = s.bias = ALIGNED;
-    return s;
-}
-
 static gantry_status multiply(gy_blas_lt_calls *h, const gantry_launch *l, void *plain,
                               const cublasLtMatmulAlgo_t *algorithm, const gy_blas_lt_call *c)
 {
-    float alpha = (float)l->arg[ALPHA].number, beta = (float)beta_of(l);
+    float alpha = (float)l->arg[ALPHA].number, beta = (float)gy_beta_of(&l->arg[BETA], &l->arg[C]);
     factors f;
     GY_TRY(lay(l, plain, &f));
     return GY_BLAS_LT_CALL(h, cublasLtMatmul, h->lt, c->product, &alpha, f.b, c->b, f.a, c->a, &beta, l->arg[C].data,

@@ -9,7 +9,7 @@
 
 gantry_status gy_blas_lt_check(gy_blas_lt_calls *c, cublasStatus_t status, const char *call)
 {
-    return gy_blas_told(status, call, c->api.lib.name, c->why, sizeof c->why);
+    return gy_blas_check_of(status, call, c->api.lib.name, c->why, sizeof c->why);
 }
 
 gantry_status gy_blas_lt_calls_open(gy_blas_lt_calls *c, int driver_version, gantry_error *err)

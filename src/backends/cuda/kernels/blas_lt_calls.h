@@ -33,7 +33,7 @@ typedef struct gy_blas_lt_calls {
 gantry_status gy_blas_lt_calls_open(gy_blas_lt_calls *c, int driver_version, gantry_error *err);
 void gy_blas_lt_calls_close(gy_blas_lt_calls *c); /* also what was not opened */
 
-/* A call's status. E_DEVICE: `why` says so. */
+/* E_DEVICE: the call failed; `why` says so. */
 gantry_status gy_blas_lt_check(gy_blas_lt_calls *c, cublasStatus_t status, const char *call);
 #define GY_BLAS_LT_CALL(c, name, ...) gy_blas_lt_check(c, (c)->api.name(__VA_ARGS__), #name)
 

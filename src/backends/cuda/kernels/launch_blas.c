@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm, gemm_batched, syrk, trsm and getrs by cuBLAS, products of one row by an image of this module, those
- * of f8 by cuBLASLt. One handle per
- * kernel and device; the workspace is the launch's scratch, which lanes do not share. So nothing is allocated in
- * flight, launches can be captured, and results are the same bits from run to run on GPUs of one kind: without a
- * workspace of one's own that is promised only where a single stream is in use. */
+/* gemm, gemm_batched, syrk, trsm and getrs by cuBLAS, products of one row by an image of this module, those of f8 by
+ * cuBLASLt. One handle per kernel and device; the workspace is the launch's scratch, which lanes do not share. So
+ * nothing is allocated in flight, launches can be captured, and results are the same bits from run to run on GPUs of
+ * one kind: without a workspace of one's own that is promised only where a single stream is in use. */
 #include "backends/cuda/kernels/blas_f8.h"
 #include "backends/cuda/kernels/plain.h"
 #include "kernels/linalg.h"

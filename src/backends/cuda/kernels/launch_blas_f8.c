@@ -121,15 +121,6 @@ static bool fits(const gantry_launch *l, const gy_blas_lt_shape *s)
 
 /* ---- descriptions ---- */
 
-static cudaDataType type_of(gantry_dtype dtype)
-{
-    return dtype == GANTRY_F32      ? CUDA_R_32F
-           : dtype == GANTRY_F16    ? CUDA_R_16F
-           : dtype == GANTRY_BF16   ? CUDA_R_16BF
-           : dtype == GANTRY_F8E4M3 ? CUDA_R_8F_E4M3
-                                    : CUDA_R_8F_E5M2;
-}
-
 #define SET(what, value) GY_BLAS_LT_CALL(h, cublasLtMatmulDescSetAttribute, c->product, what, &(value), sizeof(value))
 
 /* c^T = op(b)^T op(a)^T, and what cuBLASLt sees of each is its transpose: its A is our b, by rows. */
@@ -139,7 +130,7 @@ static gantry_status describe(gy_blas_lt_calls *h, const gantry_launch *l, const
     cublasOperation_t by_rows = CUBLAS_OP_T, by_columns = CUBLAS_OP_N;
     const void *scale_a = l->arg[SCALE_A].data, *scale_b = l->arg[SCALE_B].data;
     uint64_t rows = (uint64_t)s->rows, columns = (uint64_t)s->columns, depth = (uint64_t)s->depth;
-    cudaDataType factor = type_of(s->dtype);
+    cudaDataType factor = gy_blas_type_of(s->dtype);
     GY_TRY(GY_BLAS_LT_CALL(h, cublasLtMatmulDescCreate, &c->product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
     GY_TRY(SET(CUBLASLT_MATMUL_DESC_TRANSA, by_rows));
     GY_TRY(SET(CUBLASLT_MATMUL_DESC_TRANSB, by_columns));
@@ -147,7 +138,7 @@ static gantry_status describe(gy_blas_lt_calls *h, const gantry_launch *l, const
     GY_TRY(scale_a ? SET(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scale_a) : GANTRY_OK);
     GY_TRY(GY_BLAS_LT_CALL(h, cublasLtMatrixLayoutCreate, &c->b, factor, depth, columns, s->depth));
     GY_TRY(GY_BLAS_LT_CALL(h, cublasLtMatrixLayoutCreate, &c->a, factor, depth, rows, s->depth));
-    return GY_BLAS_LT_CALL(h, cublasLtMatrixLayoutCreate, &c->c, type_of(s->result), columns, rows, s->columns);
+    return GY_BLAS_LT_CALL(h, cublasLtMatrixLayoutCreate, &c->c, gy_blas_type_of(s->result), columns, rows, s->columns);
 }
 
 /* ---- launches ---- */

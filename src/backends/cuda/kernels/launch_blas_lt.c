@@ -80,8 +80,8 @@ static const char *why_lt(const void *opened)
 static gantry_status describe_matrix(gy_blas_lt_calls *h, const gantry_arg *a, cublasLtMatrixLayout_t *layout)
 {
     gy_gpu_matrix m = gy_gpu_matrix_of(a);
-    cudaDataType type = a->dtype == GANTRY_F32 ? CUDA_R_32F : a->dtype == GANTRY_F16 ? CUDA_R_16F : CUDA_R_16BF;
-    return GY_BLAS_LT_CALL(h, cublasLtMatrixLayoutCreate, layout, type, (uint64_t)m.columns, (uint64_t)m.rows, m.ld);
+    return GY_BLAS_LT_CALL(h, cublasLtMatrixLayoutCreate, layout, gy_blas_type_of(a->dtype), (uint64_t)m.columns,
+                           (uint64_t)m.rows, m.ld);
 }
 
 #define SET(what, value) GY_BLAS_LT_CALL(h, cublasLtMatmulDescSetAttribute, c->product, what, &(value), sizeof(value))

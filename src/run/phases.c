@@ -537,7 +537,8 @@ static uint64_t most_iterations(const phased *p)
     return sum;
 }
 
-/* The caller holds the lock, which whoever is told must not wait for. The thread that starts phases tells nobody. */
+/* The caller holds the lock. It is let go while `look` is called, which may take long; the thread that starts phases
+ * calls it never. */
 static void await_moved(phased *p)
 {
     const gy_job *job = p->job;

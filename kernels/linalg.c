@@ -350,18 +350,6 @@ gantry_status gy_check_pivots(const gantry_launch *l, int a, int pivots, char *t
                          (long long)l->arg[a].rows);
 }
 
-double gy_beta_of(const gantry_arg *beta, const gantry_arg *c)
-{
-    switch (c->access) {
-    case GANTRY_WRITE:
-        return 0;
-    case GANTRY_SUM:
-        return 1;
-    default:
-        return beta->number;
-    }
-}
-
 gantry_status gy_check_product(bool ta, bool tb, gy_matrix a, gy_matrix b, gy_matrix c, char *text, size_t size)
 {
     int64_t m = ta ? a.columns : a.rows, k = ta ? a.rows : a.columns, k2 = tb ? b.columns : b.rows,

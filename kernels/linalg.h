@@ -69,7 +69,10 @@ gantry_status gy_check_product(bool ta, bool tb, gy_matrix a, gy_matrix b, gy_ma
 /* check(): a c that is only written has no beta. */
 gantry_status gy_check_beta(const gantry_arg *beta, const gantry_arg *c, char *text, size_t size);
 /* Writing forgets c, a sum adds to it, and only an update has a beta of its own. */
-double gy_beta_of(const gantry_arg *beta, const gantry_arg *c);
+static inline double gy_beta_of(const gantry_arg *beta, const gantry_arg *c)
+{
+    return c->access == GANTRY_WRITE ? 0 : c->access == GANTRY_SUM ? 1 : beta->number;
+}
 /* check(): `pivots` has one number for each row of a. */
 gantry_status gy_check_pivots(const gantry_launch *l, int a, int pivots, char *text, size_t size);
 gantry_status gy_check_square(const gantry_launch *l, int i, char *text, size_t size);

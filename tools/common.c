@@ -117,7 +117,7 @@ void known_free(known_computer *k)
     *k = (known_computer){ 0 };
 }
 
-/* This computer. What was kept of it and cannot be used is told, and does no harm. */
+/* This computer. A note on standard error says if what was kept of it cannot be used, which does no harm. */
 static gantry_status detect(gantry_machine **machine, known_computer *k, gantry_error *err)
 {
     if (!k)
@@ -133,7 +133,7 @@ static gantry_status detect(gantry_machine **machine, known_computer *k, gantry_
     return status;
 }
 
-/* So many virtual devices. What an int does not hold is told as it was written. */
+/* So many virtual devices. The message about a number that no int holds has it as it was written. */
 static gantry_status make_virtual(gantry_machine **machine, const char *devices, gantry_error *err)
 {
     long count = strtol(devices, NULL, 10);

@@ -15,7 +15,6 @@ static int way_of(const gy_box *box, const gy_halo_layout *to)
 static gantry_status launch_halo_unpack(const gantry_launch *l)
 {
     enum { LANES = 32, EACH = 8, WARPS = GY_IMAGE_THREADS / LANES, PLANES = 65535 }; /* as in halo_unpack.cu */
-    static const gantry_dtype by_size[] = { [1] = GANTRY_U8, [2] = GANTRY_F16, [4] = GANTRY_F32, [8] = GANTRY_F64 };
     const gantry_arg *y = &l->arg[2];
     gy_box box[GY_BOX_WAYS];
     gy_halo_layout to = { .piece = { 0 } };
@@ -42,11 +41,8 @@ static gantry_status launch_halo_unpack(const gantry_launch *l)
                      1 };
     const void *x = l->arg[0].data, *edges = l->arg[1].data;
     void *data = y->data;
-    return gy_cuda_image_launch(l, 0, by_size[gantry_dtype_size(y->dtype)], grid,
+    return gy_cuda_image_launch(l, 0, gy_dtype_of_word(gantry_dtype_size(y->dtype)), grid,
                                 (void *[]){ &x, &edges, &data, &to, &across });
 }
 
-GY_CUDA_KERNEL(halo_unpack, launch_halo_unpack,
-               GANTRY_DTYPE_BIT(GANTRY_U8) | GANTRY_DTYPE_BIT(GANTRY_F16) | GANTRY_DTYPE_BIT(GANTRY_F32) |
-                   GANTRY_DTYPE_BIT(GANTRY_F64),
-               "")
+GY_CUDA_KERNEL(halo_unpack, launch_halo_unpack, GY_WORD_DTYPES, "")

@@ -51,30 +51,35 @@ static int64_t word_of(const gathering *g)
     return word;
 }
 
+/* Box i, for a kernel that counts in words of `each` elements: along the last axis, and from neighbour to neighbour
+ * along the others. */
+static gy_retile_box box_of(const gathering *g, int i, int64_t each)
+{
+    const gy_box *of = &g->pair[i].of, *into = &g->pair[i].into;
+    gy_retile_box box = { .from = g->pair[i].from + offset(of) * g->element,
+                          .to = g->pair[i].to + offset(into) * g->element };
+    strides(box.from_stride, of);
+    strides(box.to_stride, into);
+    for (int k = 0; k < GY_RETILE_AXES - 1; k++) {
+        box.count[k] = of->count[k];
+        box.from_stride[k] /= each;
+        box.to_stride[k] /= each;
+    }
+    box.count[GY_RETILE_AXES - 1] = of->count[GY_RETILE_AXES - 1] / each;
+    return box;
+}
+
 static gantry_status flush(gathering *g)
 {
     enum { BLOCKS = 2048 }; /* of a box, at most */
-    static const gantry_dtype by_size[] = { [1] = GANTRY_U8, [2] = GANTRY_F16, [4] = GANTRY_F32, [8] = GANTRY_F64 };
     gy_retile_boxes boxes = { { { NULL, NULL, { 0 }, { 0 }, { 0 } } } };
     int64_t word = word_of(g), each = word / g->element, blocks = gy_tiles(g->most / each, GY_IMAGE_THREADS);
-    for (int i = 0; i < g->count; i++) {
-        gy_retile_box *box = &boxes.box[i];
-        const gy_box *of = &g->pair[i].of, *into = &g->pair[i].into;
-        strides(box->from_stride, of);
-        strides(box->to_stride, into);
-        box->from = g->pair[i].from + offset(of) * g->element;
-        box->to = g->pair[i].to + offset(into) * g->element;
-        for (int k = 0; k < GY_RETILE_AXES; k++)
-            box->count[k] = of->count[k] / (k == GY_RETILE_AXES - 1 ? each : 1);
-        for (int k = 0; k < GY_RETILE_AXES - 1; k++) {
-            box->from_stride[k] /= each;
-            box->to_stride[k] /= each;
-        }
-    }
+    for (int i = 0; i < g->count; i++)
+        boxes.box[i] = box_of(g, i, each);
     gy_grid grid = { (unsigned)(blocks < BLOCKS ? blocks : BLOCKS), (unsigned)g->count, 1, GY_IMAGE_THREADS, 1, 1 };
     g->count = 0;
     g->most = 0;
-    return gy_cuda_image_launch(g->launch, 0, by_size[word], grid, (void *[]){ &boxes });
+    return gy_cuda_image_launch(g->launch, 0, gy_dtype_of_word((size_t)word), grid, (void *[]){ &boxes });
 }
 
 static gantry_status add_box(gathering *g, const gantry_arg *from, const gantry_arg *to)
@@ -102,7 +107,4 @@ static gantry_status launch_retile(const gantry_launch *l)
     return status || !g.count ? status : flush(&g);
 }
 
-GY_CUDA_KERNEL(retile, launch_retile,
-               GANTRY_DTYPE_BIT(GANTRY_U8) | GANTRY_DTYPE_BIT(GANTRY_F16) | GANTRY_DTYPE_BIT(GANTRY_F32) |
-                   GANTRY_DTYPE_BIT(GANTRY_F64),
-               "")
+GY_CUDA_KERNEL(retile, launch_retile, GY_WORD_DTYPES, "")

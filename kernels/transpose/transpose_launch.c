@@ -77,7 +77,4 @@ static gantry_status launch_transpose(const gantry_launch *l)
     return launch_tiles(l, &m, wide ? WIDE : PLAIN, t.dtype, wide ? t.chunk * t.side : SIDE);
 }
 
-GY_CUDA_KERNEL(transpose, launch_transpose,
-               GANTRY_DTYPE_BIT(GANTRY_U8) | GANTRY_DTYPE_BIT(GANTRY_F16) | GANTRY_DTYPE_BIT(GANTRY_F32) |
-                   GANTRY_DTYPE_BIT(GANTRY_F64),
-               "", "_wide", "_pairs", "_cells")
+GY_CUDA_KERNEL(transpose, launch_transpose, GY_WORD_DTYPES, "", "_wide", "_pairs", "_cells")

@@ -32,8 +32,8 @@ static bool looks_like(const gantry_graph *g, const gy_access *a, const gy_acces
     return x->tiles[0] && y->tiles[0] && x->dtype == y->dtype && gy_tiles_alike(x, a->first, y, b->first);
 }
 
-/* Behind the shape are told the name of an argument that the node need not give, and an element type and an access that
- * are not what the kernel's name and the node say. */
+/* The shape, and behind it the name of an argument that the node need not give, an element type that is not the node's,
+ * and an access that is not the manifest's. */
 static void add_region(gy_text *to, const gantry_graph *g, const gy_node *n, const gy_access *a)
 {
     const gantry_kernel *k = g->kernels.at[n->kernel].manifest;
@@ -48,7 +48,7 @@ static void add_region(gy_text *to, const gantry_graph *g, const gy_node *n, con
         gy_text_printf(to, ":%s", gantry_access_name(gy_access_given(a)));
 }
 
-/* Equal tiles of a list are told once. */
+/* Tiles of one shape that follow each other in a list are written once, with their number. */
 static void add_regions(gy_text *to, const gantry_graph *g, const gy_node *n)
 {
     const gy_access *a = gy_vec_from(&g->access, n->access);

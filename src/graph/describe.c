@@ -58,16 +58,23 @@ static void describe_tile(gantry_arg *arg, const gy_buffer *b, int64_t tile)
     arg->tile[1] = index[1];
 }
 
-void gy_arg_describe(gantry_arg *arg, const gantry_graph *g, const gy_access *a)
+/* Name, type and shape, which do not depend on the rows that are named. */
+static gantry_arg arg_of(const gantry_graph *g, const gy_access *a)
 {
     const gy_buffer *b = &g->buffers.at[a->buffer];
-    *arg = (gantry_arg){ .name = b->name,
+    return (gantry_arg){ .name = b->name,
                          .dtype = b->dtype,
                          .access = gy_access_given(a),
                          .rank = b->rank,
                          .shape = b->shape,
-                         .tile = { -1, -1 },
-                         .count = 1 };
+                         .tile = { -1, -1 } };
+}
+
+void gy_arg_describe(gantry_arg *arg, const gantry_graph *g, const gy_access *a)
+{
+    const gy_buffer *b = &g->buffers.at[a->buffer];
+    *arg = arg_of(g, a);
+    arg->count = 1;
     if (b->tiles[0] && a->last == a->first + 1) {
         describe_tile(arg, b, a->first);
     } else if (b->tiles[0]) {
@@ -86,14 +93,8 @@ void gy_arg_describe(gantry_arg *arg, const gantry_graph *g, const gy_access *a)
 /* The first entry of a list; items follow one by one. */
 static void begin_list(gantry_arg *arg, const gantry_graph *g, const gy_access *a, const gantry_arg *items)
 {
-    const gy_buffer *b = &g->buffers.at[a->buffer];
-    *arg = (gantry_arg){ .name = b->name,
-                         .dtype = b->dtype,
-                         .access = gy_access_given(a),
-                         .rank = b->rank,
-                         .shape = b->shape,
-                         .tile = { -1, -1 },
-                         .items = items };
+    *arg = arg_of(g, a);
+    arg->items = items;
 }
 
 /* Returns the next free entry for items. */

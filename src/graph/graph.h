@@ -324,7 +324,7 @@ int64_t gy_tile_bound(const gy_buffer *buffer, int axis, int64_t index);
  * access; f32 where it touches nothing. */
 gantry_dtype gy_node_dtype(const gantry_graph *graph, const gy_node *node);
 /* Of a node with formulas: its operations as a GPU carries them out, those of its element type beside all else that its
- * code does; 0: another node. `overhead` is told in operations of f32, two of which take as long as one of f64. */
+ * code does; 0: another node. `overhead` is a number of operations of f32, two of which take as long as one of f64. */
 bool gy_node_is_formula(const gantry_graph *graph, const gy_node *node);
 double gy_formula_work(const gantry_graph *graph, const gy_node *node);
 /**

@@ -53,6 +53,22 @@ static bool copy_device(gantry_machine *m, gy_device *to, const gy_device *from)
     return to->id && to->kind && gy_machine_copy_workers(m, &to->workers);
 }
 
+/* The model, which belongs to no part. */
+static void copy_model(gantry_machine *m, const gantry_machine *from)
+{
+    m->contention = from->contention;
+    m->launch = from->launch;
+    m->issue = from->issue;
+    m->submit = from->submit;
+    m->start = from->start;
+    m->another = from->another;
+    m->edge = from->edge;
+    m->gate = from->gate;
+    m->when = from->when;
+    m->left_out = from->left_out;
+    m->network = from->network;
+}
+
 bool gy_machine_copy_parts(gantry_machine *m, const gantry_machine *from, const gy_machine_kept *kept)
 {
     bool ok = true;
@@ -77,17 +93,7 @@ bool gy_machine_copy_parts(gantry_machine *m, const gantry_machine *from, const 
         m->resource[to] = from->resource[i];
         ok = (m->resource[to].id = gy_machine_text(m, from->resource[i].id)) != NULL;
     }
-    m->contention = from->contention;
-    m->launch = from->launch;
-    m->issue = from->issue;
-    m->submit = from->submit;
-    m->start = from->start;
-    m->another = from->another;
-    m->edge = from->edge;
-    m->gate = from->gate;
-    m->when = from->when;
-    m->left_out = from->left_out;
-    m->network = from->network;
+    copy_model(m, from);
     return ok;
 }
 

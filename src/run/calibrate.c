@@ -14,7 +14,7 @@
 /* An op that has samples: a kernel's or a copy. */
 typedef struct entry {
     const char *name, *kind; /* NULL: a copy */
-    const char *arguments;   /* gy_node_case; NULL: not told */
+    const char *arguments;   /* gy_node_case; NULL: there is none */
     uint32_t dtype, from, to;
     double flops, bytes, roofline_flops, roofline_bytes; /* us */
     double work;                                         /* once it is known what the points go by */

@@ -168,7 +168,7 @@ gantry_status gy_keeper_look(gantry_run *run, gantry_error *err)
 {
     if (!run->keeper.folder)
         return GANTRY_OK;
-    if (run->started == 0) /* what is wrong with the folder is told before anything is computed */
+    if (run->started == 0) /* a folder that cannot be used is reported before anything is computed */
         return open_store(run, run->keeper.folder, err);
     if (!is_due(run))
         return GANTRY_OK;

@@ -348,7 +348,8 @@ static gantry_status start_thread(phased *p, gantry_error *err)
 
 /* ---- opening ---- */
 
-static gantry_status open_stage(phased *p, size_t i, gantry_error *err)
+/* Arrays by the buffers of the phase's graph. A phase that is started once writes what it leaves to where that goes. */
+static bool make_arrays(phased *p, size_t i)
 {
     stage *st = &p->stage[i];
     const gy_hand_over *o = &p->over.at[i];
@@ -356,36 +357,49 @@ static gantry_status open_stage(phased *p, size_t i, gantry_error *err)
     st->input = gy_calloc(buffers, sizeof *st->input);
     st->output = gy_calloc(buffers, sizeof *st->output);
     st->bound = gy_calloc(buffers, sizeof *st->bound);
-    if (!st->input || !st->output || !st->bound)
-        return gy_fail_nomem(err);
+    st->own = gy_calloc(buffers + 1, 1);
+    if (!st->input || !st->output || !st->bound || !st->own)
+        return false;
     for (uint32_t n = 0; n < o->lefts && o->phase->phase.starts == 1; n++)
         st->output[o->left[n].buffer] = o->left[n].at;
     uint32_t until = o->graph->phase->until;
     if (until != GY_NONE && !st->output[until])
         st->output[until] = &st->flag;
-    st->own = gy_calloc(buffers + 1, 1);
-    if (!st->own)
-        return gy_fail_nomem(err);
     for (uint32_t b = 0; b < buffers; b++)
         st->own[b] = o->graph->buffers.at[b].cls == GANTRY_INPUT && is_own(p, i, o->graph->phase->source[b]);
-    st->job = *p->job;
-    st->job.own = st->own;
-    st->job.look = NULL;
-    st->job.schedule = o->phase->schedule;
-    st->job.graph = o->graph;
-    st->job.turns = 1;
-    st->job.input = st->input;
-    st->job.output = st->output;
-    st->job.version = &st->version;
-    st->job.bound = st->bound;
-    st->job.room = p->room;
-    st->job.beside = i > 0 ? p->stage[0].state : NULL;
+    return true;
+}
+
+/* The run's job with the graph, schedule and arrays of the phase, in the memory of the first. */
+static gy_job job_of(phased *p, size_t i)
+{
+    stage *st = &p->stage[i];
+    gy_job job = *p->job;
+    job.own = st->own;
+    job.look = NULL;
+    job.schedule = p->over.at[i].phase->schedule;
+    job.graph = p->over.at[i].graph;
+    job.turns = 1;
+    job.input = st->input;
+    job.output = st->output;
+    job.version = &st->version;
+    job.bound = st->bound;
+    job.room = p->room;
+    job.beside = i > 0 ? p->stage[0].state : NULL;
+    return job;
+}
+
+static gantry_status open_stage(phased *p, size_t i, gantry_error *err)
+{
+    stage *st = &p->stage[i];
+    if (!make_arrays(p, i))
+        return gy_fail_nomem(err);
+    st->job = job_of(p, i);
     st->changed = true;
-    gantry_status status = p->inner->open(&st->state, &st->job, err);
-    p->opened += status == GANTRY_OK;
-    if (!status)
-        gy_trial_make(&st->trial, p->inner, st->state, &st->job);
-    return status;
+    GY_TRY(p->inner->open(&st->state, &st->job, err));
+    p->opened++;
+    gy_trial_make(&st->trial, p->inner, st->state, &st->job);
+    return GANTRY_OK;
 }
 
 static bool make_room(phased *p)
@@ -523,7 +537,8 @@ static uint64_t most_iterations(const phased *p)
     return sum;
 }
 
-/* The caller holds the lock, which whoever is told must not wait for. The thread that starts phases tells nobody. */
+/* The caller holds the lock. It is let go while `look` is called, which may take long; the thread that starts phases
+ * calls it never. */
 static void await_moved(phased *p)
 {
     const gy_job *job = p->job;

@@ -38,7 +38,8 @@ static void note_failure(gantry_run *run, const gantry_error *error)
     forget_states(run);
 }
 
-/* The cancellation is over once it is told. `where`: how far the back end came with the start, which may be err->text;
+/* The cancellation is over once it is reported. `where`: how far the back end came with the start, which may be
+ * err->text;
  * "": it was not begun. */
 static gantry_status fail_canceled(gantry_run *run, uint64_t start, const char *where, gantry_error *err)
 {

@@ -6,7 +6,7 @@ enum { MOST_TRIED = 24 };
 #define LEAST_US 0.125
 #define CLOSE    1.03 /* so near are a task that is large enough and one that is not, when the search ends */
 #define IN_VAIN  1.25 /* so many times too much time for each step, however long tasks are, ends it too, */
-#define FAR      2    /* as told by lengths that are so many times apart, as a start more or less is noise */
+#define FAR      2    /* seen with lengths that are so many times apart, as a start more or less is noise */
 #define BESIDE   1.01 /* so far beside the length that is guessed a length is tried */
 
 static double within(double us, double least, double most)

@@ -82,7 +82,7 @@ static int report(const formatting *f)
     return EXIT_FINE;
 }
 
-/* All files are looked at when one is wrong, so that all that is wrong is told; then none is written. */
+/* All files are looked at when one is wrong, so that all mistakes are reported; then none is written. */
 static int run(const options *o)
 {
     formatting f = { .o = o, .changed = json_array() };

@@ -189,7 +189,7 @@ static bool measure(profile *p, const gantry_machine *machine)
     return measure_devices(p, machine) && measure_links(p);
 }
 
-/* The same graph, cut the same way, on one device, as far as it allows. What cannot be scheduled so is not told. */
+/* The same graph, cut the same way, on one device, as far as it allows. 0: it cannot be scheduled so. */
 static double predict_single(const session *s)
 {
     gantry_schedule *single = NULL;

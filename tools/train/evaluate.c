@@ -126,7 +126,7 @@ static int take_input(const session *s, evaluated *e, size_t i)
     return append(&e->o.inputs, grown[e->own_count++]) ? EXIT_FINE : fail_nomem();
 }
 
-/* Options of the model: those of the training without what is told of that. */
+/* Options of the model: those of the training, less what that alone reports and keeps. */
 static int take_options(const session *s, evaluated *e)
 {
     int code = EXIT_FINE;

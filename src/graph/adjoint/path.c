@@ -83,42 +83,44 @@ static const gy_rule *rule_of(const gantry_graph *g, const gy_node *n)
     return kernel && !kernel->code ? gy_adjoint_rule(kernel->manifest->name) : NULL;
 }
 
+/* Of a node with such a rule, or without one. */
+static gantry_status check_access(gy_adjoint *a, uint32_t node, const gy_rule *rule, const gy_access *x)
+{
+    const gantry_graph *g = a->graph;
+    bool one_tile = !rule || !rule->takes_lists, one_piece = !rule || !rule->to;
+    bool has_halo = x->before || x->after || gy_adjoint_source(g, x) != x->buffer;
+    const gy_buffer *source = &g->buffers.at[gy_adjoint_source(g, x)];
+    const char *name = source->name;
+    if (gy_dtype_is_f8(source->dtype) && gy_adjoint_is_active(a, gy_adjoint_source(g, x)))
+        return gy_node_fail(g, a->err, node,
+                            "has \"%s\" of %s between weights and loss, and adjoints are not kept in 8 bits; round in "
+                            "a formula, as f32(%s(x)) does, whose adjoint goes on as it is",
+                            name, gantry_dtype_name(source->dtype), gantry_dtype_name(source->dtype));
+    if (one_tile && (x->is_list || (g->buffers.at[x->buffer].tiles[0] && x->last - x->first != 1)))
+        return gy_node_fail(g, a->err, node,
+                            "names several tiles of \"%s\", which have no adjoint but in retile; name one tile", name);
+    if (one_piece && has_halo)
+        return gy_node_fail(g, a->err, node,
+                            "reads \"%s\" with a halo, which has no adjoint but in jacobi2d, jacobi3d, filter2d and "
+                            "gaussian_blur; read the whole buffer",
+                            name);
+    if (x->mode == GANTRY_READWRITE)
+        return gy_node_fail(g, a->err, node,
+                            "changes \"%s\" in place, and the backward pass wants what it read; give the result a "
+                            "buffer of its own",
+                            name);
+    if (x->mode == GANTRY_PROD)
+        return gy_node_fail(g, a->err, node, "multiplies into \"%s\": access prod has no adjoint; use a map", name);
+    return GANTRY_OK;
+}
+
 static gantry_status check_accesses(gy_adjoint *a, uint32_t node)
 {
     const gantry_graph *g = a->graph;
     const gy_node *n = &g->nodes.at[node];
     const gy_rule *rule = rule_of(g, n);
-    bool one_tile = !rule || !rule->takes_lists, one_piece = !rule || !rule->to;
-    for (uint32_t i = 0; i < gy_node_regions(n); i++) {
-        const gy_access *x = &g->access.at[n->access + i];
-        bool has_halo = x->before || x->after || gy_adjoint_source(g, x) != x->buffer;
-        const gy_buffer *source = &g->buffers.at[gy_adjoint_source(g, x)];
-        const char *name = source->name;
-        if (gy_dtype_is_f8(source->dtype) && gy_adjoint_is_active(a, gy_adjoint_source(g, x)))
-            return gy_node_fail(
-                a->graph, a->err, node,
-                "has \"%s\" of %s between weights and loss, and adjoints are not kept in 8 bits; round in "
-                "a formula, as f32(%s(x)) does, whose adjoint goes on as it is",
-                name, gantry_dtype_name(source->dtype), gantry_dtype_name(source->dtype));
-        if (one_tile && (x->is_list || (g->buffers.at[x->buffer].tiles[0] && x->last - x->first != 1)))
-            return gy_node_fail(a->graph, a->err, node,
-                                "names several tiles of \"%s\", which have no adjoint but in retile; name one tile",
-                                name);
-        if (one_piece && has_halo)
-            return gy_node_fail(
-                a->graph, a->err, node,
-                "reads \"%s\" with a halo, which has no adjoint but in jacobi2d, jacobi3d, filter2d and "
-                "gaussian_blur; read the whole buffer",
-                name);
-        if (x->mode == GANTRY_READWRITE)
-            return gy_node_fail(a->graph, a->err, node,
-                                "changes \"%s\" in place, and the backward pass wants what it read; give the result a "
-                                "buffer of its own",
-                                name);
-        if (x->mode == GANTRY_PROD)
-            return gy_node_fail(a->graph, a->err, node, "multiplies into \"%s\": access prod has no adjoint; use a map",
-                                name);
-    }
+    for (uint32_t i = 0; i < gy_node_regions(n); i++)
+        GY_TRY(check_access(a, node, rule, &g->access.at[n->access + i]));
     return GANTRY_OK;
 }
 

@@ -16,11 +16,11 @@ static bool is_family(const gantry_graph *g, const gy_node *a, const gy_node *b)
     return a->loop == b->loop && a->inner == b->inner && (same_pointer || same_line);
 }
 
-/* Which node wrote rows last, while nothing else has happened to them: payload 1 + node, or 0. */
+/* The node that wrote rows last, while nothing else has happened to them: payload 1 + node, or 0. */
 typedef struct gy_writers {
     gantry_graph *graph;
     gy_imap *rows;         /* by buffer; empty until a node writes there */
-    const gy_node *warned; /* a family is told once */
+    const gy_node *warned; /* of a family of nodes only one is warned of */
 } gy_writers;
 
 static bool warn(gy_writers *w, const gy_node *before, const gy_node *node, const gy_access *a)

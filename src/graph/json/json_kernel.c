@@ -451,11 +451,8 @@ static gantry_status read_kernel(gy_reader *r, const gy_json_at *at)
     const json_t *value[KEYS];
     gy_arena *arena = &r->graph->arena;
     int32_t variadic = 0, pure = 0, resident = 0;
-    gantry_status status = gy_read_members(r, at, keys, KEYS, value);
-    if (!status)
-        status = gy_read_name(r, at, "a kernel", at->key);
-    if (status)
-        return status;
+    GY_TRY(gy_read_members(r, at, keys, KEYS, value));
+    GY_TRY(gy_read_name(r, at, "a kernel", at->key));
     making m = { .manifest = gy_arena_calloc(arena, 1, sizeof *m.manifest),
                  .code = gy_arena_calloc(arena, 1, sizeof *m.code) };
     const char *name = gy_arena_strdup(arena, at->key);
@@ -467,23 +464,16 @@ static gantry_status read_kernel(gy_reader *r, const gy_json_at *at)
                                    .arg_size = sizeof(gantry_kernel_arg) };
     gy_json_at args = gy_read_at(at, "args", value[ARGS]), flag = gy_read_at(at, "variadic", value[VARIADIC]),
                again = gy_read_at(at, "pure", value[PURE]), worker = gy_read_at(at, "resident", value[RESIDENT]);
-    status = read_flag(r, &flag, &variadic);
-    status = status ? status : read_flag(r, &again, &pure);
-    status = status ? status : read_flag(r, &worker, &resident);
+    GY_TRY(read_flag(r, &flag, &variadic));
+    GY_TRY(read_flag(r, &again, &pure));
+    GY_TRY(read_flag(r, &worker, &resident));
     m.manifest->flags = (variadic ? GANTRY_KERNEL_VARIADIC : 0u) | (pure ? GANTRY_KERNEL_PURE : 0u) |
                         (resident ? GANTRY_KERNEL_RESIDENT : 0u);
-    if (!status)
-        status = read_kernel_args(r, &args, &m);
-    if (!status)
-        status = read_defaults(r, &args, &m);
-    if (!status)
-        status = read_formulas(r, at, value, &m);
-    if (!status)
-        status = read_codes(r, at, value, &m);
-    if (!status)
-        status = read_meaning(r, at, value, &m);
-    if (status)
-        return status;
+    GY_TRY(read_kernel_args(r, &args, &m));
+    GY_TRY(read_defaults(r, &args, &m));
+    GY_TRY(read_formulas(r, at, value, &m));
+    GY_TRY(read_codes(r, at, value, &m));
+    GY_TRY(read_meaning(r, at, value, &m));
     gy_graph_add_kernel_code(r->graph, m.manifest, m.code);
     GY_TRY(gy_read_built(r, at));
     return check_meaning(r, at, value);

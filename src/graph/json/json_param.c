@@ -229,7 +229,7 @@ bool gy_read_is_fed(gy_reader *r, const gy_json_at *buffer)
         if (gy_is_pattern(file))
             return true;
         if (!gy_file_is_regular(file) || gy_npy_header_read(&npy, file, NULL))
-            return false; /* what is wrong is told when it is bound */
+            return false; /* the file is refused when it is bound */
         size_t rank = (size_t)npy.rank;
         gy_npy_free(&npy);
         return rank == json_array_size(shape.value) + 1;
@@ -303,7 +303,8 @@ static gantry_status read_param(gy_reader *r, const gy_json_at *at, const given 
         if (status) {
             gantry_error why = r->error;
             gy_read_fail(r, at, "--param %s=%s: %s", at->key, g->text, why.text);
-            r->error.status = status == GANTRY_E_UNSUPPORTED ? status : r->error.status; /* `devices`: may be told */
+            r->error.status =
+                status == GANTRY_E_UNSUPPORTED ? status : r->error.status; /* `devices`: the caller may give it */
             return r->error.status;
         }
     } else if (g->input) {

@@ -92,7 +92,7 @@ static void *make_all(void *data)
     return NULL;
 }
 
-/* Not to be told before all that was begun has ended: a part that comes before the one that failed may fail as well. */
+/* Not reported before all that was begun has ended: a part that comes before the one that failed may fail as well. */
 static bool has_failed(const gy_ahead *a)
 {
     return a->status && a->working == 0;

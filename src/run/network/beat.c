@@ -24,7 +24,7 @@ void gy_network_at(gantry_network *n, char *text, size_t size)
     pthread_mutex_unlock(&n->lock);
 }
 
-/* `text` is what the rank has told last: nothing before its first start, between two and behind the last one. */
+/* `text`: where the rank was by its last heartbeat; empty before its first start, between two and behind the last. */
 static void note_lost(gantry_network *n, const gy_waited *silent, const char *text)
 {
     uint32_t rank = (n->rank + n->ranks - 1) % n->ranks;
@@ -36,7 +36,7 @@ static void note_lost(gantry_network *n, const gy_waited *silent, const char *te
     atomic_store(&n->lost, true);
 }
 
-/* Until this process has left MPI. Whoever does not come there is told by nobody: heartbeats are over. */
+/* Until this process has left MPI. Heartbeats are over, so a rank that does not come there is missed here. */
 static void watch_end(gantry_network *n)
 {
     const struct timespec tick = { .tv_nsec = TICK_NS };

@@ -38,13 +38,13 @@ typedef struct gy_step_move {
     bool combines;
     bool given, to_given; /* the rank sends, and the other combines, what it gives; else what came there before */
 } gy_step_move;
-/* Told of the moves of each step, then of its end. Moves to combine in one rank are told one behind the other, those of
+/* Called with the moves of each step, then at its end. Moves to combine in one rank come one behind the other, those of
  * the same bytes from one rank, too. */
 typedef struct gy_move_walk {
     void (*move)(void *context, const gy_step_move *move);
     void (*end)(void *context, int64_t times); /* times: steps in all, if `brief`; else 1 */
     void *context;
-    bool brief; /* steps one behind the other that differ only in which bytes they move are told once */
+    bool brief; /* steps one behind the other that differ only in which bytes they move are given once */
 } gy_move_walk;
 /* all_reduce of *bytes: each level, from the innermost, adds up a part for each rank; then the parts are gathered, from
  * the outermost. broadcast from `root`: scattered so, and gathered. Both in pieces, from 64 MiB on. all_gather: what

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include <stdio.h>
 
-gantry_status gy_blas_told(cublasStatus_t status, const char *call, const char *library, char *why, size_t size)
+gantry_status gy_blas_check_of(cublasStatus_t status, const char *call, const char *library, char *why, size_t size)
 {
     if (status == CUBLAS_STATUS_SUCCESS)
         return GANTRY_OK;
@@ -14,7 +14,7 @@ gantry_status gy_blas_told(cublasStatus_t status, const char *call, const char *
 
 gantry_status gy_blas_check(gy_blas_calls *c, cublasStatus_t status, const char *call)
 {
-    return gy_blas_told(status, call, c->blas.lib.name, c->why, sizeof c->why);
+    return gy_blas_check_of(status, call, c->blas.lib.name, c->why, sizeof c->why);
 }
 
 gantry_status gy_blas_usable(const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
@@ -66,7 +66,7 @@ gantry_status gy_blas_begin(gy_blas_calls *c, const gantry_launch *l, uint64_t b
     return gy_blas_check(c, c->blas.cublasSetWorkspace(c->cublas, l->scratch, (size_t)bytes), "cublasSetWorkspace");
 }
 
-static cudaDataType type_of(gantry_dtype dtype)
+cudaDataType gy_blas_type_of(gantry_dtype dtype)
 {
     switch (dtype) {
     case GANTRY_F16:
@@ -75,6 +75,10 @@ static cudaDataType type_of(gantry_dtype dtype)
         return CUDA_R_16BF;
     case GANTRY_F32:
         return CUDA_R_32F;
+    case GANTRY_F8E4M3:
+        return CUDA_R_8F_E4M3;
+    case GANTRY_F8E5M2:
+        return CUDA_R_8F_E5M2;
     default:
         return CUDA_R_64F;
     }
@@ -95,8 +99,8 @@ gy_blas_product gy_blas_product_of(gantry_dtype dtype, gantry_dtype result, doub
                               .beta = gy_factor_of(beta, dtype),
                               .op_a = ta ? CUBLAS_OP_T : CUBLAS_OP_N,
                               .op_b = tb ? CUBLAS_OP_T : CUBLAS_OP_N,
-                              .type = type_of(dtype),
-                              .result = type_of(result),
+                              .type = gy_blas_type_of(dtype),
+                              .result = gy_blas_type_of(result),
                               .compute = dtype == GANTRY_F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
                               .depth = ta ? a.rows : a.columns };
 }

@@ -20,13 +20,16 @@ gantry_status gy_blas_usable(const gy_cuda_kernel *kernel, const gy_driver *driv
 gantry_status gy_blas_calls_open(gy_blas_calls *c, const gy_driver *driver, gantry_error *err);
 void gy_blas_calls_close(gy_blas_calls *c); /* also what was not opened */
 
-/* A call's status. E_DEVICE: `why`, of `size` bytes, says so. */
-gantry_status gy_blas_told(cublasStatus_t status, const char *call, const char *library, char *why, size_t size);
+/* E_DEVICE: the call of that library failed; `why`, of `size` bytes, gets its name and that of the status. */
+gantry_status gy_blas_check_of(cublasStatus_t status, const char *call, const char *library, char *why, size_t size);
 gantry_status gy_blas_check(gy_blas_calls *c, cublasStatus_t status, const char *call);
 /* Bytes of the workspace that every launch has. */
 uint64_t gy_blas_workspace(const gy_driver *driver, int ordinal);
 /* The calls that follow go to the launch's stream, with the first `bytes` of its scratch as their workspace. */
 gantry_status gy_blas_begin(gy_blas_calls *c, const gantry_launch *l, uint64_t bytes);
+
+/* The type of an element, which is floating. */
+cudaDataType gy_blas_type_of(gantry_dtype dtype);
 
 /* A factor as the sums are computed: f64, else f32. */
 typedef union gy_factor {

@@ -12,7 +12,8 @@ typedef struct gy_blas_f8 gy_blas_f8;
 gantry_status gy_blas_f8_open(gy_blas_f8 **f8, const gy_driver *driver, gantry_error *err);
 void gy_blas_f8_close(gy_blas_f8 *f8); /* NULL: nothing */
 
-/* Bytes that transposes of a launch's factors take, ahead of the workspace: cuBLASLt reads rows of a and of b^T. */
+/* Bytes that transposes of a launch's factors take, ahead of the workspace: cuBLASLt reads rows of a and of b^T. 0 also
+ * where it is not asked, as it multiplies no such factors or extents. */
 uint64_t gy_blas_f8_room(const gantry_launch *l);
 /* gemm(alpha, beta, ta, tb, a, b, c, scale_a, scale_b) of f8, where c is not empty. `plain`: a handle of gy_plain_gemm.
  * `refused`: cuBLASLt does not do it, and nothing was queued. */

@@ -98,6 +98,15 @@ static inline int64_t gy_tiles(int64_t count, int64_t of)
     return (count + of - 1) / of;
 }
 
+/* Kernels that move elements, as words of 1, 2, 4 or 8 bytes: their functions have the names of these types. */
+#define GY_WORD_DTYPES                                                                                                 \
+    (GANTRY_DTYPE_BIT(GANTRY_U8) | GANTRY_DTYPE_BIT(GANTRY_F16) | GANTRY_DTYPE_BIT(GANTRY_F32) |                       \
+     GANTRY_DTYPE_BIT(GANTRY_F64))
+static inline gantry_dtype gy_dtype_of_word(size_t bytes)
+{
+    return bytes == 1 ? GANTRY_U8 : bytes == 2 ? GANTRY_F16 : bytes == 4 ? GANTRY_F32 : GANTRY_F64;
+}
+
 #define KERNEL(name) extern const unsigned char gy_fatbin_##name[];
 #define DEVICE(name) KERNEL(name)
 #include "kernels/kernels.def"

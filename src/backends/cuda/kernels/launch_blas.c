@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm, gemm_batched, syrk, trsm and getrs by cuBLAS, products of one row by an image of this module, those
- * of f8 by cuBLASLt. One handle per
- * kernel and device; the workspace is the launch's scratch, which lanes do not share. So nothing is allocated in
- * flight, launches can be captured, and results are the same bits from run to run on GPUs of one kind: without a
- * workspace of one's own that is promised only where a single stream is in use. */
+/* gemm, gemm_batched, syrk, trsm and getrs by cuBLAS, products of one row by an image of this module, those of f8 by
+ * cuBLASLt. One handle per kernel and device; the workspace is the launch's scratch, which lanes do not share. So
+ * nothing is allocated in flight, launches can be captured, and results are the same bits from run to run on GPUs of
+ * one kind: without a workspace of one's own that is promised only where a single stream is in use. */
 #include "backends/cuda/kernels/blas_f8.h"
 #include "backends/cuda/kernels/plain.h"
+#include "kernels/linalg.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -90,14 +90,12 @@ static gantry_status begin(handle *h, const gantry_launch *l)
 /* gemm(alpha, beta, ta, tb, a, b, c) */
 enum { ALPHA, BETA, TA, TB, A, B, C };
 
-/* As the host version: writing forgets c, a sum adds to it. */
 static gy_blas_product product_of(const gantry_launch *l)
 {
     const gantry_arg *arg = l->arg;
-    double own = arg[C].access == GANTRY_WRITE ? 0 : arg[C].access == GANTRY_SUM ? 1 : arg[BETA].number;
-    return gy_blas_product_of(arg[A].dtype, arg[C].dtype, arg[ALPHA].number, own, gy_gpu_matrix_of(&arg[A]),
-                              arg[TA].number != 0, gy_gpu_matrix_of(&arg[B]), arg[TB].number != 0,
-                              gy_gpu_matrix_of(&arg[C]));
+    return gy_blas_product_of(arg[A].dtype, arg[C].dtype, arg[ALPHA].number, gy_beta_of(&arg[BETA], &arg[C]),
+                              gy_gpu_matrix_of(&arg[A]), arg[TA].number != 0, gy_gpu_matrix_of(&arg[B]),
+                              arg[TB].number != 0, gy_gpu_matrix_of(&arg[C]));
 }
 
 /* Products of one row by the image, with what is known of why they were not launched. */

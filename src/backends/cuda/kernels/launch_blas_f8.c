@@ -1,50 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Its products of f8 (from compute capability 8.9 on) want op(a) and op(b)^T in rows whose length, as that of c's rows
- * and all addresses, is a multiple of 16 bytes: "cublasLtMatmul" in NVIDIA's documentation of cuBLAS. A factor that
- * lies otherwise is transposed into the launch's scratch first. Sums are kept in f32: its "fast accumulation" is left
- * off. As in launch_blas_lt.c, the algorithm that the heuristics put first is taken, once for each shape; heuristics
- * refuse what a GPU does not do.
+ * gemm of f8 by cuBLASLt (from compute capability 8.9 on), which wants op(a) and op(b)^T in rows whose length, as that
+ * of c's rows and all addresses, is a multiple of 16 bytes: "cublasLtMatmul" in NVIDIA's documentation of cuBLAS. A
+ * factor that lies otherwise is transposed into the launch's scratch first. Sums are kept in f32: its "fast
+ * accumulation" is left off. The heuristics refuse what a GPU does not do.
  */
 #include "backends/cuda/kernels/blas_f8.h"
+#include "backends/cuda/kernels/blas_lt_calls.h"
 #include "backends/cuda/kernels/plain.h"
-#include "backends/cuda/nvidia/blas_lt.h"
+#include "kernels/linalg.h"
 
 #include "base/align.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/vec.h"
-#include "kernel/dtype.h"
 #include <string.h>
 
 enum { ALPHA, BETA, TA, TB, A, B, C, SCALE_A, SCALE_B };
 enum { ALIGNED = 16 };
 
-/* An algorithm is chosen by these. */
-typedef struct shape {
-    int rows, columns, depth;
-    gantry_dtype dtype, result;
-    uint32_t is_added; /* to what c was */
-} shape;
-
-typedef struct plan {
-    shape of;
-    bool refused;
-    cublasLtMatmulAlgo_t algorithm;
-} plan;
-
 struct gy_blas_f8 {
-    gy_blas_lt api;
-    cublasLtHandle_t lt;
-    GY_VEC(plan) plans;
-    char why[160];
+    gy_blas_lt_calls calls;
 };
-
-static gantry_status check(gy_blas_f8 *h, cublasStatus_t status, const char *call)
-{
-    return gy_blas_told(status, call, h->api.lib.name, h->why, sizeof h->why);
-}
-#define CALL(h, name, ...) check(h, (h)->api.name(__VA_ARGS__), #name)
 
 /* ---- handles ---- */
 
@@ -52,27 +28,18 @@ void gy_blas_f8_close(gy_blas_f8 *h)
 {
     if (!h)
         return;
-    if (h->lt)
-        h->api.cublasLtDestroy(h->lt);
-    gy_vec_free(&h->plans);
+    gy_blas_lt_calls_close(&h->calls);
     gy_free(h);
 }
 
 gantry_status gy_blas_f8_open(gy_blas_f8 **f8, const gy_driver *driver, gantry_error *err)
 {
-    int version = gy_linalg_driver_version(driver);
     gy_blas_f8 *h = gy_calloc(1, sizeof *h);
-    *f8 = NULL;
     if (!h)
         return gy_fail_nomem(err);
-    if (gy_blas_lt_open(&h->api, version, NULL)) {
-        gy_free(h);
-        return GANTRY_OK;
-    }
-    if (CALL(h, cublasLtCreate, &h->lt)) {
-        h->lt = NULL;
+    if (gy_blas_lt_calls_open(&h->calls, gy_linalg_driver_version(driver), NULL)) {
         gy_blas_f8_close(h);
-        return GANTRY_OK;
+        h = NULL;
     }
     *f8 = h;
     return GANTRY_OK;
@@ -80,10 +47,31 @@ gantry_status gy_blas_f8_open(gy_blas_f8 **f8, const gy_driver *driver, gantry_e
 
 const char *gy_blas_f8_why(const gy_blas_f8 *h)
 {
-    return h && h->why[0] ? h->why : NULL;
+    return h && h->calls.why[0] ? h->calls.why : NULL;
 }
 
 /* ---- matrices ---- */
+
+static gy_blas_lt_shape shape_of(const gantry_launch *l)
+{
+    gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[A]), c = gy_gpu_matrix_of(&l->arg[C]);
+    gy_blas_lt_shape s;
+    memset(&s, 0, sizeof s); /* it is compared with its padding */
+    s.rows = c.rows;
+    s.columns = c.columns;
+    s.depth = l->arg[TA].number != 0 ? a.rows : a.columns;
+    s.dtype = l->arg[A].dtype;
+    s.result = l->arg[C].dtype;
+    s.is_added = gy_beta_of(&l->arg[BETA], &l->arg[C]) != 0;
+    s.a = s.b = s.c = s.bias = ALIGNED;
+    return s;
+}
+
+/* By its types and extents cuBLASLt may do it: a product of two factors of e5m2 it never does. */
+static bool is_asked_for(const gy_blas_lt_shape *s)
+{
+    return s->dtype == GANTRY_F8E4M3 && s->depth > 0 && s->depth % ALIGNED == 0 && s->columns % ALIGNED == 0;
+}
 
 static uint64_t room_of(const gantry_arg *a, bool is_turned)
 {
@@ -92,6 +80,9 @@ static uint64_t room_of(const gantry_arg *a, bool is_turned)
 
 uint64_t gy_blas_f8_room(const gantry_launch *l)
 {
+    gy_blas_lt_shape s = shape_of(l);
+    if (!is_asked_for(&s))
+        return 0;
     return room_of(&l->arg[A], l->arg[TA].number != 0) + room_of(&l->arg[B], l->arg[TB].number == 0);
 }
 
@@ -121,139 +112,67 @@ static bool is_aligned(const void *at)
     return (uintptr_t)at % ALIGNED == 0;
 }
 
-static bool fits(const gantry_launch *l, const shape *s)
+static bool fits(const gantry_launch *l, const gy_blas_lt_shape *s)
 {
-    int64_t size = (int64_t)gantry_dtype_size(s->result);
-    return s->depth > 0 && s->depth % ALIGNED == 0 && s->columns % ALIGNED == 0 && s->columns * size % ALIGNED == 0 &&
-           (l->arg[TA].number != 0 || is_aligned(l->arg[A].data)) &&
+    return is_asked_for(s) && (l->arg[TA].number != 0 || is_aligned(l->arg[A].data)) &&
            (l->arg[TB].number == 0 || is_aligned(l->arg[B].data)) && is_aligned(l->arg[C].data) &&
            l->scratch_bytes > gy_blas_f8_room(l);
 }
 
 /* ---- descriptions ---- */
 
-static cudaDataType type_of(gantry_dtype dtype)
-{
-    return dtype == GANTRY_F32      ? CUDA_R_32F
-           : dtype == GANTRY_F16    ? CUDA_R_16F
-           : dtype == GANTRY_BF16   ? CUDA_R_16BF
-           : dtype == GANTRY_F8E4M3 ? CUDA_R_8F_E4M3
-                                    : CUDA_R_8F_E5M2;
-}
-
-#define SET(what, value) CALL(h, cublasLtMatmulDescSetAttribute, c->product, what, &(value), sizeof(value))
+#define SET(what, value) GY_BLAS_LT_CALL(h, cublasLtMatmulDescSetAttribute, c->product, what, &(value), sizeof(value))
 
 /* c^T = op(b)^T op(a)^T, and what cuBLASLt sees of each is its transpose: its A is our b, by rows. */
-static gantry_status describe(gy_blas_f8 *h, const gantry_launch *l, const shape *s, gy_blas_lt_call *c)
+static gantry_status describe(gy_blas_lt_calls *h, const gantry_launch *l, const gy_blas_lt_shape *s,
+                              gy_blas_lt_call *c)
 {
     cublasOperation_t by_rows = CUBLAS_OP_T, by_columns = CUBLAS_OP_N;
     const void *scale_a = l->arg[SCALE_A].data, *scale_b = l->arg[SCALE_B].data;
     uint64_t rows = (uint64_t)s->rows, columns = (uint64_t)s->columns, depth = (uint64_t)s->depth;
-    cudaDataType factor = type_of(s->dtype);
-    GY_TRY(CALL(h, cublasLtMatmulDescCreate, &c->product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    cudaDataType factor = gy_blas_type_of(s->dtype);
+    GY_TRY(GY_BLAS_LT_CALL(h, cublasLtMatmulDescCreate, &c->product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
     GY_TRY(SET(CUBLASLT_MATMUL_DESC_TRANSA, by_rows));
     GY_TRY(SET(CUBLASLT_MATMUL_DESC_TRANSB, by_columns));
     GY_TRY(scale_b ? SET(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scale_b) : GANTRY_OK);
     GY_TRY(scale_a ? SET(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scale_a) : GANTRY_OK);
-    GY_TRY(CALL(h, cublasLtMatrixLayoutCreate, &c->b, factor, depth, columns, s->depth));
-    GY_TRY(CALL(h, cublasLtMatrixLayoutCreate, &c->a, factor, depth, rows, s->depth));
-    return CALL(h, cublasLtMatrixLayoutCreate, &c->c, type_of(s->result), columns, rows, s->columns);
-}
-
-#define WANT(what, value) CALL(h, cublasLtMatmulPreferenceSetAttribute, c->wanted, what, &(value), sizeof(value))
-
-static gantry_status want(gy_blas_f8 *h, size_t workspace, gy_blas_lt_call *c)
-{
-    uint64_t bytes = workspace;
-    uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, aligned = ALIGNED;
-    GY_TRY(CALL(h, cublasLtMatmulPreferenceCreate, &c->wanted));
-    GY_TRY(WANT(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, bytes));
-    GY_TRY(WANT(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, sums));
-    GY_TRY(WANT(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, aligned));
-    GY_TRY(WANT(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, aligned));
-    GY_TRY(WANT(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, aligned));
-    return WANT(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned);
-}
-
-/* ---- plans ---- */
-
-static double beta_of(const gantry_launch *l)
-{
-    gantry_access access = l->arg[C].access;
-    return access == GANTRY_WRITE ? 0 : access == GANTRY_SUM ? 1 : l->arg[BETA].number;
-}
-
-static shape shape_of(const gantry_launch *l)
-{
-    gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[A]), c = gy_gpu_matrix_of(&l->arg[C]);
-    shape s;
-    memset(&s, 0, sizeof s); /* it is compared with its padding */
-    s.rows = c.rows;
-    s.columns = c.columns;
-    s.depth = l->arg[TA].number != 0 ? a.rows : a.columns;
-    s.dtype = l->arg[A].dtype;
-    s.result = l->arg[C].dtype;
-    s.is_added = beta_of(l) != 0;
-    return s;
-}
-
-static const plan *find(const gy_blas_f8 *h, const shape *s)
-{
-    for (size_t i = 0; i < h->plans.count; i++)
-        if (memcmp(&h->plans.at[i].of, s, sizeof *s) == 0)
-            return &h->plans.at[i];
-    return NULL;
-}
-
-static gantry_status make_plan(gy_blas_f8 *h, const shape *s, size_t workspace, gy_blas_lt_call *c)
-{
-    cublasLtMatmulHeuristicResult_t best;
-    int found = 0;
-    plan made = { .of = *s };
-    memset(&best, 0, sizeof best);
-    GY_TRY(want(h, workspace, c));
-    cublasStatus_t status =
-        h->api.cublasLtMatmulAlgoGetHeuristic(h->lt, c->product, c->b, c->a, c->c, c->c, c->wanted, 1, &best, &found);
-    made.refused = status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
-                   (status == CUBLAS_STATUS_SUCCESS && !found);
-    if (!made.refused)
-        GY_TRY(check(h, status ? status : best.state, "cublasLtMatmulAlgoGetHeuristic"));
-    made.algorithm = best.algo;
-    return gy_vec_push(&h->plans, made) ? GANTRY_OK : GANTRY_E_NOMEM;
+    GY_TRY(GY_BLAS_LT_CALL(h, cublasLtMatrixLayoutCreate, &c->b, factor, depth, columns, s->depth));
+    GY_TRY(GY_BLAS_LT_CALL(h, cublasLtMatrixLayoutCreate, &c->a, factor, depth, rows, s->depth));
+    return GY_BLAS_LT_CALL(h, cublasLtMatrixLayoutCreate, &c->c, gy_blas_type_of(s->result), columns, rows, s->columns);
 }
 
 /* ---- launches ---- */
 
-static gantry_status multiply(gy_blas_f8 *h, const gantry_launch *l, void *plain, const plan *p, gy_blas_lt_call *c)
+static gantry_status multiply(gy_blas_lt_calls *h, const gantry_launch *l, void *plain,
+                              const cublasLtMatmulAlgo_t *algorithm, const gy_blas_lt_call *c)
 {
-    float alpha = (float)l->arg[ALPHA].number, beta = (float)beta_of(l);
+    float alpha = (float)l->arg[ALPHA].number, beta = (float)gy_beta_of(&l->arg[BETA], &l->arg[C]);
     factors f;
     GY_TRY(lay(l, plain, &f));
-    return CALL(h, cublasLtMatmul, h->lt, c->product, &alpha, f.b, c->b, f.a, c->a, &beta, l->arg[C].data, c->c,
-                l->arg[C].data, c->c, &p->algorithm, f.workspace, f.bytes, l->stream);
+    return GY_BLAS_LT_CALL(h, cublasLtMatmul, h->lt, c->product, &alpha, f.b, c->b, f.a, c->a, &beta, l->arg[C].data,
+                           c->c, l->arg[C].data, c->c, algorithm, f.workspace, f.bytes, l->stream);
 }
 
-static gantry_status launch_planned(gy_blas_f8 *h, const gantry_launch *l, void *plain, const shape *s,
-                                    gy_blas_lt_call *c, bool *refused)
+static gantry_status launch_chosen(gy_blas_lt_calls *h, const gantry_launch *l, void *plain, const gy_blas_lt_shape *s,
+                                   gy_blas_lt_call *c, bool *refused)
 {
+    const cublasLtMatmulAlgo_t *algorithm;
     GY_TRY(describe(h, l, s, c));
-    if (!find(h, s))
-        GY_TRY(make_plan(h, s, (size_t)(l->scratch_bytes - gy_blas_f8_room(l)), c));
-    const plan *p = find(h, s);
-    *refused = p->refused;
-    return p->refused ? GANTRY_OK : multiply(h, l, plain, p, c);
+    GY_TRY(gy_blas_lt_choose(h, s, c, l->scratch_bytes - gy_blas_f8_room(l), &algorithm));
+    *refused = !algorithm;
+    return algorithm ? multiply(h, l, plain, algorithm, c) : GANTRY_OK;
 }
 
 gantry_status gy_blas_f8_launch(gy_blas_f8 *h, const gantry_launch *l, void *plain, bool *refused)
 {
-    shape s = shape_of(l);
+    gy_blas_lt_shape s = shape_of(l);
     gy_blas_lt_call c = { 0 };
     if (h)
-        h->why[0] = 0;
+        h->calls.why[0] = 0;
     *refused = !h || !fits(l, &s);
     if (*refused)
         return GANTRY_OK;
-    gantry_status status = launch_planned(h, l, plain, &s, &c, refused);
-    gy_blas_lt_forget(&h->api, &c);
+    gantry_status status = launch_chosen(&h->calls, l, plain, &s, &c, refused);
+    gy_blas_lt_forget(&h->calls.api, &c);
     return status;
 }

@@ -5,19 +5,15 @@
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm_bias/gemm_bias.h"
+#include "kernels/linalg.h"
 
 enum { TILE = 64, SQUARE = 32, LINES = 8 };
 
-static int64_t tiles(int64_t count, int64_t of)
+/* One block for each tile of c, TILE of them along a side; `across` is how many lie beside each other. */
+static gy_grid grid_of_tiles(int64_t rows, int64_t columns, uint32_t *across)
 {
-    return (count + of - 1) / of;
-}
-
-/* Writing forgets c and a sum adds to it, as in gemm.c. */
-static double beta_of(const gantry_launch *l)
-{
-    gantry_access access = l->arg[6].access;
-    return access == GANTRY_WRITE ? 0 : access == GANTRY_SUM ? 1 : l->arg[1].number;
+    *across = (uint32_t)gy_tiles(columns, TILE);
+    return (gy_grid){ (unsigned)(*across * gy_tiles(rows, TILE)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
 }
 
 enum { TILES, ROW, TURN_F8 };  /* variants of gemm */
@@ -32,7 +28,7 @@ static int32_t result_of(gantry_dtype dtype)
 gantry_status gy_plain_gemm_launch(const gantry_launch *l)
 {
     const gantry_arg *a = &l->arg[4], *b = &l->arg[5], *c = &l->arg[6];
-    double alpha = l->arg[0].number, beta = beta_of(l);
+    double alpha = l->arg[0].number, beta = gy_beta_of(&l->arg[1], &l->arg[6]);
     int32_t ta = l->arg[2].number != 0, tb = l->arg[3].number != 0;
     const void *x = a->data, *y = b->data;
     void *z = c->data;
@@ -41,8 +37,8 @@ gantry_status gy_plain_gemm_launch(const gantry_launch *l)
     int64_t lda = gy_arg_width(a), ldb = gy_arg_width(b), rows = c->rows, columns = gy_arg_width(c),
             terms = ta ? a->rows : lda;
     const void *scale_a = f8 ? l->arg[SCALE_A].data : NULL, *scale_b = f8 ? l->arg[SCALE_B].data : NULL;
-    uint32_t across = (uint32_t)tiles(columns, TILE);
-    gy_grid grid = { (unsigned)(across * tiles(rows, TILE)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
+    uint32_t across;
+    gy_grid grid = grid_of_tiles(rows, columns, &across);
     return gy_cuda_image_launch(l, TILES, a->dtype, grid,
                                 (void *[]){ &ta, &tb, &alpha, &x, &lda, &y, &ldb, &beta, &z, &wide, &rows, &columns,
                                             &terms, &across, &scale_a, &scale_b });
@@ -52,8 +48,8 @@ gantry_status gy_plain_turn_f8(const gantry_launch *l, const gantry_arg *matrix,
 {
     const void *from = matrix->data;
     int64_t rows = matrix->rows, columns = gy_arg_width(matrix);
-    uint32_t across = (uint32_t)tiles(columns, TILE);
-    gy_grid grid = { (unsigned)(across * tiles(rows, TILE)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
+    uint32_t across;
+    gy_grid grid = grid_of_tiles(rows, columns, &across);
     return gy_cuda_image_launch(l, TURN_F8, matrix->dtype, grid, (void *[]){ &from, &to, &rows, &columns, &across });
 }
 
@@ -83,7 +79,7 @@ gantry_status gy_plain_gemm_rows(const gantry_launch *l, const gy_cuda_batch *ba
     const gantry_arg *a = &l->arg[4], *b = &l->arg[5], *c = &l->arg[6];
     gy_row_product p = row_product(a, b, c);
     p.alpha = l->arg[0].number;
-    p.beta = beta_of(l);
+    p.beta = gy_beta_of(&l->arg[1], &l->arg[6]);
     p.wide = c->dtype != a->dtype;
     const void *x = a->data, *y = b->data, *list = batch ? (const void *)(uintptr_t)batch->data : NULL;
     void *z = c->data;
@@ -124,8 +120,8 @@ gantry_status gy_plain_gemm_bias_launch(const gantry_launch *l)
     void *z = c->data;
     int64_t lda = gy_arg_width(a), ldb = gy_arg_width(b), rows = c->rows, columns = gy_arg_width(c),
             terms = ta ? a->rows : lda;
-    uint32_t across = (uint32_t)tiles(columns, TILE);
-    gy_grid grid = { (unsigned)(across * tiles(rows, TILE)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
+    uint32_t across;
+    gy_grid grid = grid_of_tiles(rows, columns, &across);
     return gy_cuda_image_launch(
         l, PRODUCT, c->dtype, grid,
         (void *[]){ &ta, &tb, &activation, &x, &lda, &y, &ldb, &bias, &z, &rows, &columns, &terms, &across });
@@ -138,7 +134,7 @@ gantry_status gy_plain_finish_gemm_bias(const gantry_launch *l)
     const void *bias = l->arg[GY_GEMM_BIAS_BIAS].data;
     void *z = c->data;
     int64_t rows = c->rows, columns = gy_arg_width(c);
-    gy_grid grid = gy_cuda_image_grid(l, FINISH, c->dtype, tiles(rows * columns, GY_IMAGE_THREADS));
+    gy_grid grid = gy_cuda_image_grid(l, FINISH, c->dtype, gy_tiles(rows * columns, GY_IMAGE_THREADS));
     return gy_cuda_image_launch(l, FINISH, c->dtype, grid, (void *[]){ &activation, &bias, &z, &rows, &columns });
 }
 
@@ -152,7 +148,7 @@ typedef struct stack {
 gantry_status gy_plain_gemm_batched_launch(const gantry_launch *l)
 {
     const gantry_arg *a = &l->arg[4], *b = &l->arg[5], *c = &l->arg[6];
-    double alpha = l->arg[0].number, beta = beta_of(l);
+    double alpha = l->arg[0].number, beta = gy_beta_of(&l->arg[1], &l->arg[6]);
     stack s = { .rows = c->shape[1], .columns = c->shape[2] };
     s.ta = l->arg[2].number != 0;
     s.tb = l->arg[3].number != 0;
@@ -160,8 +156,8 @@ gantry_status gy_plain_gemm_batched_launch(const gantry_launch *l)
     s.terms = a->shape[s.ta ? 1 : 2];
     s.step_a = a->rows == 1 ? 0 : s.rows * s.terms;
     s.step_b = b->rows == 1 ? 0 : s.columns * s.terms;
-    s.across = (uint32_t)tiles(s.columns, TILE);
-    s.tiles = (uint32_t)(s.across * tiles(s.rows, TILE));
+    s.across = (uint32_t)gy_tiles(s.columns, TILE);
+    s.tiles = (uint32_t)(s.across * gy_tiles(s.rows, TILE));
     const void *x = a->data, *y = b->data;
     void *z = c->data;
     gy_grid grid = { (unsigned)(s.tiles * c->rows), 1, 1, GY_IMAGE_THREADS, 1, 1 };
@@ -175,7 +171,7 @@ gantry_status gy_plain_syrk_launch(const gantry_launch *l)
     const void *x = a->data;
     void *z = c->data;
     int64_t rows = c->rows, terms = gy_arg_width(a);
-    uint32_t across = (uint32_t)tiles(rows, TILE);
+    uint32_t across = (uint32_t)gy_tiles(rows, TILE);
     gy_grid grid = { across * across, 1, 1, GY_IMAGE_THREADS, 1, 1 };
     return gy_cuda_image_launch(l, 0, c->dtype, grid, (void *[]){ &alpha, &x, &beta, &z, &rows, &terms, &across });
 }
@@ -186,7 +182,7 @@ gantry_status gy_plain_trsm_launch(const gantry_launch *l)
     const void *x = a->data;
     void *y = b->data;
     int64_t rows = b->rows, n = a->rows;
-    gy_grid grid = { (unsigned)tiles(rows, SQUARE), 1, 1, SQUARE, LINES, 1 };
+    gy_grid grid = { (unsigned)gy_tiles(rows, SQUARE), 1, 1, SQUARE, LINES, 1 };
     return gy_cuda_image_launch(l, 0, a->dtype, grid, (void *[]){ &x, &y, &rows, &n });
 }
 
@@ -199,7 +195,7 @@ static gantry_status factor_square(const gantry_launch *l, int64_t first)
     int32_t side = (int32_t)(n - first < SQUARE ? n - first : SQUARE), *status = l->status;
     char *square = (char *)a->data + (first * n + first) * size, *below = square + SQUARE * n * size;
     char *rest = below + SQUARE * size;
-    uint32_t across = rows > 0 ? (uint32_t)tiles(rows, SQUARE) : 0;
+    uint32_t across = rows > 0 ? (uint32_t)gy_tiles(rows, SQUARE) : 0;
     gantry_status failed = gy_cuda_image_launch(l, DIAGONAL, a->dtype, (gy_grid){ 1, 1, 1, SQUARE, LINES, 1 },
                                                 (void *[]){ &square, &n, &side, &first, &status });
     if (failed || across == 0)
@@ -216,7 +212,7 @@ gantry_status gy_plain_turn(const gantry_launch *l)
     enum { TURN = 3 };
     void *a = l->arg[0].data;
     int64_t n = l->arg[0].rows;
-    uint32_t across = (uint32_t)tiles(n, SQUARE);
+    uint32_t across = (uint32_t)gy_tiles(n, SQUARE);
     gy_grid grid = { across * across, 1, 1, SQUARE, LINES, 1 };
     return gy_cuda_image_launch(l, TURN, l->arg[0].dtype, grid, (void *[]){ &a, &n, &across });
 }

@@ -7,9 +7,8 @@
 gantry_status gy_blas_open(gy_blas *blas, int driver_version, gantry_error *err)
 {
     static const char *const names[] = { "libcublas.so.13", "libcublas.so.12", "libcublas.so.11", NULL };
-    int major = driver_version / 1000, newer = driver_version == 0 || major >= 13 ? 0 : major == 12 ? 1 : 2;
     gy_blas b;
-    gantry_status status = gy_library_open(&b.lib, names + newer, err);
+    gantry_status status = gy_library_open(&b.lib, gy_library_names_from(names, driver_version), err);
 #define GY_X(name) status = status ? status : gy_library_find(&b.lib, TEXT(name), &b.name, err);
     GY_BLAS_FUNCTIONS(GY_X)
 #undef GY_X

@@ -4,9 +4,8 @@
 gantry_status gy_blas_lt_open(gy_blas_lt *blas, int driver_version, gantry_error *err)
 {
     static const char *const names[] = { "libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11", NULL };
-    int major = driver_version / 1000, newer = driver_version == 0 || major >= 13 ? 0 : major == 12 ? 1 : 2;
     gy_blas_lt b;
-    gantry_status status = gy_library_open(&b.lib, names + newer, err);
+    gantry_status status = gy_library_open(&b.lib, gy_library_names_from(names, driver_version), err);
 #define GY_X(name) status = status ? status : gy_library_find(&b.lib, #name, &b.name, err);
     GY_BLAS_LT_FUNCTIONS(GY_X)
 #undef GY_X

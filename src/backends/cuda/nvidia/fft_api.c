@@ -5,9 +5,8 @@ gantry_status gy_cufft_open(gy_cufft *fft, int driver_version, gantry_error *err
 {
     static const char *const names[] = { "libcufft.so.12", "libcufft.so.11", "libcufft.so.10",
                                          NULL }; /* CUDA 13, 12, 11 */
-    int major = driver_version / 1000, newer = driver_version == 0 || major >= 13 ? 0 : major == 12 ? 1 : 2;
     gy_cufft f;
-    gantry_status status = gy_library_open(&f.lib, names + newer, err);
+    gantry_status status = gy_library_open(&f.lib, gy_library_names_from(names, driver_version), err);
 #define GY_X(name) status = status ? status : gy_library_find(&f.lib, #name, &f.name, err);
     GY_CUFFT_FUNCTIONS(GY_X)
 #undef GY_X

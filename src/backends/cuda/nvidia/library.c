@@ -66,6 +66,12 @@ gantry_status gy_library_open(gy_library *library, const char *const *names, gan
     return GANTRY_OK;
 }
 
+const char *const *gy_library_names_from(const char *const *names, int driver_version)
+{
+    int major = driver_version / 1000;
+    return names + (driver_version == 0 || major >= 13 ? 0 : major == 12 ? 1 : 2);
+}
+
 /* dlsym gives an object pointer; POSIX promises that its bits are those of the function pointer. */
 gantry_status gy_library_find(const gy_library *library, const char *symbol, void *to, gantry_error *err)
 {

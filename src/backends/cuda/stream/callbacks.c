@@ -125,27 +125,17 @@ static void exchange(gy_cuda *h, const gy_callback *callback)
     }
 }
 
-void gy_callback_run(void *data)
+static void carry_out(gy_cuda *h, const gy_callback *callback)
 {
-    const gy_callback *callback = data;
-    if (atomic_load_explicit(&callback->h->failed.op, memory_order_acquire) != GY_NONE ||
-        is_left_out(callback->h, callback))
-        return;
-    if (callback->op != GY_NONE && gy_job_canceled(callback->h->job)) {
-        record_failure(callback->h, callback, GANTRY_E_CANCELED, 0);
-        return;
-    }
-    int64_t began = gy_cupti_on(callback->h) ? gy_now_ns() : 0;
-    atomic_fetch_add(&callback->h->at_work, 1);
     switch (callback->kind) {
     case GY_CALLBACK_CALL:
-        call(callback->h, callback);
+        call(h, callback);
         break;
     case GY_CALLBACK_MOVE:
         memmove(callback->to, callback->from, callback->bytes);
         break;
     case GY_CALLBACK_FILL:
-        fill(callback->h, callback);
+        fill(h, callback);
         break;
     case GY_CALLBACK_REDUCE:
         gy_reduce(callback->dtype, callback->reduce, callback->to, callback->sources, callback->count,
@@ -153,21 +143,36 @@ void gy_callback_run(void *data)
         break;
     case GY_CALLBACK_SEND:
     case GY_CALLBACK_RECEIVE:
-        pass(callback->h, callback);
+        pass(h, callback);
         break;
     case GY_CALLBACK_EXCHANGE:
-        exchange(callback->h, callback);
+        exchange(h, callback);
         break;
     case GY_CALLBACK_COMBINE:
-        gy_host_collective_execute(callback->h->collective[callback->op], callback->to);
+        gy_host_collective_execute(h->collective[callback->op], callback->to);
         break;
     case GY_CALLBACK_MIRROR_IN:
-        gy_cuda_mirrors_in(callback->h, callback->turn);
+        gy_cuda_mirrors_in(h, callback->turn);
         break;
     case GY_CALLBACK_MIRROR_OUT:
-        gy_cuda_mirrors_out(callback->h, callback->turn);
+        gy_cuda_mirrors_out(h, callback->turn);
         break;
     }
-    atomic_fetch_sub(&callback->h->at_work, 1);
-    gy_cupti_host_function_ended(callback->h, callback->op, began);
+}
+
+void gy_callback_run(void *data)
+{
+    const gy_callback *callback = data;
+    gy_cuda *h = callback->h;
+    if (atomic_load_explicit(&h->failed.op, memory_order_acquire) != GY_NONE || is_left_out(h, callback))
+        return;
+    if (callback->op != GY_NONE && gy_job_canceled(h->job)) {
+        record_failure(h, callback, GANTRY_E_CANCELED, 0);
+        return;
+    }
+    int64_t began = gy_cupti_on(h) ? gy_now_ns() : 0;
+    atomic_fetch_add(&h->at_work, 1);
+    carry_out(h, callback);
+    atomic_fetch_sub(&h->at_work, 1);
+    gy_cupti_host_function_ended(h, callback->op, began);
 }

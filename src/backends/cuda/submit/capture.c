@@ -42,7 +42,7 @@ static gantry_status capture(gy_cuda *h, uint32_t turn, CUgraph *graph, gantry_e
     status = status ? status : gy_submit_start(&x);
     status = status ? status : gy_gates_check(&x);
     for (uint32_t i = 0; i < begun; i++) {
-        x.err = status ? &late : err; /* what failed first is told */
+        x.err = status ? &late : err; /* the first failure is reported */
         gantry_status ended = gy_gates_begins(h, i) ? end(&x, i, &graph[i]) : GANTRY_OK;
         status = status ? status : ended;
     }

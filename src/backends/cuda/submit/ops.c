@@ -255,13 +255,13 @@ static void await_event(gy_cuda *h, uint32_t op)
     h->events += gy_ahead_events(h, op);
 }
 
-/* Sorts the rows of the sync table by the op that waits, and gives an event to every op that another waits for. */
-static gantry_status make_waits_of_all(gy_cuda *h, gantry_error *err)
+/* The number of waits of all ops, and of each. Every op that another waits for gets an event, of as many starts as
+ * rows of the sync table reach back. */
+static uint32_t count_waits(gy_cuda *h)
 {
     const gantry_schedule *s = h->job->schedule;
     uint32_t rows = 0;
     h->ring = 1;
-    GY_TRY(gy_ahead_make(h, err));
     for (uint32_t i = 0; h->ahead && i < h->ahead->first[s->ops.count]; i++)
         await_event(h, h->ahead->row[i].from);
     for (size_t i = 0; i < s->sync.count; i++) {
@@ -273,10 +273,13 @@ static gantry_status make_waits_of_all(gy_cuda *h, gantry_error *err)
             rows++;
         }
     }
-    h->wait = gy_arena_calloc(&h->arena, rows + 1, sizeof *h->wait);
-    h->event = gy_arena_calloc(&h->arena, (size_t)h->events * h->ring + 1, sizeof *h->event);
-    if (!h->wait || !h->event)
-        return gy_fail_nomem(err);
+    return rows;
+}
+
+/* The rows of the sync table, by the op that waits. */
+static void sort_waits(gy_cuda *h)
+{
+    const gantry_schedule *s = h->job->schedule;
     uint32_t at = 0;
     for (size_t i = 0; i < s->ops.count; i++) {
         h->op[i].wait = at;
@@ -289,6 +292,17 @@ static gantry_status make_waits_of_all(gy_cuda *h, gantry_error *err)
         if (row->carrier != GY_CARRIER_LANE)
             h->wait[to->wait + to->waits++] = (gy_cuda_wait){ row->from, row->distance };
     }
+}
+
+static gantry_status make_waits_of_all(gy_cuda *h, gantry_error *err)
+{
+    GY_TRY(gy_ahead_make(h, err));
+    uint32_t waits = count_waits(h);
+    h->wait = gy_arena_calloc(&h->arena, waits + 1, sizeof *h->wait);
+    h->event = gy_arena_calloc(&h->arena, (size_t)h->events * h->ring + 1, sizeof *h->event);
+    if (!h->wait || !h->event)
+        return gy_fail_nomem(err);
+    sort_waits(h);
     return GANTRY_OK;
 }
 

@@ -36,14 +36,15 @@ typedef struct loop {
     int gpus, lists, rows, limit, every, last, where;
     const char *dtype;         /* of what ends the loop */
     const char *factor, *less; /* of a list; in place of 1 - last */
-    bool until;
+    bool until, apart;         /* apart: a list takes in itself, so no GPU waits for another */
 } loop;
 
 static int add_lists(char *text, const loop *l)
 {
     int at = 0;
     for (int i = 0; i < l->lists; i++) {
-        int device = 1 + i * l->gpus / l->lists, left = (i + l->lists - 1) % l->lists, right = (i + 1) % l->lists;
+        int device = 1 + i * l->gpus / l->lists, before = l->apart ? 0 : l->lists - 1, behind = !l->apart;
+        int left = (i + before) % l->lists, right = (i + behind) % l->lists;
         at += snprintf(
             text + at, TEXT / 2 - (size_t)at,
             "{\"id\":\"a%d\",\"on\":%d,\"kernel\":\"scale\",\"args\":{\"a\":%s,\"x\":\"x[%d]\",\"y\":\"y[%d]\"}},"
@@ -265,6 +266,29 @@ START_TEST(iterations_differ)
 }
 END_TEST
 
+/* Nothing but the end of the loop goes from GPU to GPU, which have no access to each other yet when its arguments keep
+ * starts apart, or never. */
+START_TEST(nothing_between)
+{
+    static const struct {
+        const char *peers, *factor, *words;
+    } cases[] = {
+        { "all", NULL, series },
+        { "all", "\"0.5 + it\"", "; one start a launch: arguments depend on the iteration" },
+        { "none", "\"0.5 + it\"", "; one start a launch: arguments depend on the iteration" },
+        { "none", NULL,
+          "; one start a launch: the GPU that has what ends the loop does not reach another one's memory" },
+    };
+    loop l = { .gpus = 2, .lists = 2, .rows = 16, .limit = 6, .every = 2, .last = 4, .dtype = "f32", .until = true };
+    l.apart = true;
+    l.factor = cases[_i].factor;
+    fakeCudaDevices(2, cases[_i].peers, 0);
+    world w = make(graph_of(&l), ring_machine(2, 1));
+    compare(&w, 2, false, cases[_i].words);
+    drop(&w);
+}
+END_TEST
+
 /* Outputs of more than workers copy to the host. */
 START_TEST(streams_copy)
 {
@@ -406,6 +430,7 @@ int main(void)
     tcase_add_loop_test(c, wide, 0, 2);
     c = new_case(s, "one start a launch");
     tcase_add_test(c, iterations_differ);
+    tcase_add_loop_test(c, nothing_between, 0, 4);
     tcase_add_test(c, streams_copy);
     tcase_add_test(c, in_flight);
     c = new_case(s, "no end");

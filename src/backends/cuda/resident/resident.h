@@ -107,6 +107,7 @@ typedef struct gy_resident {
     bool in_series, counts;    /* series were wanted; the last launch began with epoch `first` */
     uint64_t first;
     uint32_t until, ask_op; /* the buffer that says if it was the last start, and the op that brings it; GY_NONE */
+    bool ask_far;           /* there is one on a GPU that does not reach all others, which cannot be told */
     gy_resident_asked ask;
     uint64_t *told; /* page-locked: the last verdict */
     char text[720], off_text[512];

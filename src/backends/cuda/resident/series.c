@@ -47,25 +47,10 @@ static bool brings(const gy_cuda *h, uint32_t id, uint32_t turn, gy_location *fr
     return false;
 }
 
-void gy_resident_find_ask(gy_cuda *h, uint32_t turn)
-{
-    const gantry_schedule *s = h->job->schedule;
-    gy_resident *r = h->resident;
-    gy_location from;
-    r->ask_op = GY_NONE;
-    for (uint32_t i = 0; i < s->ops.count && r->until != GY_NONE; i++) {
-        const gy_op *op = &s->ops.at[i];
-        if (!r->has[i] || op->lanes != 1 || !gy_op_is_copy(op) || !brings(h, i, turn, &from))
-            continue;
-        r->ask_op = i;
-        r->ask = gy_resident_asked_of(from.at, h->job->graph->buffers.at[r->until].dtype);
-    }
-}
-
-static bool reaches_all(gy_cuda *h)
+/* The verdict goes to each GPU with workers, whatever else there is between these and the one that has it. */
+static bool reaches_all(gy_cuda *h, uint32_t from)
 {
     const gy_resident *r = h->resident;
-    uint32_t from = gy_cuda_lane_of(h, r->ask_op, 0)->queue.device;
     bool all = true;
     for (uint32_t i = 0; i < h->devices; i++) {
         if (!r->gpu[i].workers || i == from)
@@ -76,10 +61,27 @@ static bool reaches_all(gy_cuda *h)
     return all;
 }
 
+void gy_resident_find_ask(gy_cuda *h, uint32_t turn)
+{
+    const gantry_schedule *s = h->job->schedule;
+    gy_resident *r = h->resident;
+    gy_location from;
+    r->ask_op = GY_NONE;
+    r->ask_far = false;
+    for (uint32_t i = 0; i < s->ops.count && r->until != GY_NONE; i++) {
+        const gy_op *op = &s->ops.at[i];
+        if (!r->has[i] || op->lanes != 1 || !gy_op_is_copy(op) || !brings(h, i, turn, &from))
+            continue;
+        r->ask_far = !reaches_all(h, gy_cuda_lane_of(h, i, 0)->queue.device);
+        r->ask_op = r->ask_far ? GY_NONE : i;
+        r->ask = gy_resident_asked_of(from.at, h->job->graph->buffers.at[r->until].dtype);
+    }
+}
+
 /* ---- one start or several ---- */
 
 /* NULL: nothing is in the way. */
-static const char *obstacle(gy_cuda *h, bool varies)
+static const char *obstacle(const gy_cuda *h, bool varies)
 {
     const gy_resident *r = h->resident;
     bool asks = r->wanted->look > 0 && r->wanted->look < r->wanted->starts;
@@ -89,9 +91,9 @@ static const char *obstacle(gy_cuda *h, bool varies)
         return "streams carry out a part of it";
     if (varies)
         return "arguments depend on the iteration";
-    if (asks && r->ask_op == GY_NONE)
-        return "no worker copies what ends the loop from a GPU to the host";
-    return !asks || reaches_all(h) ? NULL : "the GPU that has what ends the loop does not reach another one's memory";
+    if (asks && r->ask_far)
+        return "the GPU that has what ends the loop does not reach another one's memory";
+    return asks && r->ask_op == GY_NONE ? "no worker copies what ends the loop from a GPU to the host" : NULL;
 }
 
 void gy_resident_series_want(gy_cuda *h, const gy_series *wanted)

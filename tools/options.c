@@ -25,7 +25,7 @@ static const option table[] = {
     { "policy", "NAME", "how nodes are placed (default: the best of several, see --effort); the names are below", TEXT,
       FIELD(policy), PLAIN },
     { "effort", "0..9",
-      "how hard to search: 0 one policy, or three where it is poor, 1 all that fit the size, 2-9 search "
+      "how hard to search: 0 one policy, or a few where it is poor, 1 all that fit the size, 2-9 search "
       "too (default 3)",
       NUMBER, FIELD(effort), RANGE(-1, 0, 9) },
     { "seed", "N", "for policies that draw lots, and for the order of --check", NUMBER, FIELD(seed),

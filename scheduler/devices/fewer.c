@@ -10,6 +10,7 @@
 #include "scheduler/devices/wishes.h"
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/search/better.h"
+#include "scheduler/search/portfolio.h"
 #include "sim/sim.h"
 #include <stdio.h>
 
@@ -209,6 +210,12 @@ static void forget_known(gy_fewer_part *part, uint32_t count)
         gy_known_free(&part[i].known);
 }
 
+/* By all policies; of large graphs, and without effort, by few. */
+static int32_t effort_of_policies(const fewer *x)
+{
+    return x->options->effort > 0 && size_of(x) <= FEW_SEARCHED_UP_TO;
+}
+
 /* Plans by policies, and notes what they reached. */
 static gantry_status try_parts(fewer *x, gy_fewer_part *part, uint32_t count, gantry_error *err)
 {
@@ -230,7 +237,7 @@ static gantry_status try_all(fewer *x, uint32_t devices, gantry_error *err)
     if (!part)
         return gy_fail_nomem(err);
     for (uint32_t k = 1; k < devices; k++)
-        part[k - 1] = part_of(x, k, size_of(x) <= FEW_SEARCHED_UP_TO);
+        part[k - 1] = part_of(x, k, effort_of_policies(x));
     gantry_status status = try_parts(x, part, devices - 1, err);
     forget_known(part, devices - 1);
     gy_free(part);
@@ -245,17 +252,18 @@ static uint32_t half_of(uint32_t devices)
     return power;
 }
 
+/* Without effort those two alone: more effort, which goes on from what is better there, would leave others out. */
 static gantry_status try_halves(fewer *x, uint32_t devices, gantry_error *err)
 {
     gy_fewer_part part[HALVES_ANYWAY] = { { 0 } };
     for (uint32_t most = HALVES_ANYWAY, count; devices > 1; most = 1) {
         for (count = 0; count < most && devices > 1; count++)
-            part[count] = part_of(x, devices = half_of(devices), size_of(x) <= FEW_SEARCHED_UP_TO);
+            part[count] = part_of(x, devices = half_of(devices), effort_of_policies(x));
         gantry_status status = try_parts(x, part, count, err);
         forget_known(part, count);
         if (status)
             return status;
-        if (!part[count - 1].better)
+        if (!part[count - 1].better || x->options->effort == 0)
             break;
     }
     return GANTRY_OK;
@@ -264,7 +272,7 @@ static gantry_status try_halves(fewer *x, uint32_t devices, gantry_error *err)
 static gantry_status try_counts(fewer *x, uint32_t devices, gantry_error *err)
 {
     uint64_t work = (uint64_t)size_of(x) * devices * devices;
-    return work <= ALL_COUNTS_UP_TO ? try_all(x, devices, err) : try_halves(x, devices, err);
+    return work <= ALL_COUNTS_UP_TO && x->options->effort > 0 ? try_all(x, devices, err) : try_halves(x, devices, err);
 }
 
 /* ---- searching on ---- */
@@ -355,7 +363,13 @@ static void move_rows(fewer *x, gantry_schedule *s, bool back)
 /* A policy that was named decides alone, and a proof is of all devices. Measured paces are of devices by number. */
 static bool may_leave_idle(const gy_options *o, const gantry_machine *m)
 {
-    return !o->policy && o->effort > 0 && !o->optimal && o->objective == GY_OBJECTIVE_MAKESPAN && !m->pace;
+    return !o->policy && !o->optimal && o->objective == GY_OBJECTIVE_MAKESPAN && !m->pace;
+}
+
+/* Without effort: as on all devices. */
+static bool is_good_enough(const fewer *x)
+{
+    return x->options->effort == 0 && (gy_is_near_bound(x->best) || gy_portfolio_is_placed(x->graph));
 }
 
 /* The schedule that was chosen may be longer by as much as counts as equal. */
@@ -386,7 +400,7 @@ gantry_status gy_fewer_run(gantry_schedule **schedule, gantry_graph *graph, cons
     x.least = least_of(&x);
     x.bounded = has_bound(&x);
     x.threads = threads_for(&x);
-    if (devices > 1 && may_leave_idle(options, machine))
+    if (devices > 1 && may_leave_idle(options, machine) && !is_good_enough(&x))
         status = try_counts(&x, devices, err);
     if (!status)
         status = search_counts(&x, err);

@@ -4,6 +4,7 @@
 #include "schedule/usage.h"
 
 #define EQUAL_WITHIN 1000 /* one part of so many */
+#define NEAR         9    /* likewise */
 
 static gy_plan_end end_of(const gantry_schedule *s)
 {
@@ -41,4 +42,9 @@ bool gy_is_end_preferred(const gy_plan_end *a, const gantry_schedule *b, gy_tick
     if (a->makespan > most || b->makespan > most)
         return a->makespan <= most;
     return takes_less(a, b);
+}
+
+bool gy_is_near_bound(const gantry_schedule *s)
+{
+    return s->makespan <= s->bound + s->bound / NEAR;
 }

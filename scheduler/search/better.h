@@ -18,4 +18,7 @@ bool gy_is_preferred(const gantry_schedule *a, const gantry_schedule *b, gy_tick
 /* `a` is the end of a plan on the same machine, of which the schedule need not be there. */
 bool gy_is_end_preferred(const gy_plan_end *a, const gantry_schedule *b, gy_ticks least);
 
+/* Does it end so little after its bound that without effort nothing else is tried? */
+bool gy_is_near_bound(const gantry_schedule *s);
+
 #endif

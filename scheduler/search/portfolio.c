@@ -7,9 +7,9 @@
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/frugal.h"
 #include "scheduler/policies/policy.h"
+#include "scheduler/search/better.h"
 #include <string.h>
 
-#define NEAR          9 /* what ends no more than one part of so many after the bound is good enough without effort */
 #define SPILLED_UP_TO 2000 /* tasks: where some policies fit, the others are tried with spilling */
 
 /* Why nothing fits: what is too much even with spilling says more; of equals the first, that of the default policy. */
@@ -392,8 +392,7 @@ static gantry_status try_few(gy_portfolio *f, gantry_error *err)
 {
     const gy_policy *whole = fits(&gy_policy_families, f) ? &gy_policy_families : &gy_policy_partition;
     GY_TRY(try_policy(f, gy_policy_at(0), err));
-    const gantry_schedule *s = f->t.best;
-    bool good = s && s->makespan <= s->bound + s->bound / NEAR;
+    bool good = f->t.best && gy_is_near_bound(f->t.best);
     if (good || gy_machine_workers(f->t.machine) < 2 || gy_portfolio_is_placed(f->t.graph))
         return GANTRY_OK;
     GY_TRY(try_policy(f, whole, err));

@@ -238,6 +238,62 @@ static size_t count_without_effort(gantry_graph *g, const gantry_machine *m)
     return count;
 }
 
+/* Eight parts, six times: each goes on with its own and with what another has made. */
+static gantry_graph *graph_of_parts(uint64_t seed)
+{
+    gantry_graph *g = gantry_graph_new("parts");
+    int64_t shape[1] = { 32000 };
+    gantry_buffer before = { 0 };
+    for (int step = 0; step < 6; step++) {
+        char name[16];
+        snprintf(name, sizeof name, "b%d", step);
+        gantry_buffer made = gantry_graph_buffer(g, name, GANTRY_U8, 1, shape);
+        gantry_buffer_split(g, made, 8);
+        for (int i = 0; i < 8; i++) {
+            gantry_node n = gantry_graph_work(g, NULL);
+            gantry_node_time(g, n, NULL, 2 + pick(&seed, 9));
+            for (int k = 0; k < 2 && step; k++)
+                gantry_node_read(g, n, gantry_part(before, k ? (i + 1 + pick(&seed, 7)) % 8 : i));
+            gantry_node_write(g, n, gantry_part(made, i));
+        }
+        before = made;
+    }
+    return g;
+}
+
+/* On eight devices, without effort: where that ends well after the bound, no later than on the first four alone, or on
+ * two. Of these graphs some end sooner there than by any of the few policies on all. */
+START_TEST(idle_devices_without_effort)
+{
+    int poor = 0, sooner = 0;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        gantry_graph *g = graph_of_parts(seed);
+        gantry_machine *m = NULL, *some = NULL;
+        ck_assert(!gantry_machine_load(&m, GANTRY_SOURCE_DIR "/graphs/machines/h200-8.json", NULL));
+        gantry_schedule *s = schedule(g, m, NULL, 0), *best = schedule(g, m, "heft", 0);
+        poor += 9 * best->makespan > 10 * best->bound;
+        for (int count = 4; count >= 2 && 9 * best->makespan > 10 * best->bound; count /= 2) {
+            ck_assert(!gantry_machine_select(&some, m, count == 4 ? "4" : "2", NULL));
+            gantry_schedule *fewer = schedule(g, some, NULL, 0);
+            ck_assert_int_le(s->makespan, fewer->makespan + fewer->makespan / 1000);
+            gantry_schedule_free(fewer);
+            gantry_machine_free(some);
+        }
+        gy_ticks least = GY_TICKS_MAX;
+        for (size_t i = 0; i < s->tried.count; i++)
+            if (!s->tried.at[i].skipped && !s->tried.at[i].devices && s->tried.at[i].makespan < least)
+                least = s->tried.at[i].makespan;
+        sooner += s->makespan < least;
+        gantry_schedule_free(s);
+        gantry_schedule_free(best);
+        gantry_graph_free(g);
+        gantry_machine_free(m);
+    }
+    ck_assert_int_gt(poor, 10);
+    ck_assert_int_gt(sooner, 2);
+}
+END_TEST
+
 /* With and without contention: an effort does all that a lower one does, and reports what it tried. */
 START_TEST(more_effort_is_never_worse)
 {
@@ -493,6 +549,7 @@ int main(void)
     tcase_add_test(c, no_effort_keeps_trees_whole);
     tcase_add_test(c, no_effort_stays_with_heft_where_that_is_good);
     tcase_add_test(c, no_effort_stays_with_heft_where_nodes_have_devices);
+    tcase_add_test(c, idle_devices_without_effort);
     tcase_add_test(c, a_schedule_as_a_candidate);
     tcase_add_test(c, every_policy_is_in_the_report);
     tcase_add_test(c, what_is_placed_alike_is_lowered_once);

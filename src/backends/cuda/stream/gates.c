@@ -174,8 +174,6 @@ static uint32_t waiting_gpu(gy_cuda *h, uint32_t op)
         if (h->wait[i].distance > 0)
             continue;
         waits = waits || crosses;
-        if (crosses)
-            from->to = from->told && from->to != all[op].gpu ? GY_NONE : all[op].gpu;
         from->told = from->told || crosses;
         from->within = from->within || !crosses;
     }
@@ -201,19 +199,23 @@ static gantry_status find_waiters(gy_cuda *h, gantry_error *err)
     size_t ops = h->job->schedule->ops.count;
     gy_gate_waiters *w = &h->gates->waiters;
     uint32_t *gpu = gy_arena_calloc(&h->arena, ops + 1, sizeof *gpu);
+    uint32_t *to = gy_arena_calloc(&h->arena, ops + 1, sizeof *to);
     w->op = gy_arena_calloc(&h->arena, ops + 1, sizeof *w->op);
     w->first = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *w->first);
     h->gates->op = gy_arena_calloc(&h->arena, ops + 1, sizeof *h->gates->op);
     h->gates->awaited = gy_arena_calloc(&h->arena, ops + 1, sizeof *h->gates->awaited);
     h->gates->next = gy_arena_calloc(&h->arena, ops + 1, sizeof *h->gates->next);
-    if (!gpu || !w->op || !w->first || !h->gates->op || !h->gates->awaited || !h->gates->next)
+    if (!gpu || !to || !w->op || !w->first || !h->gates->op || !h->gates->awaited || !h->gates->next)
         return gy_fail_nomem(err);
     gy_gate_awaited(h->gates->awaited, h->job->schedule);
     find_next(h);
     for (uint32_t i = 0; i < ops; i++)
-        h->gates->op[i].gpu = gpu_of(h, gy_cuda_lane_of(h, i, 0)->queue.device);
-    for (uint32_t i = 0; i < ops; i++)
+        gpu[i] = h->gates->op[i].gpu = gpu_of(h, gy_cuda_lane_of(h, i, 0)->queue.device);
+    gy_gate_told(to, h->job->schedule, gpu);
+    for (uint32_t i = 0; i < ops; i++) {
+        h->gates->op[i].to = to[i];
         gpu[i] = waiting_gpu(h, i);
+    }
     gy_gate_waiters_fill(w, gpu, ops, h->devices);
     return GANTRY_OK;
 }

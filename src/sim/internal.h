@@ -79,7 +79,8 @@ typedef struct gy_sim {
     const gantry_schedule *s;
     const gantry_machine *m;
     uint32_t ops, starts;
-    bool gates; /* a start is one graph for each GPU (schedule/gates) */
+    bool gates;     /* a start is one graph for each GPU (schedule/gates) */
+    uint32_t *told; /* then, per op: as gy_gate_told has it */
     gy_ticks now;
     /* Order. */
     size_t *edge_first; /* ops + 1 */

@@ -18,6 +18,7 @@ typedef struct walk {
     row *row;
     gy_gate_waiters waiters;
     gy_ticks *awaited; /* per op: as gy_gate_awaited has it */
+    uint32_t *alone;   /* per op: as gy_gate_told has it */
     uint32_t *waits;   /* per op: its GPU, if it waits for another; GY_NONE */
     gy_ticks *end;     /* per op */
     gy_ticks *lane;    /* per lane: the end of its last op so far */
@@ -38,22 +39,45 @@ bool gy_gates_known(const gantry_machine *m)
 
 /* ---- copies that tell ---- */
 
-bool gy_gate_copies(const gantry_schedule *s, uint32_t op)
+static uint32_t told_gpu(const gantry_schedule *s, const uint32_t *gpu, uint32_t op)
+{
+    return gpu ? gpu[op] : gy_gates_gpu(s->machine, gy_op_device(s, &s->ops.at[op], 0));
+}
+
+void gy_gate_told(uint32_t *to, const gantry_schedule *s, const uint32_t *gpu)
+{
+    const uint32_t several = GY_NONE - 1;
+    for (size_t i = 0; i < s->ops.count; i++)
+        to[i] = GY_NONE;
+    for (size_t i = 0; i < s->sync.count; i++) {
+        const gy_sync *y = &s->sync.at[i];
+        if (y->distance > 0 || y->carrier == GY_CARRIER_LANE)
+            continue;
+        uint32_t other = told_gpu(s, gpu, y->to);
+        if (other != told_gpu(s, gpu, y->from))
+            to[y->from] = to[y->from] == GY_NONE || to[y->from] == other ? other : several;
+    }
+    for (size_t i = 0; i < s->ops.count; i++)
+        to[i] = to[i] == several ? GY_NONE : to[i];
+}
+
+/* Is the op a copy that a kernel makes, which tells by itself? */
+static bool tells(const gantry_schedule *s, uint32_t op, uint32_t to)
 {
     const gy_op *o = &s->ops.at[op];
     bool may = gy_op_is_copy(o) && !gy_op_has_flag(o) && s->lanes.at[s->op_lane.at[o->lane]].kind == GY_LANE_COPY;
     if (!may || gy_op_by_engine(s, op))
         return false;
-    uint64_t bytes = 0;
-    for (uint32_t k = 0; k < o->uses / 2; k++)
-        bytes += gy_use_bytes(s, &s->use.at[o->use + k]);
-    return bytes <= GY_GATE_COPY;
+    gy_gate_copies c = { .pairs = o->uses / 2, .told = to != GY_NONE };
+    for (uint32_t k = 0; k < c.pairs; k++)
+        c.bytes += gy_use_bytes(s, &s->use.at[o->use + k]);
+    return gy_gate_tells(&c);
 }
 
-gy_ticks gy_gate_cost(const gantry_schedule *s, uint32_t from)
+gy_ticks gy_gate_cost(const gantry_schedule *s, uint32_t from, uint32_t to)
 {
     gy_ticks gate = s->machine->gate, launch = s->machine->device[gy_op_device(s, &s->ops.at[from], 0)].launch;
-    if (!gy_gate_copies(s, from))
+    if (!tells(s, from, to))
         return gate;
     return gate > launch ? gate - launch : 0;
 }
@@ -175,8 +199,8 @@ gy_ticks gy_gates_given_out(const gantry_schedule *s, bool each)
 
 static void close_walk(walk *w)
 {
-    void *all[] = { w->gpu, w->first, w->row,    w->waiters.op, w->waiters.first, w->waits,
-                    w->end, w->lane,  w->passed, w->gate,       w->told,          w->awaited };
+    void *all[] = { w->gpu,  w->first,  w->row,  w->waiters.op, w->waiters.first, w->waits, w->end,
+                    w->lane, w->passed, w->gate, w->told,       w->awaited,       w->alone };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         gy_free(all[i]);
 }
@@ -197,7 +221,8 @@ static bool open_walk(walk *w)
     w->gate = gy_calloc(devices, sizeof *w->gate);
     w->told = gy_calloc(devices, sizeof *w->told);
     w->awaited = gy_calloc(ops, sizeof *w->awaited);
-    bool rows = w->first && w->row && w->waiters.op && w->waiters.first && w->waits;
+    w->alone = gy_calloc(ops, sizeof *w->alone);
+    bool rows = w->first && w->row && w->waiters.op && w->waiters.first && w->waits && w->alone;
     return rows && w->gpu && w->end && w->lane && w->passed && w->gate && w->told && w->awaited;
 }
 
@@ -255,7 +280,7 @@ static void take(walk *w, open_gate *g, uint32_t from)
         return;
     *passed = GY_TICKS_MAX; /* it is in the gate that is open */
     g->from[g->count++] = from;
-    g->ready = later(g->ready, gy_ticks_both(w->end[from], gy_gate_cost(w->s, from)));
+    g->ready = later(g->ready, gy_ticks_both(w->end[from], gy_gate_cost(w->s, from, w->alone[from])));
     w->told[gpu_of(w, from)] = later(w->told[gpu_of(w, from)], w->end[from]);
 }
 
@@ -323,6 +348,7 @@ gantry_status gy_gates_predict(const gantry_schedule *s, gy_gate_times *times, g
         find_gpus(&w);
         times->gpus = count_gpus(s);
         gy_gate_awaited(w.awaited, s);
+        gy_gate_told(w.alone, s, NULL);
         times->rows = find_rows(&w);
         times->one = gy_ticks_both(longest_way(&w, false), gy_gates_given_out(s, false));
         times->each = times->rows ? gy_ticks_both(longest_way(&w, true), gy_gates_given_out(s, true)) : times->one;

@@ -19,6 +19,8 @@ enum {
     GY_GATE_AHEAD = 512,     /* so many ops behind one that needs a gate are looked at for what goes into it, too */
     GY_GATE_MOST = 256,      /* what one gate waits for, at most */
     GY_GATE_COPY = 32 << 10, /* bytes that a kernel of one block copies and then tells of by itself, at most */
+    GY_GATE_PAIRS = 8,       /* that it copies */
+    GY_GATE_WORDS_SET = 4,   /* and words that it sets */
     /* One graph has to be predicted to take so many per cent longer. On two H200s graphs with nothing to gain took 0.98
      * to 1.09 of one graph's time, which is how much two measurements of the same differ. */
     GY_GATES_PAY = 10
@@ -32,11 +34,24 @@ static inline bool gy_gate_takes(const gantry_schedule *s, uint32_t from, uint32
     return from < now && s->ops.at[from].end <= end;
 }
 
-/* Is the op a copy whose kernel sets the word that another GPU waits for by itself? Of copies that are carried by
- * one launch, a capture looks at all of them together. */
-bool gy_gate_copies(const gantry_schedule *s, uint32_t op);
-/* The cost of a row from the op to another GPU by a gate: a kernel that sets a word is left out where its copy does. */
-gy_ticks gy_gate_cost(const gantry_schedule *s, uint32_t from);
+/* Copies that one launch makes, and how many of them one other GPU alone waits for. */
+typedef struct gy_gate_copies {
+    uint64_t bytes;
+    uint32_t pairs, told;
+} gy_gate_copies;
+
+/* Does their kernel set the words that other GPUs wait for by itself? */
+static inline bool gy_gate_tells(const gy_gate_copies *c)
+{
+    return c->bytes <= GY_GATE_COPY && c->pairs <= GY_GATE_PAIRS && c->told > 0 && c->told <= GY_GATE_WORDS_SET;
+}
+
+/* Per op the one GPU of all others that waits for it by rows of its own start; GY_NONE: none does, or several do.
+ * `gpu`: of each op; NULL: as gy_gates_gpu has it. */
+void gy_gate_told(uint32_t *to, const gantry_schedule *s, const uint32_t *gpu);
+/* The cost of a row from the op to another GPU by a gate: a kernel that sets a word is left out where a copy does. `to`
+ * is that of the op. Of copies that one launch carries together, a capture asks for all, and this looks at each. */
+gy_ticks gy_gate_cost(const gantry_schedule *s, uint32_t from, uint32_t to);
 
 /* The GPU whose graph has the lanes of the device, by the lowest device that is it: that of CPUs is the first. */
 uint32_t gy_gates_gpu(const gantry_machine *m, uint32_t device);

@@ -15,7 +15,8 @@ source = pathlib.Path(sys.argv[2]).resolve()
 FOLDER = "tests/property/counters/"
 MODELS = {  # The page that a model quotes, and what is left out of it.
     "counters.pml": ("counters.md", ["NO_RELEASE", "NO_ACQUIRE", "NO_CREDIT", "NO_EPOCH", "NO_VERDICT", "EARLY_VERDICT", "ANY_END"]),
-    "push.pml": ("collectives.md", ["NO_RELEASE", "NO_ACQUIRE", "ONE_SLOT", "NO_WAIT"])}
+    "push.pml": ("collectives.md", ["NO_RELEASE", "NO_ACQUIRE", "ONE_SLOT", "NO_WAIT"]),
+    "gates.pml": ("gpu-graphs.md", ["NO_RELEASE", "NO_ACQUIRE", "NO_RESET", "NO_JOIN", "WAIT_FIRST", "GATE_FIRST"])}
 
 
 def quote():

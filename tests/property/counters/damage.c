@@ -58,19 +58,34 @@ static void drop_wholly(one *o, uint32_t k)
         o->wait[i].value -= o->wait[i].value > value;
 }
 
+static bool is_in(const gantry_schedule *s, uint32_t op, uint32_t lane)
+{
+    for (uint32_t k = 0; k < s->ops.at[op].lanes; k++)
+        if (s->op_lane.at[s->ops.at[op].lane + k] == lane)
+            return true;
+    return false;
+}
+
+static uint32_t before_in_lane(const gantry_schedule *s, uint32_t lane, uint32_t op)
+{
+    while (op-- > 0)
+        if (is_in(s, op, lane))
+            return op;
+    return GY_NONE;
+}
+
 static uint32_t next_in_lane(const gantry_schedule *s, uint32_t lane, uint32_t op)
 {
     for (uint32_t i = op + 1; i < s->ops.count; i++)
-        for (uint32_t k = 0; k < s->ops.at[i].lanes; k++)
-            if (s->op_lane.at[s->ops.at[i].lane + k] == lane)
-                return i;
+        if (is_in(s, i, lane))
+            return i;
     return GY_NONE;
 }
 
 static bool damage_wait(one *o, const gantry_schedule *s, damage kind, uint32_t k)
 {
     gy_counter_wait *w = &o->wait[k], old = *w;
-    uint32_t next = next_in_lane(s, o->to, w->op);
+    uint32_t next = next_in_lane(s, o->to, w->op), before = before_in_lane(s, o->to, w->op);
     switch (kind) {
     case DAMAGE_DROP_WAIT:
         drop_wait(o, k);
@@ -93,6 +108,15 @@ static bool damage_wait(one *o, const gantry_schedule *s, damage kind, uint32_t 
     case DAMAGE_START_AFTER:
         w->distance--;
         return old.distance > 0;
+    case DAMAGE_OP_BEFORE:
+        w->op = before;
+        return before != GY_NONE && (k == 0 || w[-1].op < before);
+    case DAMAGE_NEXT_OP_TOO:
+        if (next == GY_NONE || (k + 1 < o->waits && w[1].op <= next))
+            return false;
+        memmove(w + 1, w, (o->waits++ - k) * sizeof *w);
+        w[1].op = next;
+        return true;
     case DAMAGE_NEXT_OP:
         w->op = next;
         return next != GY_NONE && (k + 1 == o->waits || w[1].op > next);
@@ -110,6 +134,7 @@ static bool damage_wait(one *o, const gantry_schedule *s, damage kind, uint32_t 
 static bool damage_signal(one *o, const gantry_schedule *s, damage kind, uint32_t k)
 {
     uint32_t *x = &o->signal[k], old = *x, next = next_in_lane(s, o->from, old);
+    uint32_t before = before_in_lane(s, o->from, old);
     switch (kind) {
     case DAMAGE_DROP_SIGNAL:
         drop_signal(o, k);
@@ -119,6 +144,9 @@ static bool damage_signal(one *o, const gantry_schedule *s, damage kind, uint32_
     case DAMAGE_DOUBLE_SIGNAL:
         memmove(x + 1, x, (o->signals++ - k) * sizeof *x);
         return true;
+    case DAMAGE_SIGNAL_BEFORE:
+        *x = before;
+        return before != GY_NONE && (k == 0 || x[-1] < before);
     case DAMAGE_NEXT_SIGNAL:
         *x = next;
         return next != GY_NONE && (k + 1 == o->signals || x[1] > next);
@@ -129,14 +157,6 @@ static bool damage_signal(one *o, const gantry_schedule *s, damage kind, uint32_
         x[1] = old;
         return true;
     }
-}
-
-static bool is_in(const gantry_schedule *s, uint32_t op, uint32_t lane)
-{
-    for (uint32_t k = 0; k < s->ops.at[op].lanes; k++)
-        if (s->op_lane.at[s->ops.at[op].lane + k] == lane)
-            return true;
-    return false;
 }
 
 /* Of ops with several lanes, any of them may wait and signal. */

@@ -13,9 +13,12 @@
     X(VALUE_MORE, "wait for one more")                                                                                 \
     X(START_BEFORE, "wait for a start before")                                                                         \
     X(START_AFTER, "wait for a start later")                                                                           \
+    X(OP_BEFORE, "let the op before wait")                                                                             \
+    X(NEXT_OP_TOO, "let the next op wait, too")                                                                        \
     X(NEXT_OP, "let the next op wait")                                                                                 \
     X(DROP_SIGNAL, "drop a signal")                                                                                    \
     X(DOUBLE_SIGNAL, "signal twice")                                                                                   \
+    X(SIGNAL_BEFORE, "let the op before signal")                                                                       \
     X(NEXT_SIGNAL, "let the next op signal")                                                                           \
     X(SWAP_SIGNALS, "swap two signals")                                                                                \
     X(SWAP_VALUES, "swap what two ops wait for")                                                                       \

@@ -135,13 +135,13 @@ static void end(void *begun)
     free(r);
 }
 
-/* Kernels of collectives do if they are given peers; so do gates of graphs. */
+/* Kernels of collectives do if they are given peers; so do gates of graphs. A copy tells others before it waits. */
 static int waits(const char *name, void **params)
 {
     if (strncmp(name, "push_", 5) == 0)
         return ((const gy_push *)params[1])->peers > 0;
     if (strcmp(name, "gate_copy") == 0)
-        return ((const gy_gate_copy *)params[0])->waits > 0;
+        return ((const gy_gate_copy *)params[0])->waits > 0 ? FAKE_WAITS : FAKE_TELLS;
     return strncmp(name, "gate_wait", 9) == 0 ||
            (strncmp(name, "combine_", 8) == 0 && ((const gy_combine_meeting *)params[1])->peers > 0);
 }

@@ -738,16 +738,24 @@ int fakeCudaWaiting(void)
     return waiting;
 }
 
-/* Nobody refuses it where it has not room: some of its blocks would never begin. */
-static bool waits(const CUlaunchConfig *c, CUfunction function, void **params)
+int fakeCudaTelling(void)
+{
+    lock();
+    int telling = fake.telling;
+    unlock();
+    return telling;
+}
+
+/* Nobody refuses one that waits where it has not room: some of its blocks would never begin. */
+static bool in_slices(const CUlaunchConfig *c, CUfunction function, void **params)
 {
     const fakeCudaResident *resides = function->resides;
-    if (!resides || !resides->waits || !resides->waits(function->name, params))
-        return false;
-    if (!fits_device(c))
+    int what = resides && resides->waits ? resides->waits(function->name, params) : 0;
+    if (what == FAKE_WAITS && !fits_device(c))
         wrong("%s waits for others, and has more blocks than the device has room for", function->name);
-    fake.waiting++;
-    return true;
+    fake.waiting += what == FAKE_WAITS;
+    fake.telling += what == FAKE_TELLS;
+    return what != 0;
 }
 
 /* Does the device have room for blocks like these? */
@@ -769,7 +777,7 @@ static work work_of(const CUlaunchConfig *c, CUfunction function, void **params,
                .grid = { c->gridDimX, c->gridDimY, c->gridDimZ },
                .block = { c->blockDimX, c->blockDimY, c->blockDimZ },
                .early = how == EARLY,
-               .waits = how == COOPERATIVE || waits(c, function, params) };
+               .waits = how == COOPERATIVE || in_slices(c, function, params) };
     for (int i = 0; i < function->params; i++)
         w.param[i] = params[i];
     return w;

@@ -58,11 +58,13 @@ CUfunction fakeCudaFunction(const char *name, fakeCudaBody body, const size_t *s
 /* How a cooperative launch goes on, or one that waits, a slice at a time; without it, it is done at once as any other.
  */
 enum { FAKE_POLLED, FAKE_MOVED, FAKE_ENDED };
+/* Blocks of such a launch wait for others; or they wait for nobody, and others see what they store as they go on. */
+enum { FAKE_WAITS = 1, FAKE_TELLS };
 typedef struct fakeCudaResident {
     void *(*begin)(const fakeCudaLaunch *launch, void **params); /* `params` stay until the end */
     int (*go_on)(void *begun); /* FAKE_POLLED: all that it did was to look at words that others write */
     void (*end)(void *begun);  /* also of one that has not ended */
-    int (*waits)(const char *name, void **params); /* blocks of such a launch wait for others, cooperative or not */
+    int (*waits)(const char *name, void **params); /* FAKE_WAITS, FAKE_TELLS or 0, cooperative or not */
 } fakeCudaResident;
 void fakeCudaResides(CUfunction function, const fakeCudaResident *how);
 /* A variable that cuModuleGetGlobal finds in every module of a fat binary: a copy. */
@@ -76,8 +78,9 @@ void fakeCudaBegins(CUfunction function);
 void fakeCudaLimit(CUfunction function, int threads);
 /* The cooperative launch that the device was given last: its blocks, 0: none; `first`: its first parameter, a word. */
 int fakeCudaCooperative(int device, uint64_t *first);
-/* Launches so far that wait for others and are not cooperative. */
+/* Launches so far that wait for others and are not cooperative; that tell others and wait for nobody. */
 int fakeCudaWaiting(void);
+int fakeCudaTelling(void);
 /* Injects as FAKE_CUDA_FAIL does, counting from now; NULL: nothing any more. */
 void fakeCudaFail(const char *spec);
 /* The stream captures the body of a conditional node, whose place in an order is that of the node. */

@@ -42,8 +42,8 @@ typedef struct work {
     int device;
     CUfunction function;
     unsigned grid[3], block[3];
-    bool early;               /* may begin before the kernel ahead of it has ended */
-    bool waits;               /* its blocks may wait for those of others: it is cooperative, or says so */
+    bool early; /* may begin before the kernel ahead of it has ended */
+    bool waits; /* it goes on in slices: its blocks may wait for others or tell them, or it is cooperative */
     void *param[MOST_PARAMS]; /* copies, of this work */
     CUhostFn call;
     void *data;
@@ -137,8 +137,8 @@ extern struct fake {
         uint64_t first;
     } cooperative[MOST_DEVICES]; /* as fakeCudaCooperative tells */
     uint32_t correlation;
-    uint64_t nodes; /* so many were made */
-    int waiting;    /* as fakeCudaWaiting tells */
+    uint64_t nodes;       /* so many were made */
+    int waiting, telling; /* as fakeCudaWaiting and fakeCudaTelling say */
     fakeCudaWatch watch;
     int alive_streams, alive_events, alive_modules, alive_graphs, alive_execs;
 } fake;

@@ -576,7 +576,7 @@ START_TEST(surroundings)
         const char *name, *none, *some, *why;
     } way[] = { { "CUDA_LAUNCH_BLOCKING", "0", "1", "CUDA_LAUNCH_BLOCKING is set" },
                 { "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "100", "49.5", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE leaves" },
-                { "FAKE_CUDA_DISPLAY", NULL, "1", "a GPU drives a display" } };
+                { "FAKE_CUDA_DISPLAY", NULL, "1", "leave it out by CUDA_VISIBLE_DEVICES" } };
     char replay[512];
     if (way[_i].none)
         setenv(way[_i].name, way[_i].none, 1);
@@ -595,7 +595,7 @@ START_TEST(debugged)
 {
     fakeCudaDebug(1);
     fakeCudaDevices(2, "all", 0);
-    check_refused(ring_of(0, 4, 2, 64, true), ring_machine(2, 1), "a debugger stops kernels");
+    check_refused(ring_of(0, 4, 2, 64, true), ring_machine(2, 1), "run it without, or with the replay mode \"stream\"");
     fakeCudaDebug(0);
 }
 END_TEST

@@ -207,9 +207,10 @@ START_TEST(copies_that_tell)
     gantry_schedule *s = to_and_fro(&g, &m, of[_i].elements);
     uint32_t copies = 0, told = 0;
     for (uint32_t i = 0; i < s->ops.count; i++) {
-        copies += gy_op_is_copy(&s->ops.at[i]);
-        ck_assert_int_eq(gy_gate_copies(s, i), of[_i].tells && gy_op_is_copy(&s->ops.at[i]));
-        ck_assert_int_eq(gy_gate_cost(s, i), gy_gate_copies(s, i) ? us(1.5) : us(2.5));
+        bool is = gy_op_is_copy(&s->ops.at[i]);
+        copies += is;
+        ck_assert_int_eq(gy_gate_cost(s, i, 0), of[_i].tells && is ? us(1.5) : us(2.5));
+        ck_assert_int_eq(gy_gate_cost(s, i, GY_NONE), us(2.5)); /* several GPUs wait for it */
     }
     for (size_t i = 0; i < s->sync.count; i++)
         told += gy_op_is_copy(&s->ops.at[s->sync.at[i].from]) && s->sync.at[i].distance == 0;
@@ -221,6 +222,56 @@ START_TEST(copies_that_tell)
     gantry_schedule_free(s);
     gantry_machine_free(m);
     gantry_graph_free(g);
+}
+END_TEST
+
+/* Each alone can be too much for one launch that tells. */
+START_TEST(most_of_a_launch)
+{
+    static const struct {
+        gy_gate_copies of;
+        bool tells;
+    } cases[] = { { { 32768, 8, 4 }, true },  { { 32769, 8, 4 }, false }, { { 32768, 9, 4 }, false },
+                  { { 32768, 8, 5 }, false }, { { 1, 1, 0 }, false },     { { 0, 1, 1 }, true } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_msg(gy_gate_tells(&cases[i].of) == cases[i].tells, "case %zu", i);
+}
+END_TEST
+
+static void check_told(const gantry_schedule *s, const uint32_t *gpu, const uint32_t *want)
+{
+    uint32_t to[8] = { 0 };
+    gy_gate_told(to, s, gpu);
+    for (size_t i = 0; i < s->ops.count; i++)
+        ck_assert_msg(to[i] == want[i], "op %zu: GPU %u, not %u", i, to[i], want[i]);
+}
+
+/* Of three GPUs: one that waits for an op alone is told by it, two are not; those of an op's own GPU, of the lane and
+ * of other starts do not count. */
+START_TEST(told_alone)
+{
+    static const uint32_t want[] = { 1, GY_NONE, GY_NONE, 1, GY_NONE, GY_NONE, GY_NONE };
+    static const uint32_t gpu[] = { 0, 0, 0, 0, 0, 0, 0 }, other[] = { 0, 0, 0, 0, 0, 4, 4 };
+    static const uint32_t none[] = { GY_NONE, GY_NONE, GY_NONE, GY_NONE, GY_NONE, GY_NONE, GY_NONE };
+    static const uint32_t by_other[] = { 4, 4, GY_NONE, 4, GY_NONE, GY_NONE, GY_NONE };
+    gantry_schedule *s = empty_schedule(3, 1, costs);
+    for (uint32_t i = 0; i < 5; i++)
+        add_op(s, 0, i, 1);
+    uint32_t g1 = add_op(s, 1, 10, 1), g2 = add_op(s, 2, 10, 1);
+    add_row(s, 0, g1);
+    add_row(s, 0, g1);
+    add_row(s, 1, g1);
+    add_row(s, 1, g2);
+    add_row(s, 2, 3);
+    add_row(s, 3, g1);
+    add_row(s, 3, 4);
+    gy_sync lane = { .from = 4, .to = g1, .carrier = GY_CARRIER_LANE }, later = { .from = 4, .to = g2, .distance = 1 };
+    later.carrier = GY_CARRIER_EVENT;
+    ck_assert(gy_vec_push(&s->sync, lane) && gy_vec_push(&s->sync, later));
+    check_told(s, NULL, want);
+    check_told(s, gpu, none);
+    check_told(s, other, by_other);
+    gantry_schedule_free(s);
 }
 END_TEST
 
@@ -421,6 +472,8 @@ int main(void)
     tcase_add_test(tests, ahead);
     tcase_add_test(tests, behind_what_tells);
     tcase_add_loop_test(tests, copies_that_tell, 0, 3);
+    tcase_add_test(tests, most_of_a_launch);
+    tcase_add_test(tests, told_alone);
     tcase_add_test(tests, awaited);
     tcase_add_loop_test(tests, longest_ways, 0, 40);
     tcase_add_test(tests, pays);

@@ -24,11 +24,13 @@ const char *gy_resident_around(const gy_cuda *h)
     if (gy_driver_blocks())
         return "CUDA_LAUNCH_BLOCKING is set, so no launch begins before the one ahead has ended: unset it";
     if (gy_driver_debugged(&h->d))
-        return "a debugger stops kernels, for which others would wait";
+        return "a debugger stops kernels, for which others would wait: run it without, or with the replay mode "
+               "\"stream\"";
     if (gy_driver_has_part())
         return "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE leaves the process a part of a GPU, and workers need all of it: "
                "unset it, or set it to 100";
     if (has_time_limit(h))
-        return "a GPU drives a display, and the driver ends kernels that take long there";
+        return "a GPU drives a display, and the driver ends kernels that take long there: leave it out by "
+               "CUDA_VISIBLE_DEVICES";
     return NULL;
 }

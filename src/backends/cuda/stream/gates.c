@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/stream/gates_state.h"
 
+#include "backends/cuda/memory/memory.h"
 #include "backends/cuda/stream/own_kernel.h"
 #include "base/error.h"
 #include "kernels/resident/counters.h"
@@ -42,14 +43,21 @@ static bool has_when(const gy_cuda *h)
     return any;
 }
 
-/* Of rows of the sync table: a GPU cannot set words of one that it does not reach. */
-static bool reaches_all(const gy_cuda *h)
+/* A GPU cannot set words of one that it does not reach. Rows of the sync table may lead between GPUs that copy nothing.
+ */
+static bool reaches_all(gy_cuda *h)
 {
     bool all = true;
-    for (uint32_t op = 0; op < h->job->schedule->ops.count && all; op++)
-        for (uint32_t i = h->op[op].wait; i < h->op[op].wait + h->op[op].waits && all; i++)
-            all = h->wait[i].distance > 0 || gy_cuda_reaches(h, gy_cuda_lane_of(h, h->wait[i].from, 0)->queue.device,
-                                                             gy_cuda_lane_of(h, op, 0)->queue.device);
+    for (uint32_t op = 0; op < h->job->schedule->ops.count && all; op++) {
+        uint32_t to = gy_cuda_lane_of(h, op, 0)->queue.device;
+        for (uint32_t i = h->op[op].wait; i < h->op[op].wait + h->op[op].waits && all; i++) {
+            uint32_t from = gy_cuda_lane_of(h, h->wait[i].from, 0)->queue.device;
+            if (h->wait[i].distance > 0)
+                continue;
+            gy_cuda_peers_enable(h, from, to);
+            all = gy_cuda_reaches(h, from, to);
+        }
+    }
     return all;
 }
 
@@ -69,8 +77,6 @@ static const char *obstacle(const gy_cuda *h)
         return "the driver is older than CUDA 12.3";
     if (!gy_cuda_kernel_find(GY_CUDA_GATE))
         return "Gantry was built without nvcc";
-    if (!reaches_all(h))
-        return "a GPU waits for one that does not reach it";
     return gy_driver_blocks()          ? "CUDA_LAUNCH_BLOCKING is set"
            : gy_driver_debugged(&h->d) ? "a debugger stops kernels"
                                        : NULL;
@@ -87,8 +93,12 @@ static gantry_status choose(gy_cuda *h, gy_gates *to, bool *each, gantry_error *
         return GANTRY_OK; /* nothing to choose */
     const char *why = obstacle(h);
     why = why || to->forced ? why : gy_gates_obstacle(s);
-    snprintf(to->why, sizeof to->why, "%s", why ? why : "");
     *each = !why && (to->forced || gy_gates_pay(&to->times));
+    if (*each && !reaches_all(h)) {
+        *each = false;
+        why = "a GPU waits for one that does not reach it";
+    }
+    snprintf(to->why, sizeof to->why, "%s", why ? why : "");
     return GANTRY_OK;
 }
 
@@ -164,8 +174,6 @@ static uint32_t waiting_gpu(gy_cuda *h, uint32_t op)
         if (h->wait[i].distance > 0)
             continue;
         waits = waits || crosses;
-        if (crosses)
-            from->to = from->told && from->to != all[op].gpu ? GY_NONE : all[op].gpu;
         from->told = from->told || crosses;
         from->within = from->within || !crosses;
     }
@@ -191,19 +199,23 @@ static gantry_status find_waiters(gy_cuda *h, gantry_error *err)
     size_t ops = h->job->schedule->ops.count;
     gy_gate_waiters *w = &h->gates->waiters;
     uint32_t *gpu = gy_arena_calloc(&h->arena, ops + 1, sizeof *gpu);
+    uint32_t *to = gy_arena_calloc(&h->arena, ops + 1, sizeof *to);
     w->op = gy_arena_calloc(&h->arena, ops + 1, sizeof *w->op);
     w->first = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *w->first);
     h->gates->op = gy_arena_calloc(&h->arena, ops + 1, sizeof *h->gates->op);
     h->gates->awaited = gy_arena_calloc(&h->arena, ops + 1, sizeof *h->gates->awaited);
     h->gates->next = gy_arena_calloc(&h->arena, ops + 1, sizeof *h->gates->next);
-    if (!gpu || !w->op || !w->first || !h->gates->op || !h->gates->awaited || !h->gates->next)
+    if (!gpu || !to || !w->op || !w->first || !h->gates->op || !h->gates->awaited || !h->gates->next)
         return gy_fail_nomem(err);
     gy_gate_awaited(h->gates->awaited, h->job->schedule);
     find_next(h);
     for (uint32_t i = 0; i < ops; i++)
-        h->gates->op[i].gpu = gpu_of(h, gy_cuda_lane_of(h, i, 0)->queue.device);
-    for (uint32_t i = 0; i < ops; i++)
+        gpu[i] = h->gates->op[i].gpu = gpu_of(h, gy_cuda_lane_of(h, i, 0)->queue.device);
+    gy_gate_told(to, h->job->schedule, gpu);
+    for (uint32_t i = 0; i < ops; i++) {
+        h->gates->op[i].to = to[i];
         gpu[i] = waiting_gpu(h, i);
+    }
     gy_gate_waiters_fill(w, gpu, ops, h->devices);
     return GANTRY_OK;
 }

@@ -7,6 +7,9 @@
 
 #define MANY (GY_NONE - 1)
 
+_Static_assert((int)GY_GATE_PAIRS <= (int)GY_GATE_PARTS && (int)GY_GATE_WORDS_SET <= (int)GY_GATE_TELLS,
+               "a kernel has room for what predictions count on");
+
 bool gy_gates_between(const gy_submit *x, uint32_t from, uint32_t to)
 {
     return x->capture && is_on(x->h) && !gy_cuda_same_gpu(x->h, from, to);
@@ -391,22 +394,21 @@ void gy_gates_follow(const gy_submit *x, gy_queue queue, uint32_t op)
 static bool is_alone_told(const gy_cuda *h, uint32_t op)
 {
     const gates_op *o = &h->gates->op[op];
-    return o->told && o->to != GY_NONE &&
+    return o->to != GY_NONE &&
            gy_cuda_reaches(h, h->gates->gpu[o->gpu].origin.device, h->gates->gpu[o->to].origin.device);
 }
 
 bool gy_gates_copies(const gy_submit *x, const gantry_arg *arg, int32_t args)
 {
     const gy_cuda *h = x->h;
-    uint64_t bytes = 0;
-    uint32_t tells = 0;
-    if (!x->capture || !is_on(h) || args > 2 * GY_GATE_PARTS)
+    gy_gate_copies c = { .pairs = (uint32_t)args / 2 };
+    if (!x->capture || !is_on(h))
         return false;
     for (int32_t i = 0; i < args; i += 2)
-        bytes += (uint64_t)(arg[i].rows * arg[i].row_bytes);
+        c.bytes += (uint64_t)(arg[i].rows * arg[i].row_bytes);
     for (uint32_t id = x->op; id != GY_NONE; id = h->op[id].carries)
-        tells += is_alone_told(h, id);
-    return bytes <= GY_GATE_COPY && tells > 0 && tells <= GY_GATE_TELLS;
+        c.told += is_alone_told(h, id);
+    return gy_gate_tells(&c);
 }
 
 gantry_status gy_gates_copy(gy_submit *x, const gantry_arg *arg, int32_t args)

@@ -6,71 +6,13 @@
  *   test_cuda_gates            all of it
  *   test_cuda_gates mistake    gates make one (FAKE_CUDA_MISTAKE): some seed has to show it
  */
-#include "../suite.h"
 #include "control.h"
+#include "gated.h"
 #include "mistakes.h"
 #include "schedule/schedule.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { STARTS = 3 };
-
-typedef struct problem {
-    gantry_graph *graph;
-    gantry_machine *machine;
-    gantry_schedule *schedule;
-    results want[STARTS]; /* by one graph for all GPUs, start after start */
-} problem;
-
-static bool has_gates(gantry_run *run)
-{
-    return strcmp(replay_of(run), "graph, one for each GPU") == 0;
-}
-
-static problem pose(const graph_case *c, int gpus)
-{
-    problem p = { .graph = load_graph(c) };
-    fakeCudaDevices(gpus, "all", 0);
-    p.machine = gpu_machine(gpus, false);
-    p.schedule = make_schedule(p.graph, p.machine, "graph", "round-robin");
-    unsetenv("GANTRY_CUDA_GRAPHS");
-    gantry_run *run = open_run(p.schedule, "cuda");
-    for (int i = 0; i < STARTS; i++)
-        p.want[i] = run_results(run, p.graph);
-    ck_assert(!has_gates(run));
-    gantry_run_free(run);
-    setenv("GANTRY_CUDA_GRAPHS", "gpu", 1);
-    return p;
-}
-
-static void put_away(problem *p)
-{
-    char text[160];
-    gantry_schedule_free(p->schedule);
-    gantry_machine_free(p->machine);
-    gantry_graph_free(p->graph);
-    ck_assert_msg(fakeCudaAlive(text, sizeof text) == 0, "left behind: %s", text);
-}
-
-static bool as_wanted(const problem *p, gantry_run *run)
-{
-    bool well = true;
-    for (int i = 0; i < STARTS; i++) {
-        results got = run_results(run, p->graph);
-        well = well && same(&got, &p->want[i]);
-    }
-    return well;
-}
-
-/* Every second seed has small copies made by kernels, which set words by themselves. */
-static void copies_by(int seed)
-{
-    if (seed % 2)
-        setenv("GANTRY_CUDA_COPIES", "kernels:100000", 1);
-    else
-        unsetenv("GANTRY_CUDA_COPIES");
-}
 
 /* Wherever a graph is on several GPUs they wait by gates, and by no edge. */
 static int try_case(const graph_case *c, int gpus, int seeds)
@@ -135,78 +77,6 @@ START_TEST(nothing_beside_gates)
 }
 END_TEST
 
-static const graph_case blocks = { "jacobi_blocks", { "n=41", "a=2", "b=3", "steps=4" }, 0 };
-
-static gantry_status start(gantry_run *run, gantry_error *err)
-{
-    uint64_t ticket = 0;
-    gantry_status status = gantry_run_start(run, &ticket, err);
-    return status ? status : gantry_run_wait(run, ticket, err);
-}
-
-/* Some GPUs have been given their graphs, whose gates wait for one that is refused: they are let go, and the next
- * starts are well. */
-START_TEST(half_a_start)
-{
-    problem p = pose(&blocks, 4);
-    gantry_run *run = open_run(p.schedule, "cuda");
-    for (int n = 1; n <= 4; n++) {
-        char spec[80];
-        gantry_error err = { 0 };
-        results got = run_results(run, p.graph);
-        ck_assert(has_gates(run) && same(&got, &p.want[0]));
-        snprintf(spec, sizeof spec, "cuGraphLaunch:%d:%d", n, CUDA_ERROR_INVALID_VALUE);
-        fakeCudaFail(spec);
-        ck_assert_int_eq(start(run, &err), GANTRY_E_DEVICE);
-        ck_assert_msg(strstr(err.text, "launching the graph of a GPU on device"), "%s", err.text);
-        fakeCudaFail(NULL);
-        got = run_results(run, p.graph);
-        ck_assert_msg(same(&got, &p.want[0]), "other results behind a start that failed at GPU %d", n);
-    }
-    gantry_run_free(run);
-    put_away(&p);
-}
-END_TEST
-
-/* The n-th call fails, while a run is opened or while it starts: nothing is left behind. A capture that the driver
- * refuses is made for all GPUs in one. */
-START_TEST(failing_calls)
-{
-    static const char *const calls[] = {
-        "cuMemAlloc",     "cuStreamCreate",         "cuEventCreate",
-        "cuLaunchKernel", "cuStreamBeginCapture",   "cuStreamUpdateCaptureDependencies",
-        "cuEventRecord",  "cuStreamWaitEvent",      "cuGraphInstantiateWithFlags",
-        "cuGraphAddNode", "cuStreamGetCaptureInfo", "cuGraphNodeSetParams",
-    };
-    problem p = pose(&blocks, 3);
-    copies_by(_i > 10);
-    int failed = 0, left = 0;
-    for (int n = 1; n <= 24; n++) {
-        char spec[120];
-        gantry_error err = { 0 };
-        gantry_run *run = NULL;
-        gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
-        options.backend = "cuda";
-        snprintf(spec, sizeof spec, "%s:%d:%d,%s:%d:%d", calls[_i], n, CUDA_ERROR_INVALID_VALUE, calls[_i], n + 1,
-                 CUDA_ERROR_INVALID_VALUE); /* a second time, when it is tried without launches that come early */
-        fakeCudaFail(spec);
-        gantry_status status = gantry_run_new(&run, p.schedule, &options, &err);
-        status = status ? status : start(run, &err);
-        fakeCudaFail(NULL);
-        failed += status != GANTRY_OK;
-        if (run) {
-            results got = run_results(run, p.graph);
-            ck_assert_msg(same(&got, &p.want[0]), "%s: other results behind that", spec);
-            left += !has_gates(run);
-        }
-        gantry_run_free(run);
-    }
-    ck_assert_msg(failed || left, "%s never mattered", calls[_i]);
-    copies_by(0);
-    put_away(&p);
-}
-END_TEST
-
 /* Of all that a gate waits for on a GPU one node tells: with one other GPU there are as many of these as gates, and
  * fewer where copies tell. */
 START_TEST(few_nodes)
@@ -229,45 +99,6 @@ START_TEST(few_nodes)
     }
 }
 END_TEST
-
-static void compare_with_host(gantry_graph *g, gantry_schedule *s, int seeds)
-{
-    gantry_run *host = open_run(s, "host");
-    results want[STARTS];
-    for (int i = 0; i < STARTS; i++)
-        want[i] = run_results(host, g);
-    gantry_run_free(host);
-    for (int seed = 1; seed <= seeds; seed++) {
-        fakeCudaSeed((uint64_t)seed);
-        gantry_run *run = open_run(s, "cuda");
-        for (int i = 0; i < STARTS; i++) {
-            results got = run_results(run, g);
-            ck_assert_msg(same(&got, &want[i]), "seed %d, start %d: other results than the host's", seed, i);
-        }
-        ck_assert_msg(has_gates(run), "seed %d: %s", seed, replay_of(run));
-        gantry_run_free(run);
-    }
-}
-
-/* A stencil of a row of 4 KiB for each GPU, whose kernel gets the rows of its neighbours. */
-enum { STEPS = 20 };
-static gantry_graph *stencil(int gpus)
-{
-    char text[1000];
-    gantry_graph *g = NULL;
-    int length =
-        snprintf(text, sizeof text,
-                 "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"f32\",\"shape\":[%d,1024],\"split\":%d,\"class\":"
-                 "\"state\",\"init\":\"iota\",\"output\":true},\"b\":{\"dtype\":\"f32\",\"shape\":[%d,1024],"
-                 "\"split\":%d,\"class\":\"state\",\"init\":0}},\"nodes\":[{\"repeat\":%d,\"nodes\":["
-                 "{\"id\":\"to[i]\",\"for\":{\"i\":%d},\"kernel\":\"jacobi2d\",\"args\":{\"x\":\"a[i]~1\",\"y\":"
-                 "\"b[i]\"},\"on\":\"i\"},{\"id\":\"fro[i]\",\"for\":{\"i\":%d},\"kernel\":\"jacobi2d\",\"args\":{"
-                 "\"x\":\"b[i]~1\",\"y\":\"a[i]\"},\"on\":\"i\"}]}]}",
-                 gpus, gpus, gpus, gpus, STEPS / 2, gpus, gpus);
-    ck_assert_int_lt(length, (int)sizeof text);
-    MUST(gantry_graph_parse(&g, text, (size_t)length, "text", NULL, NULL, MUST_ERR));
-    return g;
-}
 
 /* A task, and the copies to its neighbours, which tell them by themselves, and wait for them: no node more, but gates
  * where there are two neighbours, as those copies are in two lanes, and where it begins and ends. */
@@ -297,26 +128,7 @@ START_TEST(nodes_of_a_stencil)
 }
 END_TEST
 
-/* Nobody sets a word: the watchdog lets gates go, and the run is over. */
-START_TEST(nobody_comes)
-{
-    problem p = pose(&blocks, 3);
-    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
-    gantry_error err = { 0 };
-    gantry_run *run = NULL;
-    options.backend = "cuda";
-    options.timeout_us = 300000;
-    fakeCudaPatience(-1);
-    MUST(gantry_run_new(&run, p.schedule, &options, MUST_ERR));
-    setenv("FAKE_CUDA_MISTAKE", "never", 1);
-    ck_assert_int_eq(start(run, &err), GANTRY_E_TIMEOUT);
-    unsetenv("FAKE_CUDA_MISTAKE");
-    ck_assert_int_eq(start(run, &err), GANTRY_E_TIMEOUT);
-    ck_assert_msg(strstr(err.text, "the run is over since an earlier failure"), "%s", err.text);
-    gantry_run_free(run);
-    put_away(&p);
-}
-END_TEST
+static const graph_case blocks = { "jacobi_blocks", { "n=41", "a=2", "b=3", "steps=4" }, 0 };
 
 /* Gates would never end, as the driver launches nothing before a graph has. */
 START_TEST(no_gates)
@@ -377,43 +189,6 @@ static gantry_machine *slow_machine(void)
     MUST(gantry_machine_parse(&m, text, sizeof text - 1, "machine of the test", MUST_ERR));
     return m;
 }
-
-typedef struct array {
-    const char *name;
-    int elements;
-    const char *more; /* of its object */
-} array;
-
-/* y = 2 x, or y += 2 x, on a GPU. */
-typedef struct step {
-    const char *id, *kernel, *x, *y;
-    int gpu;
-    double us;
-    const char *after;
-} step;
-
-static gantry_graph *graph_of(const array *arrays, const step *steps)
-{
-    char text[8000];
-    gantry_graph *g = NULL;
-    int at = snprintf(text, sizeof text, "{\"gantry\":1,\"buffers\":{");
-    for (const array *a = arrays; a->name; a++)
-        at += snprintf(text + at, sizeof text - (size_t)at, "%s\"%s\":{\"dtype\":\"f32\",\"shape\":[%d]%s}",
-                       a == arrays ? "" : ",", a->name, a->elements, a->more);
-    at += snprintf(text + at, sizeof text - (size_t)at, "},\"nodes\":[");
-    for (const step *n = steps; n->id; n++)
-        at += snprintf(text + at, sizeof text - (size_t)at,
-                       "%s{\"id\":\"%s\",\"kernel\":\"%s\",\"args\":{\"a\":2,\"x\":\"%s\",\"y\":\"%s\"},\"on\":"
-                       "\"gpu%d\",\"cost\":{\"time_us\":{\"*\":%g}},\"after\":[%s]}",
-                       n == steps ? "" : ",", n->id, n->kernel, n->x, n->y, n->gpu, n->us, n->after);
-    at += snprintf(text + at, sizeof text - (size_t)at, "]}");
-    ck_assert_int_lt(at, (int)sizeof text);
-    MUST(gantry_graph_parse(&g, text, (size_t)at, "text", NULL, NULL, MUST_ERR));
-    return g;
-}
-
-#define IOTA   ",\"init\":\"iota\""
-#define OUTPUT IOTA ",\"output\":true"
 
 /* The large array "h" takes the link until "p" and "q" are there to be copied behind it, by one kernel then. "q"
  * overwrites in GPU 0 what "read" reads, so the kernel waits for that by a gate. By its position the copy of "q" comes
@@ -728,11 +503,8 @@ static void add_all(TCase *tests)
     tcase_add_test(tests, gallery);
     tcase_add_test(tests, neighbours);
     tcase_add_loop_test(tests, nothing_beside_gates, 0, 2);
-    tcase_add_test(tests, half_a_start);
-    tcase_add_loop_test(tests, failing_calls, 0, 12);
     tcase_add_loop_test(tests, few_nodes, 0, 2);
     tcase_add_loop_test(tests, nodes_of_a_stencil, 2, 5);
-    tcase_add_test(tests, nobody_comes);
     tcase_add_test(tests, no_gates);
     tcase_add_test(tests, nothing_to_tell);
     tcase_add_test(tests, carried_copies);

@@ -19,9 +19,18 @@
 
 #define GY_NONE UINT32_MAX
 
+/* Where the graph uses another file. */
+typedef struct gy_used_at {
+    const char *name, *path;        /* of the used file, in messages and to be read again */
+    const char *id;                 /* of the use */
+    const char *pointer;            /* of the use, in the file around */
+    const struct gy_used_at *outer; /* where that file is used; NULL: it is the graph's own */
+} gy_used_at;
+
 /* The source location of a thing in the graph: a JSON pointer in the file, or a line of the program. */
 typedef struct gy_origin {
     const char *pointer;
+    const gy_used_at *use; /* the pointer leads into a used file; NULL: into the graph's own */
     const char *file;
     int line;
 } gy_origin;
@@ -389,6 +398,8 @@ gantry_status gy_graph_fail_in(const gantry_graph *graph, uint32_t origin, const
                                gantry_status status, const char *format, ...) __attribute__((format(printf, 6, 7)));
 /* Adds the source location to an error record that is already filled. */
 void gy_graph_locate(const gantry_graph *graph, const gy_origin *origin, const char *inside, gantry_error *err);
+/* One place of a file, whatever uses it there, or one line of a program; nowhere is no place. */
+bool gy_origin_is_same(const gy_origin *a, const gy_origin *b);
 
 /* One region as a kernel sees it; no data. */
 void gy_arg_describe(gantry_arg *arg, const gantry_graph *graph, const gy_access *access);

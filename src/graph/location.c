@@ -6,6 +6,8 @@
 #include "graph/graph.h"
 
 #include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 /* Reads the file again: parsing forgot where things were, and errors are rare. */
 static void locate(const char *path, const char *pointer, int *line, int *column)
@@ -16,6 +18,40 @@ static void locate(const char *path, const char *pointer, int *line, int *column
         gy_json_locate(text, length, pointer, line, column);
         gy_free(text);
     }
+}
+
+/* The graph's own file, as messages have it. */
+static const char *source_of(const gantry_graph *graph)
+{
+    return graph->source ? graph->source : graph->path;
+}
+
+/* " (used as "layer[0]" at model.json:8)", for each use around. */
+static void add_uses(const gantry_graph *graph, const gy_used_at *use, gantry_error *err)
+{
+    for (const gy_used_at *u = use; u; u = u->outer) {
+        int line = 0, column = 0;
+        size_t length = strlen(err->text);
+        const char *name = u->outer ? u->outer->name : source_of(graph);
+        locate(u->outer ? u->outer->path : graph->path, u->pointer, &line, &column);
+        snprintf(err->text + length, sizeof err->text - length, " (used as \"%.60s\" at %.80s:%d)", u->id,
+                 name ? name : "", line);
+    }
+}
+
+static bool is_same_use(const gy_used_at *a, const gy_used_at *b)
+{
+    for (; a && b; a = a->outer, b = b->outer)
+        if (strcmp(a->path, b->path) != 0 || strcmp(a->pointer, b->pointer) != 0)
+            return false;
+    return !a && !b;
+}
+
+bool gy_origin_is_same(const gy_origin *a, const gy_origin *b)
+{
+    if (a->pointer && b->pointer)
+        return strcmp(a->pointer, b->pointer) == 0 && is_same_use(a->use, b->use);
+    return a->file && b->file && a->line == b->line && strcmp(a->file, b->file) == 0;
 }
 
 void gy_graph_locate(const gantry_graph *graph, const gy_origin *origin, const char *inside, gantry_error *err)
@@ -35,8 +71,10 @@ void gy_graph_locate(const gantry_graph *graph, const gy_origin *origin, const c
     placed.device = err->device;
     placed.native = err->native;
     int line = 0, column = 0;
-    locate(graph->path, whole, &line, &column);
-    gy_error_locate(&placed, graph->source ? graph->source : graph->path, line, column);
+    const gy_used_at *use = origin->use;
+    locate(use ? use->path : graph->path, whole, &line, &column);
+    gy_error_locate(&placed, use ? use->name : source_of(graph), line, column);
+    add_uses(graph, use, &placed);
     *err = placed;
     gy_text_free(&pointer);
 }

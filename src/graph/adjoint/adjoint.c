@@ -28,6 +28,7 @@ gantry_status gy_adjoint_built(gy_adjoint *a)
 void gy_adjoint_come_from(gantry_graph *g, uint32_t node)
 {
     gy_origin o = g->origins.at[g->nodes.at[node].origin];
+    gy_graph_set_use(g, o.use);
     if (o.pointer)
         gy_graph_set_origin(g, o.pointer);
     else

@@ -96,6 +96,14 @@ void gy_graph_set_origin(gantry_graph *graph, const char *pointer)
         gy_build_nomem(graph);
 }
 
+void gy_graph_set_use(gantry_graph *graph, const gy_used_at *use)
+{
+    if (!graph || graph->sealed || graph->build_->use == use)
+        return;
+    graph->build_->use = use;
+    graph->build_->origin = GY_NONE;
+}
+
 static uint32_t add_origin(gantry_graph *g, gy_origin origin)
 {
     if (!gy_vec_push(&g->origins, origin)) {
@@ -126,7 +134,7 @@ uint32_t gy_build_origin(gantry_graph *graph)
         return b->origin;
     if (b->has_pointer) {
         const char *pointer = gy_build_string(graph, b->pointer.at);
-        b->origin = pointer ? add_origin(graph, (gy_origin){ .pointer = pointer }) : GY_NONE;
+        b->origin = pointer ? add_origin(graph, (gy_origin){ .pointer = pointer, .use = b->use }) : GY_NONE;
     } else {
         b->origin = b->file == GY_NO_NAME ? 0 : add_line_origin(graph, b);
     }

@@ -19,6 +19,9 @@ void gy_graph_set_source(gantry_graph *graph, const char *source, const char *pa
 /* Sets the source location of the next building calls. It is cheap: only things that are added, or an error, keep it.
  */
 void gy_graph_set_origin(gantry_graph *graph, const char *pointer);
+/* Pointers that are set lead into the file that is used there, until it is said anew; NULL: into the graph's own. In
+ * the graph's arena. */
+void gy_graph_set_use(gantry_graph *graph, const gy_used_at *use);
 /* From now on a node id that is taken is an error instead of becoming "id#1". */
 void gy_graph_unique_ids(gantry_graph *graph);
 /* A param of the graph, for writing it out and for the schedule; the name is copied. */

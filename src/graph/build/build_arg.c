@@ -124,8 +124,9 @@ static bool is_access_allowed(gantry_graph *g, const gy_node *node, const gantry
     return false;
 }
 
-static bool is_dtype_allowed(gantry_graph *g, const gantry_kernel *k, const gantry_kernel_arg *a, const gy_buffer *b)
+static bool is_dtype_allowed(gantry_graph *g, const gy_node *node, const gantry_kernel_arg *a, const gy_buffer *b)
 {
+    const char *sort, *owner = owner_of(g, node, &sort);
     uint32_t allowed = a->dtypes ? a->dtypes : GY_USUAL_DTYPES;
     if (allowed & GANTRY_DTYPE_BIT(b->dtype))
         return true;
@@ -133,8 +134,8 @@ static bool is_dtype_allowed(gantry_graph *g, const gantry_kernel *k, const gant
     for (int i = 0; i < GANTRY_DTYPE_COUNT; i++)
         if (allowed & GANTRY_DTYPE_BIT(i))
             gy_text_printf(&all, "%s%s", all.length ? ", " : "", gantry_dtype_name((gantry_dtype)i));
-    gy_graph_mistake(g, GANTRY_E_GRAPH, "argument \"%s\" of kernel \"%s\" cannot be \"%s\", which is %s; allowed: %s",
-                     a->name, k->name, b->name, gantry_dtype_name(b->dtype), all.at ? all.at : "");
+    gy_graph_mistake(g, GANTRY_E_GRAPH, "argument \"%s\" of %s \"%s\" cannot be \"%s\", which is %s; allowed: %s",
+                     a->name, sort, owner, b->name, gantry_dtype_name(b->dtype), all.at ? all.at : "");
     gy_text_free(&all);
     return false;
 }
@@ -147,10 +148,9 @@ static void set_region(gantry_graph *g, gantry_node handle, const char *name, ga
     const gy_buffer *b = arg < 0 ? NULL : gy_build_buffer(g, region.buffer);
     if (!b)
         return;
-    const gantry_kernel *k = g->kernels.at[node->kernel].manifest;
-    const gantry_kernel_arg *a = &k->arg[arg];
+    const gantry_kernel_arg *a = &g->kernels.at[node->kernel].manifest->arg[arg];
     access = access ? access : a->access;
-    if (is_access_allowed(g, node, a, access) && is_dtype_allowed(g, k, a, b) && give_arg(g, node, (uint32_t)arg))
+    if (is_access_allowed(g, node, a, access) && is_dtype_allowed(g, node, a, b) && give_arg(g, node, (uint32_t)arg))
         gy_build_access(g, node, region, access, (uint32_t)arg, a->list && b->tiles[0]);
 }
 

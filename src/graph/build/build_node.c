@@ -32,8 +32,8 @@ static void say_taken(gantry_graph *g, const char *id, uint32_t taken)
     if (o->pointer) {
         gy_graph_mistake(
             g, GANTRY_E_GRAPH,
-            "node id \"%s\" is taken by the node at %s; ids are unique: put the indices of the loop into it", id,
-            o->pointer);
+            "node id \"%s\" is taken by the node at %s%s%s; ids are unique: put the indices of the loop into it", id,
+            o->pointer, o->use ? " of " : "", o->use ? o->use->name : "");
     } else {
         gy_graph_mistake(g, GANTRY_E_GRAPH, "node id \"%s\" is taken by an earlier node; ids are unique", id);
     }

@@ -31,7 +31,8 @@ typedef struct gy_build {
     /* The source location that was set last: a line of the program, or a pointer. */
     gy_text pointer;
     bool has_pointer;
-    uint32_t file; /* of `files`, GY_NO_NAME: none */
+    const gy_used_at *use; /* the pointer leads into this file; NULL: into the graph's own */
+    uint32_t file;         /* of `files`, GY_NO_NAME: none */
     int line;
     uint32_t origin; /* the entry of graph->origins made for it; GY_NONE: none yet */
     gy_names files;

@@ -10,10 +10,8 @@
 /* Nodes that one place of the file, or of the program, has made, in the same loops. */
 static bool is_family(const gantry_graph *g, const gy_node *a, const gy_node *b)
 {
-    const gy_origin *p = &g->origins.at[a->origin], *q = &g->origins.at[b->origin];
-    bool same_pointer = p->pointer && q->pointer && strcmp(p->pointer, q->pointer) == 0;
-    bool same_line = p->file && q->file && p->line == q->line && strcmp(p->file, q->file) == 0;
-    return a->loop == b->loop && a->inner == b->inner && (same_pointer || same_line);
+    return a->loop == b->loop && a->inner == b->inner &&
+           gy_origin_is_same(&g->origins.at[a->origin], &g->origins.at[b->origin]);
 }
 
 /* The node that wrote rows last, while nothing else has happened to them: payload 1 + node, or 0. */

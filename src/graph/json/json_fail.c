@@ -48,7 +48,8 @@ gantry_status gy_read_placed(gy_reader *r)
 void gy_read_origin(gy_reader *r, const gy_json_at *at)
 {
     const char *pointer = gy_json_pointer(at, r->origin, sizeof r->origin);
-    gy_graph_set_origin(r->graph, r->scope ? r->scope->pointer : pointer);
+    gy_graph_set_use(r->graph, r->scope ? r->scope->use : NULL);
+    gy_graph_set_origin(r->graph, pointer);
 }
 
 gantry_status gy_read_fail(gy_reader *r, const gy_json_at *at, const char *format, ...)

@@ -283,7 +283,8 @@ gantry_status gy_read_pending(gy_reader *r, const gy_json_at *root)
 {
     gantry_status status = GANTRY_OK;
     for (size_t i = 0; i < r->pending.count && !status; i++) {
-        gy_graph_set_origin(r->graph, r->scope ? r->scope->pointer : r->pending.at[i].pointer);
+        gy_graph_set_use(r->graph, r->scope ? r->scope->use : NULL);
+        gy_graph_set_origin(r->graph, r->pending.at[i].pointer);
         status = settle(r, root, &r->pending.at[i]);
     }
     return status;

@@ -60,7 +60,7 @@ typedef struct gy_scope {
     struct gy_reader *outer;
     const gy_used_file *file;
     const char *prefix, *buffer_prefix; /* "layer[3]." of ids, "layer.3." of buffers */
-    const char *pointer;                /* of the `use` in the graph's own file: the source location of all it makes */
+    const gy_used_at *use;              /* the source location of all it makes leads through it */
     GY_VEC(gy_meaning) meaning;
 } gy_scope;
 
@@ -172,7 +172,7 @@ gantry_status gy_read_name(gy_reader *r, const gy_json_at *at, const char *what,
 void *gy_read_known(const gy_reader *r, const json_t *value);
 gantry_status gy_read_remember(gy_reader *r, const json_t *value, void *made);
 
-/* Notes that what is built next comes from `at`; from where its file is used, if it is a used one. */
+/* Notes that what is built next comes from `at`. */
 void gy_read_origin(gy_reader *r, const gy_json_at *at);
 
 /* ---- json_use.c: other graphs ---- */

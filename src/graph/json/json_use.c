@@ -246,6 +246,21 @@ static gantry_status read_inside(gy_reader *r, const gy_json_at *at, gy_used_fil
     return status;
 }
 
+/* The place at which the file is used, for what is found when all is read; NULL: out of memory. */
+static const gy_used_at *note_use(gy_reader *r, const gy_json_at *at, const gy_used_file *file, const char *id)
+{
+    gy_used_at *use = gy_arena_calloc(&r->graph->arena, 1, sizeof *use);
+    gy_read_origin(r, at);
+    if (use) {
+        *use = (gy_used_at){ .name = file->name,
+                             .path = file->path,
+                             .id = id,
+                             .pointer = gy_arena_strdup(&r->graph->arena, r->origin),
+                             .outer = r->scope ? r->scope->use : NULL };
+    }
+    return use && use->pointer ? use : NULL;
+}
+
 /* `r->id` is the id of the use. */
 static gantry_status use_file(gy_reader *r, const gy_json_at *at, const json_t *const *value)
 {
@@ -259,9 +274,8 @@ static gantry_status use_file(gy_reader *r, const gy_json_at *at, const json_t *
     scope.file = file;
     scope.prefix = id ? gy_arena_printf(&r->graph->arena, "%s.", id) : NULL;
     scope.buffer_prefix = id ? buffer_prefix(r, id) : NULL;
-    gy_read_origin(r, at);
-    scope.pointer = gy_arena_strdup(&r->graph->arena, r->scope ? r->scope->pointer : r->origin);
-    if (!scope.prefix || !scope.buffer_prefix || !scope.pointer)
+    scope.use = note_use(r, at, file, id);
+    if (!scope.prefix || !scope.buffer_prefix || !scope.use)
         return gy_read_nomem(r);
     gantry_status status = read_with(r, &with, file, &scope);
     status = status ? status : read_inside(r, at, file, &scope);

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The other side of test_numpy.c: numpy_cases.py check|make|halves FOLDER. Nothing here is taken from the library: Philox
 is written from the paper (Salmon et al., SC 2011), the mapping to numbers from the comment in src/run/fill.h."""
+import os
+import struct
 import sys
 
 import numpy as np
 from numpy.lib import format as npy
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "conformance", "f8"))
+import ofp8  # noqa: E402
 
 SHAPE = (37, 11)
 TYPES = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "i8": np.int8, "u8": np.uint8,
@@ -58,25 +63,44 @@ def saturate(x, kind):
 
 def expected(what, name):
     kind, count = TYPES.get(name), SHAPE[0] * SHAPE[1]
+    narrow = ofp8.FORMATS[name].nearest if name in ofp8.FORMATS else bf16
     wide = name in ("f64", "i64", "u64")
     integral = kind is not None and np.issubdtype(kind, np.integer)
     if what == "iota":
         if kind is None:
-            return bf16(np.arange(count, dtype=np.float64))
+            return narrow(np.arange(count, dtype=np.float64))
         return np.arange(count).astype(kind)  # integers: modulo
     if what == "uniform":
         x = np.array([-3 + 103 * uniform(e, 0x123456789ABCDEF0, wide) for e in range(count)])
         x = np.floor(x) if integral else x
     else:
         x = np.array([50 + 10 * normal(e, 77, wide) for e in range(count)])
-    return bf16(x) if kind is None else saturate(x, kind).astype(kind)
+    return narrow(x) if kind is None else saturate(x, kind).astype(kind)
 
 
 def read(folder, name):
     return np.load(f"{folder}/{name}.npy", allow_pickle=False)
 
 
+def check_f8(folder):
+    """NumPy does not load what ml_dtypes calls f1, so the header is read here."""
+    for name, header in (("f8e4m3", "'|V1'"), ("f8e5m2", "'|f1'")):
+        for what in ("iota", "uniform", "normal"):
+            data = open(f"{folder}/{what}_{name}.npy", "rb").read()
+            assert data[:8] == b"\x93NUMPY\x01\x00"
+            length = struct.unpack("<H", data[8:10])[0]
+            head = data[10:10 + length].decode()
+            assert header in head or header.replace("|", "<") in head, head
+            assert "'shape': (37, 11)" in head and "'fortran_order': False" in head, head
+            got, want = np.frombuffer(data[10 + length:], np.uint8), expected(what, name)
+            if what == "normal":  # another libm may round otherwise
+                assert (got == want).mean() > 0.99, (name, (got == want).mean())
+            else:
+                assert np.array_equal(got, want), (what, name, got[:4], want[:4])
+
+
 def check(folder):
+    check_f8(folder)
     for name in list(TYPES) + ["bf16"]:
         for what in ("iota", "uniform", "normal"):
             got = read(folder, f"{what}_{name}")
@@ -100,6 +124,16 @@ def check(folder):
 
 
 def make(folder):
+    for f in ofp8.FORMATS.values():  # as ml_dtypes and ours: V1, or f1 in a header that NumPy does not write
+        x = f.nearest(5 + 3 * np.arange(SHAPE[0] * SHAPE[1])).reshape(SHAPE)
+        for version in (1, 2, 3):
+            with open(f"{folder}/made{version}_{f.name}.npy", "wb") as file:
+                npy.write_array(file, x.view("V1"), version=(version, 0))
+        if f.name == "f8e5m2":
+            for version in (1, 2, 3):
+                path = f"{folder}/made{version}_{f.name}.npy"
+                data = open(path, "rb").read()
+                open(path, "wb").write(data.replace(b"'|V1'", b"'<f1'", 1))
     for name, kind in TYPES.items():
         x = (5 + 3 * np.arange(SHAPE[0] * SHAPE[1])).astype(kind).reshape(SHAPE)
         for version in (1, 2, 3):

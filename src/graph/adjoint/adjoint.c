@@ -43,6 +43,18 @@ static void begin_scale(gy_adjoint *a)
         gy_adjoint_buffer(a, a->loss);
 }
 
+/* For the same reason adjoints that begin with zeros do so ahead of the nodes that add to them. */
+static void begin_zeros(gy_adjoint *a, const gy_primal *p)
+{
+    gy_node n = a->graph->nodes.at[p->node]; /* adding fills moves nodes and accesses */
+    for (uint32_t i = 0; i < gy_node_regions(&n); i++) {
+        gy_access x = a->graph->access.at[n.access + i];
+        if (x.mode == GANTRY_READ && gy_adjoint_is_active(a, x.buffer) && a->of[x.buffer].is_filled &&
+            gy_adjoint_gives(a, p, &x))
+            gy_adjoint_buffer(a, x.buffer);
+    }
+}
+
 static gantry_status go_back(gy_adjoint *a)
 {
     begin_scale(a);
@@ -52,6 +64,7 @@ static gantry_status go_back(gy_adjoint *a)
             continue;
         gy_adjoint_come_from(a->graph, i);
         GY_TRY(gy_adjoint_look(a, i, &p));
+        begin_zeros(a, &p);
         GY_TRY(gy_adjoint_go_back(a, &p));
         gy_arena_free(&a->scratch);
     }

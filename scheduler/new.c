@@ -42,7 +42,7 @@ static gantry_status find_without(gantry_schedule *s, gantry_error *err)
     for (size_t i = 0; i < s->ops.count; i++) {
         shorter.ops.at[i] = s->ops.at[i];
         if (gy_op_is_conditional(s, &s->ops.at[i]))
-            shorter.ops.at[i].duration = gy_when_time(s->machine, gy_op_device(s, &s->ops.at[i], 0), false);
+            shorter.ops.at[i].duration = gy_device_when(s->machine, gy_op_device(s, &s->ops.at[i], 0), false);
     }
     gantry_status status = gy_sim_run_starts(&shorter, 1, &start, err);
     gy_free(shorter.ops.at);

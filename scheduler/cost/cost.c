@@ -227,7 +227,7 @@ static void cost_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint32
         p->cost.provenance[at] = GY_COST_ROOFLINE;
     }
     if (n->has_when)
-        p->cost.time[at] = gy_ticks_both(p->cost.time[at], gy_when_time(p->machine, device, true));
+        p->cost.time[at] = gy_ticks_both(p->cost.time[at], gy_device_when(p->machine, device, true));
     if (p->machine->pace && node < p->machine->paces && n->kind != GY_NODE_COLLECTIVE && n->kind != GY_NODE_COPY) {
         p->cost.time[at] = gy_ticks_from_us(gy_ticks_to_us(p->cost.time[at]) * p->machine->pace[at]);
         p->cost.provenance[at] = GY_COST_MEASURED;

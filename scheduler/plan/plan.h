@@ -280,17 +280,4 @@ uint32_t gy_plan_copier(const gy_plan *p, uint32_t from, uint32_t to);
 /* Frees the draft and what order keeps beside it; lowering can make it again. */
 void gy_plan_forget_draft(gy_plan *p);
 
-/* The time that a node with `when` takes beyond its work, and where it is left out, as was measured of the machine.
- * Else as what asks and a conditional node of a graph took on an H200, in a chain of kernels of which each takes 0.7
- * us. Workers, which look at the flag as they go, take no less. */
-#define GY_WHEN_US          9
-#define GY_WHEN_LEFT_OUT_US 5
-static inline gy_ticks gy_when_time(const gantry_machine *m, uint32_t device, bool runs)
-{
-    gy_ticks measured = runs ? m->when : m->left_out;
-    if (!m->device[device].gpu)
-        return 0;
-    return measured ? measured : gy_ticks_from_us(runs ? GY_WHEN_US : GY_WHEN_LEFT_OUT_US);
-}
-
 #endif

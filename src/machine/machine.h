@@ -287,6 +287,22 @@ static inline double gy_formula_gflops(const double formulas[GANTRY_DTYPE_COUNT]
     return formulas[dtype] > 0 || dtype == GANTRY_F64 ? formulas[dtype] : formulas[GANTRY_F32];
 }
 
+/* The time that an op of a node with `when` takes on the device beyond its work, and where it is left out. Launched, as
+ * was measured of the machine, else as what asks and a conditional node of a graph took on an H200, in a chain of
+ * kernels of which each takes 0.7 us. Workers look at the flag when what they wait for is over, as part of their turn,
+ * which is all that is left where they find 0. */
+#define GY_WHEN_US          9
+#define GY_WHEN_LEFT_OUT_US 5
+static inline gy_ticks gy_device_when(const gantry_machine *m, uint32_t device, bool runs)
+{
+    gy_ticks measured = runs ? m->when : m->left_out;
+    if (!m->device[device].gpu)
+        return 0;
+    if (m->workers)
+        return runs ? 0 : m->device[device].launch;
+    return measured ? measured : gy_ticks_from_us(runs ? GY_WHEN_US : GY_WHEN_LEFT_OUT_US);
+}
+
 /* How long it takes until an op on `b` that waited for one on `a` begins: another device, or another engine of the same
  * (`engines`: one of the two is a copy, the other is not). Work in queues of one engine follows without. */
 static inline gy_ticks gy_device_signal(const gy_device *a, const gy_device *b, bool engines)

@@ -116,6 +116,13 @@ typedef struct gy_sim {
 bool gy_sim_is_message(const gy_sim *sim, const gy_op *op);
 const gy_route *gy_sim_route(const gy_sim *sim, const gy_op *op); /* of a copy */
 
+/* meets.c: a collective whose GPUs meet by counters (docs/design/collectives.md): a kernel in each of its lanes waits
+ * for its peers by itself. No event orders these lanes, and who waits for such an op waits for its lane on the GPU that
+ * both have, as the op does for what comes before it. */
+bool gy_sim_meets(const gy_sim *sim, const gy_op *op);
+/* The lanes between which `to` waits for `from`; false: one of the two has none. */
+bool gy_sim_between(const gy_sim *sim, uint32_t from, uint32_t to, const gy_lane **a, const gy_lane **b);
+
 /* deps.c: lane order and sync table as one list of edges. */
 gantry_status gy_sim_order(gy_sim *sim, gantry_error *err);
 /* Why items are left over when nothing happens any more: names the ops of a cycle of waits. */

@@ -37,8 +37,9 @@ static bool is_message(const gy_sim *sim, const gy_sync *row)
 /* From a GPU to another one of its computer. */
 static bool crosses(const gy_sim *sim, const gy_sync *row)
 {
-    const gy_lane *a = gy_sim_lead(sim, row->from), *b = gy_sim_lead(sim, row->to);
-    return a && b && is_other_gpu(sim, a, b) && sim->m->device[a->device].gpu && !is_message(sim, row);
+    const gy_lane *a, *b;
+    return gy_sim_between(sim, row->from, row->to, &a, &b) && is_other_gpu(sim, a, b) &&
+           sim->m->device[a->device].gpu && !is_message(sim, row);
 }
 
 /* A wait of one lane for another of the same GPU is an edge that this GPU knows of by itself: by 16 lists on each of
@@ -59,10 +60,16 @@ typedef struct hosts {
     uint32_t *row;
 } hosts;
 
+/* The lanes that its hosts give out one by one: of GPUs that meet by counters each has its part with its other work. */
+static uint32_t lanes_given_out(const gy_sim *sim, const gy_op *op)
+{
+    return op->lanes > 1 && (op->joined || gy_sim_meets(sim, op)) ? 1 : op->lanes;
+}
+
 /* A collective makes GPUs wait for each other; the lane of its host before is kept in `last` meanwhile. */
 static void count_lanes(const gy_sim *sim, hosts *h, const gy_op *op, gy_ticks bit)
 {
-    uint32_t lanes = op->joined ? 0 : op->lanes;
+    uint32_t lanes = op->joined ? 0 : lanes_given_out(sim, op);
     for (uint32_t k = 0; k < lanes; k++) {
         const gy_lane *lane = gy_sim_lane(sim, op, k);
         uint32_t host = host_of(sim, lane);
@@ -111,7 +118,7 @@ static gy_ticks come_to_all(const gy_sim *sim, hosts *h, size_t item)
     const gy_op *op = &sim->s->ops.at[item % sim->ops];
     gy_ticks call = op->joined || sim->s->replay != GY_REPLAY_STREAM ? 0 : sim->m->submit;
     gy_ticks at = op->lanes ? 0 : come(h, 0, item, call, h->row[item % sim->ops]);
-    for (uint32_t k = 0; k < op->lanes && (k == 0 || !op->joined); k++)
+    for (uint32_t k = 0; k < lanes_given_out(sim, op); k++)
         at = later(at, come(h, host_of(sim, gy_sim_lane(sim, op, k)), item, call, k ? 0 : h->row[item % sim->ops]));
     for (uint32_t k = 0; k < 2 && gy_op_is_copy(op) && op->lanes; k++) {
         uint32_t memory = sim->s->instances.at[sim->s->use.at[op->use + k].instance].memory;

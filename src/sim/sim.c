@@ -230,8 +230,8 @@ static bool release(gy_sim *sim, uint32_t item)
 /* From the end of `from` to the beginning of `to`. What a lane does in turn needs no telling. */
 static gy_ticks signal_between(const gy_sim *sim, uint32_t from, uint32_t to)
 {
-    const gy_lane *a = gy_sim_lead(sim, from), *b = gy_sim_lead(sim, to);
-    if (!a || !b || a == b)
+    const gy_lane *a, *b;
+    if (!gy_sim_between(sim, from, to, &a, &b) || a == b)
         return 0;
     const gy_device *from_device = &sim->m->device[a->device], *to_device = &sim->m->device[b->device];
     if (sim->gates && from_device->gpu && to_device->gpu && !gy_device_same_gpu(sim->m, a->device, b->device))

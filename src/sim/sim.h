@@ -24,9 +24,11 @@
  * where GPUs of a computer wait for each other, its host gives their work out bit by bit (`issue` of the machine): an
  * op begins no sooner than the host has come to it, in the order of positions, and of an op of several computers all
  * hosts. Each row of the sync table from GPU to GPU is such a bit, so is a copy between GPUs, and a row that one waits
- * for, and each lane beyond the first of a collective is two; rows within a GPU go out with its work. Where replay is
- * "stream" it gives out every op by itself (`submit` of the machine), whatever waits. All of it begins after `start` of
- * the machine. A start that waits for another to end is given out when that has ended.
+ * for, and each lane beyond the first of a collective is two; rows within a GPU go out with its work. A collective
+ * whose GPUs meet by counters tells none of them of another: what it waits for, and who waits for it, does so on the
+ * GPU that both have, and its lanes are given out with the rest. Where replay is "stream" it gives out every op by
+ * itself (`submit` of the machine), whatever waits. All of it begins after `start` of the machine. A start that waits
+ * for another to end is given out when that has ended.
  *
  * The ops that compute on a GPU with several lanes have, in the same order of waiting, what they can use of what those
  * before them left: all of it, if they leave nothing (`spare`); ops of urgent lanes go before those that have not

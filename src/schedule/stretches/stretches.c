@@ -22,12 +22,21 @@ static gy_ticks beside(const gy_device *d, gy_ticks duration)
     return more < GY_TICKS_MAX ? more / GY_ALONE : more;
 }
 
+/* Of an op without what a launch takes to ask the flag of its node: workers ask in passing. */
+static gy_ticks unasked(const gantry_schedule *s, const gy_op *op)
+{
+    bool asks = s->graph && gy_op_is_conditional(s, op);
+    gy_ticks when = asks ? gy_device_when(s->machine, gy_op_device(s, op, 0), true) : 0;
+    return op->duration > when ? op->duration - when : 0;
+}
+
 static gy_ticks by_workers(const gantry_schedule *s, const gy_op *op, const gy_device *d)
 {
     const gy_node *n = op->kind == GY_OP_LAUNCH && s->graph ? &s->graph->nodes.at[op->node] : NULL;
+    gy_ticks launched = unasked(s, op);
     if (!n || !gy_node_is_formula(s->graph, n))
-        return gy_worker_time(d, op->duration);
-    return gy_worker_formula_time(d, gy_node_dtype(s->graph, n), gy_formula_work(s->graph, n), op->duration);
+        return gy_worker_time(d, launched);
+    return gy_worker_formula_time(d, gy_node_dtype(s->graph, n), gy_formula_work(s->graph, n), launched);
 }
 
 gy_stretch_costs gy_stretch_costs_of(const gantry_schedule *s, uint32_t id)

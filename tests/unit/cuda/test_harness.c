@@ -81,6 +81,29 @@ START_TEST(as_often_as_there_is_time_for)
 }
 END_TEST
 
+/* By the host's clock a sample is what a start of a run is: the work and one event, behind two rounds of warming up
+ * with an event at each end. */
+START_TEST(by_the_clock_of_the_host)
+{
+    gy_harness harness;
+    gantry_machine *m;
+    gy_figure figure = { 0 };
+    gy_harness_lane lane = { 0, 0 };
+    gy_workload workload = { .queue = queue, .what = &lane, .first_lane = lane };
+    open_harness(&harness, &m);
+    int events = fakeCudaCalls("cuEventRecord"), launches = fakeCudaCalls("cuLaunchKernel");
+    MUST(gy_harness_sample_wall(&harness, &workload, gy_now_ns(), &figure, MUST_ERR));
+    ck_assert_uint_eq(figure.samples, GY_HARNESS_LEAST);
+    ck_assert_int_eq(fakeCudaCalls("cuEventRecord") - events, 2 * 2 + GY_HARNESS_LEAST);
+    ck_assert_int_eq(fakeCudaCalls("cuLaunchKernel") - launches, 2 + GY_HARNESS_LEAST);
+    ck_assert(figure.us > 0 && gy_harness_settle(&harness));
+    fakeCudaFail("cuEventRecord:6:1");
+    ck_assert_int_eq(gy_harness_sample_wall(&harness, &workload, gy_now_ns(), &figure, NULL), GANTRY_E_DEVICE);
+    fakeCudaFail(NULL);
+    close_harness(&harness, m);
+}
+END_TEST
+
 /* The third launch is the first that is captured, the fifth is in the middle. */
 START_TEST(without_graphs)
 {
@@ -131,6 +154,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, no_more_than_may_be, 0, 2);
     tcase_add_loop_test(tests, as_often_as_there_is_time_for, 0, 2);
+    tcase_add_test(tests, by_the_clock_of_the_host);
     tcase_add_loop_test(tests, without_graphs, 0, 6);
     tcase_add_loop_test(tests, failures_are_reported, 0, 5);
     suite_add_tcase(suite, tests);

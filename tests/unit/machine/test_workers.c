@@ -124,6 +124,31 @@ START_TEST(formulas)
 }
 END_TEST
 
+/* Launched, a node that asks a flag takes what was measured or stands in for that, on a GPU. Workers ask in passing: an
+ * op takes its work, and one that is left out the turn of a worker, 0.6 us where none was measured, else 0.5. */
+START_TEST(flags)
+{
+    static const char *const texts[] = { text, measured };
+    static const double turn[] = { 0.6, 0.5 };
+    for (int i = 0; i < 2; i++) {
+        gantry_machine *m = machine_of(texts[i]);
+        m->when = i ? us(7) : 0;
+        m->left_out = i ? us(3) : 0;
+        gantry_machine *w = gy_machine_for_workers(m), *b = gy_machine_beside_workers(m);
+        uint32_t gpu = gy_machine_find_device(m, "g0"), cpu = gy_machine_find_device(m, "cpu");
+        ck_assert_int_eq(gy_device_when(m, gpu, true), us(i ? 7 : 9));
+        ck_assert_int_eq(gy_device_when(m, gpu, false), us(i ? 3 : 5));
+        ck_assert_int_eq(gy_device_when(b, gpu, true), us(i ? 7 : 9)); /* of what is launched beside workers */
+        ck_assert_int_eq(gy_device_when(w, gpu, true), 0);
+        ck_assert_int_eq(gy_device_when(w, gpu, false), us(turn[i]));
+        ck_assert(!gy_device_when(m, cpu, true) && !gy_device_when(w, cpu, false));
+        gantry_machine_free(m);
+        gantry_machine_free(w);
+        gantry_machine_free(b);
+    }
+}
+END_TEST
+
 /* Tables, launches, starts and speeds are those that were measured. */
 START_TEST(by_measured_times)
 {
@@ -206,6 +231,7 @@ int main(void)
     tcase_add_test(tests, times);
     tcase_add_test(tests, by_measured_times);
     tcase_add_test(tests, formulas);
+    tcase_add_test(tests, flags);
     tcase_add_test(tests, written);
     tcase_add_test(tests, copied);
     suite_add_tcase(suite, tests);

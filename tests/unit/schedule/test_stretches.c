@@ -277,6 +277,36 @@ START_TEST(formulas)
 }
 END_TEST
 
+/* Two kernels of 17.5 us, one of which a flag may leave out: launched it takes 9 more, 26.5. By workers both take what
+ * the pairs say of 17.5: 1.2, and 14.5 times 88.8 / 47. */
+START_TEST(flags)
+{
+    gantry_graph *g = parse_graph(
+        "{\"gantry\":1,\"buffers\":{\"f\":{\"dtype\":\"u8\",\"shape\":[1],\"init\":1},\"x\":{\"dtype\":\"f64\","
+        "\"shape\":[1000000],\"init\":1},\"y\":{\"dtype\":\"f64\",\"shape\":[1000000],\"init\":0},\"z\":{\"dtype\":"
+        "\"f64\",\"shape\":[1000000]}},\"nodes\":[{\"id\":\"may\",\"kernel\":\"copy\",\"args\":{\"x\":\"x\",\"y\":"
+        "\"y\"},\"when\":{\"buffer\":\"f\"}},{\"id\":\"does\",\"kernel\":\"copy\",\"args\":{\"x\":\"x\",\"y\":\"z\"}}]"
+        "}");
+    static const char workers[] = "{\"times_us\":[[1.5,0.4],[3,1.2],[50,90]],\"switch_us\":3,\"start_us\":9}";
+    gantry_machine *m = machine_of(1, (figures){ workers, 1 });
+    gantry_schedule *s = schedule_of(g, m, "graph", NULL);
+    uint32_t found = 0;
+    for (uint32_t op = 0; op < s->ops.count; op++) {
+        const gy_op *o = &s->ops.at[op];
+        if (o->kind != GY_OP_LAUNCH)
+            continue;
+        bool asks = strcmp(g->nodes.at[o->node].id, "may") == 0;
+        ck_assert_int_eq(o->duration, gy_ticks_from_us(asks ? 26.5 : 17.5));
+        ck_assert_double_eq_tol(gy_ticks_to_us(gy_stretch_costs_of(s, op).workers), 1.2 + 14.5 * 88.8 / 47, 1e-4);
+        found++;
+    }
+    ck_assert_uint_eq(found, 2);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* ---- which way replay "auto" goes ---- */
 
 /* Lists of rows, each step of which takes in the row before; `odd`: a kernel that workers have not stands between. */
@@ -441,6 +471,7 @@ int main(void)
     tcase_add_loop_test(tests, least_of_all, 0, 60);
     tcase_add_loop_test(tests, automatic, 0, (int)(sizeof ways / sizeof *ways));
     tcase_add_test(tests, formulas);
+    tcase_add_test(tests, flags);
     tcase_add_test(tests, explained);
     tcase_add_loop_test(tests, in_phases, 0, 2);
     TCase *memory = tcase_create("memory");

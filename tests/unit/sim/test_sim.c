@@ -389,6 +389,51 @@ START_TEST(issuing_a_collective)
 }
 END_TEST
 
+/* Kernels that meet by counters wait for their peers by themselves. So what y of the second GPU has done need not be
+ * told the first, nor z of the second of the end: the op begins with the end of x and z with its own, and the host
+ * gives nothing out bit by bit. As "two_shot" it waits for the host, 4 us for what y tells and 8 for its lane on the
+ * second, and z for what it is told, 3 us after its end; which is also later than the 16 us at which the host has come
+ * to it. A third GPU, which the op is not on, is told in any case. */
+#define MEETS                                                                                                          \
+    "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": \"1TiB\"}, {\"id\": \"a\", "              \
+    "\"capacity\": \"1TiB\"}, {\"id\": \"b\", \"capacity\": \"1TiB\"}, {\"id\": \"c\", \"capacity\": \"1TiB\"}], "     \
+    "\"devices\": [{\"id\": \"A\", \"type\": \"gpu\", \"memory\": \"a\", \"signal_us\": 3}, {\"id\": \"B\", "          \
+    "\"type\": \"gpu\", \"memory\": \"b\", \"signal_us\": 3}, {\"id\": \"C\", \"type\": \"gpu\", "                     \
+    "\"memory\": \"c\", \"signal_us\": 3}], \"routes\": [{\"from\": \"*\", \"to\": \"*\", \"bandwidth_gbs\": 1}], "    \
+    "\"model\": {\"issue_us\": 4}}"
+
+START_TEST(meeting_by_counters)
+{
+    static const struct {
+        gy_algorithm algorithm;
+        bool third;
+        int64_t begin, z;
+    } cases[] = { { GY_ALGORITHM_COUNTERS, false, 5, 8 },
+                  { GY_ALGORITHM_TWO_SHOT, false, 12, 18 },
+                  { GY_ALGORITHM_COUNTERS, true, 5, 8 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gantry_schedule *s = hand_new(MEETS);
+        uint32_t lane[] = { compute_lane(s, 0), compute_lane(s, 1) };
+        uint32_t x = hand_launch(s, "x", lane[0], 5), y = hand_launch(s, "y", lane[1], 2);
+        uint32_t op = hand_collective(s, GANTRY_ALL_REDUCE, 2, lane, 3), z = hand_launch(s, "z", lane[1], 1), w = 0;
+        s->ops.at[op].algorithm = cases[i].algorithm;
+        hand_wait(s, x, op);
+        hand_wait(s, y, op);
+        hand_wait(s, op, z);
+        if (cases[i].third) {
+            w = hand_launch(s, "w", compute_lane(s, 2), 1);
+            hand_wait(s, op, w);
+        }
+        run(s);
+        spans(s, op, US(cases[i].begin), US(cases[i].begin + 3));
+        spans(s, z, US(cases[i].z), US(cases[i].z + 1));
+        if (cases[i].third)
+            spans(s, w, US(11), US(12)); /* told at 8, which is later than the 4 us of the host */
+        gantry_schedule_free(s);
+    }
+}
+END_TEST
+
 /* GPUs of two computers wait for each other by messages; on none of them does a GPU wait for another, so that its work
  * goes out at once. */
 START_TEST(issuing_over_a_network)
@@ -1086,6 +1131,7 @@ int main(void)
                                    issuing_behind_a_host,
                                    issuing_beside_messages,
                                    issuing_a_collective,
+                                   meeting_by_counters,
                                    issuing_over_a_network,
                                    issuing_many_lanes,
                                    submitting,

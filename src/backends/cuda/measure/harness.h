@@ -142,6 +142,7 @@ gantry_status gy_harness_sample(gy_harness *harness, const gy_workload *workload
 /* Samples one among many in a graph, as runs have them, where it is short; no other lanes. */
 gantry_status gy_harness_sample_nodes(gy_harness *harness, const gy_workload *workload, int64_t until_ns,
                                       gy_figure *figure, gantry_error *err);
+/* One at a time by the clock of the host, from before it is queued until its end is seen; no other lanes. */
 gantry_status gy_harness_sample_wall(gy_harness *harness, const gy_workload *workload, int64_t until_ns,
                                      gy_figure *figure, gantry_error *err);
 

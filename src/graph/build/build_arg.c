@@ -96,7 +96,7 @@ static bool give_arg(gantry_graph *g, const gy_node *node, uint32_t arg)
 
 /* ---- regions ---- */
 
-/* What a result of formulas would have to be to take the access; "" where no formula makes it one. */
+/* The reduction that a result of formulas would have to be to take the access; "" where no formula makes it one. */
 static const char *reduction_of(const gantry_graph *g, const gy_node *node, gantry_access access)
 {
     if (!g->kernels.at[node->kernel].maths)

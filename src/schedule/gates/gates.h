@@ -19,8 +19,8 @@ enum {
     GY_GATE_AHEAD = 512,     /* so many ops behind one that needs a gate are looked at for what goes into it, too */
     GY_GATE_MOST = 256,      /* what one gate waits for, at most */
     GY_GATE_COPY = 32 << 10, /* bytes that a kernel of one block copies and then tells of by itself, at most */
-    GY_GATE_PAIRS = 8,       /* that it copies */
-    GY_GATE_WORDS_SET = 4,   /* and words that it sets */
+    GY_GATE_PAIRS = 8,       /* of what it reads and what it writes, at most */
+    GY_GATE_WORDS_SET = 4,   /* that it sets, at most */
     /* One graph has to be predicted to take so many per cent longer. On two H200s graphs with nothing to gain took 0.98
      * to 1.09 of one graph's time, which is how much two measurements of the same differ. */
     GY_GATES_PAY = 10
@@ -49,8 +49,9 @@ static inline bool gy_gate_tells(const gy_gate_copies *c)
 /* Per op the one GPU of all others that waits for it by rows of its own start; GY_NONE: none does, or several do.
  * `gpu`: of each op; NULL: as gy_gates_gpu has it. */
 void gy_gate_told(uint32_t *to, const gantry_schedule *s, const uint32_t *gpu);
-/* The cost of a row from the op to another GPU by a gate: a kernel that sets a word is left out where a copy does. `to`
- * is that of the op. Of copies that one launch carries together, a capture asks for all, and this looks at each. */
+/* The cost of a row from the op to another GPU by a gate: a kernel that sets a word is left out where a copy does.
+ * `to`: what gy_gate_told says of the op. Of copies that one launch carries, a capture asks for all at once, this for
+ * each. */
 gy_ticks gy_gate_cost(const gantry_schedule *s, uint32_t from, uint32_t to);
 
 /* The GPU whose graph has the lanes of the device, by the lowest device that is it: that of CPUs is the first. */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links of the documents lead somewhere: a file that git knows, and in it the heading that is named."""
+"""Links of the documents lead somewhere: a file that git knows, and in it the heading that is named. And tables are whole: a row behind
+an empty line, without a head of its own, is shown as text."""
 import pathlib
 import re
 import subprocess
@@ -47,14 +48,23 @@ def wrong_links(root, page, known):
                 yield f"{page}:{number}: {target}: no heading of {name} has this anchor"
 
 
+def torn_tables(page, text):
+    lines = list(prose(text))
+    for (_, before), (number, line), (_, behind) in zip([(0, ""), *lines], lines, [*lines[1:], (0, "")]):
+        if line.startswith("|") and not before.startswith("|") and not re.match(r"\|[-:| ]+\|$", behind):
+            yield f"{page}:{number}: a row of a table that has no head"
+
+
 def main(root):
     root = root.resolve()
     listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], check=True, capture_output=True).stdout
     known = {name for name in listed.decode().split("\0") if name and (root / name).exists()}
     pages = sorted(name for name in known if name.endswith(".md"))
     assert anchors("# A `b` c\n## A, b (2026)!\n```\n# not\n```\n# A b c\n") == {"a-b-c", "a-b-2026", "a-b-c-1"}
+    assert list(torn_tables("a", "| b |\n|---|\n| c |\n\n| d |\n")) == ["a:5: a row of a table that has no head"]
     wrong = [text for page in pages for text in wrong_links(root, page, known)]
-    print("\n".join(wrong + [f"{len(pages)} pages, {len(wrong)} wrong links"]))
+    wrong += [text for page in pages for text in torn_tables(page, (root / page).read_text())]
+    print("\n".join(wrong + [f"{len(pages)} pages, {len(wrong)} wrong links and tables"]))
     return 1 if wrong or len(pages) < 25 else 0
 
 

@@ -289,15 +289,21 @@ static bool enable(gy_cuda *h, uint32_t from, uint32_t to)
            gy_driver_reach(&h->d, h->device[from].id, h->device[to].id, h->device[to].context);
 }
 
+/* Of all devices that are one of the two GPUs. */
+static void note_peers(gy_cuda *h, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = 0; i < h->devices; i++)
+        for (uint32_t k = 0; k < h->devices; k++)
+            if (gy_cuda_same_gpu(h, i, a) && gy_cuda_same_gpu(h, k, b))
+                h->peer[i * h->devices + k] = h->peer[k * h->devices + i] = 1;
+}
+
 /* Access stays enabled: another run, or the application, may count on it by now. A pair that refuses it is no error,
  * its copies are staged. */
 void gy_cuda_peers_enable(gy_cuda *h, uint32_t a, uint32_t b)
 {
-    uint8_t *known = &h->peer[a * h->devices + b];
-    if (*known || gy_cuda_same_gpu(h, a, b))
-        return;
-    if (enable(h, a, b) && enable(h, b, a))
-        *known = h->peer[b * h->devices + a] = 1;
+    if (!gy_cuda_reaches(h, a, b) && enable(h, a, b) && enable(h, b, a))
+        note_peers(h, a, b);
 }
 
 /* True if any GPU of the op may read and write the memory of any other: a GPU may combine for others, send on what it

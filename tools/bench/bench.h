@@ -70,13 +70,12 @@ int bench_frames(const options *o);
 int bench_kernels(const options *o);
 int bench_collectives(const options *o);
 int bench_network(const options *o);
-/* The same collective, `calls` times. Regions have so many bytes each: one for each rank, but for the root's. With
- * `placed` rank i is on device i, else where its input is. */
+/* The same collective, `calls` times, rank i on device i. Regions have so many bytes each: one for each rank, but for
+ * the root's. */
 typedef struct bench_collective {
     const char *kind, *algorithm;
     int64_t in_bytes, out_bytes;
     int ranks, calls;
-    bool placed;
 } bench_collective;
 gantry_graph *bench_collective_graph(const bench_collective *c, gantry_error *err);
 int bench_predict_collectives(const options *o);

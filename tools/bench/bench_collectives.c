@@ -129,14 +129,13 @@ static void add_buffer(char *to, size_t size, const char *name, const char *clas
 gantry_graph *bench_collective_graph(const bench_collective *c, gantry_error *err)
 {
     gantry_graph *graph = NULL;
-    char text[1024], in[160], out[160], on[64] = "";
+    char text[1024], in[160], out[160], on[64];
     bool from_root = strcmp(c->kind, "broadcast") == 0 || strcmp(c->kind, "scatter") == 0;
     bool to_root = strcmp(c->kind, "reduce") == 0 || strcmp(c->kind, "gather") == 0;
     int ins = from_root ? 1 : c->ranks, outs = to_root ? 1 : c->ranks;
     add_buffer(in, sizeof in, "x", ",\"class\":\"const\",\"init\":1", ins, c->in_bytes);
     add_buffer(out, sizeof out, "y", "", outs, c->out_bytes);
-    if (c->placed)
-        snprintf(on, sizeof on, ",\"on\":[{\"for\":{\"i\":%d},\"on\":\"i\"}]", c->ranks);
+    snprintf(on, sizeof on, ",\"on\":[{\"for\":{\"i\":%d},\"on\":\"i\"}]", c->ranks);
     snprintf(text, sizeof text,
              "{\"gantry\":1,\"name\":\"%s\",\"buffers\":{%s,%s},\"nodes\":[{\"id\":\"it[k]\",\"for\":{\"k\":%d},"
              "\"collective\":\"%s\",%s\"in\":[{\"for\":{\"i\":%d},\"ref\":\"x[i]\"}],\"out\":[{\"for\":{\"i\":%d},"

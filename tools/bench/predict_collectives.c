@@ -80,7 +80,6 @@ static int predict(const table *t, const row *r, const char *algorithm, double *
     bench_collective c = { .kind = kinds[r->kind].name, .algorithm = algorithm, .ranks = t->ranks, .calls = 1 };
     c.in_bytes = kinds[r->kind].in ? r->bytes : r->bytes / t->ranks;
     c.out_bytes = kinds[r->kind].out ? r->bytes : r->bytes / t->ranks;
-    c.placed = true;
     so.effort = 0;
     *us = 0;
     gantry_graph *graph = bench_collective_graph(&c, &err);

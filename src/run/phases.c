@@ -538,7 +538,7 @@ static uint64_t most_iterations(const phased *p)
 }
 
 /* The caller holds the lock. It is let go while `look` is called, which may take long; the thread that starts phases
- * calls it never. */
+ * never calls it. */
 static void await_moved(phased *p)
 {
     const gy_job *job = p->job;

@@ -39,8 +39,7 @@ static void note_failure(gantry_run *run, const gantry_error *error)
 }
 
 /* The cancellation is over once it is reported. `where`: how far the back end came with the start, which may be
- * err->text;
- * "": it was not begun. */
+ * err->text; "": it was not begun. */
 static gantry_status fail_canceled(gantry_run *run, uint64_t start, const char *where, gantry_error *err)
 {
     char part[300] = "";

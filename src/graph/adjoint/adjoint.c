@@ -43,14 +43,21 @@ static void begin_scale(gy_adjoint *a)
         gy_adjoint_buffer(a, a->loss);
 }
 
-/* For the same reason adjoints that begin with zeros do so ahead of the nodes that add to them. */
+/* Does the node add to the adjoint of what it reads here, or take that of what it writes? */
+static bool is_wanted(const gy_adjoint *a, const gy_primal *p, const gy_access *x)
+{
+    return gy_adjoint_is_active(a, x->buffer) && x->buffer != a->loss &&
+           (x->mode == GANTRY_READ ? gy_adjoint_gives(a, p, x) : p->rule != NULL);
+}
+
+/* For the same reason adjoints that begin with zeros do so ahead of the nodes that add to them, and those that nobody
+ * adds to ahead of the nodes that read them. */
 static void begin_zeros(gy_adjoint *a, const gy_primal *p)
 {
     gy_node n = a->graph->nodes.at[p->node]; /* adding fills moves nodes and accesses */
     for (uint32_t i = 0; i < gy_node_regions(&n); i++) {
         gy_access x = a->graph->access.at[n.access + i];
-        if (x.mode == GANTRY_READ && gy_adjoint_is_active(a, x.buffer) && a->of[x.buffer].is_filled &&
-            gy_adjoint_gives(a, p, &x))
+        if (is_wanted(a, p, &x) && a->of[x.buffer].is_filled)
             gy_adjoint_buffer(a, x.buffer);
     }
 }

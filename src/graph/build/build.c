@@ -22,7 +22,7 @@ bool gy_building(gantry_graph *graph)
 static gy_origin place_of(const gy_build *b)
 {
     if (b->has_pointer)
-        return (gy_origin){ .pointer = b->pointer.at };
+        return (gy_origin){ .pointer = b->pointer.at, .use = b->use };
     if (b->file == GY_NO_NAME)
         return (gy_origin){ 0 };
     return (gy_origin){ .file = gy_names_at(&b->files, b->file), .line = b->line };
@@ -37,6 +37,7 @@ void gy_graph_mistake(gantry_graph *graph, gantry_status status, const char *for
     va_start(args, format);
     gy_vfail(&graph->error, status, NULL, format, args);
     va_end(args);
+    graph->build_->said = strlen(graph->error.text);
     gy_graph_locate(graph, &place, NULL, &graph->error);
 }
 

@@ -35,6 +35,7 @@ typedef struct gy_build {
     uint32_t file;         /* of `files`, GY_NO_NAME: none */
     int line;
     uint32_t origin; /* the entry of graph->origins made for it; GY_NONE: none yet */
+    size_t said;     /* bytes of the first mistake's text, without what its place adds to it */
     gy_names files;
     gy_map places; /* file << 32 | line -> origin */
     bool unique_ids;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "graph/build/build_state.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,11 +67,17 @@ gantry_status gy_read_nomem(gy_reader *r)
     return gy_fail_nomem(&r->error);
 }
 
+void gy_read_mistake(gy_reader *r)
+{
+    r->error = r->graph->error;
+    r->error.text[r->graph->build_->said] = '\0';
+}
+
 gantry_status gy_read_built(gy_reader *r, const gy_json_at *at)
 {
     if (r->graph->error.status == GANTRY_OK)
         return GANTRY_OK;
-    r->error = r->graph->error;
+    gy_read_mistake(r);
     return r->error.status == GANTRY_E_NOMEM ? GANTRY_E_NOMEM : gy_read_locate(r, at);
 }
 

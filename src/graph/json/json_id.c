@@ -275,7 +275,7 @@ static gantry_status settle(gy_reader *r, const gy_json_at *root, const gy_pendi
     }
     if (!r->graph->error.status)
         return GANTRY_OK;
-    r->error = r->graph->error;
+    gy_read_mistake(r);
     return place_pending(r, wait);
 }
 

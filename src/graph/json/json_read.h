@@ -111,7 +111,9 @@ gantry_status gy_read_nomem(gy_reader *r);
 gantry_status gy_read_locate(gy_reader *r, const gy_json_at *at);
 /* The same where that has the pointer already, and no line. */
 gantry_status gy_read_placed(gy_reader *r);
-/* OK, or the mistake that a building call has left in the graph, at `at`. */
+/* Takes the mistake that a building call has left in the graph; readers add its place, and the uses around it. */
+void gy_read_mistake(gy_reader *r);
+/* OK, or such a mistake, at `at`. */
 gantry_status gy_read_built(gy_reader *r, const gy_json_at *at);
 /* "an array of sizes" etc.: 'must be X, not a string'. */
 gantry_status gy_read_kind(gy_reader *r, const gy_json_at *at, const char *wanted);

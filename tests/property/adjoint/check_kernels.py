@@ -70,8 +70,8 @@ def cases(rng):
 
 
 class Kernels(unittest.TestCase):
-    def check(self, rng, kernel, scalars, reals, wholes, results, weights, twice, devices=1):
-        """`twice`: what the kernel reads is read by a map, too, so that adjoints have two inflows, in either order."""
+    def check(self, rng, kernel, scalars, reals, wholes, results, weights, twice, devices=1, chosen=False):
+        """`twice`: what the kernel reads is read by a map, too, so that adjoints have two inflows, in either order. `chosen`: results only choose."""
         buffers = {name: buffer(shape, **INPUT) for name, shape in reals.items()}
         buffers |= {name: buffer(ids.shape, "i32", **INPUT) for name, ids in wholes.items()}
         shapes, nodes = dict(results), []
@@ -88,6 +88,9 @@ class Kernels(unittest.TestCase):
         for old, new in renamed.items():
             buffers[new], shapes[new] = buffers.pop(old), shapes.pop(old)
             args[old] = new
+        for name in [name for name in shapes if chosen and not name.startswith("also_")]:
+            buffers[f"of_{name}"], shapes[f"of_{name}"] = buffer(shapes[name]), shapes.pop(name)
+            nodes.append({"id": f"of_{name}", "map": {"z": "select(y > 0.1, 2, 1)"}, "args": {"y": name, "z": f"of_{name}"}})
         weigh(rng, buffers, nodes, shapes)
         given = {name: rng.normal(size=shape) for name, shape in reals.items()}
         others = {name: ids.astype(np.int32) for name, ids in wholes.items()} | {k: v for k, v in given.items() if k not in weights}
@@ -100,6 +103,12 @@ class Kernels(unittest.TestCase):
         for case in cases(rng):
             for twice in (None, "before", "behind"):
                 self.check(rng, *case, list(case[2]), twice)
+
+    def test_results_that_give_nothing(self):
+        """The loss follows from them, and their adjoints are zeros: those have to be there before the kernel of the gradient reads them."""
+        rng = np.random.default_rng(8)
+        for case in cases(rng):
+            self.check(rng, *case, list(case[2]), "before", chosen=True)
 
     def test_one_argument(self):
         rng = np.random.default_rng(2)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What cannot be trained is refused, each mistake with its place in the file and the remedy."""
 import copy
+import json
+import pathlib
+import tempfile
 import unittest
 
 from differences import buffer, gantry
@@ -165,6 +168,26 @@ class Refused(unittest.TestCase):
                      buffers={"w": buffer([4, 3, 2], init=1), "z": buffer([4, 3, 2]), "l": buffer([4, 3])})
         self.replace({"id": "y", "kernel": "retile", "args": {"x": "w", "y": "y{0:2}"}}, "/nodes/0", 'takes 6 of the 12 elements of "x"',
                      'that "y" has all elements of', buffers={"y": buffer([4, 3], init=0)})
+
+    def test_place_in_a_used_file(self):
+        """A kernel of the graph that has the name of a gradient's: the node of the backward pass comes from where its own node was written."""
+        inner = {"gantry": 1, "buffers": {"w": buffer([4, 3]), "y": buffer([4, 3], output=True)},
+                 "nodes": [{"id": "soft", "kernel": "softmax", "args": {"x": "w", "y": "y"}}]}
+        around = {"gantry": 1, "buffers": inner["buffers"], "nodes": [{"id": "in", "use": "inner.json", "with": {"w": "w", "y": "y"}}]}
+        graph = base() | {"kernels": {"softmax_grad": {"args": [{"name": "z", "access": "write"}]}}}
+        graph["nodes"][0:1] = [{"id": "x", "map": {"z": "x"}, "args": {"x": "x", "z": "z"}}, {"id": "l", "use": "around.json", "with": {"w": "w", "y": "y"}}]
+        graph["buffers"]["z"] = buffer([4, 3])
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in (("inner", inner), ("around", around), ("outer", graph)):
+                pathlib.Path(folder, f"{name}.json").write_text(json.dumps(text, indent=1))
+            with self.assertRaises(gantry.GraphError) as caught:
+                gantry.load(pathlib.Path(folder, "outer.json"), train=True)
+        error = str(caught.exception)
+        self.assertIn("inner.json", error.split(": ")[0])
+        self.assertIn('/nodes/0: kernel "softmax_grad" has no argument "y"', error)
+        self.assertEqual(error.count("(used as"), 2, error)
+        self.assertIn('(used as "l.in" at ', error)
+        self.assertRegex(error, r'\(used as "l" at [^ ]*outer.json:\d+\)$')
 
 
 if __name__ == "__main__":

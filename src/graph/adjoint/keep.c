@@ -52,14 +52,15 @@ static bool has_whole_heads(const gy_buffer *y)
 }
 
 /* Where heads lie side by side logarithms have a row for each sequence: the node has whole ones, and so has each part;
- * and where other nodes have theirs they are as long. */
+ * and where other nodes have theirs they are as long, and have as many heads. */
 static bool has_whole_sequences(const gantry_graph *g, const result *r, const gantry_buffer *kept)
 {
     const gy_buffer *y = &g->buffers.at[r->rows.buffer];
+    const int64_t *shape = kept->graph ? g->buffers.at[kept->id].shape : NULL;
     int64_t n = r->queries;
     bool is_cut_within = y->parts && y->shape[0] / (n ? n : 1) % y->parts;
     return n > 0 && !y->tiles[0] && !is_cut_within && y->shape[0] % n == 0 && r->rows.first % n == 0 &&
-           r->rows.last % n == 0 && (!kept->graph || g->buffers.at[kept->id].shape[2] == n);
+           r->rows.last % n == 0 && (!shape || (shape[2] == n && shape[1] == y->shape[1] / r->dim));
 }
 
 static int64_t number_of(const gy_adjoint *a, const gy_primal *p, const char *name)

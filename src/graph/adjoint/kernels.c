@@ -338,21 +338,43 @@ static gantry_status go_back_xent(gy_adjoint *a, const gy_primal *p)
 
 /* ---- norms ---- */
 
+/* Does `arg` read rows that an argument before it reads, too? One node cannot give both to the same adjoint. */
+static bool is_read_before(const gy_adjoint *a, const gy_primal *p, const char *const *before, const char *arg)
+{
+    const gy_access *x = gy_primal_access(a, p, arg);
+    bool is_before = false;
+    for (size_t i = 0; before[i] && strcmp(before[i], arg) != 0; i++) {
+        const gy_access *y = gy_primal_access(a, p, before[i]);
+        is_before = is_before || (x->buffer == y->buffer && x->first < y->last && y->first < x->last);
+    }
+    return is_before && gy_adjoint_is_active(a, x->buffer);
+}
+
 static gantry_status go_back_norm(gy_adjoint *a, const gy_primal *p)
 {
-    gantry_region from;
-    gy_destination target;
+    static const char *const args[] = { "x", "gain", "bias", NULL }, *const to[] = { "dx", "dgain", "dbias" };
+    gantry_region from[3];
+    gy_destination target[3] = { { .adds = false } };
     bool has_bias = strcmp(p->manifest->name, "layernorm") == 0;
+    size_t count = has_bias ? 3 : 2;
     gantry_node node = begin(a, p, has_bias ? "layernorm_grad" : "rmsnorm_grad", "x");
     copy_scalar(a, p, node, "eps");
     give(a, p, node, "x", "x");
     give(a, p, node, "gain", "gain");
     give_adjoint(a, p, node, "dy", "y");
-    take_rows(a, p, node, "dx", "x", &from, &target);
-    take_sum(a, p, node, "dgain", "gain", true);
-    if (has_bias)
-        take_sum(a, p, node, "dbias", "bias", true);
-    gy_adjoint_add_rows(a, p, "x", from, &target);
+    take_rows(a, p, node, to[0], args[0], &from[0], &target[0]);
+    for (size_t i = 1; i < count; i++) {
+        gy_access x = access_of(a, p, args[i]);
+        if (!is_read_before(a, p, args, args[i])) {
+            take_sum(a, p, node, to[i], args[i], true);
+            continue;
+        }
+        target[i] = gy_adjoint_target(a, &x);
+        from[i] = gy_adjoint_rows(a, &x, gy_adjoint_clone(a, x.buffer, "inflow"));
+        gantry_node_arg_as(a->graph, node, to[i], from[i], GANTRY_SUM);
+    }
+    for (size_t i = 0; i < count; i++)
+        gy_adjoint_add_rows(a, p, args[i], from[i], &target[i]);
     return gy_adjoint_built(a);
 }
 

@@ -175,6 +175,14 @@ class Kernels(unittest.TestCase):
             q = [{"q": "q" + one, "y": "y" + one, "dim": 3, "length": length} for one in at]
             self.assertEqual(self.attention(shape, q, **cut), (wanted, wanted), (shape, at, length))
 
+    def test_logarithms_of_other_heads(self):
+        """Nodes that give rows of one buffer with heads of different widths: what is kept has the first one's heads, the other's gradient makes its own."""
+        for at, cut in ((("[0]", "[1]"), {"split": 2}), (("{0:2}", "{2:8}"), {})):
+            q = [{"q": "q" + one, "y": "y" + one, "dim": dim, "length": 2} for one, dim in zip(at, (3, 6))]
+            kept, read = self.attention([8, 6], q, **cut)
+            self.assertEqual((kept[1], read), (None, kept), cut)
+            self.assertIsNotNone(kept[0])
+
     def test_logarithms_that_the_model_has(self):
         """Where another node writes them, too, they are not those of the node that goes back: not even if that comes later."""
         mine = [{"q": "q", "y": "y", "lse": "mine"}]

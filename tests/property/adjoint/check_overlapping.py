@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows that some nodes read whole and others in parts: their adjoint is a sum that begins with zeros, which have to be there ahead of the first that
-gives, whichever kernel that is. Gradients against central differences, and the losses of a recurrence with attention over its states, in slices,
+gives, whichever kernel that is. Rows that one node reads as several arguments. Gradients against central differences, and the losses of a recurrence with attention over its states, in slices,
 against NumPy."""
 import unittest
 
@@ -34,6 +34,50 @@ class Overlapping(unittest.TestCase):
                     weigh(rng, buffers, nodes, {"s": [ROWS, WIDTH], "y": [ROWS, WIDTH]})
                     at = {name: rng.normal(size=shape) for name, shape in shapes.items()}
                     compare(self, rng, model(buffers, nodes, shapes), at, devices=2)
+
+
+class Norms(unittest.TestCase):
+    """One weight as several arguments of a norm, whose gradient is one node."""
+    NODES = {
+        "gain and bias": [("layernorm", {"x": "z", "gain": "g{0:1}", "bias": "g{0:1}", "y": "y"})],
+        "twice": [("layernorm", {"x": "z", "gain": "g{0:1}", "bias": "g{1:2}", "y": "h"}), ("layernorm", {"x": "h", "gain": "g{1:2}", "bias": "g{1:2}", "y": "y"})],
+        "all three": [("layernorm", {"x": "g", "gain": "g{0:1}", "bias": "g{1:2}", "y": "n"}), ("map", {"y": "z * n"}, {"z": "z", "n": "n{0:1}", "y": "y"})],
+        "rows": [("rmsnorm", {"x": "g", "gain": "g{1:2}", "y": "n"}), ("map", {"y": "z * n"}, {"z": "z", "n": "n{1:2}", "y": "y"})],
+    }
+
+    def network(self, nodes):
+        shapes = {"w": [WIDTH, WIDTH], "g": [2, WIDTH]}
+        buffers = {name: buffer(shape, **{"class": "input"}) for name, shape in shapes.items()}
+        buffers |= {"x": buffer([ROWS, WIDTH], init={"normal": {"seed": 1}}), "n": buffer([2, WIDTH])}
+        buffers |= {name: buffer([ROWS, WIDTH]) for name in "zhy"}
+        made = [{"id": "z", "kernel": "gemm", "args": {"a": "x", "b": "w", "c": "z"}}]
+        made += [{"id": f"n{i}", ("map" if node[0] == "map" else "kernel"): node[-2], "args": node[-1]} for i, node in enumerate(nodes)]
+        return buffers, made, shapes
+
+    def test_gradients(self):
+        for name, nodes in self.NODES.items():
+            with self.subTest(name):
+                rng = np.random.default_rng(6)
+                buffers, made, shapes = self.network(nodes)
+                weigh(rng, buffers, made, {"y": [ROWS, WIDTH]})
+                at = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+                compare(self, rng, model(buffers, made, shapes), at, devices=2)
+
+    def test_pieces(self):
+        """Each piece of the batch adds to both."""
+        for name, nodes in self.NODES.items():
+            buffers, made, shapes = self.network(nodes)
+            buffers["loss"] = buffer([1], output=True)
+            made.append({"id": "loss", "reduce": {"l": "mean(square(y - 1))"}, "args": {"y": "y", "l": "loss"}})
+            rng = np.random.default_rng(7)
+            given = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+            out = []
+            for strategy, devices in (("dp=1", 1), ("dp=3", 3), ("micro=2", 1), ("dp=3,zero=1", 3)):
+                text = model(buffers, made, shapes, batch=["x"], optimizer="sgd", learning_rate=0.3)
+                run = gantry.parse(text, train=True, strategy=strategy, devices=devices).schedule(devices, effort=0).run(backend="host")
+                out.append([float((run(**given) if step == 0 else run())["loss"][0]) for step in range(6)])
+                self.assertNotEqual(out[0][0], out[0][-1])
+                np.testing.assert_allclose(out[-1], out[0], rtol=1e-12, err_msg=f"{name} {strategy}")
 
 
 class Slices(unittest.TestCase):

@@ -84,7 +84,8 @@ typedef struct gantry_strategy {
                           backward pass in place of kept; 0: none; GANTRY_RECOMPUTE_ALL, GANTRY_RECOMPUTE_AUTO */
     int32_t interleave; /* chunks of layers that each device of a pipeline has, pp x interleave stages in all: stage s
                            is where stage s mod pp is; 1: one */
-    int32_t reserved;
+    int32_t ordered;    /* 1: sums are added up in the order of the graph, so a training has the same bits on any number
+                           of devices of a kind, and each waits for the one before; 0: in that of the schedule */
 } gantry_strategy;
 #define GANTRY_STRATEGY_INIT                                                                                           \
     {                                                                                                                  \
@@ -93,9 +94,9 @@ typedef struct gantry_strategy {
 #define GANTRY_RECOMPUTE_ALL  INT32_MAX
 #define GANTRY_RECOMPUTE_AUTO (-1) /* as many as memories want: who schedules has to try; graphs are not made of it */
 
-/** Reads "dp=2,tp=2,pp=2,micro=4,zero=1,recompute=all", in any order, into *strategy, whose struct_size is set; what is
- * not named is as in GANTRY_STRATEGY_INIT. `recompute` is a number, "all", "none" or "auto". E_INVALID: a name that is
- * none, one that is there twice, a number out of range. */
+/** Reads "dp=2,tp=2,pp=2,micro=4,zero=1,ordered=1,recompute=all", in any order, into *strategy, whose struct_size is
+ * set; what is not named is as in GANTRY_STRATEGY_INIT. `recompute` is a number, "all", "none" or "auto". E_INVALID: a
+ * name that is none, one that is there twice, a number out of range. */
 GANTRY_MUST_USE gantry_status gantry_strategy_parse(gantry_strategy *strategy, const char *text, gantry_error *err);
 
 /** Writes "dp=2,micro=4" of a strategy, what is as in GANTRY_STRATEGY_INIT left out ("dp=1" if all is), and a 0 behind

@@ -3,7 +3,8 @@
  * Epochs of reductions. A contribution joins the open epochs of its rows if they have the same reduction, and makes
  * them one. Any other access to a row of an epoch closes all of it: what follows is another epoch, with the result so
  * far as its previous value. That is right for any sequence that the dependencies allow, because a result may be
- * combined in any number of steps.
+ * combined in any number of steps. A contribution that is `after` the last one is such a step of its own, so what is
+ * told to come one after the other is added in that order, wherever nodes run.
  */
 #include "scheduler/lower/lowering.h"
 
@@ -69,6 +70,16 @@ static bool join(gy_lower *l, uint32_t *root, uint32_t other)
     return true;
 }
 
+static bool is_after(const gy_lower *l, uint32_t node, uint32_t other)
+{
+    const gantry_graph *g = l->p->graph;
+    const gy_node *n = &g->nodes.at[node];
+    for (uint32_t i = 0; i < n->afters; i++)
+        if (g->after.at[n->after + i] == other)
+            return true;
+    return false;
+}
+
 /* Each execution of the task is a reader of the rows. */
 static bool add_readers(const gy_lower *l, gy_epoch *e, uint32_t task, uint32_t k, const gy_interval *rows)
 {
@@ -101,10 +112,12 @@ static bool see_access(gy_lower *l, gy_imap *map, const gy_access *a, uint32_t t
 }
 
 static bool see_contribution(gy_lower *l, gy_imap *map, const gy_access *a, const gy_member *m, size_t access,
-                             uint32_t value)
+                             uint32_t node)
 {
-    uint32_t root = (uint32_t)l->epoch.count;
-    gy_epoch new = { .value = value, .parent = root, .op = a->mode, .open = true, .first = a->first, .last = a->last };
+    uint32_t root = (uint32_t)l->epoch.count, value = l->p->flow->access[access].value;
+    gy_epoch new = { .value = value, .parent = root, .node = node, .op = a->mode, .open = true };
+    new.first = a->first;
+    new.last = a->last;
     if (!gy_vec_push(&l->epoch, new) || !add_member(&l->epoch.at[root], m))
         return false;
     l->epoch_of[access] = root;
@@ -118,9 +131,10 @@ static bool see_contribution(gy_lower *l, gy_imap *map, const gy_access *a, cons
         map->at[i].payload = (uint64_t)l->epoch_of[access] + 1;
         if (!e)
             continue;
-        if (e->open && e->op == a->mode) {
+        if (e->open && e->op == a->mode && !is_after(l, node, e->node)) {
             if (!join(l, &root, (uint32_t)(e - l->epoch.at)))
                 return false;
+            l->epoch.at[root].node = node;
         } else {
             e->open = false;
         }
@@ -143,7 +157,7 @@ gantry_status gy_epochs_walk(gy_lower *l, uint32_t task, uint32_t k, gantry_erro
             return gy_fail_nomem(err);
     }
     gy_member m = { gy_lower_memory(l, task, k), gy_lower_device(l, task, k), a->first, a->last, GY_NONE };
-    bool done = a->mode >= GANTRY_SUM ? see_contribution(l, l->open[value], a, &m, i, value)
+    bool done = a->mode >= GANTRY_SUM ? see_contribution(l, l->open[value], a, &m, i, p->flow->task[task].node)
                                       : see_access(l, l->open[value], a, task, k);
     return done ? GANTRY_OK : gy_fail_nomem(err);
 }

@@ -61,6 +61,7 @@ typedef struct gy_result_reader {
 /* Contributions to one reduction with no other access to any of their rows between them. */
 typedef struct gy_epoch {
     uint32_t value, parent; /* parent: union-find; itself at a root */
+    uint32_t node;          /* the last that contributes */
     uint8_t op;             /* gantry_access */
     bool open;
     bool split; /* several memories contribute: accumulators and a collective; else straight into the value */

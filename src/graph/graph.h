@@ -249,6 +249,7 @@ struct gantry_graph {
     int32_t recompute; /* layers of each stage whose activations are computed again, see gantry_strategy; 0: none */
     uint32_t stage_devices; /* a stage of a pipeline has so many devices in a row; 0: there are no stages */
     int32_t weight_delay;   /* nodes that give to gradients of weights alone have so much less of priority */
+    bool orders_sums;       /* contributions to a sum come one after the other, see gantry_strategy */
     bool differentiated;
     bool is_used;            /* a model as it is used: nothing will be differentiated */
     struct gy_flow *flow;    /* after sealing: see flow.h */

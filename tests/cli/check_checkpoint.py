@@ -70,10 +70,28 @@ def check_train(folder):
         again = run(["train", "mlp", "--devices", 1, "--steps", 6, "--every", 1, "--resume", kept]).stdout
         assert [line for line in again.splitlines() if line.startswith("step")] == losses[steps:], (want, again)
     check_fewer(folder)
+    check_ordered(folder)
+
+
+def states(folder):
+    """The bits of all that is kept, weights and what the optimiser has of them, in the newest checkpoint."""
+    return {array["buffer"]: array["xxh64"] for array in json.loads((newest(folder) / "manifest.json").read_text())["arrays"]}
+
+
+def check_ordered(folder):
+    """With sums in the order of the graph all weights have the same bits on fewer devices, however they are scheduled."""
+    for strategy, effort in ("dp=4", 3), ("tp=4", 0), ("pp=4,micro=4", 3), ("dp=4,zero=3", 0), ("dp=2,tp=2,zero=1,micro=2", 0), ("dp=2,pp=2,micro=4", 3):
+        words, kept = ["train", "mlp", "--effort", effort, "--strategy", strategy + ",ordered=1"], folder / ("ordered-" + strategy.replace(",", "-"))
+        run([*words, "--devices", 4, "--steps", 3, "--checkpoint", f"2:{kept}"])
+        for devices in 4, 3, 2, 1:
+            again = folder / f"{kept.name}-{devices}"
+            run([*words, "--devices", devices, "--steps", 5, "--resume", kept, "--checkpoint", f"2:{again}"])
+            want = want if devices < 4 else states(again)
+            assert len(want) > 12 and states(again) == want, (strategy, devices, [name for name in want if states(again)[name] != want[name]])
 
 
 def check_fewer(folder):
-    """A strategy goes on with the same bits where there are fewer devices than it is for: each takes what several had."""
+    """A strategy goes on where there are fewer devices than it is for, with the same loss: each takes what several had."""
     for strategy in "dp=4,zero=3", "dp=2,pp=2,micro=2", "dp=2,tp=2":
         words, kept = ["train", "mlp", "--effort", 0, "--every", 1, "--json", "--watch", "loss", "--strategy", strategy], folder / strategy.replace(",", "-")
         want = run([*words, "--devices", 4, "--steps", 6]).stdout.splitlines()[:-1]

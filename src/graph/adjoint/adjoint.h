@@ -229,4 +229,7 @@ gantry_status gy_adjoint_optimise(gy_adjoint *a);
 /* Adds the nodes that the `recompute` of the graph asks for: called behind all else. See recompute.h. */
 gantry_status gy_adjoint_recompute(gy_adjoint *a);
 
+/* order_sums.c: with gantry_strategy.ordered, contributions to a sum come one after the other. */
+gantry_status gy_order_sums(gantry_graph *graph, gantry_error *err);
+
 #endif

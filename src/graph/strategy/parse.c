@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEYS = 7, MOST = 65536 }; /* of pieces, and of devices */
-static const char *const keys[KEYS] = { "dp", "tp", "pp", "interleave", "micro", "zero", "recompute" };
+enum { KEYS = 8, MOST = 65536 }; /* of pieces, and of devices */
+static const char *const keys[KEYS] = { "dp", "tp", "pp", "interleave", "micro", "zero", "ordered", "recompute" };
 
 /* Words that the last of them, `recompute`, may be in place of a number. */
 typedef struct word {
@@ -25,8 +25,8 @@ static gantry_status fail_key(const char *key, gantry_error *err)
 {
     char meant[GY_MEANT_TEXT];
     return gy_fail(err, GANTRY_E_INVALID, NULL,
-                   "strategy: there is no \"%.40s\"%s; allowed are dp, tp, pp, interleave, micro, zero and "
-                   "recompute, such as \"dp=2,micro=4\"",
+                   "strategy: there is no \"%.40s\"%s; allowed are dp, tp, pp, interleave, micro, zero, "
+                   "ordered and recompute, such as \"dp=2,micro=4\"",
                    key, gy_meant_text(meant, gy_nearest(key, keys, KEYS)));
 }
 
@@ -82,15 +82,11 @@ gantry_status gy_strategy_check(const gantry_strategy *s, gantry_error *err)
         const char *name;
         int32_t value, least, most;
     } all[] = {
-        { "dp", s->dp, 1, MOST },
-        { "tp", s->tp, 1, MOST },
-        { "pp", s->pp, 1, MOST },
-        { "interleave", s->interleave, 1, MOST },
-        { "micro", s->micro, 1, MOST },
-        { "zero", s->zero, 0, 3 },
-        { "recompute", s->recompute, GANTRY_RECOMPUTE_AUTO, GANTRY_RECOMPUTE_ALL },
+        { "dp", s->dp, 1, MOST },        { "tp", s->tp, 1, MOST },
+        { "pp", s->pp, 1, MOST },        { "interleave", s->interleave, 1, MOST },
+        { "micro", s->micro, 1, MOST },  { "zero", s->zero, 0, 3 },
+        { "ordered", s->ordered, 0, 1 }, { "recompute", s->recompute, GANTRY_RECOMPUTE_AUTO, GANTRY_RECOMPUTE_ALL },
     };
-    GY_TRY(gy_struct_reserved(s->reserved, "gantry_strategy", err));
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].value < all[i].least || all[i].value > all[i].most)
             return gy_fail(err, GANTRY_E_INVALID, NULL, "strategy: %s is %d; %d to %d are allowed", all[i].name,
@@ -119,9 +115,8 @@ gantry_status gy_strategy_check(const gantry_strategy *s, gantry_error *err)
 gantry_status gantry_strategy_parse(gantry_strategy *strategy, const char *text, gantry_error *err)
 {
     gantry_strategy made = GANTRY_STRATEGY_INIT;
-    int32_t *const to[KEYS] = {
-        &made.dp, &made.tp, &made.pp, &made.interleave, &made.micro, &made.zero, &made.recompute
-    };
+    int32_t *const to[KEYS] = { &made.dp,    &made.tp,   &made.pp,      &made.interleave,
+                                &made.micro, &made.zero, &made.ordered, &made.recompute };
     uint32_t seen = 0;
     GY_NEED(strategy, err);
     GY_NEED(text, err);
@@ -163,9 +158,9 @@ size_t gantry_strategy_text(const gantry_strategy *strategy, char *to, size_t si
             to[0] = '\0';
         return 0;
     }
-    const int32_t values[KEYS] = { s.dp, s.tp, s.pp, s.interleave, s.micro, s.zero, s.recompute };
-    const int32_t defaults[KEYS] = { usual.dp,    usual.tp,   usual.pp,       usual.interleave,
-                                     usual.micro, usual.zero, usual.recompute };
+    const int32_t values[KEYS] = { s.dp, s.tp, s.pp, s.interleave, s.micro, s.zero, s.ordered, s.recompute };
+    const int32_t defaults[KEYS] = { usual.dp,    usual.tp,   usual.pp,      usual.interleave,
+                                     usual.micro, usual.zero, usual.ordered, usual.recompute };
     for (size_t i = 0; i < KEYS; i++)
         if (values[i] != defaults[i])
             length += write_one(text + length, sizeof text - length, length > 0, i, values[i]);

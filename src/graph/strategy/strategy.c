@@ -128,9 +128,12 @@ gantry_status gantry_graph_parallelize(gantry_graph *graph, const gantry_strateg
     s.pieces = (uint32_t)(s.strategy.dp * s.strategy.micro * s.strategy.tp);
     status = status ? status : spread(&s);
     graph->recompute = s.strategy.recompute;
+    graph->orders_sums = s.strategy.ordered;
     graph->stage_devices = s.strategy.pp > 1 ? (uint32_t)(s.strategy.dp * s.strategy.tp) : 0;
     graph->weight_delay = s.strategy.pp > 1 && !s.strategy.recompute ? s.strategy.pp : 0;
     end(&s);
+    if (!status && graph->is_used)
+        status = gy_order_sums(graph, s.err);
     if (status && !graph->error.status)
         graph->error = *s.err;
     return status;

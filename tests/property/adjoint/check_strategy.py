@@ -464,7 +464,7 @@ class Refused(unittest.TestCase):
             self.assertLess(len(caught.exception.text), 500, "the text was cut off")
 
     def test_texts(self):
-        self.check("dq=2", 'there is no "dq" (did you mean "dp"?)', "dp, tp, pp, interleave, micro, zero and recompute")
+        self.check("dq=2", 'there is no "dq" (did you mean "dp"?)', "dp, tp, pp, interleave, micro, zero, ordered and recompute")
         self.check("", 'there is no ""')
         self.check("dp=2,", 'there is no ""')
         self.check("dp=2,dp=2", '"dp" is there twice')

@@ -188,6 +188,8 @@ START_TEST(texts)
     ck_assert_int_eq(s.pp, 1);
     ck_assert_int_eq(s.zero, 0);
     ck_assert_int_eq(s.recompute, 0);
+    ck_assert_int_eq(s.ordered, 0);
+    ck_assert_int_eq(parsed("dp=2,ordered=1").ordered, 1);
     static const struct {
         const char *text;
         int32_t value;
@@ -327,8 +329,8 @@ START_TEST(calls_that_are_wrong)
     s.recompute = -2;
     refused(model(), &s, &o, GANTRY_E_INVALID, "recompute is -2; -1 to 2147483647 are allowed");
     s = parsed("dp=2");
-    s.reserved = 1;
-    refused(model(), &s, &o, GANTRY_E_UNSUPPORTED, "gantry_strategy");
+    s.ordered = 2;
+    refused(model(), &s, &o, GANTRY_E_INVALID, "ordered is 2; 0 to 1 are allowed");
     s = parsed("dp=2");
     o.batch_count = 0;
     refused(model(), &s, &o, GANTRY_E_GRAPH, "nothing says which buffers are the batch");

@@ -172,7 +172,7 @@ class TrainOptions(Sized):
 class Strategy(Sized):
     _fields_ = [
         ("dp", c_int32), ("pp", c_int32), ("micro", c_int32), ("zero", c_int32), ("tp", c_int32), ("recompute", c_int32),
-        ("interleave", c_int32), ("reserved", c_int32),
+        ("interleave", c_int32), ("ordered", c_int32),
     ]
 
 

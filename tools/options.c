@@ -102,7 +102,9 @@ static const option table[] = {
     { "checkpoint", "N:FOLDER",
       "every N starts, or N iterations of a loop in phases, writes what the rest of the run needs into FOLDER", TEXT,
       FIELD(checkpoint), PLAIN },
-    { "resume", "FOLDER", "goes on from the newest intact checkpoint there, on any devices, with the same results",
+    { "resume", "FOLDER",
+      "goes on from the newest intact checkpoint there, on any devices; sums have the same bits on fewer with "
+      "--strategy ordered=1",
       TEXT, FIELD(resume), PLAIN },
     { "processes", "N", "starts N ranks of this run by mpirun", NUMBER, FIELD(ranks_wanted), RANGE(0, 1, 4096) },
     { "on-loss", "HOW",

@@ -405,7 +405,7 @@ END_TEST
 START_TEST(meeting_by_counters)
 {
     static const struct {
-        gy_algorithm algorithm;
+        uint8_t algorithm;
         bool third;
         int64_t begin, z;
     } cases[] = { { GY_ALGORITHM_COUNTERS, false, 5, 8 },

@@ -70,16 +70,6 @@ static bool join(gy_lower *l, uint32_t *root, uint32_t other)
     return true;
 }
 
-static bool is_after(const gy_lower *l, uint32_t node, uint32_t other)
-{
-    const gantry_graph *g = l->p->graph;
-    const gy_node *n = &g->nodes.at[node];
-    for (uint32_t i = 0; i < n->afters; i++)
-        if (g->after.at[n->after + i] == other)
-            return true;
-    return false;
-}
-
 /* Each execution of the task is a reader of the rows. */
 static bool add_readers(const gy_lower *l, gy_epoch *e, uint32_t task, uint32_t k, const gy_interval *rows)
 {
@@ -114,6 +104,7 @@ static bool see_access(gy_lower *l, gy_imap *map, const gy_access *a, uint32_t t
 static bool see_contribution(gy_lower *l, gy_imap *map, const gy_access *a, const gy_member *m, size_t access,
                              uint32_t node)
 {
+    const gantry_graph *g = l->p->graph;
     uint32_t root = (uint32_t)l->epoch.count, value = l->p->flow->access[access].value;
     gy_epoch new = { .value = value, .parent = root, .node = node, .op = a->mode, .open = true };
     new.first = a->first;
@@ -131,7 +122,7 @@ static bool see_contribution(gy_lower *l, gy_imap *map, const gy_access *a, cons
         map->at[i].payload = (uint64_t)l->epoch_of[access] + 1;
         if (!e)
             continue;
-        if (e->open && e->op == a->mode && !is_after(l, node, e->node)) {
+        if (e->open && e->op == a->mode && !gy_node_is_after(g, &g->nodes.at[node], e->node)) {
             if (!join(l, &root, (uint32_t)(e - l->epoch.at)))
                 return false;
             l->epoch.at[root].node = node;

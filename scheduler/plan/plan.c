@@ -44,18 +44,10 @@ const char *gy_plan_scratch_text(const gy_plan *p, uint32_t memory, char *to, si
     return to;
 }
 
-static bool is_after(const gy_plan *p, uint32_t from, uint32_t to)
-{
-    const gy_node *n = gy_plan_node(p, to);
-    for (uint32_t i = 0; i < n->afters; i++)
-        if (p->graph->after.at[n->after + i] == p->flow->task[from].node)
-            return true;
-    return false;
-}
-
 bool gy_plan_holds(const gy_plan *p, const gy_dep *d, uint32_t to)
 {
-    return d->kinds & GY_DEP_DATA || (d->kinds & GY_DEP_ORDER && is_after(p, d->from, to));
+    return d->kinds & GY_DEP_DATA ||
+           (d->kinds & GY_DEP_ORDER && gy_node_is_after(p->graph, gy_plan_node(p, to), p->flow->task[d->from].node));
 }
 
 static bool contributes(const gy_plan *p, uint32_t task)

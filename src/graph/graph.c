@@ -74,6 +74,14 @@ static bool is_result(const gantry_kernel *k, uint32_t arg)
     return false;
 }
 
+bool gy_node_is_after(const gantry_graph *graph, const gy_node *node, uint32_t other)
+{
+    for (uint32_t i = 0; i < node->afters; i++)
+        if (graph->after.at[node->after + i] == other)
+            return true;
+    return false;
+}
+
 /* By which the dtype of a node is that of its widest real numbers. */
 static int width_of(gantry_dtype d)
 {

@@ -333,6 +333,8 @@ int64_t gy_tile_bound(const gy_buffer *buffer, int axis, int64_t index);
  * that may be wider than what is computed in (their argument has no letter and others have); else that of its first
  * access; f32 where it touches nothing. */
 gantry_dtype gy_node_dtype(const gantry_graph *graph, const gy_node *node);
+/* Is the other one of those that the node is told to come after? */
+bool gy_node_is_after(const gantry_graph *graph, const gy_node *node, uint32_t other);
 /* Of a node with formulas: its operations as a GPU carries them out, those of its element type beside all else that its
  * code does; 0: another node. `overhead` is a number of operations of f32, two of which take as long as one of f64. */
 bool gy_node_is_formula(const gantry_graph *graph, const gy_node *node);

@@ -50,15 +50,6 @@ static bool look(sums *s, uint32_t node)
     return true;
 }
 
-static bool is_after(const gantry_graph *g, uint32_t node, uint32_t other)
-{
-    const gy_node *n = &g->nodes.at[node];
-    for (uint32_t i = 0; i < n->afters; i++)
-        if (g->after.at[n->after + i] == other)
-            return true;
-    return false;
-}
-
 /* Back to the one that gives to all of the rows: the others before it are before it already. */
 static void follow(const sums *s, size_t at)
 {
@@ -67,7 +58,7 @@ static void follow(const sums *s, size_t at)
         const summand *other = &s->summand.at[i];
         if (other->node == mine->node || other->last <= mine->first || mine->last <= other->first)
             continue;
-        if (!is_after(s->g, mine->node, other->node))
+        if (!gy_node_is_after(s->g, &s->g->nodes.at[mine->node], other->node))
             gantry_node_after(s->g, (gantry_node){ mine->node, s->g->number },
                               (gantry_node){ other->node, s->g->number });
         if (other->first <= mine->first && mine->last <= other->last)

@@ -78,6 +78,19 @@ static const gy_blas_lt_plan *find(const gy_blas_lt_calls *c, const gy_blas_lt_s
     return NULL;
 }
 
+gy_blas_lt_shape gy_blas_lt_shape_of(const gantry_arg *a, bool ta, const gantry_arg *c)
+{
+    gy_gpu_matrix factor = gy_gpu_matrix_of(a), product = gy_gpu_matrix_of(c);
+    gy_blas_lt_shape s;
+    memset(&s, 0, sizeof s); /* it is compared with its padding */
+    s.rows = product.rows;
+    s.columns = product.columns;
+    s.depth = ta ? factor.rows : factor.columns;
+    s.dtype = a->dtype;
+    s.result = c->dtype;
+    return s;
+}
+
 gantry_status gy_blas_lt_choose(gy_blas_lt_calls *c, const gy_blas_lt_shape *s, gy_blas_lt_call *p, uint64_t workspace,
                                 const cublasLtMatmulAlgo_t **algorithm)
 {

@@ -4,11 +4,13 @@
 #define GY_CUDA_KERNELS_BLAS_LT_CALLS_H
 
 #include "backends/cuda/kernels/blas_calls.h"
+#include "backends/cuda/kernels/linalg.h"
 #include "backends/cuda/nvidia/blas_lt.h"
 
 #include "base/vec.h"
 
-/* An algorithm is chosen by these. Shapes are compared with their padding, so that each is filled with zeros first. */
+/* An algorithm is chosen by these. Shapes are compared with their padding, so each begins as gy_blas_lt_shape_of has
+ * it. */
 typedef struct gy_blas_lt_shape {
     int rows, columns, depth, ta, tb, activation;
     gantry_dtype dtype, result; /* of the factors; of c */
@@ -37,6 +39,8 @@ void gy_blas_lt_calls_close(gy_blas_lt_calls *c); /* also what was not opened */
 gantry_status gy_blas_lt_check(gy_blas_lt_calls *c, cublasStatus_t status, const char *call);
 #define GY_BLAS_LT_CALL(c, name, ...) gy_blas_lt_check(c, (c)->api.name(__VA_ARGS__), #name)
 
+/* Of c = op(a) b: extents and types; all else is 0. */
+gy_blas_lt_shape gy_blas_lt_shape_of(const gantry_arg *a, bool ta, const gantry_arg *c);
 /* The algorithm that the heuristics put first, with so much workspace at most, among those that add up parts of sums
  * in f32: the same for all products of a shape, and not tried out by the clock. `p` describes the product but for what
  * is wanted of an algorithm. NULL: cuBLASLt does not do it. */

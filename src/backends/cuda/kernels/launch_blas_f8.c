@@ -13,7 +13,6 @@
 #include "base/align.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include <string.h>
 
 enum { ALPHA, BETA, TA, TB, A, B, C, SCALE_A, SCALE_B };
 enum { ALIGNED = 16 };
@@ -54,14 +53,7 @@ const char *gy_blas_f8_why(const gy_blas_f8 *h)
 
 static gy_blas_lt_shape shape_of(const gantry_launch *l)
 {
-    gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[A]), c = gy_gpu_matrix_of(&l->arg[C]);
-    gy_blas_lt_shape s;
-    memset(&s, 0, sizeof s); /* it is compared with its padding */
-    s.rows = c.rows;
-    s.columns = c.columns;
-    s.depth = l->arg[TA].number != 0 ? a.rows : a.columns;
-    s.dtype = l->arg[A].dtype;
-    s.result = l->arg[C].dtype;
+    gy_blas_lt_shape s = gy_blas_lt_shape_of(&l->arg[A], l->arg[TA].number != 0, &l->arg[C]);
     s.is_added = gy_beta_of(&l->arg[BETA], &l->arg[C]) != 0;
     s.a = s.b = s.c = s.bias = ALIGNED;
     return s;

@@ -117,16 +117,10 @@ static uint32_t alignment_of(const gantry_arg *a)
 
 static gy_blas_lt_shape shape_of(const gantry_launch *l)
 {
-    gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[A]), c = gy_gpu_matrix_of(&l->arg[C]);
-    gy_blas_lt_shape s;
-    memset(&s, 0, sizeof s); /* it is compared with its padding */
-    s.rows = c.rows;
-    s.columns = c.columns;
+    gy_blas_lt_shape s = gy_blas_lt_shape_of(&l->arg[A], l->arg[TA].number != 0, &l->arg[C]);
     s.ta = l->arg[TA].number != 0;
     s.tb = l->arg[TB].number != 0;
-    s.depth = s.ta ? a.rows : a.columns;
     s.activation = (int)l->arg[ACTIVATION].integer;
-    s.dtype = s.result = l->arg[C].dtype;
     s.a = alignment_of(&l->arg[A]);
     s.b = alignment_of(&l->arg[B]);
     s.c = alignment_of(&l->arg[C]);

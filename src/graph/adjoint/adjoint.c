@@ -50,8 +50,8 @@ static bool is_wanted(const gy_adjoint *a, const gy_primal *p, const gy_access *
            (x->mode == GANTRY_READ ? gy_adjoint_gives(a, p, x) : p->rule != NULL);
 }
 
-/* For the same reason adjoints that begin with zeros do so ahead of the nodes that add to them, and those that nobody
- * adds to ahead of the nodes that read them. */
+/* As nodes see what those before them wrote, adjoints that begin with zeros do so ahead of the nodes that add to them,
+ * and those that nobody adds to ahead of the nodes that read them. */
 static void begin_zeros(gy_adjoint *a, const gy_primal *p)
 {
     gy_node n = a->graph->nodes.at[p->node]; /* adding fills moves nodes and accesses */

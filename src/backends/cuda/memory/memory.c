@@ -300,10 +300,11 @@ static void note_peers(gy_cuda *h, uint32_t a, uint32_t b)
 
 /* Access stays enabled: another run, or the application, may count on it by now. A pair that refuses it is no error,
  * its copies are staged. */
-void gy_cuda_peers_enable(gy_cuda *h, uint32_t a, uint32_t b)
+bool gy_cuda_peers_enable(gy_cuda *h, uint32_t a, uint32_t b)
 {
     if (!gy_cuda_reaches(h, a, b) && enable(h, a, b) && enable(h, b, a))
         note_peers(h, a, b);
+    return gy_cuda_reaches(h, a, b);
 }
 
 /* True if any GPU of the op may read and write the memory of any other: a GPU may combine for others, send on what it

@@ -18,8 +18,8 @@ gantry_status gy_cuda_allocate(gy_cuda *h, CUdeviceptr *to, uint32_t device, uin
                                gantry_error *err);
 /* Enables peer access between all pairs of GPUs that ops copy between. */
 gantry_status gy_cuda_peers_make(gy_cuda *h, gantry_error *err);
-/* Enables it between these two, if they can. */
-void gy_cuda_peers_enable(gy_cuda *h, uint32_t a, uint32_t b);
+/* Enables it between these two, if they can. True: they reach each other, as gy_cuda_reaches has it. */
+bool gy_cuda_peers_enable(gy_cuda *h, uint32_t a, uint32_t b);
 
 /* Where bytes are: in memory of a GPU (`device`), or of the host. */
 typedef struct gy_location {

@@ -63,8 +63,7 @@ static bool reaches_counters(gy_cuda *h)
     const gy_counters *all = gy_job_counters(h->job);
     for (size_t i = 0; i < all->at.count; i++) {
         uint32_t from = h->lane[all->at.at[i].from].queue.device, to = h->lane[all->at.at[i].to].queue.device;
-        gy_cuda_peers_enable(h, from, to);
-        if (!gy_cuda_reaches(h, from, to))
+        if (!gy_cuda_peers_enable(h, from, to))
             return false;
     }
     return true;

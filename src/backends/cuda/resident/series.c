@@ -52,12 +52,9 @@ static bool reaches_all(gy_cuda *h, uint32_t from)
 {
     const gy_resident *r = h->resident;
     bool all = true;
-    for (uint32_t i = 0; i < h->devices; i++) {
-        if (!r->gpu[i].workers || i == from)
-            continue;
-        gy_cuda_peers_enable(h, from, i);
-        all = all && gy_cuda_reaches(h, from, i);
-    }
+    for (uint32_t i = 0; i < h->devices; i++)
+        if (r->gpu[i].workers && i != from)
+            all = gy_cuda_peers_enable(h, from, i) && all;
     return all;
 }
 

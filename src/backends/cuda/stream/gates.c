@@ -52,10 +52,7 @@ static bool reaches_all(gy_cuda *h)
         uint32_t to = gy_cuda_lane_of(h, op, 0)->queue.device;
         for (uint32_t i = h->op[op].wait; i < h->op[op].wait + h->op[op].waits && all; i++) {
             uint32_t from = gy_cuda_lane_of(h, h->wait[i].from, 0)->queue.device;
-            if (h->wait[i].distance > 0)
-                continue;
-            gy_cuda_peers_enable(h, from, to);
-            all = gy_cuda_reaches(h, from, to);
+            all = h->wait[i].distance > 0 || gy_cuda_peers_enable(h, from, to);
         }
     }
     return all;

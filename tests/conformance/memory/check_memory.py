@@ -298,14 +298,28 @@ def count(command, path, arguments):
     return kinds, {name: peaks[name] for name in peaks if name != "host"}, report
 
 
-def check(command, case, devices, limit, spills, effort):
+def far(devices):
+    """Devices that are near to each other and far from the host: what a device fetches takes longer than a step there."""
+    names = range(devices)
+    return {"gantry_machine": 1, "name": "far",
+            "memories": [{"id": "host", "capacity": "1GiB"}] + [{"id": f"m{i}", "capacity": "1GiB"} for i in names],
+            "devices": [{"id": f"dev{i}", "kind": "cpu", "type": "cpu", "memory": f"m{i}", "gflops": {"f32": 1000},
+                         "bandwidth_gbs": 100} for i in names],
+            "routes": [{"from": "m*", "to": "m*", "latency_us": 1, "bandwidth_gbs": 100},
+                       {"from": "host", "to": "m*", "latency_us": 1, "bandwidth_gbs": 0.5},
+                       {"from": "m*", "to": "host", "latency_us": 1, "bandwidth_gbs": 0.5}]}
+
+
+def check(command, case, devices, limit, spills, effort, machine=None):
     g, inputs, want = case()
-    name = f"{g['name']}, {devices} x {limit / MIB:g} MiB, effort {effort}"
+    name = f"{g['name']}, {devices} x {limit / MIB:g} MiB, effort {effort}" + (", host far" if machine else "")
     memory = ",".join(f"dev{i}={limit}" for i in range(devices))
-    arguments = ["--devices", devices, "--max-memory", memory, "--effort", effort]
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "graph.json"
+        path, file = pathlib.Path(folder) / "graph.json", pathlib.Path(folder) / "machine.json"
         path.write_text(json.dumps(g))
+        file.write_text(json.dumps(machine))
+        on = ["--machine", file] if machine else ["--devices", devices]
+        arguments = [*on, "--max-memory", memory, "--effort", effort]
         kinds, peaks, report = count(command, path, arguments)
         outputs = {n: None for n in want}
         found = [run(command, path, inputs, outputs, [*arguments, "--backend", "host", "--iterations", STARTS, *more])[0]
@@ -333,9 +347,10 @@ def main(command, *rest):
     results += [check_shards(command, kind, parts) for kind in ("changed", "state", "const") for parts in (False, True)]
     results += [check_shards(command, "changed", parts, links) for links in ("ring", "apart") for parts in (False, True)]
     for effort in (0, 3):
-        # 3 MiB of weights and a part that goes round: three times one device, and it fits four. Who tries more may find
-        # that weights come to one device as fast as the part goes round.
-        results.append(check(command, layers, 4, MIB, None if effort else False, effort))
+        # 3 MiB of weights and a part that goes round: three times one device, and it fits four. Weights may come to one
+        # device as fast as the part goes round, unless they come from afar.
+        results.append(check(command, layers, 4, MIB, None, effort))
+        results.append(check(command, layers, 4, MIB, False, effort, far(4)))
         # 1.5 times all devices together: by spilling.
         results.append(check(command, layers, 2, MIB, True, effort))
         results.append(check(command, barrier, 2, MIB, True, effort))

@@ -371,6 +371,34 @@ GANTRY_API gantry_node gantry_graph_collective(gantry_graph *graph, const char *
 /** Only a cost and accesses: schedules and simulates, is never run. */
 GANTRY_API gantry_node gantry_graph_work(gantry_graph *graph, const char *id);
 
+/** A buffer of a used graph, and what it stands for: a whole buffer, parts or rows, of the same dtype and shape. */
+typedef struct gantry_use_buffer {
+    const char *name;
+    gantry_region region;
+} gantry_use_buffer;
+typedef struct gantry_use_options {
+    size_t struct_size;
+    const char *const *params; /* "name=value", each replaces a param of the file, as in gantry_load_options */
+    size_t param_count;
+    const gantry_use_buffer *buffers; /* all others become buffers of the graph, "id.name" */
+    size_t buffer_count;
+    const gantry_region *when; /* all of its nodes run by this flag, as gantry_node_when says; NULL: by none */
+    int32_t devices;           /* `devices` in expressions; 0: not known, and a file that wants it is E_UNSUPPORTED */
+    int32_t reserved;
+} gantry_use_options;
+#define GANTRY_USE_OPTIONS_INIT                                                                                        \
+    {                                                                                                                  \
+        sizeof(gantry_use_options), NULL, 0, NULL, 0, NULL, 0, 0                                                       \
+    }
+/** The nodes of another graph file, as the key `use` of files has them ("Other graphs" in docs/graph-format.md): its
+ * ids become "id.norm", its buffers "id.gain", where "layer[3]" is "layer.3". Scalar arguments of the file know the
+ * index of a repeat around the call. `id` NULL: the name of the file without ".json"; one that is taken becomes "id#1".
+ * A relative `path` begins at the current folder of the process, and files that the file names are in its own. It is
+ * read once, however often it is used. Nodes that are added are numbered on from gantry_graph_node_count; a mistake has
+ * its place in the file, and the line that uses it. */
+GANTRY_API void gantry_graph_use(gantry_graph *graph, const char *id, const char *path,
+                                 const gantry_use_options *options);
+
 /** Kernels: the region or the number for the argument `name`. */
 GANTRY_API void gantry_node_arg(gantry_graph *graph, gantry_node node, const char *name, gantry_region region);
 /** Chooses another of the accesses that the manifest allows. */
@@ -505,6 +533,7 @@ GANTRY_API gantry_graph *gantry_graph_at(gantry_graph *graph, const char *file, 
 #define gantry_graph_fill_iota(g, ...)       (gantry_graph_fill_iota)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_collective(g, ...)      (gantry_graph_collective)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_work(g, ...)            (gantry_graph_work)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_graph_use(g, ...)             (gantry_graph_use)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_arg(g, ...)              (gantry_node_arg)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_arg_as(g, ...)           (gantry_node_arg_as)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_scalar(g, ...)           (gantry_node_scalar)(GANTRY_HERE(g), __VA_ARGS__)

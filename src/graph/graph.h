@@ -23,7 +23,9 @@
 typedef struct gy_used_at {
     const char *name, *path;        /* of the used file, in messages and to be read again */
     const char *id;                 /* of the use */
-    const char *pointer;            /* of the use, in the file around */
+    const char *pointer;            /* of the use, in the file around; NULL: a program uses the file, */
+    const char *file;               /* in this file of its source, NULL: nobody knows, */
+    int line;                       /* at this line */
     const struct gy_used_at *outer; /* where that file is used; NULL: it is the graph's own */
 } gy_used_at;
 
@@ -401,6 +403,8 @@ gantry_status gy_graph_fail_in(const gantry_graph *graph, uint32_t origin, const
                                gantry_status status, const char *format, ...) __attribute__((format(printf, 6, 7)));
 /* Adds the source location to an error record that is already filled. */
 void gy_graph_locate(const gantry_graph *graph, const gy_origin *origin, const char *inside, gantry_error *err);
+/* " (used as "layer[0]" at model.json:8)", for the text of an error in a used file; `file` NULL: nobody knows where. */
+void gy_used_place(char *to, size_t size, const char *id, const char *file, int line);
 /* One place of a file, whatever uses it there, or one line of a program; nowhere is no place. */
 bool gy_origin_is_same(const gy_origin *a, const gy_origin *b);
 

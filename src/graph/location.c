@@ -26,23 +26,41 @@ static const char *source_of(const gantry_graph *graph)
     return graph->source ? graph->source : graph->path;
 }
 
-/* " (used as "layer[0]" at model.json:8)", for each use around. */
+void gy_used_place(char *to, size_t size, const char *id, const char *file, int line)
+{
+    if (!file) {
+        snprintf(to, size, " (used as \"%.60s\")", id);
+        return;
+    }
+    size_t length = strlen(file), most = 80; /* what a compiler was given may be long: its end says more */
+    snprintf(to, size, " (used as \"%.60s\" at %s%s:%d)", id, length > most ? "..." : "",
+             length > most ? file + length - (most - 3) : file, line);
+}
+
+/* The places of all uses around. */
 static void add_uses(const gantry_graph *graph, const gy_used_at *use, gantry_error *err)
 {
     for (const gy_used_at *u = use; u; u = u->outer) {
         int line = 0, column = 0;
         size_t length = strlen(err->text);
         const char *name = u->outer ? u->outer->name : source_of(graph);
-        locate(u->outer ? u->outer->path : graph->path, u->pointer, &line, &column);
-        snprintf(err->text + length, sizeof err->text - length, " (used as \"%.60s\" at %.80s:%d)", u->id,
-                 name ? name : "", line);
+        if (u->pointer)
+            locate(u->outer ? u->outer->path : graph->path, u->pointer, &line, &column);
+        gy_used_place(err->text + length, sizeof err->text - length, u->id, u->pointer ? name ? name : "" : u->file,
+                      u->pointer ? line : u->line);
     }
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
 static bool is_same_use(const gy_used_at *a, const gy_used_at *b)
 {
     for (; a && b; a = a->outer, b = b->outer)
-        if (strcmp(a->path, b->path) != 0 || strcmp(a->pointer, b->pointer) != 0)
+        if (strcmp(a->path, b->path) != 0 || !is_same_text(a->pointer, b->pointer) || !is_same_text(a->file, b->file) ||
+            a->line != b->line)
             return false;
     return !a && !b;
 }

@@ -195,8 +195,19 @@ bool gy_graph_note_use(gantry_graph *graph, uint32_t first, uint32_t depth)
     return gy_vec_push(&graph->build_->uses, made);
 }
 
+void gy_build_free_files(gy_build *build)
+{
+    for (size_t i = 0; i < build->used_files.count; i++) {
+        gy_free(build->used_files.at[i]->text);
+        json_decref(build->used_files.at[i]->root);
+    }
+    gy_vec_free(&build->used_files);
+}
+
 void gy_build_trim(gy_build *build)
 {
+    gy_build_free_files(build);
+    gy_names_free(&build->use_ids);
     gy_map_free(&build->places);
     gy_map_free(&build->suffix);
     gy_map_free(&build->late_args);

@@ -3,6 +3,7 @@
 #ifndef GY_GRAPH_BUILD_BUILD_STATE_H
 #define GY_GRAPH_BUILD_BUILD_STATE_H
 
+#include "base/json.h"
 #include "base/map.h"
 #include "graph/build/build.h"
 
@@ -21,6 +22,16 @@ typedef struct gy_late_scalar {
 typedef struct gy_late_after {
     uint32_t node, after;
 } gy_late_after;
+
+/* A graph file that was read once for all of its uses. */
+typedef struct gy_used_file {
+    const char *path, *folder;
+    const char *name; /* the path as messages have it */
+    char *text;
+    size_t length;
+    json_t *root;
+    bool has_kernels; /* they are in the graph: they are the same for all uses */
+} gy_used_file;
 
 /* Nodes [first, last) that are one of other graphs used (`use`), `depth` uses around it. */
 typedef struct gy_used_nodes {
@@ -50,6 +61,8 @@ typedef struct gy_build {
     GY_VEC(gy_late_scalar) late_scalar;
     GY_VEC(gy_late_after) late_after;
     GY_VEC(gy_used_nodes) uses; /* those inside of others before these */
+    GY_VEC(gy_used_file *) used_files;
+    gy_names use_ids; /* of what a program uses */
 } gy_build;
 
 /* The start of every building call: true if there is a graph that is open and without a mistake. */
@@ -108,6 +121,8 @@ bool gy_build_regroup(gantry_graph *graph);
 /* The graph has these nodes in place of its own, renumbered and regrouped, and `nodes` has none. false: out of
  * memory. */
 bool gy_build_replace_nodes(gantry_graph *graph, gy_nodes *nodes, const uint32_t *number);
+/* Gives back used files, when all of them are read. */
+void gy_build_free_files(gy_build *build);
 /* Gives back what a sealed graph has no use for. */
 void gy_build_trim(gy_build *build);
 void gy_build_free(gy_build *build);

@@ -188,9 +188,7 @@ void gy_read_free(gy_reader *r)
 static gantry_status parse(gantry_graph **graph, const gy_reader *how, const char *path, gantry_error *err)
 {
     gy_reader r = *how;
-    gy_used_files files = { 0 };
     json_t *root;
-    r.files = &files;
     gantry_status status = gy_json_parse_plain(&root, r.text, r.length, r.name, "gantry", GANTRY_E_GRAPH, &r.error);
     if (!status) {
         gy_json_at at = { NULL, NULL, 0, root };
@@ -198,7 +196,8 @@ static gantry_status parse(gantry_graph **graph, const gy_reader *how, const cha
         json_decref(root);
     }
     gy_read_free(&r);
-    gy_read_free_files(&files);
+    if (r.graph)
+        gy_build_free_files(r.graph->build_);
     if (!status)
         status = check(&r);
     if (status) {

@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/map.h"
-#include "graph/build/build.h"
+#include "graph/build/build_state.h"
 #include "graph/graph.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -52,9 +52,6 @@ typedef struct gy_meaning {
     int64_t rows;
 } gy_meaning;
 
-typedef struct gy_used_file gy_used_file;
-typedef GY_VEC(gy_used_file *) gy_used_files;
-
 /* How names of a used file become names of the graph. */
 typedef struct gy_scope {
     struct gy_reader *outer;
@@ -75,7 +72,6 @@ typedef struct gy_reader {
     size_t length;
     const gantry_load_options *options;
     gantry_error error;
-    gy_used_files *files;  /* those that were read so far */
     const gy_scope *scope; /* of a used file; NULL: it is the graph's own */
     gy_names params;
     GY_VEC(gy_param) param;   /* same numbers as `params` */
@@ -181,7 +177,13 @@ void gy_read_origin(gy_reader *r, const gy_json_at *at);
 
 /* An element with `use`. */
 gantry_status gy_read_use(gy_reader *r, const gy_json_at *at, const json_t *const *value);
-void gy_read_free_files(gy_used_files *files);
+/* The file, read once for all uses; r->folder NULL: a program names it, and it may be anywhere. */
+gantry_status gy_read_used_file(gy_reader *r, const gy_json_at *at, const char *path, gy_used_file **out);
+/* Checks what out->region gives for the buffer at->key of the used file, and counts its rows. */
+gantry_status gy_read_stands_for(gy_reader *r, const gy_json_at *at, gy_meaning *out);
+/* The nodes and buffers of the file. `scope` has where it is used, and what names mean. A mistake in the file has its
+ * place there, and not yet where the file is used. */
+gantry_status gy_read_use_of(gy_reader *r, gy_used_file *file, gy_scope *scope, const gantry_load_options *options);
 /* The meaning that `with` gives to a name; NULL: none, or the file is no used one. */
 const gy_meaning *gy_read_meaning(const gy_reader *r, const char *name, size_t length);
 /* Is a buffer that is bound as the file declares it? */

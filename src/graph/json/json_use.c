@@ -15,16 +15,6 @@
 
 enum { MOST_DEPTH = 16, MOST_BYTES = 1 << 26 };
 
-/* A file that was read once for all of its uses. */
-struct gy_used_file {
-    const char *path, *folder;
-    const char *name; /* the path as messages have it */
-    char *text;
-    size_t length;
-    json_t *root;
-    bool has_kernels; /* they are in the graph: they are the same for all uses */
-};
-
 /* ---- files ---- */
 
 static gantry_status fail_use(gy_reader *r, const gy_json_at *at, const gantry_error *why)
@@ -52,29 +42,19 @@ static gantry_status read_file(gy_reader *r, const gy_json_at *at, const char *p
     return status;
 }
 
-static gantry_status find_file(gy_reader *r, const gy_json_at *at, gy_used_file **out)
+gantry_status gy_read_used_file(gy_reader *r, const gy_json_at *at, const char *path, gy_used_file **out)
 {
-    const char *path = NULL;
-    GY_TRY(gy_read_path(r, at, &path));
-    for (size_t i = 0; i < r->files->count; i++) {
-        *out = r->files->at[i];
+    gy_build *build = r->graph->build_;
+    for (size_t i = 0; i < build->used_files.count; i++) {
+        *out = build->used_files.at[i];
         if (strcmp((*out)->path, path) == 0)
             return GANTRY_OK;
     }
     gy_used_file *made = gy_arena_calloc(&r->graph->arena, 1, sizeof *made);
-    if (!made || !gy_vec_push(r->files, made))
+    if (!made || !gy_vec_push(&build->used_files, made))
         return gy_read_nomem(r);
     *out = made;
     return read_file(r, at, path, made);
-}
-
-void gy_read_free_files(gy_used_files *files)
-{
-    for (size_t i = 0; i < files->count; i++) {
-        gy_free(files->at[i]->text);
-        json_decref(files->at[i]->root);
-    }
-    gy_vec_free(files);
 }
 
 /* How many uses are around what the reader reads. */
@@ -114,12 +94,9 @@ const gy_meaning *gy_read_meaning(const gy_reader *r, const char *name, size_t l
     return NULL;
 }
 
-static gantry_status bind_region(gy_reader *r, const gy_json_at *at, gy_meaning *out)
+gantry_status gy_read_stands_for(gy_reader *r, const gy_json_at *at, gy_meaning *out)
 {
     gy_access resolved;
-    if (!json_is_string(at->value))
-        return gy_read_kind(r, at, "the name of a buffer, or parts or rows such as \"x[i]\"");
-    GY_TRY(gy_read_region(r, at, &out->region));
     bool tiles = out->region.kind == GANTRY_TILES || out->region.kind == GANTRY_TILES_BY_AXIS;
     if (tiles || out->region.before || out->region.after) {
         return gy_read_fail(r, at, "gives %s for buffer \"%s\": give a whole buffer, parts or rows",
@@ -128,6 +105,14 @@ static gantry_status bind_region(gy_reader *r, const gy_json_at *at, gy_meaning 
     bool built = gy_region_resolve(r->graph, &out->region, &resolved);
     out->rows = built ? resolved.last - resolved.first : 0;
     return gy_read_built(r, at);
+}
+
+static gantry_status bind_region(gy_reader *r, const gy_json_at *at, gy_meaning *out)
+{
+    if (!json_is_string(at->value))
+        return gy_read_kind(r, at, "the name of a buffer, or parts or rows such as \"x[i]\"");
+    GY_TRY(gy_read_region(r, at, &out->region));
+    return gy_read_stands_for(r, at, out);
 }
 
 static gantry_status bind(gy_reader *r, const gy_json_at *at, const gy_used_file *file, gy_meaning *out)
@@ -201,31 +186,28 @@ static gantry_status add_span(gy_reader *r, const char *id, uint32_t first)
 
 /* ---- the nodes ---- */
 
-/* Both places: that in the used file, and where it is used. */
-static gantry_status fail_inside(gy_reader *r, const gy_json_at *at, const gy_reader *inner)
+/* Both places: that in the used file, which the error has, and where it is used. */
+static gantry_status fail_inside(gy_reader *r, const gy_json_at *at)
 {
-    char place[200];
-    if (inner->error.status == GANTRY_E_NOMEM)
-        return gy_read_nomem(r);
+    gantry_error inside = r->error;
+    if (inside.status == GANTRY_E_NOMEM)
+        return inside.status;
     gy_read_fail(r, at, "x");
-    snprintf(place, sizeof place, " (used as \"%.60s\" at %.80s:%d)", r->id.at, r->name, r->error.line);
-    r->error = inner->error;
-    size_t length = strlen(r->error.text);
-    snprintf(r->error.text + length, sizeof r->error.text - length, "%s", place);
-    return r->error.status;
+    size_t length = strlen(inside.text);
+    gy_used_place(inside.text + length, sizeof inside.text - length, r->id.at, r->name, r->error.line);
+    r->error = inside;
+    return inside.status;
 }
 
-static gantry_status read_inside(gy_reader *r, const gy_json_at *at, gy_used_file *file, gy_scope *scope)
+static gantry_status read_inside(gy_reader *r, gy_used_file *file, const gy_scope *scope,
+                                 const gantry_load_options *options)
 {
-    gantry_load_options none = GANTRY_LOAD_OPTIONS_INIT;
-    none.devices = r->options->devices;
     gy_reader inner = { .graph = r->graph,
                         .text = file->text,
                         .name = file->name,
                         .folder = file->folder,
                         .length = file->length,
-                        .options = &none,
-                        .files = r->files,
+                        .options = options,
                         .scope = scope,
                         .when = r->when,
                         .turns = r->turns,
@@ -241,9 +223,22 @@ static gantry_status read_inside(gy_reader *r, const gy_json_at *at, gy_used_fil
     r->references = inner.references;
     r->ties = inner.ties;
     if (status)
-        status = fail_inside(r, at, &inner);
+        r->error = inner.error;
     gy_read_free(&inner);
     return status;
+}
+
+gantry_status gy_read_use_of(gy_reader *r, gy_used_file *file, gy_scope *scope, const gantry_load_options *options)
+{
+    uint32_t first = (uint32_t)r->graph->nodes.count;
+    scope->outer = r;
+    scope->file = file;
+    scope->prefix = gy_arena_printf(&r->graph->arena, "%s.", scope->use->id);
+    scope->buffer_prefix = buffer_prefix(r, scope->use->id);
+    if (!scope->prefix || !scope->buffer_prefix)
+        return gy_read_nomem(r);
+    GY_TRY(read_inside(r, file, scope, options));
+    return gy_graph_note_use(r->graph, first, depth_of(r)) ? GANTRY_OK : gy_read_nomem(r);
 }
 
 /* The place at which the file is used, for what is found when all is read; NULL: out of memory. */
@@ -266,22 +261,22 @@ static gantry_status use_file(gy_reader *r, const gy_json_at *at, const json_t *
 {
     gy_used_file *file = NULL;
     gy_scope scope = { .outer = r };
+    const char *path = NULL;
+    gantry_load_options none = GANTRY_LOAD_OPTIONS_INIT;
+    none.devices = r->options->devices;
     uint32_t first = (uint32_t)r->graph->nodes.count;
     gy_json_at name = gy_read_at(at, "use", value[GY_KEY_USE]), with = gy_read_at(at, "with", value[GY_KEY_WITH]);
     const char *id = gy_arena_strdup(&r->graph->arena, r->id.at), *written = json_string_value(value[GY_KEY_ID]);
-    GY_TRY(find_file(r, &name, &file));
+    GY_TRY(gy_read_path(r, &name, &path));
+    GY_TRY(gy_read_used_file(r, &name, path, &file));
     GY_TRY(check_circle(r, &name, file));
-    scope.file = file;
-    scope.prefix = id ? gy_arena_printf(&r->graph->arena, "%s.", id) : NULL;
-    scope.buffer_prefix = id ? buffer_prefix(r, id) : NULL;
-    scope.use = note_use(r, at, file, id);
-    if (!scope.prefix || !scope.buffer_prefix || !scope.use)
+    scope.use = id ? note_use(r, at, file, id) : NULL;
+    if (!scope.use)
         return gy_read_nomem(r);
     gantry_status status = read_with(r, &with, file, &scope);
-    status = status ? status : read_inside(r, at, file, &scope);
+    if (!status && gy_read_use_of(r, file, &scope, &none))
+        status = fail_inside(r, at);
     gy_vec_free(&scope.meaning);
-    if (!status && !gy_graph_note_use(r->graph, first, depth_of(r)))
-        status = gy_read_nomem(r);
     status = status ? status : add_span(r, id, first);
     return status || strcmp(id, written) == 0 ? status : add_span(r, written, first);
 }

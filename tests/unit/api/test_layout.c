@@ -42,6 +42,7 @@ FIELD(gantry_error, text, 272);
 /* ---- may grow at the end: the last field that each had in 0.1 ---- */
 
 GROWS(gantry_load_options, strategy, 64);
+GROWS(gantry_use_options, reserved, 52);
 GROWS(gantry_import_options, edge_cost, 40);
 GROWS(gantry_train_options, loss_scale, 120);
 GROWS(gantry_strategy, zero, 20);

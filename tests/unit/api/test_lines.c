@@ -73,6 +73,7 @@ CALL(gantry_graph_fill_iota, (g, "f", REGION))
 CALL(gantry_graph_collective,
      (g, "b", GANTRY_BROADCAST, (gantry_access)0, 1, (gantry_region[]){ REGION }, 1, (gantry_region[]){ REGION }, 0))
 CALL(gantry_graph_work, (g, "w"))
+CALL(gantry_graph_use, (g, "u", "u.json", NULL))
 CALL(gantry_node_arg, (g, t->k, "x", REGION))
 CALL(gantry_node_arg_as, (g, t->k, "x", REGION, GANTRY_READ))
 CALL(gantry_node_scalar, (g, t->k, "a", 2))
@@ -142,6 +143,7 @@ static const struct call {
     ROW(gantry_graph_fill_iota, X),
     ROW(gantry_graph_collective, X),
     ROW(gantry_graph_work, 0),
+    ROW(gantry_graph_use, 0),
     ROW(gantry_node_arg, K | X),
     ROW(gantry_node_arg_as, K | X),
     ROW(gantry_node_scalar, K),

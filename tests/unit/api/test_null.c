@@ -132,6 +132,17 @@ static gantry_status parse(things *t, const char *const *params, size_t param_co
     return gantry_graph_parse(&t->g2, EMPTY, "x", NULL, &o, t->err);
 }
 
+static void use(things *t, size_t param_count, const char *const *params, size_t buffer_count,
+                const gantry_use_buffer *buffers)
+{
+    gantry_use_options o = GANTRY_USE_OPTIONS_INIT;
+    o.params = params;
+    o.param_count = param_count;
+    o.buffers = buffers;
+    o.buffer_count = buffer_count;
+    gantry_graph_use(G, "u", "/nowhere/u.json", &o);
+}
+
 static gantry_status join_two(things *t, double latency_us, double gbs)
 {
     const gantry_machine *const nodes[] = { t->machine, t->machine };

@@ -53,6 +53,48 @@ START_TEST(reading)
 }
 END_TEST
 
+/* A file whose kernel, params and ids are all read for it. */
+static void use_without(const char *path)
+{
+    gantry_status status = GANTRY_E_NOMEM;
+    int n = 0;
+    for (; status != GANTRY_OK && n < 100000; n++) {
+        gantry_error err;
+        gantry_use_options options = GANTRY_USE_OPTIONS_INIT;
+        options.params = (const char *const[]){ "n=4" };
+        options.param_count = 1;
+        gantry_graph *g = gantry_graph_new("g");
+        gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 1, (const int64_t[]){ 4 });
+        gantry_buffer_init_value(g, x, 1);
+        options.buffers = &(gantry_use_buffer){ "v", gantry_all(x) };
+        options.buffer_count = 1;
+        faults_after(n);
+        gantry_graph_use(g, "layer", path, &options);
+        gantry_graph_use(g, NULL, path, &options);
+        status = gantry_graph_check(g, &err);
+        faults_off();
+        ck_assert_msg(status == GANTRY_OK || status == GANTRY_E_NOMEM, "allocation %d: %s", n, err.text);
+        gantry_graph_free(g);
+    }
+    ck_assert_int_eq(status, GANTRY_OK);
+    ck_assert_int_gt(n, 50);
+}
+
+START_TEST(using)
+{
+    static const char text[] =
+        "{\"gantry\": 1, \"params\": {\"n\": 1}, \"buffers\": {\"v\": {\"dtype\": \"f32\", "
+        "\"shape\": [\"n\"]}}, \"kernels\": {\"mine\": {\"args\": [{\"name\": \"v\", \"access\": "
+        "[\"readwrite\"]}]}}, \"nodes\": [{\"id\": \"k\", \"kernel\": \"mine\", \"args\": {\"v\": "
+        "\"v\"}}]}";
+    char path[] = "/tmp/gantry_nomem_XXXXXX";
+    FILE *to = fdopen(mkstemp(path), "w");
+    ck_assert(to && fputs(text, to) >= 0 && fclose(to) == 0);
+    use_without(path);
+    remove(path);
+}
+END_TEST
+
 static void load_without(const char *path)
 {
     gantry_status status = GANTRY_E_NOMEM;
@@ -100,6 +142,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const cases[] = { reading, loading, writing };
+    const TTest *const cases[] = { reading, loading, using, writing };
     return RUN_CASES("graph files without memory", cases);
 }

@@ -32,6 +32,35 @@ class Building(Case):
         """Built by calls, and read from JSON: the same normal form."""
         self.assertEqual(json.loads(built.json()), json.loads(gantry.parse(form, fuse=False).json()))
 
+    def test_another_graph_is_used(self):
+        layer = {"gantry": 1, "params": {"n": 8, "a": 1, "b": "devices"}, "buffers": {
+            "x": {"dtype": "f32", "shape": ["n"]}, "y": {"dtype": "f32", "shape": ["n"]}, "gain": {"dtype": "f32", "shape": [1], "init": 3}},
+            "nodes": [{"id": "norm", "map": {"y": "x * g + s"}, "args": {"x": "x", "y": "y", "g": "gain", "s": "it * a + b"}}]}
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "layer.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(layer, file)
+            g = gantry.Graph("model")
+            h = g.buffer("h", 24, split=4, init=1)
+            flag = g.buffer("flag", 2, "i32", init=1)
+            with g.repeat(5):
+                for i in range(3):
+                    nodes = g.use(path, f"layer[{i}]", when=flag.rows(1, 2), devices=2, x=h[i], y=h.rows(6 * i + 6, 6 * i + 12), n=6,
+                                  a=f"{i} + 0.5")
+                    self.assertEqual([node.id for node in nodes], [f"layer[{i}].norm"])
+            form = {"gantry": 1, "name": "model", "buffers": {
+                "h": {"dtype": "f32", "shape": [24], "split": 4, "init": 1}, "flag": {"dtype": "i32", "shape": [2], "init": 1}},
+                "nodes": [{"repeat": 5, "nodes": [{
+                    "id": "layer[i]", "for": {"i": 3}, "use": "layer.json", "when": {"buffer": "flag{1:2}"},
+                    "with": {"x": "h[i]", "y": "h{6*i+6:6*i+12}", "n": 6, "a": "i + 0.5"}}]}]}
+            expected = gantry.parse(form, folder=folder, devices=2, fuse=False)
+            self.assertEqual(json.loads(g.json()), json.loads(expected.json()))
+            wrong = gantry.Graph("wrong")
+            at = line() + 1
+            wrong.use(path, x=wrong.buffer("h", 5, init=1), devices=1)
+            with self.assertRaisesRegex(gantry.GraphError, rf'which is 5, not 8.*used as "layer" at .*check_graphs.py:{at}'):
+                wrong.check()
+
     def test_everything_that_a_file_can_say(self):
         g = gantry.Graph("all")
         x = g.buffer("x", (8, 4), "f32", cls="input", split=2).init_uniform(7, -1, 1)

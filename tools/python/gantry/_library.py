@@ -13,7 +13,8 @@ from types import FrameType, SimpleNamespace
 from typing import Any, Callable, Iterable, Iterator, NoReturn, Self
 
 from ._structs import (Buffer, BufferInfo, CalibrateOptions, CudaCode, DeviceInfo, DrawingOptions, ErrorRecord, ImportOptions, Kernel,
-                       LoadOptions, Move, Node, Rebalance, Region, RunInfo, RunOptions, ScheduleOptions, ScheduleSummary, Strategy, TrainOptions)
+                       LoadOptions, Move, Node, Rebalance, Region, RunInfo, RunOptions, ScheduleOptions, ScheduleSummary, Strategy, TrainOptions,
+                       UseOptions)
 from .errors import InvalidError, LibraryError, error_of
 
 __version__ = "0.1.0"
@@ -78,6 +79,7 @@ PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gantry_graph_fill_iota": (Node, [_graph, c_char_p, Region]),
     "gantry_graph_collective": (Node, [_graph, c_char_p, c_int, c_int, c_size_t, POINTER(Region), c_size_t, POINTER(Region), c_int]),
     "gantry_graph_work": (Node, [_graph, c_char_p]),
+    "gantry_graph_use": (None, [_graph, c_char_p, c_char_p, POINTER(UseOptions)]),
     "gantry_node_arg": (None, [_graph, Node, c_char_p, Region]),
     "gantry_node_arg_as": (None, [_graph, Node, c_char_p, Region, c_int]),
     "gantry_node_scalar": (None, [_graph, Node, c_char_p, c_double]),

@@ -160,6 +160,17 @@ class LoadOptions(Sized):
     ]
 
 
+class UseBuffer(Structure):
+    _fields_ = [("name", c_char_p), ("region", Region)]
+
+
+class UseOptions(Sized):
+    _fields_ = [
+        ("params", POINTER(c_char_p)), ("param_count", c_size_t), ("buffers", POINTER(UseBuffer)), ("buffer_count", c_size_t),
+        ("when", POINTER(Region)), ("devices", c_int32), ("reserved", c_int32),
+    ]
+
+
 class TrainOptions(Sized):
     _fields_ = [
         ("loss", c_char_p), ("weights", POINTER(c_char_p)), ("weight_count", c_size_t), ("optimizer", c_int), ("reserved", c_int32),
@@ -312,7 +323,8 @@ class CudaCode(Sized):
 # The names of the structs in C, for the test of their layout.
 STRUCTS: dict[str, type[Structure]] = {
     "gantry_error": ErrorRecord, "gantry_buffer": Buffer, "gantry_node": Node, "gantry_move": Move, "gantry_region": Region,
-    "gantry_load_options": LoadOptions, "gantry_buffer_info": BufferInfo, "gantry_device_info": DeviceInfo,
+    "gantry_load_options": LoadOptions, "gantry_use_buffer": UseBuffer, "gantry_use_options": UseOptions,
+    "gantry_buffer_info": BufferInfo, "gantry_device_info": DeviceInfo,
     "gantry_schedule_options": ScheduleOptions, "gantry_schedule_summary": ScheduleSummary, "gantry_run_options": RunOptions,
     "gantry_run_info": RunInfo, "gantry_axis": Axis, "gantry_arg": Arg, "gantry_launch": Launch, "gantry_kernel_arg": KernelArg,
     "gantry_kernel": Kernel, "gantry_cuda_code": CudaCode, "gantry_drawing_options": DrawingOptions,

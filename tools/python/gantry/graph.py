@@ -80,6 +80,11 @@ def _number(name: str, value: Any) -> float:
     return number
 
 
+def _param(name: str, value: Any) -> float | int:
+    """A number as a text gives it: whole numbers keep all of their digits."""
+    return int(value) if hasattr(value, "__index__") else _real(f'param "{name}"', value)
+
+
 class Dynamic:
     """A scalar that `Run.set_scalar` may change between starts."""
 
@@ -489,6 +494,22 @@ class Graph(Owned):
     def work(self, id: str | None = None) -> Node:
         """Only a cost and accesses: schedules and simulates, and is never run."""
         return Node(self, lib.gantry_graph_work(self._building(), encoded(id)))
+
+    def use(self, path: FilePath, /, id: str | None = None, args: Mapping[str, Any] | None = None, *, when: Where | None = None,
+            devices: int | Machine = 0, **named: Any) -> list[Node]:
+        """The nodes of another graph file, its ids and buffers with `id` and '.' before them. What is given replaces buffers of the file, by
+        a buffer, parts or rows, and params, by a number or an expression. `when`: all nodes run by this flag. None for `id`: the file's name."""
+        given = {**(args or {}), **named}
+        node_id, before = _id(id), lib.gantry_graph_node_count(self.handle)
+        regions = {name: _region_of(value).region for name, value in given.items() if isinstance(value, (Buffer, Region))}
+        params = [f"{name}={value if isinstance(value, str) else _param(name, value)}" for name, value in given.items() if name not in regions]
+        flag = None if when is None else ctypes.pointer(_region_of(when).region)
+        buffers = (c.UseBuffer * max(len(regions), 1))(*[c.UseBuffer(encoded(name), region) for name, region in regions.items()])
+        options = c.UseOptions(params=strings(params), param_count=len(params), buffers=buffers, buffer_count=len(regions), when=flag,
+                               devices=devices if isinstance(devices, int) else devices.workers)
+        lib.gantry_graph_use(self._building(), node_id, encoded(path), byref(options))
+        self._loaded = True  # the file may have buffers that are external
+        return [Node(self, c.Node(i, 0)) for i in range(before, lib.gantry_graph_node_count(self.handle))]
 
     def repeat(self, count: int, carry: Mapping[Buffer, Buffer] | None = None) -> Repeat:
         """with g.repeat(10): nodes that are added within run so many times. `carry`: {x: y} is loop.carry(x, y)."""

@@ -142,8 +142,8 @@ GANTRY_API void gantry_buffer_tiles(gantry_graph *graph, gantry_buffer buffer, i
 /** The same for an array of 1 to GANTRY_TILE_AXES axes: tiles[k] of them along axis k, `axes` entries; axes behind the
  * last entry are not cut. */
 GANTRY_API void gantry_buffer_tiles_by_axis(gantry_graph *graph, gantry_buffer buffer, int axes, const int64_t *tiles);
-/* The first contents of a buffer: one of these, once. Random numbers are Philox4x32-10 by element index, so they do not
- * depend on how the buffer is cut, nor on the back end. */
+/* The first contents of a buffer: one of these or gantry_buffer_init_with, once. Random numbers are Philox4x32-10 by
+ * element index, so they do not depend on how the buffer is cut, nor on the back end. */
 /** Every element is `value`. */
 GANTRY_API void gantry_buffer_init_value(gantry_graph *graph, gantry_buffer buffer, double value);
 /** Uniform in [low, high); of integers both are whole numbers, and `high` does not occur. */
@@ -160,6 +160,27 @@ GANTRY_API void gantry_buffer_init_spd(gantry_graph *graph, gantry_buffer buffer
  * the current folder of the process. The file is read when a run wants it, not here. */
 GANTRY_API void gantry_buffer_init_npy(gantry_graph *graph, gantry_buffer buffer, const char *path);
 GANTRY_API void gantry_buffer_init_raw(gantry_graph *graph, gantry_buffer buffer, const char *path);
+
+typedef enum gantry_contents_kind { GANTRY_VALUE = 1, GANTRY_UNIFORM, GANTRY_NORMAL, GANTRY_IOTA } gantry_contents_kind;
+/** Contents of a buffer, or of a fill, with all that files say of them: of GANTRY_VALUE `first` is every element, of
+ * GANTRY_UNIFORM low and high, of GANTRY_NORMAL mean and deviation; of GANTRY_IOTA element e is first + e * second. */
+typedef struct gantry_contents {
+    size_t struct_size;
+    gantry_contents_kind kind;
+    int32_t reserved;
+    uint64_t seed; /* of random numbers */
+    double first, second;
+    const char *exact[2]; /* in place of `first` and `second`, for whole numbers that no double is: "9007199254740993",
+                             up to 64 bits; NULL: the double */
+} gantry_contents;
+#define GANTRY_CONTENTS_INIT                                                                                           \
+    {                                                                                                                  \
+        sizeof(gantry_contents), GANTRY_VALUE, 0, 0, 0, 1,                                                             \
+        {                                                                                                              \
+            NULL, NULL                                                                                                 \
+        }                                                                                                              \
+    }
+GANTRY_API void gantry_buffer_init_with(gantry_graph *graph, gantry_buffer buffer, const gantry_contents *contents);
 
 /* ---- regions ---- */
 
@@ -347,6 +368,8 @@ GANTRY_API gantry_node gantry_graph_fill(gantry_graph *graph, const char *id, ga
 GANTRY_API gantry_node gantry_graph_fill_uniform(gantry_graph *graph, const char *id, gantry_region to, uint64_t seed,
                                                  double low, double high);
 GANTRY_API gantry_node gantry_graph_fill_iota(gantry_graph *graph, const char *id, gantry_region to);
+GANTRY_API gantry_node gantry_graph_fill_with(gantry_graph *graph, const char *id, gantry_region to,
+                                              const gantry_contents *contents);
 
 typedef enum gantry_collective {
     GANTRY_ALL_REDUCE = 1,
@@ -405,8 +428,11 @@ GANTRY_API void gantry_node_arg(gantry_graph *graph, gantry_node node, const cha
 GANTRY_API void gantry_node_arg_as(gantry_graph *graph, gantry_node node, const char *name, gantry_region region,
                                    gantry_access access);
 /** A number that the type of the scalar cannot hold is a mistake that gantry_graph_check finds (docs/graph-format.md,
- * "Numbers and expressions"). A double holds whole numbers exactly up to 2^53; graph files hold all of 64 bits. */
+ * "Numbers and expressions"). A double holds whole numbers exactly up to 2^53. */
 GANTRY_API void gantry_node_scalar(gantry_graph *graph, gantry_node node, const char *name, double value);
+/** The same as an expression, as graph files have it: over the iterations of the repeats around the node, "it * 2 + 1"
+ * (gantry_graph_index), or a whole number of up to 64 bits, "9007199254740993". */
+GANTRY_API void gantry_node_scalar_expr(gantry_graph *graph, gantry_node node, const char *name, const char *expr);
 /** A scalar that gantry_run_set_scalar may change between starts. */
 GANTRY_API void gantry_node_scalar_dynamic(gantry_graph *graph, gantry_node node, const char *name, double value);
 /* Accesses of launch, host and work nodes and of variadic kernels. */
@@ -417,6 +443,9 @@ GANTRY_API void gantry_node_reduce(gantry_graph *graph, gantry_node node, gantry
 
 /** Runs after `other` as well; adds order and never removes any. */
 GANTRY_API void gantry_node_after(gantry_graph *graph, gantry_node node, gantry_node other);
+/** How a collective goes: "auto", the default, or one of the algorithms that its kind has on the machine, "ring"
+ * ("Collectives" in docs/graph-format.md). One that cannot be is found when the graph is scheduled. */
+GANTRY_API void gantry_node_algorithm(gantry_graph *graph, gantry_node node, const char *algorithm);
 /** Where: a device id, a kind, or an expression over `devices` that gives a device index. */
 GANTRY_API void gantry_node_on(gantry_graph *graph, gantry_node node, const char *where);
 /** A place for each rank of a collective, in rank order: a device id, or an expression over `devices` that gives a
@@ -446,6 +475,9 @@ GANTRY_API void gantry_node_scratch(gantry_graph *graph, gantry_node node, int64
 /** The nodes added until gantry_graph_repeat_end run `count` times. Repeats may be within one another: what follows is
  * said of the one that was begun last and has no end yet. */
 GANTRY_API void gantry_graph_repeat(gantry_graph *graph, int64_t count);
+/** Names the iteration (0, 1, 2, ...) for expressions of scalars: letters, digits and _; "it" without this call. Before
+ * the first node of the repeat; no name of a repeat around it. */
+GANTRY_API void gantry_graph_index(gantry_graph *graph, const char *name);
 /** Before each later iteration `prev` takes the value of `next` without copying, and `next` becomes unwritten. */
 GANTRY_API void gantry_graph_carry(gantry_graph *graph, gantry_buffer prev, gantry_buffer next);
 /** Stops after the first iteration that is a multiple of `every` where the one-element `flag` is not zero. In a repeat
@@ -520,6 +552,7 @@ GANTRY_API gantry_graph *gantry_graph_at(gantry_graph *graph, const char *file, 
 #define gantry_buffer_init_spd(g, ...)       (gantry_buffer_init_spd)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_buffer_init_npy(g, ...)       (gantry_buffer_init_npy)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_buffer_init_raw(g, ...)       (gantry_buffer_init_raw)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_buffer_init_with(g, ...)      (gantry_buffer_init_with)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_kernel(g, ...)          (gantry_graph_kernel)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_add_kernel(g, ...)      (gantry_graph_add_kernel)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_add_cuda_kernel(g, ...) (gantry_graph_add_cuda_kernel)(GANTRY_HERE(g), __VA_ARGS__)
@@ -531,18 +564,21 @@ GANTRY_API gantry_graph *gantry_graph_at(gantry_graph *graph, const char *file, 
 #define gantry_graph_fill(g, ...)            (gantry_graph_fill)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_fill_uniform(g, ...)    (gantry_graph_fill_uniform)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_fill_iota(g, ...)       (gantry_graph_fill_iota)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_graph_fill_with(g, ...)       (gantry_graph_fill_with)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_collective(g, ...)      (gantry_graph_collective)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_work(g, ...)            (gantry_graph_work)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_use(g, ...)             (gantry_graph_use)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_arg(g, ...)              (gantry_node_arg)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_arg_as(g, ...)           (gantry_node_arg_as)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_scalar(g, ...)           (gantry_node_scalar)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_node_scalar_expr(g, ...)      (gantry_node_scalar_expr)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_scalar_dynamic(g, ...)   (gantry_node_scalar_dynamic)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_read(g, ...)             (gantry_node_read)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_write(g, ...)            (gantry_node_write)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_readwrite(g, ...)        (gantry_node_readwrite)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_reduce(g, ...)           (gantry_node_reduce)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_after(g, ...)            (gantry_node_after)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_node_algorithm(g, ...)        (gantry_node_algorithm)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_on(g, ...)               (gantry_node_on)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_on_ranks(g, ...)         (gantry_node_on_ranks)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_with(g, ...)             (gantry_node_with)(GANTRY_HERE(g), __VA_ARGS__)
@@ -554,6 +590,7 @@ GANTRY_API gantry_graph *gantry_graph_at(gantry_graph *graph, const char *file, 
 #define gantry_node_share(g, ...)            (gantry_node_share)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_scratch(g, ...)          (gantry_node_scratch)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_repeat(g, ...)          (gantry_graph_repeat)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_graph_index(g, ...)           (gantry_graph_index)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_carry(g, ...)           (gantry_graph_carry)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_until(g, ...)           (gantry_graph_until)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_repeat_end(g)           (gantry_graph_repeat_end)(GANTRY_HERE(g))

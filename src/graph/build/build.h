@@ -50,15 +50,15 @@ gantry_node gy_graph_map_with(gantry_graph *graph, const char *id, const gy_math
 gantry_node gy_graph_host_kernel(gantry_graph *graph, const char *id, const char *kernel);
 /* A scalar of which no digit is lost. */
 void gy_node_scalar_constant(gantry_graph *graph, gantry_node node, const char *name, gy_constant value, bool dynamic);
-/* Names the index of the repeat that is open: a name of expressions, of no other loop around it. */
-void gy_loop_index(gantry_graph *graph, const char *name);
+/* Params and indices may be called so: letters, digits and _, not a digit first. */
+bool gy_is_expr_name(const char *name);
+/* Such a name has a meaning in expressions already. */
+bool gy_is_expr_word(const char *name);
 /* A scalar as an expression over indices of loops (in graph->arena); constant ones become numbers. */
 void gy_node_scalar_expr(gantry_graph *graph, gantry_node node, const char *name, const gy_expr *expr, bool dynamic);
 /* An expression over `devices` (in graph->arena). */
 void gy_node_on_expr(gantry_graph *graph, gantry_node node, const gy_expr *expr);
 /* Collectives: what `on` says so far is said of the next rank. */
 void gy_node_on_rank(gantry_graph *graph, gantry_node node);
-/* Collectives: "auto" (the default), or an algorithm that the back end knows. */
-void gy_node_algorithm(gantry_graph *graph, gantry_node node, const char *algorithm);
 
 #endif

@@ -211,6 +211,26 @@ void gantry_node_scalar_dynamic(gantry_graph *graph, gantry_node node, const cha
     gy_node_scalar_constant(graph, node, name, (gy_constant){ .real = value }, true);
 }
 
+void gantry_node_scalar_expr(gantry_graph *graph, gantry_node node, const char *name, const char *expr)
+{
+    const gy_expr *parsed = NULL;
+    gantry_error err;
+    if (!gy_building(graph) || !gy_build_node(graph, node))
+        return;
+    if (!name || !expr) {
+        gy_graph_mistake(graph, GANTRY_E_INVALID, "argument \"%s\" has no %s; pass a text", name ? name : "",
+                         name ? "expression" : "name");
+        return;
+    }
+    gantry_status status = gy_expr_parse(&parsed, &graph->arena, expr, strlen(expr), GANTRY_E_GRAPH, NULL, &err);
+    if (status == GANTRY_E_NOMEM)
+        gy_build_nomem(graph);
+    else if (status)
+        gy_graph_mistake(graph, status, "argument \"%s\": %s", name, err.text);
+    else
+        gy_node_scalar_expr(graph, node, name, parsed, false);
+}
+
 typedef struct loop_names {
     const gantry_graph *graph;
     const gy_node *node;
@@ -238,7 +258,7 @@ static bool no_names(void *context, const char *name)
     return false;
 }
 
-static bool no_value(void *context, const char *name, int64_t *integer, double *real, bool *is_real)
+bool gy_build_no_name(void *context, const char *name, int64_t *integer, double *real, bool *is_real)
 {
     (void)context;
     (void)name;
@@ -262,7 +282,7 @@ void gy_node_scalar_expr(gantry_graph *graph, gantry_node node, const char *name
     }
     if (gy_expr_names(expr, no_names, NULL)) {
         scalar.expr = NULL;
-        gantry_status status = gy_constant_evaluate(&scalar.number, expr, no_value, NULL, GANTRY_E_GRAPH, &err);
+        gantry_status status = gy_constant_evaluate(&scalar.number, expr, gy_build_no_name, NULL, GANTRY_E_GRAPH, &err);
         if (status) {
             gy_graph_mistake(graph, status, "argument \"%s\": %s", name, err.text);
             return;

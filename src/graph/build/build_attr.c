@@ -176,11 +176,18 @@ void gantry_node_apart(gantry_graph *graph, gantry_node node, gantry_node other)
         gy_build_nomem(graph);
 }
 
-void gy_node_algorithm(gantry_graph *graph, gantry_node node, const char *algorithm)
+void gantry_node_algorithm(gantry_graph *graph, gantry_node node, const char *algorithm)
 {
     gy_node *n = open_node(graph, node);
     if (!n)
         return;
+    if (!algorithm || !*algorithm) {
+        gy_graph_mistake(graph, GANTRY_E_INVALID,
+                         "collective \"%s\" has an algorithm without a name; give \"auto\" or one "
+                         "such as \"ring\"",
+                         n->id);
+        return;
+    }
     if (n->kind != GY_NODE_COLLECTIVE) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "node \"%s\" is no collective, so it has no algorithm", n->id);
         return;

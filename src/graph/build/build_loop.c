@@ -75,12 +75,57 @@ static gy_loop *open_loop(gantry_graph *g, const char *what)
     return loop;
 }
 
-void gy_loop_index(gantry_graph *graph, const char *name)
+/* ---- the index ---- */
+
+bool gy_is_expr_name(const char *name)
+{
+    size_t letters = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    return letters > 0 && name[letters] == '\0' && !(name[0] >= '0' && name[0] <= '9');
+}
+
+bool gy_is_expr_word(const char *name)
+{
+    static const char *const words[] = { "it", "devices", "and", "or", "not", "min", "max", "ceil_div", "clamp" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(name, words[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A loop around `loop`, which is the innermost one that is open, calls its iteration so. */
+static bool is_around(const gantry_graph *g, const gy_loop *loop, const char *name)
+{
+    if (g->build_->open_inner == GY_NONE)
+        return false;
+    for (uint32_t i = loop->parent; i != GY_NONE; i = g->inner.at[i].parent)
+        if (strcmp(g->inner.at[i].index, name) == 0)
+            return true;
+    return strcmp(g->loops.at[g->build_->open_loop].index, name) == 0;
+}
+
+void gantry_graph_index(gantry_graph *graph, const char *name)
 {
     gy_loop *loop = gy_building(graph) ? open_loop(graph, "an index") : NULL;
-    if (loop && !(loop->index = gy_build_string(graph, name)))
+    if (!loop)
+        return;
+    bool is_default = name && strcmp(name, "it") == 0;
+    if (!name || !gy_is_expr_name(name) || (gy_is_expr_word(name) && !is_default)) {
+        gy_graph_mistake(graph, GANTRY_E_INVALID,
+                         "\"%s\" cannot be the index of a repeat; give letters, digits and _, not a digit first, and "
+                         "no word of expressions",
+                         name ? name : "");
+    } else if (!is_default && is_around(graph, loop, name)) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                         "\"%s\" is the index of a repeat around this already; give the inner one another name", name);
+    } else if (loop->first_node < graph->nodes.count) {
+        gy_graph_mistake(graph, GANTRY_E_INVALID,
+                         "the index \"%s\" of a repeat that has nodes already; name it before the first of them", name);
+    } else if (!(loop->index = gy_build_string(graph, name))) {
         loop->index = "it"; /* the mistake is noted */
+    }
 }
+
+/* ---- carry and until ---- */
 
 static bool is_carried(const gy_loop *loop, uint32_t buffer)
 {

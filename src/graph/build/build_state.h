@@ -73,6 +73,8 @@ void gy_build_nomem(gantry_graph *graph);
 const char *gy_build_string(gantry_graph *graph, const char *text);
 /* False, with the mistake noted, if a name has control characters or is not UTF-8. `what` begins the message. */
 bool gy_build_is_plain(gantry_graph *graph, const char *what, const char *name);
+/* A gy_expr_lookup that knows no name. */
+bool gy_build_no_name(void *context, const char *name, int64_t *integer, double *real, bool *is_real);
 /* The entry of graph->origins for the source location that was set last; GY_NONE: out of memory. */
 uint32_t gy_build_origin(gantry_graph *graph);
 /* The thing with that id, or NULL with the mistake noted. */

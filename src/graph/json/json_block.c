@@ -278,7 +278,7 @@ static gantry_status read_loop_index(gy_reader *r, const gy_json_at *at)
             return gy_read_fail(r, at, "\"%s\" is the index of a for or repeat around this already", name);
         if (gy_names_find(&r->params, name) != GY_NO_NAME)
             return gy_read_fail(r, at, "\"%s\" is a param already: give the index another name", name);
-        gy_loop_index(r->graph, name);
+        gantry_graph_index(r->graph, name);
         GY_TRY(gy_read_built(r, at));
     }
     return gy_vec_push(&r->loop, name) ? GANTRY_OK : gy_read_nomem(r);

@@ -263,7 +263,7 @@ static gantry_status read_algorithm(gy_reader *r, const gy_json_at *up, const js
     const char *name = NULL;
     gy_json_at at = gy_read_at(up, "algorithm", value);
     GY_TRY(gy_read_string(r, &at, "the name of an algorithm, such as \"auto\"", &name));
-    gy_node_algorithm(r->graph, node, name);
+    gantry_node_algorithm(r->graph, node, name);
     return gy_read_built(r, &at);
 }
 

@@ -153,7 +153,7 @@ static gantry_status take_options(gantry_use_options *all, const gantry_use_opti
     return GANTRY_OK;
 }
 
-void(gantry_graph_use)(gantry_graph *graph, const char *id, const char *path, const gantry_use_options *options)
+void gantry_graph_use(gantry_graph *graph, const char *id, const char *path, const gantry_use_options *options)
 {
     gantry_use_options all;
     gantry_error err;

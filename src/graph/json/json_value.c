@@ -6,8 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const reserved[] = { "it", "devices", "and", "or", "not", "min", "max", "ceil_div", "clamp" };
-
 static const gy_index *find_index(const gy_reader *r, const char *name)
 {
     for (size_t i = r->index.count; i-- > 0;)
@@ -56,25 +54,18 @@ bool gy_read_lookup_own(void *reader, const char *name, int64_t *integer, double
     return true;
 }
 
-static bool is_name(const char *text)
-{
-    size_t letters = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-    return letters > 0 && text[letters] == '\0' && !(text[0] >= '0' && text[0] <= '9');
-}
-
 gantry_status gy_read_name(gy_reader *r, const gy_json_at *at, const char *what, const char *name)
 {
-    if (!is_name(name)) {
+    if (!gy_is_expr_name(name)) {
         return gy_read_fail(r, at, "\"%s\" cannot be the name of %s: use letters, digits and _, not a digit first",
                             name, what);
     }
-    for (size_t i = 0; i < COUNT(reserved); i++)
-        if (strcmp(name, reserved[i]) == 0)
-            return gy_read_fail(
-                r, at,
-                "\"%s\" cannot be the name of %s: it has a meaning in expressions; take another, such as \"%s_\"", name,
-                what, name);
-    return GANTRY_OK;
+    if (!gy_is_expr_word(name))
+        return GANTRY_OK;
+    return gy_read_fail(r, at,
+                        "\"%s\" cannot be the name of %s: it has a meaning in expressions; take another, such as "
+                        "\"%s_\"",
+                        name, what, name);
 }
 
 /* ---- names that an expression may use ---- */

@@ -43,6 +43,7 @@ FIELD(gantry_error, text, 272);
 
 GROWS(gantry_load_options, strategy, 64);
 GROWS(gantry_use_options, reserved, 52);
+GROWS(gantry_contents, exact, 40);
 GROWS(gantry_import_options, edge_cost, 40);
 GROWS(gantry_train_options, loss_scale, 120);
 GROWS(gantry_strategy, zero, 20);
@@ -74,6 +75,7 @@ HOLDS(GANTRY_F16 == 0 && GANTRY_BF16 == 1 && GANTRY_F32 == 2 && GANTRY_F64 == 3 
 HOLDS(GANTRY_READ == 1 && GANTRY_WRITE == 2 && GANTRY_READWRITE == 3 && GANTRY_SUM == 4 && GANTRY_PROD == 7);
 HOLDS(GANTRY_INPUT == 1 && GANTRY_STATE == 2 && GANTRY_CONST == 3 && GANTRY_TEMP == 4);
 HOLDS(GANTRY_ALL == 0 && GANTRY_PARTS == 1 && GANTRY_ROWS == 2 && GANTRY_TILES == 3);
+HOLDS(GANTRY_VALUE == 1 && GANTRY_UNIFORM == 2 && GANTRY_NORMAL == 3 && GANTRY_IOTA == 4);
 HOLDS(GANTRY_ALL_REDUCE == 1 && GANTRY_ALL_TO_ALL == 8);
 HOLDS(GANTRY_DOT == 1 && GANTRY_SVG == 2 && GANTRY_HTML == 3 && GANTRY_CHROME == 4 && GANTRY_TEXT == 5);
 HOLDS(GANTRY_REPORT == 6);

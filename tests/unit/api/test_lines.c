@@ -9,6 +9,7 @@
 #include <string.h>
 
 static const int64_t shape[] = { 4, 4 };
+static const gantry_contents contents = GANTRY_CONTENTS_INIT;
 
 /* The arguments of calls: buffers and nodes of one graph, `g`, or of another. */
 typedef struct things {
@@ -59,6 +60,7 @@ CALL(gantry_buffer_init_iota, (g, t->x))
 CALL(gantry_buffer_init_spd, (g, t->x, 1))
 CALL(gantry_buffer_init_npy, (g, t->x, "x.npy"))
 CALL(gantry_buffer_init_raw, (g, t->x, "x.raw"))
+CALL(gantry_buffer_init_with, (g, t->x, &contents))
 CALL(gantry_graph_kernel, (g, "k2", "scale"))
 CALL(gantry_graph_add_kernel, (g, &own))
 CALL(gantry_graph_add_cuda_kernel, (g, &own, &code))
@@ -70,6 +72,7 @@ CALL(gantry_graph_copy, (g, "c", REGION, gantry_all(t->y)))
 CALL(gantry_graph_fill, (g, "f", REGION, 1))
 CALL(gantry_graph_fill_uniform, (g, "f", REGION, 1, 0, 1))
 CALL(gantry_graph_fill_iota, (g, "f", REGION))
+CALL(gantry_graph_fill_with, (g, "f", REGION, &contents))
 CALL(gantry_graph_collective,
      (g, "b", GANTRY_BROADCAST, (gantry_access)0, 1, (gantry_region[]){ REGION }, 1, (gantry_region[]){ REGION }, 0))
 CALL(gantry_graph_work, (g, "w"))
@@ -77,12 +80,14 @@ CALL(gantry_graph_use, (g, "u", "u.json", NULL))
 CALL(gantry_node_arg, (g, t->k, "x", REGION))
 CALL(gantry_node_arg_as, (g, t->k, "x", REGION, GANTRY_READ))
 CALL(gantry_node_scalar, (g, t->k, "a", 2))
+CALL(gantry_node_scalar_expr, (g, t->k, "a", "2"))
 CALL(gantry_node_scalar_dynamic, (g, t->k, "a", 2))
 CALL(gantry_node_read, (g, t->n, REGION))
 CALL(gantry_node_write, (g, t->n, REGION))
 CALL(gantry_node_readwrite, (g, t->n, REGION))
 CALL(gantry_node_reduce, (g, t->n, REGION, GANTRY_SUM))
 CALL(gantry_node_after, (g, t->n, t->m))
+CALL(gantry_node_algorithm, (g, t->n, "ring"))
 CALL(gantry_node_on, (g, t->n, "gpu0"))
 CALL(gantry_node_on_ranks, (g, t->n, 1, (const char *const[]){ "gpu0" }))
 CALL(gantry_node_with, (g, t->n, t->m))
@@ -94,6 +99,7 @@ CALL(gantry_node_time, (g, t->n, NULL, 1))
 CALL(gantry_node_share, (g, t->n, 0.5))
 CALL(gantry_node_scratch, (g, t->n, 8))
 CALL(gantry_graph_repeat, (g, 2))
+CALL(gantry_graph_index, (g, "step"))
 CALL(gantry_graph_carry, (g, t->x, t->y))
 CALL(gantry_graph_until, (g, t->x, 1))
 CALL(gantry_graph_repeat_end, (g))
@@ -130,6 +136,7 @@ static const struct call {
     ROW(gantry_buffer_init_spd, X),
     ROW(gantry_buffer_init_npy, X),
     ROW(gantry_buffer_init_raw, X),
+    ROW(gantry_buffer_init_with, X),
     ROW(gantry_graph_kernel, 0),
     ROW(gantry_graph_add_kernel, 0),
     ROW(gantry_graph_add_cuda_kernel, 0),
@@ -141,18 +148,21 @@ static const struct call {
     ROW(gantry_graph_fill, X),
     ROW(gantry_graph_fill_uniform, X),
     ROW(gantry_graph_fill_iota, X),
+    ROW(gantry_graph_fill_with, X),
     ROW(gantry_graph_collective, X),
     ROW(gantry_graph_work, 0),
     ROW(gantry_graph_use, 0),
     ROW(gantry_node_arg, K | X),
     ROW(gantry_node_arg_as, K | X),
     ROW(gantry_node_scalar, K),
+    ROW(gantry_node_scalar_expr, K),
     ROW(gantry_node_scalar_dynamic, K),
     ROW(gantry_node_read, N | X),
     ROW(gantry_node_write, N | X),
     ROW(gantry_node_readwrite, N | X),
     ROW(gantry_node_reduce, N | X),
     ROW(gantry_node_after, N | M),
+    ROW(gantry_node_algorithm, N),
     ROW(gantry_node_on, N),
     ROW(gantry_node_on_ranks, N),
     ROW(gantry_node_with, N | M),
@@ -164,6 +174,7 @@ static const struct call {
     ROW(gantry_node_share, N),
     ROW(gantry_node_scratch, N),
     ROW(gantry_graph_repeat, 0),
+    ROW(gantry_graph_index, IN_LOOP),
     ROW(gantry_graph_carry, X | Y | IN_LOOP),
     ROW(gantry_graph_until, X | IN_LOOP),
     ROW(gantry_graph_repeat_end, IN_LOOP),

@@ -104,6 +104,17 @@ static gantry_status give_use(const void *given, gantry_error *err)
     return status;
 }
 
+static gantry_status give_contents(const void *given, gantry_error *err)
+{
+    gantry_graph *g = gantry_graph_new("contents");
+    gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 1, (const int64_t[]){ 8 });
+    gantry_buffer_init_with(g, x, given);
+    gantry_graph_fill_with(g, "f", gantry_all(x), given);
+    gantry_status status = gantry_graph_check(g, err);
+    gantry_graph_free(g);
+    return status;
+}
+
 static gantry_status give_import(const void *given, gantry_error *err)
 {
     gantry_graph *g = NULL;
@@ -246,6 +257,7 @@ static gantry_status give_cuda_code(const void *given, gantry_error *err)
 
 static const gantry_load_options load_options = GANTRY_LOAD_OPTIONS_INIT;
 static const gantry_use_options use_options = GANTRY_USE_OPTIONS_INIT;
+static const gantry_contents contents = GANTRY_CONTENTS_INIT;
 static const gantry_import_options import_options = GANTRY_IMPORT_OPTIONS_INIT;
 static const gantry_schedule_options schedule_options = GANTRY_SCHEDULE_OPTIONS_INIT;
 static const gantry_drawing_options drawing_options = GANTRY_DRAWING_OPTIONS_INIT;
@@ -313,6 +325,7 @@ static const struct input {
     { "gantry_load_options", &load_options, sizeof load_options, offsetof(gantry_load_options, allow_code), give_parse,
       GANTRY_OK },
     { "gantry_use_options", &use_options, sizeof use_options, sizeof(size_t), give_use, GANTRY_OK },
+    { "gantry_contents", &contents, sizeof contents, offsetof(gantry_contents, exact), give_contents, GANTRY_OK },
     { "gantry_import_options", &import_options, sizeof import_options, sizeof(size_t), give_import, GANTRY_OK },
     { "gantry_train_options", &train_options, sizeof train_options, offsetof(gantry_train_options, learning_rate),
       give_train, GANTRY_OK },

@@ -462,7 +462,78 @@ MISTAKE(collective_regions)
 }
 MISTAKE(algorithm)
 {
-    gy_node_algorithm(g, work, "ring");
+    gantry_node_algorithm(g, work, "ring");
+}
+MISTAKE(algorithm_null)
+{
+    gantry_region ranks[] = { gantry_part(x, 0), gantry_part(x, 1) };
+    gantry_node_algorithm(g, gantry_graph_collective(g, "c", GANTRY_ALL_REDUCE, GANTRY_SUM, 2, ranks, 2, ranks, 0), "");
+}
+MISTAKE(index_outside)
+{
+    gantry_graph_index(g, "step");
+}
+MISTAKE(index_word)
+{
+    gantry_graph_repeat(g, 2);
+    gantry_graph_index(g, "devices");
+}
+MISTAKE(index_form)
+{
+    gantry_graph_repeat(g, 2);
+    gantry_graph_index(g, "2nd");
+}
+MISTAKE(index_around)
+{
+    gantry_graph_repeat(g, 2);
+    gantry_graph_index(g, "step");
+    gantry_graph_repeat(g, 2);
+    gantry_graph_repeat(g, 2);
+    gantry_graph_index(g, "step");
+}
+MISTAKE(index_late)
+{
+    gantry_graph_repeat(g, 2);
+    gantry_graph_work(g, "inside");
+    gantry_graph_index(g, "step");
+}
+MISTAKE(expr_syntax)
+{
+    gantry_node_scalar_expr(g, scale, "a", "2 *");
+}
+MISTAKE(expr_name)
+{
+    gantry_node_scalar_expr(g, scale, "a", "step * 2");
+}
+MISTAKE(expr_outside)
+{
+    gantry_node_scalar_expr(g, scale, "a", "it * 2");
+}
+MISTAKE(expr_null)
+{
+    gantry_node_scalar_expr(g, scale, "a", NULL);
+}
+MISTAKE(contents_kind)
+{
+    gantry_contents c = GANTRY_CONTENTS_INIT;
+    c.kind = (gantry_contents_kind)7;
+    gantry_buffer_init_with(g, x, &c);
+}
+MISTAKE(contents_null)
+{
+    gantry_graph_fill_with(g, "f", gantry_all(x), NULL);
+}
+MISTAKE(contents_exact)
+{
+    gantry_contents c = GANTRY_CONTENTS_INIT;
+    c.exact[0] = "n + 1";
+    gantry_graph_fill_with(g, "f", gantry_all(x), &c);
+}
+MISTAKE(contents_too_large)
+{
+    gantry_contents c = GANTRY_CONTENTS_INIT;
+    c.exact[0] = "9007199254740993";
+    gantry_buffer_init_with(g, y, &c);
 }
 
 MISTAKE(arg_unknown)
@@ -869,6 +940,29 @@ static const struct mistake {
       "collective \"c\" of kind 5 with 2 regions in and 0 out; pass a gantry_collective and as many regions as you "
       "say" },
     { algorithm, GANTRY_E_GRAPH, "node \"w\" is no collective, so it has no algorithm" },
+    { algorithm_null, GANTRY_E_INVALID,
+      "collective \"c\" has an algorithm without a name; give \"auto\" or one such as \"ring\"" },
+    { index_outside, GANTRY_E_GRAPH, "an index outside a repeat; begin one with gantry_graph_repeat" },
+    { index_word, GANTRY_E_INVALID,
+      "\"devices\" cannot be the index of a repeat; give letters, digits and _, not a digit first, and no word of "
+      "expressions" },
+    { index_form, GANTRY_E_INVALID,
+      "\"2nd\" cannot be the index of a repeat; give letters, digits and _, not a digit first, and no word of "
+      "expressions" },
+    { index_around, GANTRY_E_GRAPH,
+      "\"step\" is the index of a repeat around this already; give the inner one another name" },
+    { index_late, GANTRY_E_INVALID,
+      "the index \"step\" of a repeat that has nodes already; name it before the first of them" },
+    { expr_syntax, GANTRY_E_GRAPH,
+      "argument \"a\": in expression \"2 *\": at character 4: expected a number, a name or '(', not the end" },
+    { expr_name, GANTRY_E_GRAPH, "argument \"a\" uses \"step\"; params, indices and `it` are known here" },
+    { expr_outside, GANTRY_E_GRAPH, "argument \"a\" uses `it`, but node \"s\" is not inside a repeat" },
+    { expr_null, GANTRY_E_INVALID, "argument \"a\" has no expression; pass a text" },
+    { contents_kind, GANTRY_E_INVALID, "contents of the unknown kind 7; give a gantry_contents_kind" },
+    { contents_null, GANTRY_E_INVALID, "no contents are given: the gantry_contents is NULL" },
+    { contents_exact, GANTRY_E_GRAPH, "`exact` of gantry_contents: in expression \"n + 1\": unknown name \"n\"" },
+    { contents_too_large, GANTRY_E_GRAPH,
+      "the init of \"y\" is 9007199254740993, which no i32 can be; use a whole number in its range" },
 
     { arg_unknown, GANTRY_E_GRAPH, "kernel \"t_scale\" has no argument \"q\"; it has a, x, y" },
     { arg_near, GANTRY_E_GRAPH, "kernel \"t_gather\" has no argument \"tils\" (did you mean \"tiles\"?)" },

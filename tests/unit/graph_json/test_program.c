@@ -19,7 +19,7 @@ static const char layer[] = "{\"gantry\": 1, \"params\": {\"rows\": 8, \"a\": 2,
                             "  \"gain\": {\"dtype\": \"f32\", \"shape\": [1], \"init\": 4, \"class\": \"const\"},\n"
                             "  \"y\": {\"dtype\": \"f32\", \"shape\": [\"rows\"]}},\n"
                             " \"nodes\": [{\"id\": \"norm\", \"map\": {\"y\": \"x * s + g\"},\n"
-                            "  \"args\": {\"x\": \"x\", \"y\": \"y\", \"g\": \"gain\", \"s\": \"it * b + a\"}},\n"
+                            "  \"args\": {\"x\": \"x\", \"y\": \"y\", \"g\": \"gain\", \"s\": \"step * b + a\"}},\n"
                             "  {\"id\": \"sub\", \"use\": \"twice.json\", \"with\": {\"v\": \"y\", \"n\": \"rows\"}}]}";
 static const char twice[] = "{\"gantry\": 1, \"params\": {\"n\": 1},\n"
                             " \"buffers\": {\"v\": {\"dtype\": \"f32\", \"shape\": [\"n\"], \"init\": 0}},\n"
@@ -79,7 +79,7 @@ START_TEST(a_used_file_is_that_of_use)
     static const char text[] =
         "{\"gantry\": 1, \"name\": \"model\", \"buffers\": {\"h\": {\"dtype\": \"f32\", \"shape\": [24], \"split\": 4, "
         "\"init\": 1, \"output\": true}, \"flag\": {\"dtype\": \"i32\", \"shape\": [2], \"init\": 1}}, \"nodes\": [{"
-        "\"repeat\": 5, \"nodes\": [{\"id\": \"layer[i]\", \"for\": {\"i\": 3}, \"use\": "
+        "\"repeat\": 5, \"index\": \"step\", \"nodes\": [{\"id\": \"layer[i]\", \"for\": {\"i\": 3}, \"use\": "
         "\"layer.json\", \"with\": {\"x\": \"h[i]\", \"y\": \"h{6*i+6:6*i+12}\", \"rows\": 6, \"a\": \"i + 2\"}, "
         "\"when\": {\"buffer\": \"flag{1:2}\"}}]}]}";
     gantry_load_options load = GANTRY_LOAD_OPTIONS_INIT;
@@ -92,6 +92,7 @@ START_TEST(a_used_file_is_that_of_use)
     gantry_buffer_output(g, h);
     gantry_buffer_init_value(g, flag, 1);
     gantry_graph_repeat(g, 5);
+    gantry_graph_index(g, "step");
     for (int i = 0; i < 3; i++) {
         char id[20], a[20];
         snprintf(id, sizeof id, "layer[%d]", i);
@@ -145,6 +146,116 @@ START_TEST(uses_without_an_id_are_named_by_the_file)
     gantry_free(json);
     gantry_graph_free(g);
     leave();
+}
+END_TEST
+
+/* ---- what nodes, loops and contents have ---- */
+
+START_TEST(scalars_depend_on_loops_that_have_names)
+{
+    static const char text[] =
+        "{\"gantry\": 1, \"name\": \"g\", \"buffers\": {\"x\": {\"dtype\": \"f32\", \"shape\": [4], \"init\": 1}, "
+        "\"y\": "
+        "{\"dtype\": \"f32\", \"shape\": [4], \"output\": true}}, \"nodes\": [{\"repeat\": 3, \"index\": \"step\", "
+        "\"nodes\": [{\"repeat\": 2, \"nodes\": [{\"id\": \"s\", \"kernel\": \"scale\", \"args\": {\"a\": \"step * 100 "
+        "+ "
+        "it\", \"x\": \"x\", \"y\": \"y\"}}]}]}, {\"id\": \"t\", \"kernel\": \"scale\", \"args\": {\"a\": \"1 / 4\", "
+        "\"x\": "
+        "\"x\", \"y\": \"y\"}}]}";
+    gantry_graph *g = gantry_graph_new("g");
+    gantry_buffer x = floats(g, "x", 4), y = floats(g, "y", 4);
+    gantry_buffer_init_value(g, x, 1);
+    gantry_buffer_output(g, y);
+    gantry_graph_repeat(g, 3);
+    gantry_graph_index(g, "step");
+    gantry_graph_repeat(g, 2);
+    gantry_graph_index(g, "it");
+    gantry_node s = gantry_graph_kernel(g, "s", "scale");
+    gantry_node_scalar_expr(g, s, "a", "step * 100 + it");
+    gantry_node_arg(g, s, "x", gantry_all(x));
+    gantry_node_arg(g, s, "y", gantry_all(y));
+    gantry_graph_repeat_end(g);
+    gantry_graph_repeat_end(g);
+    gantry_node t = gantry_graph_kernel(g, "t", "scale");
+    gantry_node_scalar_expr(g, t, "a", "1 / 4");
+    gantry_node_arg(g, t, "x", gantry_all(x));
+    gantry_node_arg(g, t, "y", gantry_all(y));
+    expect_same(g, text, NULL);
+}
+END_TEST
+
+START_TEST(a_collective_has_its_algorithm)
+{
+    static const char text[] =
+        "{\"gantry\": 1, \"name\": \"g\", \"buffers\": {\"x\": {\"dtype\": \"f32\", \"shape\": [4], \"init\": 1, "
+        "\"split\": 2, "
+        "\"output\": true}}, \"nodes\": [{\"id\": \"c\", \"collective\": \"all_reduce\", \"op\": \"sum\", \"in\": "
+        "[\"x[0]\", "
+        "\"x[1]\"], \"out\": [\"x[0]\", \"x[1]\"], \"algorithm\": \"ring\"}, {\"id\": \"d\", \"collective\": "
+        "\"all_reduce\", \"op\": \"sum\", \"in\": [\"x[0]\", \"x[1]\"], \"out\": [\"x[0]\", \"x[1]\"], \"algorithm\": "
+        "\"auto\"}]}";
+    gantry_graph *g = gantry_graph_new("g");
+    gantry_buffer x = floats(g, "x", 4);
+    gantry_buffer_split(g, x, 2);
+    gantry_buffer_init_value(g, x, 1);
+    gantry_buffer_output(g, x);
+    const gantry_region ranks[] = { gantry_part(x, 0), gantry_part(x, 1) };
+    for (int i = 0; i < 2; i++) {
+        gantry_node c = gantry_graph_collective(g, i ? "d" : "c", GANTRY_ALL_REDUCE, GANTRY_SUM, 2, ranks, 2, ranks, 0);
+        gantry_node_algorithm(g, c, i ? "auto" : "ring");
+    }
+    expect_same(g, text, NULL);
+}
+END_TEST
+
+static gantry_contents contents_of(gantry_contents_kind kind, double first, double second)
+{
+    gantry_contents c = GANTRY_CONTENTS_INIT;
+    c.kind = kind;
+    c.seed = 7;
+    c.first = first;
+    c.second = second;
+    return c;
+}
+
+static gantry_contents whole(gantry_contents_kind kind, const char *first, const char *second)
+{
+    gantry_contents c = contents_of(kind, 0, 1);
+    c.exact[0] = first;
+    c.exact[1] = second;
+    return c;
+}
+
+START_TEST(contents_are_those_of_files)
+{
+    static const char text[] =
+        "{\"gantry\": 1, \"name\": \"g\", \"buffers\": {"
+        "\"x\": {\"dtype\": \"f32\", \"shape\": [8], \"init\": {\"iota\": {\"start\": 0.5, \"step\": -2}}, \"output\": "
+        "true}, "
+        "\"n\": {\"dtype\": \"i64\", \"shape\": [8], \"init\": -9007199254740993}, "
+        "\"u\": {\"dtype\": \"u64\", \"shape\": [8], \"init\": \"18446744073709551615\"}}, \"nodes\": ["
+        "{\"id\": \"a\", \"fill\": {\"to\": \"x{0:2}\", \"normal\": {\"seed\": 7, \"mean\": 3, \"deviation\": 0.5}}}, "
+        "{\"id\": \"b\", \"fill\": {\"to\": \"n\", \"iota\": {\"start\": 9007199254740993, \"step\": 3}}}, "
+        "{\"id\": \"c\", \"fill\": {\"to\": \"n{1:2}\", \"random\": {\"seed\": 7, \"low\": -3, \"high\": "
+        "9007199254740992}}}, "
+        "{\"id\": \"d\", \"fill\": {\"to\": \"u\", \"value\": 9007199254740995}}]}";
+    gantry_graph *g = gantry_graph_new("g");
+    gantry_buffer x = floats(g, "x", 8), n = gantry_graph_buffer(g, "n", GANTRY_I64, 1, SHAPE(8)),
+                  u = gantry_graph_buffer(g, "u", GANTRY_U64, 1, SHAPE(8));
+    gantry_contents a = contents_of(GANTRY_IOTA, 0.5, -2), b = whole(GANTRY_VALUE, "-9007199254740993", NULL),
+                    c = whole(GANTRY_VALUE, "18446744073709551615", NULL), d = contents_of(GANTRY_NORMAL, 3, 0.5),
+                    e = whole(GANTRY_IOTA, "9007199254740993", "3"),
+                    f = whole(GANTRY_UNIFORM, "-3", "9007199254740992"),
+                    h = whole(GANTRY_VALUE, "2 * 4503599627370497 + 1", NULL);
+    gantry_buffer_init_with(g, x, &a);
+    gantry_buffer_output(g, x);
+    gantry_buffer_init_with(g, n, &b);
+    gantry_buffer_init_with(g, u, &c);
+    gantry_graph_fill_with(g, "a", gantry_rows(x, 0, 2), &d);
+    gantry_graph_fill_with(g, "b", gantry_all(n), &e);
+    gantry_graph_fill_with(g, "c", gantry_rows(n, 1, 2), &f);
+    gantry_graph_fill_with(g, "d", gantry_all(u), &h);
+    expect_same(g, text, NULL);
 }
 END_TEST
 
@@ -270,6 +381,9 @@ int main(void)
 {
     const TTest *const cases[] = {
         a_used_file_is_that_of_use,
+        scalars_depend_on_loops_that_have_names,
+        a_collective_has_its_algorithm,
+        contents_are_those_of_files,
         uses_without_an_id_are_named_by_the_file,
         mistakes_of_the_call_have_the_line_of_the_program,
         mistakes_of_the_file_have_both_places,

@@ -74,6 +74,16 @@ class Building(Case):
             g.reduce("s = sum(y)", id=f"r{i}", y=y[i], s=s.as_access("sum")).after(a).when(flag)
         g.copy(t[0:1, 0:2], t[1:2, 0:2], id="c")
         g.fill(t[2, -1], 1.5, id="f")
+        big = g.buffer("big", 6, "u64", init=2**64 - 1)
+        g.buffer("down", 4, "i64").init_iota(-2**53 - 1, -3)
+        g.fill(big.rows(0, 1), 2**53 + 1, id="g")
+        g.fill_iota(big.rows(1, 3), 2**53 + 1, 2, id="h")
+        g.fill_uniform(big.rows(3, 4), 5, 2, 9, id="i")
+        g.fill_normal(t[0, 0], 6, 1, 0.5, id="j")
+        with g.repeat(3, index="step"):
+            with g.repeat(2):
+                g.node("scale", id="k", x=x[:], a=gantry.Expression("step * 100 + it"), y=y[0:2])
+        g.collective("all_reduce", [x[0], x[1]], [y[0], y[1]], "sum", id="l").algorithm("ring")
         g.work("w").read(x.rows(1, 3)).readwrite(t).reduce(s, "sum").cost(100, 200).time(5).time(7, "gpu")
         with g.repeat(4):
             g.node("scale", id="d", x=x[:], a=gantry.Dynamic(0.5), y=y[0:2])
@@ -84,12 +94,20 @@ class Building(Case):
             "t": {"dtype": "f64", "shape": [6, 6], "tiles": [3, 2], "init": {"normal": {"seed": 3, "mean": 1, "deviation": 2}}},
             "n": {"dtype": "i64", "shape": [4], "init": "iota", "class": "const"},
             "s": {"dtype": "f32", "shape": [1], "init": 0, "output": True},
-            "flag": {"dtype": "i32", "shape": [1], "init": 1}},
+            "flag": {"dtype": "i32", "shape": [1], "init": 1}, "big": {"dtype": "u64", "shape": [6], "init": str(2**64 - 1)},
+            "down": {"dtype": "i64", "shape": [4], "init": {"iota": {"start": -2**53 - 1, "step": -3}}}},
             "nodes": [*(n for i in range(2) for n in (
                 {"id": f"a{i}", "map": {"y": "x * k"}, "args": {"x": f"x[{i}]", "y": f"y[{i}]", "k": 2}, "on": "dev0", "priority": 3, "share": 0.5},
                 {"id": f"r{i}", "reduce": {"s": "sum(y)"}, "args": {"y": f"y[{i}]", "s": "s"}, "access": {"s": "sum"}, "after": [f"a{i}"], "when": {"buffer": "flag"}})),
                 {"id": "c", "copy": {"from": "t[0][0:2]", "to": "t[1][0:2]"}},
                 {"id": "f", "fill": {"to": "t[2][1]", "value": 1.5}},
+                {"id": "g", "fill": {"to": "big{0:1}", "value": 2**53 + 1}},
+                {"id": "h", "fill": {"to": "big{1:3}", "iota": {"start": 2**53 + 1, "step": 2}}},
+                {"id": "i", "fill": {"to": "big{3:4}", "random": {"seed": 5, "low": 2, "high": 9}}},
+                {"id": "j", "fill": {"to": "t[0][0]", "normal": {"seed": 6, "mean": 1, "deviation": 0.5}}},
+                {"repeat": 3, "index": "step", "nodes": [{"repeat": 2, "nodes": [
+                    {"id": "k", "kernel": "scale", "args": {"x": "x[0:2]", "a": "step * 100 + it", "y": "y[0:2]"}}]}]},
+                {"id": "l", "collective": "all_reduce", "op": "sum", "in": ["x[0]", "x[1]"], "out": ["y[0]", "y[1]"], "algorithm": "ring"},
                 {"id": "w", "work": {}, "reads": ["x{1:3}"], "writes": [{"readwrite": "t"}, {"sum": "s"}],
                  "cost": {"flops": 100, "bytes": 200, "time_us": {"*": 5, "gpu": 7}}},
                 {"repeat": 4, "nodes": [{"id": "d", "kernel": "scale", "args": {"x": "x[0:2]", "a": {"dynamic": 0.5}, "y": "y[0:2]"}},
@@ -209,7 +227,9 @@ class Mistakes(Case):
                 (lambda: g.collective("allreduce", [x], [x]), r"'allreduce' is no collective \(did you mean \"all_reduce\"\?\)"),
                 (lambda: g.node("scale", x=x, a="two"), "argument \"a\" is 'two'; give a buffer, a region of one, or a number"),
                 (lambda: g.node("scale", x=x, y=x, on="dev1"), r"argument \"on\" is 'dev1'; .*: g.node\(...\).on\(...\)$"),
-                (lambda: g.node("scale", x=x, a=2**53 + 1), r"argument \"a\" is 9007199254740993, which a double does not hold exactly"),
+                (lambda: g.node("scale", x=x, a=gantry.Dynamic(2**53 + 1)), r"argument \"a\" is 9007199254740993, which a double does not hold exactly"),
+                (lambda: g.node("scale", x=x, a=2**64), r"argument \"a\" is 18446744073709551616"),
+                (lambda: gantry.Expression(3), "an expression is 3; it is a text"),
                 (lambda: g.copy(x, 3), "3 is no region; give a buffer"),
                 (lambda: g.buffer("a\0b", 3), "has a zero byte"),
                 (lambda: scaled().schedule(1.5), "machine is 1.5; give a gantry.Machine"),

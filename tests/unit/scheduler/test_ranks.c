@@ -210,13 +210,13 @@ END_TEST
 START_TEST(an_algorithm_knows_its_kinds_within_one_memory_too)
 {
     begin(virtual_machine(1));
-    gy_node_algorithm(g, one_rank("c", work(g, "w", 5)), "copy_engine");
+    gantry_node_algorithm(g, one_rank("c", work(g, "w", 5)), "copy_engine");
     ck_assert_str_eq(refusal(g, m, NULL, GANTRY_E_GRAPH),
                      "all_reduce \"c\" asks for algorithm \"copy_engine\": copy engines cannot combine; here there are "
                      "auto, ring, tree, recursive, one_shot, two_shot, islands, counters, nccl");
     end();
     begin(virtual_machine(1));
-    gy_node_algorithm(g, one_rank("c", work(g, "w", 5)), "recursive");
+    gantry_node_algorithm(g, one_rank("c", work(g, "w", 5)), "recursive");
     s = schedule(g, m, NULL);
     ck_assert_int_eq(op_of(s, "c")->algorithm, GY_ALGORITHM_RECURSIVE);
     end();
@@ -331,7 +331,7 @@ static void add_collective(maker *k, int number)
     gantry_node c = gantry_graph_collective(g, id, kind, reduces ? GANTRY_MAX : (gantry_access)0, ins, in, outs, out,
                                             rooted ? pick(k, p) : 0);
     if (pick(k, 2))
-        gy_node_algorithm(g, c, names[pick(k, 9)]);
+        gantry_node_algorithm(g, c, names[pick(k, 9)]);
     add_wishes(k, c);
     add_accesses(k, "r", number, out, outs, false);
 }

@@ -15,7 +15,7 @@ from ._draw import Picture
 from ._structs import Access
 from .errors import (CanceledError, CapacityError, CheckError, DeviceError, Error, FileError, GantryWarning, GraphError, InvalidError,
                      JSONError, KernelError, LibraryError, MachineError, OutOfMemoryError, ScheduleError, TimeLimitError, UnsupportedError)
-from .graph import Buffer, Dynamic, Graph, Node, Region, Repeat, load, parse
+from .graph import Buffer, Dynamic, Expression, Graph, Node, Region, Repeat, load, parse
 from .importing import formats, import_graph
 from ._kernels import F32, F64, I32, I64, U32, U64, In, InOut, Kernel, Launch, Max, Min, Out, Place, Prod, Sum, kernel
 from ._launch import DeviceArray
@@ -25,7 +25,7 @@ from .schedule import Difference, Schedule, Summary
 
 __all__ = [
     "Access", "Buffer", "CanceledError", "CapacityError", "CheckError", "Device", "DeviceArray", "DeviceError", "Difference",
-    "Dynamic", "Error", "F32", "F64", "FileError", "GantryWarning", "Graph", "GraphError", "I32", "I64", "In", "InOut", "Info",
+    "Dynamic", "Error", "Expression", "F32", "F64", "FileError", "GantryWarning", "Graph", "GraphError", "I32", "I64", "In", "InOut", "Info",
     "InvalidError", "JSONError", "Kernel", "KernelError", "Launch", "LibraryError", "Machine", "MachineError", "Max", "Min", "Node",
     "Out", "OutOfMemoryError", "Picture", "Place", "Prod", "Rebalance", "Region", "Repeat", "Run", "RunInfo", "Schedule",
     "ScheduleError", "Start", "Sum", "Summary", "TimeLimitError", "U32", "U64", "UnsupportedError", "formats", "from_bf16", "from_f8",

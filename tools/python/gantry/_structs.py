@@ -160,6 +160,19 @@ class LoadOptions(Sized):
     ]
 
 
+class ContentsKind(enum.IntEnum):
+    VALUE = 1
+    UNIFORM = 2
+    NORMAL = 3
+    IOTA = 4
+
+
+class Contents(Sized):
+    _fields_ = [
+        ("kind", c_int), ("reserved", c_int32), ("seed", c_uint64), ("first", c_double), ("second", c_double), ("exact", c_char_p * 2),
+    ]
+
+
 class UseBuffer(Structure):
     _fields_ = [("name", c_char_p), ("region", Region)]
 
@@ -324,7 +337,7 @@ class CudaCode(Sized):
 STRUCTS: dict[str, type[Structure]] = {
     "gantry_error": ErrorRecord, "gantry_buffer": Buffer, "gantry_node": Node, "gantry_move": Move, "gantry_region": Region,
     "gantry_load_options": LoadOptions, "gantry_use_buffer": UseBuffer, "gantry_use_options": UseOptions,
-    "gantry_buffer_info": BufferInfo, "gantry_device_info": DeviceInfo,
+    "gantry_buffer_info": BufferInfo, "gantry_device_info": DeviceInfo, "gantry_contents": Contents,
     "gantry_schedule_options": ScheduleOptions, "gantry_schedule_summary": ScheduleSummary, "gantry_run_options": RunOptions,
     "gantry_run_info": RunInfo, "gantry_axis": Axis, "gantry_arg": Arg, "gantry_launch": Launch, "gantry_kernel_arg": KernelArg,
     "gantry_kernel": Kernel, "gantry_cuda_code": CudaCode, "gantry_drawing_options": DrawingOptions,
@@ -333,6 +346,6 @@ STRUCTS: dict[str, type[Structure]] = {
 }
 # Each enum with what its constants begin with in C.
 ENUMS: list[tuple[str, type[enum.IntEnum] | type[enum.IntFlag]]] = [
-    *(("GANTRY_", e) for e in (Status, Dtype, Access, BufferClass, RegionKind, Format, Collective)), ("GANTRY_KERNEL_", KernelFlag),
+    *(("GANTRY_", e) for e in (Status, Dtype, Access, BufferClass, RegionKind, Format, Collective, ContentsKind)), ("GANTRY_KERNEL_", KernelFlag),
     ("GANTRY_OPTIMIZER_", Optimizer),
 ]

@@ -15,7 +15,7 @@ from . import _data, _draw, _train
 from . import _structs as c
 from ._arrays import DTYPES, Info, dtype_of
 from ._library import Owned, caller, did_you_mean, encoded, lib, made, must, strings, text_from, word
-from ._structs import Access, BufferClass, Collective, RegionKind
+from ._structs import Access, BufferClass, Collective, ContentsKind, RegionKind
 from .errors import GantryWarning, InvalidError, OutOfMemoryError, error_of, listed, whole
 from ._kernels import Kernel, kernel
 
@@ -64,7 +64,7 @@ def _id(id: str | None) -> bytes | None:
 
 
 def _number(name: str, value: Any) -> float:
-    """A scalar as the double that C takes: whole numbers are exact up to 2^53."""
+    """A scalar as a double, which holds whole numbers exactly up to 2^53."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -75,9 +75,24 @@ def _number(name: str, value: Any) -> float:
     except OverflowError:
         number = float("inf")
     if isinstance(value, int) and number != value:
-        raise InvalidError(f'argument "{name}" is {value}, which a double does not hold exactly; the C API takes whole numbers up to 2^53, '
-                           "a graph file all of 64 bits")
+        raise InvalidError(f'argument "{name}" is {value}, which a double does not hold exactly; numbers that change between starts are doubles, '
+                           "others may have 64 bits")
     return number
+
+
+def _exact(what: str, value: Any) -> bytes | None:
+    """The text of a whole number that no double is; None: a double holds it."""
+    if not isinstance(value, int) or abs(value) <= 2**53:
+        return None
+    return str(whole(what, value, -2**63, 2**64 - 1)).encode()
+
+
+def _contents(kind: ContentsKind, seed: int, **numbers: Any) -> c.Contents:
+    """First and second number of what a buffer begins with, or is filled with."""
+    (first, low), (second, high) = numbers.items() if len(numbers) == 2 else (*numbers.items(), ("", 0))
+    contents = c.Contents(kind=kind, seed=_seed(seed), first=_real(f"the {first}", low), second=_real(f"the {second}", high))
+    contents.exact[:] = [_exact(f"the {first}", low), _exact(f"the {second}", high)]
+    return contents
 
 
 def _param(name: str, value: Any) -> float | int:
@@ -90,6 +105,15 @@ class Dynamic:
 
     def __init__(self, value: float) -> None:
         self.value = value
+
+
+class Expression:
+    """A scalar as an expression over the iterations of the loops around its node: Expression("it * 2 + 1")."""
+
+    def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise InvalidError(f"an expression is {reprlib.repr(text)}; it is a text, as in gantry.Expression(\"it + 1\")")
+        self.text = text
 
 
 class _NoElements:
@@ -186,17 +210,21 @@ class Buffer(_NoElements):
         if getattr(value, "ndim", 0) or not hasattr(value, "__float__"):
             raise InvalidError(f'the init of buffer "{self.name}" is {reprlib.repr(value)}; it is one number for all elements. An array is bound '
                                f'to an input when the graph is called: graph.input("{self.name}", ...), then graph({self.name}=array)')
-        return self._set(lib.gantry_buffer_init_value, float(value))
+        return self._init_with(ContentsKind.VALUE, 0, value=value)
 
     def init_uniform(self, seed: int, low: float = 0.0, high: float = 1.0) -> Buffer:
         """Random numbers, Philox4x32-10 by element index: the same on every back end."""
-        return self._set(lib.gantry_buffer_init_uniform, _seed(seed), _real("low", low), _real("high", high))
+        return self._init_with(ContentsKind.UNIFORM, seed, low=low, high=high)
 
     def init_normal(self, seed: int, mean: float = 0.0, deviation: float = 1.0) -> Buffer:
-        return self._set(lib.gantry_buffer_init_normal, _seed(seed), _real("mean", mean), _real("deviation", deviation))
+        return self._init_with(ContentsKind.NORMAL, seed, mean=mean, deviation=deviation)
 
-    def init_iota(self) -> Buffer:
-        return self._set(lib.gantry_buffer_init_iota)
+    def _init_with(self, kind: ContentsKind, seed: int, **numbers: float) -> Buffer:
+        return self._set(lib.gantry_buffer_init_with, byref(_contents(kind, seed, **numbers)))
+
+    def init_iota(self, start: float = 0, step: float = 1) -> Buffer:
+        """Element e in C order is start + e * step."""
+        return self._init_with(ContentsKind.IOTA, 0, start=start, step=step)
 
     def init_spd(self, seed: int) -> Buffer:
         """A symmetric positive definite matrix."""
@@ -292,7 +320,7 @@ class Node:
         function(self.graph._building(), self.node, *arguments)
         return self
 
-    def arg(self, name: str, value: Where | float | Dynamic) -> Node:
+    def arg(self, name: str, value: Where | float | Dynamic | Expression) -> Node:
         """The region or the number for an argument."""
         if isinstance(value, (Buffer, Region)):
             region = _region_of(value)
@@ -301,6 +329,9 @@ class Node:
             return self._set(lib.gantry_node_arg_as, encoded(name), region.region, region.access)
         if isinstance(value, Dynamic):
             return self._set(lib.gantry_node_scalar_dynamic, encoded(name), _number(name, value.value))
+        text = encoded(value.text) if isinstance(value, Expression) else _exact(f'argument "{name}"', value)
+        if text is not None:
+            return self._set(lib.gantry_node_scalar_expr, encoded(name), text)
         return self._set(lib.gantry_node_scalar, encoded(name), _number(name, value))
 
     def read(self, region: Where) -> Node:
@@ -320,6 +351,10 @@ class Node:
         for other in others:
             self._set(lib.gantry_node_after, _node_of("what a node is after", other))
         return self
+
+    def algorithm(self, algorithm: str) -> Node:
+        """How a collective goes: "ring" and the like; "auto" is the default."""
+        return self._set(lib.gantry_node_algorithm, encoded(algorithm))
 
     def on(self, where: str | int) -> Node:
         """Where: the id of a device, a kind, or an expression over `devices` that gives an index."""
@@ -355,11 +390,12 @@ class Node:
 class Repeat:
     """A loop while its body is built, by `with`."""
 
-    def __init__(self, graph: Graph, count: int, carried: Mapping[Buffer, Buffer]) -> None:
-        self.graph, self.count, self.carried = graph, count, carried
+    def __init__(self, graph: Graph, count: int, carried: Mapping[Buffer, Buffer], index: str) -> None:
+        self.graph, self.count, self.carried, self.index = graph, count, carried, index
 
     def __enter__(self) -> Repeat:
         lib.gantry_graph_repeat(self.graph._building(), whole("the count of a repeat", self.count))
+        lib.gantry_graph_index(self.graph._building(), encoded(self.index))
         for prev, next in self.carried.items():
             self.carry(prev, next)
         return self
@@ -451,7 +487,7 @@ class Graph(Owned):
         node_id = _id(id)
         given = {**(args or {}), **named}
         for name, value in given.items():
-            if not isinstance(value, (Buffer, Region)):
+            if not isinstance(value, (Buffer, Region, Expression)) and _exact(f'argument "{name}"', value) is None:
                 _number(name, value.value if isinstance(value, Dynamic) else value)
         made_ = Node(self, make(self._building(), node_id, encoded(what)))
         for name, value in given.items():
@@ -459,8 +495,8 @@ class Graph(Owned):
         return made_
 
     def node(self, kernel: str | Kernel, /, id: str | None = None, args: Mapping[str, Any] | None = None, **named: Any) -> Node:
-        """A node of a kernel, of the library or of Python: each argument is a buffer, a region, a number or a `Dynamic` number. `args` has
-        those whose names Python does not take."""
+        """A node of a kernel, of the library or of Python: each argument is a buffer, a region, a number, a `Dynamic` number or an
+        `Expression`. `args` has those whose names Python does not take."""
         name = self._know(kernel).name if isinstance(kernel, Kernel) else kernel
         if not isinstance(name, str):
             raise InvalidError(f"a node has the kernel {reprlib.repr(kernel)}; name one of the library, or make a function one by "
@@ -479,7 +515,21 @@ class Graph(Owned):
         return Node(self, lib.gantry_graph_copy(self._building(), encoded(id), _region_of(source).region, _region_of(target).region))
 
     def fill(self, target: Where, value: float, id: str | None = None) -> Node:
-        return Node(self, lib.gantry_graph_fill(self._building(), encoded(id), _region_of(target).region, _real("the value", value)))
+        return self._fill_with(target, id, ContentsKind.VALUE, 0, value=value)
+
+    def fill_uniform(self, target: Where, seed: int, low: float = 0.0, high: float = 1.0, id: str | None = None) -> Node:
+        """As `Buffer.init_uniform`, of rows; elements count from the first one of the buffer."""
+        return self._fill_with(target, id, ContentsKind.UNIFORM, seed, low=low, high=high)
+
+    def fill_normal(self, target: Where, seed: int, mean: float = 0.0, deviation: float = 1.0, id: str | None = None) -> Node:
+        return self._fill_with(target, id, ContentsKind.NORMAL, seed, mean=mean, deviation=deviation)
+
+    def fill_iota(self, target: Where, start: float = 0, step: float = 1, id: str | None = None) -> Node:
+        return self._fill_with(target, id, ContentsKind.IOTA, 0, start=start, step=step)
+
+    def _fill_with(self, target: Where, id: str | None, kind: ContentsKind, seed: int, **numbers: float) -> Node:
+        contents = _contents(kind, seed, **numbers)
+        return Node(self, lib.gantry_graph_fill_with(self._building(), encoded(id), _region_of(target).region, byref(contents)))
 
     def collective(self, kind: str, ins: Iterable[Where], outs: Iterable[Where], op: str | None = None, root: int = 0,
                    id: str | None = None) -> Node:
@@ -511,9 +561,10 @@ class Graph(Owned):
         self._loaded = True  # the file may have buffers that are external
         return [Node(self, c.Node(i, 0)) for i in range(before, lib.gantry_graph_node_count(self.handle))]
 
-    def repeat(self, count: int, carry: Mapping[Buffer, Buffer] | None = None) -> Repeat:
-        """with g.repeat(10): nodes that are added within run so many times. `carry`: {x: y} is loop.carry(x, y)."""
-        return Repeat(self, count, carry or {})
+    def repeat(self, count: int, carry: Mapping[Buffer, Buffer] | None = None, index: str = "it") -> Repeat:
+        """with g.repeat(10): nodes that are added within run so many times. `carry`: {x: y} is loop.carry(x, y); `index`: what an
+        `Expression` calls the iteration."""
+        return Repeat(self, count, carry or {}, index)
 
     def fuse(self) -> None:
         """Neighbouring maps become one node when the graph is checked, where that changes no bit of any result."""

@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/npy.h"
+#include "graph/flow/flow.h"
+#include "run/run.h"
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -193,22 +195,45 @@ static gantry_status check_init(const gy_buffer *b, gantry_error *err)
     return status;
 }
 
+static gantry_status check_call(const gantry_graph *graph, const char *const *inputs, size_t count, const char *call,
+                                gantry_error *err)
+{
+    if (!graph || (count && !inputs))
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "%s: `%s` is NULL; give %s", call, graph ? "inputs" : "graph",
+                       graph ? "as many as you say" : "a graph");
+    for (size_t i = 0; i < count; i++)
+        if (!inputs[i])
+            return gy_fail(err, GANTRY_E_INVALID, NULL, "%s: `inputs[%zu]` is NULL; give \"buffer=file.npy\"", call, i);
+    if (!graph->sealed)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "the graph was not checked; call gantry_graph_check first");
+    return GANTRY_OK;
+}
+
 gantry_status gantry_graph_check_files(const gantry_graph *graph, const char *const *inputs, size_t input_count,
                                        gantry_error *err)
 {
-    if (!graph || (input_count && !inputs))
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_check_files: `%s` is NULL; give %s",
-                       graph ? "inputs" : "graph", graph ? "as many as you say" : "a graph");
-    for (size_t i = 0; i < input_count; i++)
-        if (!inputs[i])
-            return gy_fail(err, GANTRY_E_INVALID, NULL,
-                           "gantry_graph_check_files: `inputs[%zu]` is NULL; give \"buffer=file.npy\"", i);
-    if (!graph->sealed)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "the graph was not checked; call gantry_graph_check first");
+    GY_TRY(check_call(graph, inputs, input_count, "gantry_graph_check_files", err));
     for (uint32_t id = 0; id < graph->buffers.count; id++) {
         const gy_buffer *b = &graph->buffers.at[id];
         if ((b->init.kind == GY_INIT_NPY || b->init.kind == GY_INIT_RAW) && !is_named(b->name, inputs, input_count))
             GY_TRY(check_init(b, err));
+    }
+    return GANTRY_OK;
+}
+
+gantry_status gantry_graph_check_inputs(const gantry_graph *graph, const char *const *inputs, size_t input_count,
+                                        gantry_error *err)
+{
+    GY_TRY(check_call(graph, inputs, input_count, "gantry_graph_check_inputs", err));
+    for (uint32_t id = 0; id < graph->buffers.count; id++) {
+        const gy_buffer *b = &graph->buffers.at[id];
+        bool found = false;
+        if (b->cls == GANTRY_TEMP || b->external || b->init.kind != GY_INIT_NONE ||
+            is_named(b->name, inputs, input_count))
+            continue;
+        GY_TRY(gy_flow_finds_beginning(graph, id, &found, err));
+        if (found)
+            return gy_run_fail_unbound(graph, b, err);
     }
     return GANTRY_OK;
 }

@@ -29,16 +29,16 @@ gantry_status gy_run_mark_used(gantry_run *run, gantry_error *err)
     return GANTRY_OK;
 }
 
-static gantry_status fail_unbound(const gantry_run *run, const gy_buffer *b, gantry_error *err)
+gantry_status gy_run_fail_unbound(const gantry_graph *graph, const gy_buffer *b, gantry_error *err)
 {
     if (b->external) {
-        return gy_graph_fail(run->graph, b->origin, err, GANTRY_E_INVALID,
+        return gy_graph_fail(graph, b->origin, err, GANTRY_E_INVALID,
                              "external buffer \"%s\" is not bound; a program binds it to memory of \"%s\" with "
                              "gantry_run_bind",
                              b->name, b->external);
     }
     const char *cls = b->cls == GANTRY_STATE ? "state" : b->cls == GANTRY_CONST ? "constant" : "input";
-    return gy_graph_fail(run->graph, b->origin, err, GANTRY_E_INVALID,
+    return gy_graph_fail(graph, b->origin, err, GANTRY_E_INVALID,
                          "%s buffer \"%s\" is not bound and has no init, so a start has nothing to begin with; bind it "
                          "(gantry_run_bind, --input %s=FILE, in Python %s=array) or give it an init",
                          cls, b->name, b->name, b->name);
@@ -89,7 +89,7 @@ static gantry_status make_none(const gantry_run *run, void **packed, uint32_t id
     bool found = true;
     GY_TRY(b->external ? GANTRY_OK : gy_flow_finds_beginning(run->graph, id, &found, err));
     if (found)
-        return fail_unbound(run, b, err);
+        return gy_run_fail_unbound(run->graph, b, err);
     *packed = gy_alloc_array(b->bytes);
     if (!*packed)
         return gy_fail_nomem(err);

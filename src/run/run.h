@@ -153,6 +153,8 @@ void gy_run_feeds_free(gantry_run *run);
 
 /* inputs.c: what a buffer that persists begins with, packed. */
 gantry_status gy_run_contents(gantry_run *run, uint32_t id, const void **packed, gantry_error *err);
+/* E_INVALID: nothing is bound to the buffer, and a start finds what it begins with. */
+gantry_status gy_run_fail_unbound(const gantry_graph *graph, const gy_buffer *buffer, gantry_error *err);
 
 /* rebalance.c: what a state holds between two starts, packed; of rank 0. */
 gantry_status gy_run_read_state(gantry_run *run, uint32_t id, char *packed, gantry_error *err);

@@ -322,6 +322,17 @@ static int write_results(session *s)
     return end_files(files, code);
 }
 
+/* A buffer that nothing is bound to is refused before planning takes its time, as far as that is known by then: a
+ * checkpoint has states, ranks have inputs of their own, and a simulation wants none. */
+static int check_bound(const session *s)
+{
+    gantry_error err;
+    bool simulates = s->o->backend && strcmp(s->o->backend, "sim") == 0;
+    if (simulates || !s->o->iterations || s->o->resume || s->o->trials || s->ranks.network)
+        return EXIT_FINE;
+    return gantry_graph_check_inputs(s->graph, s->o->inputs.at, s->o->inputs.count, &err) ? fail(&err) : EXIT_FINE;
+}
+
 static int prepare(session *s)
 {
     options without_trace = *s->o; /* --trace is of the run here, not of the prediction */
@@ -333,6 +344,8 @@ static int prepare(session *s)
     int code = s->o->trials ? load_trials(s) : load_graph(&s->graph, s->o, s->o->positional.at[0]);
     if (!code)
         code = check_words(s);
+    if (!code)
+        code = check_bound(s);
     if (!code && s->o->train)
         code = write_trained(s);
     if (!code)

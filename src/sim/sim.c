@@ -103,6 +103,12 @@ static gy_ticks launches_of(const gy_sim *sim, const gy_op *op, const gy_route *
     return time < GY_TICKS_MAX ? time : gy_ticks_repeated(gy_route_latency(route), op->batch);
 }
 
+/* Ahead of what a copy moves: the kernels of a batch, or what asks the flag of its node. */
+static gy_ticks time_ahead(const gy_sim *sim, const gy_op *op, const gy_route *route)
+{
+    return gy_op_has_flag(op) ? gy_device_when(sim->m, gy_op_device(sim->s, op, 0), true) : launches_of(sim, op, route);
+}
+
 /* The two phases of a copy. A flow that shares nothing is a part of the latency: one event less. A copy that takes no
  * longer than one of no bytes has them go over all of its time: one of them is in nobody's way, a thousand are. A batch
  * is one copy behind the launches of its kernels. */
@@ -116,7 +122,7 @@ static gantry_status describe_copy(gy_sim *sim, gy_sim_job *j, gantry_error *err
     if (route->kind != GY_ROUTE_DIRECT)
         return no_route(sim, j->item % sim->ops, from, to, err);
     int64_t bytes = bytes_of(sim, op);
-    gy_ticks begin = gy_ticks_both(sim->now, launches_of(sim, op, route));
+    gy_ticks begin = gy_ticks_both(sim->now, time_ahead(sim, op, route));
     gy_ticks whole = gy_route_time(sim->m, route, bytes), latency = gy_route_latency(route);
     j->alone = whole > latency ? whole - latency : 0;
     bool shares = sim->m->contention && route->resources > 0 && bytes > 0 && whole > 0, flat = j->alone == 0;

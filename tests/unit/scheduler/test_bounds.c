@@ -281,6 +281,32 @@ START_TEST(many_small_copies_take_none_either)
 }
 END_TEST
 
+/* A copy of 2 us, and 3 us for asking its flag. */
+START_TEST(copies_ask_their_flag)
+{
+    static const char machine[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"m\",\"capacity\":"
+        "\"1GiB\"}],\"devices\":[{\"id\":\"p\",\"type\":\"gpu\",\"memory\":\"m\",\"lanes\":1}],"
+        "\"routes\":[{\"from\":\"host\",\"to\":\"m\",\"both\":true,\"bandwidth_gbs\":1},"
+        "{\"from\":\"m\",\"to\":\"m\",\"bandwidth_gbs\":2}],\"model\":{\"when_us\":3}}";
+    gantry_machine *m = parse_machine(machine);
+    gantry_graph *g = gantry_graph_new("asks");
+    gantry_buffer x = buffer(g, "x", 1000), y = buffer(g, "y", 1000), flag = buffer(g, "flag", 1);
+    gantry_buffer b[] = { x, y, flag };
+    for (int i = 0; i < 3; i++) {
+        gantry_buffer_set_class(g, b[i], GANTRY_STATE);
+        gantry_buffer_init_value(g, b[i], 1);
+    }
+    gantry_node_when(g, gantry_graph_copy(g, "c", gantry_all(x), gantry_all(y)), gantry_all(flag));
+    gantry_schedule *s = schedule(g, m, NULL);
+    ck_assert_int_eq(s->makespan, gy_ticks_from_us(5));
+    ck_assert_int_eq(s->bound, s->makespan);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bounds");
@@ -289,6 +315,7 @@ int main(void)
     tcase_add_loop_test(c, nothing_is_below_its_bound, 0, 4);
     tcase_add_loop_test(c, small_copies_take_no_rate, 0, 2);
     tcase_add_loop_test(c, many_small_copies_take_none_either, 0, 2);
+    tcase_add_test(c, copies_ask_their_flag);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

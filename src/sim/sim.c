@@ -31,13 +31,24 @@ static uint32_t engine_of(const gy_sim *sim, const gy_op *op)
     return computes_once(sim, lane) ? sim->m->devices + lane->device : GY_NONE;
 }
 
+/* Its node has a `when`, and does not run. */
+static bool is_left_out(const gy_sim *sim, const gy_op *op)
+{
+    return sim->unset && gy_op_is_conditional(sim->s, op);
+}
+
+static gy_ticks duration_of(const gy_sim *sim, const gy_op *op)
+{
+    return is_left_out(sim, op) ? gy_device_when(sim->m, gy_op_device(sim->s, op, 0), false) : op->duration;
+}
+
 /* The part of an op that comes before it needs its engine. */
 static gy_ticks launch_of(const gy_sim *sim, const gy_op *op)
 {
     uint32_t engine = engine_of(sim, op);
     return engine == GY_NONE || engine < sim->m->devices
                ? 0
-               : gy_device_overlap(&sim->m->device[engine - sim->m->devices], op->duration);
+               : gy_device_overlap(&sim->m->device[engine - sim->m->devices], duration_of(sim, op));
 }
 
 static uint32_t wanted_by(const gy_op *op)
@@ -156,7 +167,7 @@ static gy_ticks work_left(const gy_sim_job *j)
 static void describe_work(gy_sim *sim, gy_sim_job *j)
 {
     const gy_op *op = op_of(sim, j->item);
-    gy_ticks launch = launch_of(sim, op), rest = op->duration > launch ? op->duration - launch : 0;
+    gy_ticks launch = launch_of(sim, op), whole = duration_of(sim, op), rest = whole > launch ? whole - launch : 0;
     j->phase = GY_SIM_WORK;
     j->since = sim->now;
     j->left = (gy_int128)rest * j->wanted;
@@ -190,7 +201,8 @@ static gantry_status begin_job(gy_sim *sim, uint32_t item, uint32_t taken, uint3
     j->taken = taken;
     j->wanted = taken ? wanted_by(op) : 0;
     describe_work(sim, j);
-    GY_TRY(gy_op_is_copy(op) && !op->joined ? describe_copy(sim, j, err) : GANTRY_OK);
+    bool moves = gy_op_is_copy(op) && !op->joined && !is_left_out(sim, op);
+    GY_TRY(moves ? describe_copy(sim, j, err) : GANTRY_OK);
     if (op->kind == GY_OP_COLLECTIVE)
         describe_team(sim, j);
     if (!launch_of(sim, op))
@@ -635,6 +647,14 @@ gantry_status gy_sim_run(gantry_schedule *s, gantry_error *err)
     return status;
 }
 
+static gantry_status run_starts(gy_sim *sim, gantry_error *err)
+{
+    gantry_status status = gy_gates_chosen(sim->s, &sim->gates, err);
+    status = status ? status : carry_out(sim, err);
+    tear_down(sim);
+    return status;
+}
+
 gantry_status gy_sim_run_starts(const gantry_schedule *s, uint32_t starts, gy_sim_start *out, gantry_error *err)
 {
     if (starts == 0 || (uint64_t)starts * s->ops.count >= UINT32_MAX)
@@ -646,11 +666,18 @@ gantry_status gy_sim_run_starts(const gantry_schedule *s, uint32_t starts, gy_si
     if (!result)
         return gy_fail_nomem(err);
     gy_sim sim = { .s = s, .m = s->machine, .ops = (uint32_t)s->ops.count, .starts = starts, .out = result };
-    gantry_status status = gy_gates_chosen(s, &sim.gates, err);
-    status = status ? status : carry_out(&sim, err);
+    gantry_status status = run_starts(&sim, err);
     for (uint32_t i = 0; !status && i < starts; i++)
         out[i] = result[i];
-    tear_down(&sim);
     gy_free(result);
     return status;
+}
+
+gantry_status gy_sim_run_unset(const gantry_schedule *s, gy_ticks *makespan, gantry_error *err)
+{
+    gy_sim_start whole = { 0 };
+    gy_sim sim = { .s = s, .m = s->machine, .ops = (uint32_t)s->ops.count, .starts = 1, .unset = true, .out = &whole };
+    GY_TRY(run_starts(&sim, err));
+    *makespan = whole.end;
+    return GANTRY_OK;
 }

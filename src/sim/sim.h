@@ -72,4 +72,10 @@ typedef struct gy_sim_start {
  */
 gantry_status gy_sim_run_starts(const gantry_schedule *s, uint32_t starts, gy_sim_start *out, gantry_error *err);
 
+/**
+ * The makespan of a start in which no node with a `when` runs: its op takes what it takes to ask (gy_device_when), a
+ * copy moves nothing. The schedule, which does not change, has its graph. Errors as above.
+ */
+gantry_status gy_sim_run_unset(const gantry_schedule *s, gy_ticks *makespan, gantry_error *err);
+
 #endif

@@ -6,7 +6,6 @@
 #include "scheduler/plan/plan.h"
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/versioned.h"
 #include "schedule/check/verify.h"
 #include "schedule/counters/counters.h"
@@ -26,28 +25,22 @@ static gantry_status check_homes(const gantry_graph *g, const gantry_machine *m,
     return GANTRY_OK;
 }
 
-/* Simulates the schedule with the durations of nodes with `when` taken away, but for what asking takes. */
+/* The makespan of a start in which no node with a `when` runs. */
 static gantry_status find_without(gantry_schedule *s, gantry_error *err)
 {
-    gantry_schedule shorter = *s;
-    gy_sim_start start;
     bool any = false;
     for (size_t i = 0; i < s->ops.count && !any; i++)
         any = gy_op_is_conditional(s, &s->ops.at[i]);
-    if (!any)
-        return GANTRY_OK;
-    shorter.ops.at = gy_alloc((s->ops.count + 1) * sizeof *s->ops.at);
-    if (!shorter.ops.at)
-        return gy_fail_nomem(err);
-    for (size_t i = 0; i < s->ops.count; i++) {
-        shorter.ops.at[i] = s->ops.at[i];
-        if (gy_op_is_conditional(s, &s->ops.at[i]))
-            shorter.ops.at[i].duration = gy_device_when(s->machine, gy_op_device(s, &s->ops.at[i], 0), false);
+    gy_ticks sum = 0, one = s->makespan;
+    for (size_t i = 0; i < s->phases.count; i++) {
+        const gy_schedule_phase *phase = &s->phases.at[i];
+        GY_TRY(find_without(phase->schedule, err));
+        gy_ticks runs = gy_ticks_repeated(phase->schedule->without, phase->phase.starts);
+        sum = gy_ticks_both(sum, gy_ticks_both(runs, phase->hand_over));
     }
-    gantry_status status = gy_sim_run_starts(&shorter, 1, &start, err);
-    gy_free(shorter.ops.at);
-    s->without = status ? 0 : start.end;
-    return status;
+    GY_TRY(any ? gy_sim_run_unset(s, &one, err) : GANTRY_OK);
+    s->without = s->phases.count ? sum : one;
+    return GANTRY_OK;
 }
 
 static gantry_status add_counters(gantry_schedule *s, gantry_error *err)

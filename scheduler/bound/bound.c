@@ -222,15 +222,18 @@ static gantry_status cross_links(const bound *b, gy_ticks *most, gantry_error *e
     return cross(b, GY_GO_BOTH, b->bytes.ups + b->bytes.downs, most, err);
 }
 
-static void raise_bound(gy_plan *p, gy_ticks time, const char *by)
+typedef struct least {
+    gy_ticks time;
+    const char *by;
+} least;
+
+static void raise_bound(least *to, gy_ticks time, const char *by)
 {
-    if (p->bound.by && time <= p->bound.time)
-        return;
-    p->bound.time = time;
-    p->bound.by = by;
+    if (!to->by || time > to->time)
+        *to = (least){ time, by };
 }
 
-gantry_status gy_plan_bound(gy_plan *p, gantry_error *err)
+static gantry_status find(const gy_plan *p, least *to, gantry_error *err)
 {
     bound b = { .p = p };
     gy_ticks work = 0, links = 0, memory = 0;
@@ -243,19 +246,66 @@ gantry_status gy_plan_bound(gy_plan *p, gantry_error *err)
         status = cross_links(&b, &links, err);
     if (!status)
         status = cross(&b, GY_GO_OUT, b.bytes.ups + overflow(&b), &memory, err);
-    if (!status)
-        status = gy_bound_moved(p, &p->bound.bytes, err);
     if (!status) {
-        p->bound.by = NULL;
-        raise_bound(p, longest_chain(&b), "path");
-        raise_bound(p, work, "area");
-        raise_bound(p, links, "links");
-        raise_bound(p, memory, "memory");
-        if (p->bound.time > 0) /* there is an op, and it comes after that */
-            p->bound.time = gy_ticks_both(p->bound.time, p->machine->start);
+        *to = (least){ 0 };
+        raise_bound(to, longest_chain(&b), "path");
+        raise_bound(to, work, "area");
+        raise_bound(to, links, "links");
+        raise_bound(to, memory, "memory");
+        if (to->time > 0) /* there is an op, and it comes after that */
+            to->time = gy_ticks_both(to->time, p->machine->start);
     }
     free_bound(&b);
     return status;
+}
+
+/* The same of a start in which no node with a `when` runs. A schedule is for all starts: what such a node reads is
+ * brought all the same, and who waits for it waits until its flag was asked. So it is the bound of the same graph with
+ * what that takes in place of what the node takes. */
+static gantry_status find_without(const gy_plan *p, least *to, gantry_error *err)
+{
+    size_t nodes = p->graph->nodes.count;
+    gy_plan unset = *p;
+    unset.cost.time = gy_calloc(nodes * p->devices + 1, sizeof *unset.cost.time);
+    if (!unset.cost.time)
+        return gy_fail_nomem(err);
+    for (size_t at = 0; at < nodes * p->devices; at++) {
+        bool asks = p->graph->nodes.at[at / p->devices].has_when && p->cost.time[at] < GY_TICKS_MAX;
+        unset.cost.time[at] = asks ? gy_device_when(p->machine, (uint32_t)(at % p->devices), false) : p->cost.time[at];
+    }
+    gantry_status status = find(&unset, to, err);
+    gy_free(unset.cost.time);
+    return status;
+}
+
+static bool has_when(const gantry_graph *g)
+{
+    for (size_t i = 0; i < g->nodes.count; i++)
+        if (g->nodes.at[i].has_when)
+            return true;
+    return false;
+}
+
+gantry_status gy_plan_bound(gy_plan *p, gantry_error *err)
+{
+    least all, none;
+    int64_t bytes = 0;
+    GY_TRY(find(p, &all, err));
+    none = all;
+    GY_TRY(has_when(p->graph) ? find_without(p, &none, err) : GANTRY_OK);
+    GY_TRY(gy_bound_moved(p, &bytes, err));
+    p->bound =
+        (gy_bound){ .time = all.time, .bytes = bytes, .by = all.by, .without = none.time, .without_by = none.by };
+    return GANTRY_OK;
+}
+
+void gy_bound_tell(gantry_schedule *s, const gy_bound *b)
+{
+    s->bound = b->time;
+    s->bound_by = b->by;
+    s->bound_without = b->without;
+    s->bound_without_by = b->without_by;
+    s->bytes_needed = (uint64_t)b->bytes;
 }
 
 gantry_status gy_bound_throughput(const gy_plan *p, gy_ticks *time, gantry_error *err)

@@ -10,6 +10,8 @@
 
 /* The pass: finds what no schedule can beat, whatever the placement. */
 gantry_status gy_plan_bound(gy_plan *p, gantry_error *err);
+/* The schedule says so. */
+void gy_bound_tell(gantry_schedule *s, const gy_bound *b);
 
 /* Bytes per task, and in all: those of tasks that no device in host memory can run, each byte once. Contributions to a
  * reduction do not count as reading: the value before them may meet them anywhere. Only bytes that take rate of links

@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "schedule/relocate.h"
 #include "scheduler/balance/balance.h"
+#include "scheduler/bound/bound.h"
 #include "scheduler/cost/cost.h"
 #include "scheduler/devices/parts.h"
 #include "scheduler/devices/wishes.h"
@@ -85,16 +86,18 @@ static bool is_serious(gantry_status status)
  * the same graph. */
 static gantry_status finish(gantry_schedule *s, const gantry_schedule *best, gantry_error *err)
 {
-    gy_bound bound = { .time = best->bound, .by = best->bound_by, .bytes = (int64_t)best->bytes_needed };
+    gy_bound bound = { .time = best->bound,
+                       .by = best->bound_by,
+                       .bytes = (int64_t)best->bytes_needed,
+                       .without = best->bound_without,
+                       .without_by = best->bound_without_by };
     for (size_t i = 0; i < s->phases.count; i++)
         GY_TRY(finish(s->phases.at[i].schedule, best, err));
     if (s->phases.count)
         return gy_schedule_phases_sum(s, err);
     if (s->graph != best->graph)
         GY_TRY(gy_fewer_bound(&bound, s->graph, s->machine, NULL, err));
-    s->bound = bound.time;
-    s->bound_by = bound.by;
-    s->bytes_needed = (uint64_t)bound.bytes;
+    gy_bound_tell(s, &bound);
     return gy_sim_run(s, err);
 }
 

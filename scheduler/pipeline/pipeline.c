@@ -263,9 +263,7 @@ gantry_status gy_plan_run(gy_plan *p, const gy_options *o, gantry_error *err)
     GY_TRY(gy_plan_sync(p, err));
     GY_TRY(gy_planning_check(p->planning, err));
     GY_ASSERT(gy_promises_sync(p));
-    p->schedule->bound = p->bound.time;
-    p->schedule->bound_by = p->bound.by;
-    p->schedule->bytes_needed = (uint64_t)p->bound.bytes;
+    gy_bound_tell(p->schedule, &p->bound);
     GY_TRY(predict(p->schedule, err));
     gy_planning_plan(p->planning, o->part ? 0 : p->schedule->makespan);
     return GANTRY_OK;

@@ -92,8 +92,10 @@ typedef struct gy_placement {
 
 typedef struct gy_bound {
     gy_ticks time;
-    int64_t bytes;  /* that any schedule within these memories moves from one to another in a start */
-    const char *by; /* static: "path", "area", "links", "memory"; NULL: not known yet */
+    int64_t bytes;    /* that any schedule within these memories moves from one to another in a start */
+    const char *by;   /* static: "path", "area", "links", "memory"; NULL: not known yet */
+    gy_ticks without; /* `time` and `by` of a start in which no node with a `when` runs; the same where there is none */
+    const char *without_by;
 } gy_bound;
 
 /* ---- lower, spill: instances and ops before their order, lanes and addresses ---- */

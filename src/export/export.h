@@ -103,6 +103,12 @@ typedef struct gy_view {
     uint64_t conditional; /* nodes that may be left out by their `when` */
 } gy_view;
 
+/* There are such nodes, and it is known what a start takes where none of them runs. */
+static inline bool gy_view_knows_without(const gy_view *view)
+{
+    return view->conditional && view->s->without >= 0;
+}
+
 gantry_status gy_view_make(gy_view *view, const gantry_schedule *s, gantry_error *err);
 void gy_view_free(gy_view *view);
 

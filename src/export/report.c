@@ -265,6 +265,15 @@ static void add_phases(gy_text *to, const gantry_schedule *s)
     gy_text_add(to, "\n  ]");
 }
 
+/* Of a start in which no node with a `when` runs. */
+static void add_without(gy_text *to, const gantry_schedule *s)
+{
+    add_real(to, "makespan_without_us", gy_ticks_to_us(s->without));
+    add_real(to, "bound_without_us", gy_ticks_to_us(s->bound_without));
+    if (s->bound_without_by)
+        add_text(to, "bound_without_by", s->bound_without_by);
+}
+
 void gy_export_report(gy_text *to, const gy_view *view)
 {
     const gantry_schedule *s = view->s;
@@ -296,8 +305,8 @@ void gy_export_report(gy_text *to, const gy_view *view)
     add_count(to, "recomputed", view->sum.recomputed);
     if (view->conditional)
         add_count(to, "conditional", view->conditional);
-    if (view->conditional && s->without)
-        add_real(to, "makespan_without_us", gy_ticks_to_us(s->without));
+    if (gy_view_knows_without(view))
+        add_without(to, s);
     add_peaks(to, s);
     add_spare(to, s);
     add_busy(to, view);

@@ -38,7 +38,7 @@ static bool add_loads(gantry_schedule *s, const gy_schedule_phase *phase)
 
 gantry_status gy_schedule_phases_sum(gantry_schedule *s, gantry_error *err)
 {
-    s->makespan = s->bound = 0;
+    s->makespan = s->bound = s->bound_without = 0;
     s->staging = 0;
     s->slab.count = s->load.count = 0;
     if (!gy_vec_add(&s->slab, s->machine->memories))
@@ -50,6 +50,7 @@ gantry_status gy_schedule_phases_sum(gantry_schedule *s, gantry_error *err)
         gy_ticks runs = gy_ticks_repeated(one->makespan, phase->phase.starts);
         s->makespan = gy_ticks_both(s->makespan, gy_ticks_both(runs, phase->hand_over));
         s->bound = gy_ticks_both(s->bound, gy_ticks_repeated(one->bound, phase->phase.starts));
+        s->bound_without = gy_ticks_both(s->bound_without, gy_ticks_repeated(one->bound_without, phase->phase.starts));
         grow(&s->staging, one->staging);
         for (size_t m = 0; m < one->slab.count && m < s->slab.count; m++)
             grow(&s->slab.at[m], one->slab.at[m]);

@@ -12,6 +12,7 @@ gantry_schedule *gy_schedule_alloc(void)
         s->refs = 1;
         s->unroll = 1;
         s->in_flight = 1;
+        s->without = -1;
         s->graph_name = s->policy = "";
     }
     return s;

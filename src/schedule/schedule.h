@@ -236,8 +236,10 @@ struct gantry_schedule {
     GY_VEC(gy_schedule_phase) phases; /* empty: this is an ordinary schedule */
     const char *bound_by; /* the reason of the bound, static (scheduler/bound); NULL in a schedule from a file, which
                              does not say it */
-    gy_ticks without;     /* the makespan of a start in which no node with a `when` runs; 0: there is none, or the
-                             schedule is one in phases or from a file */
+    /* Of a start in which no node with a `when` runs, as makespan, bound and bound_by. `without` is -1, and the others
+     * say nothing, in a schedule from a file. */
+    gy_ticks without, bound_without;
+    const char *bound_without_by;
     gy_ticks by_host, by_device; /* what a start was predicted to take with launches, and carried out by the devices
                                     (GY_TICKS_MAX: nothing of it can be), where replay "auto" held one against the
                                     other; both 0: it did not. Not in its file */

@@ -79,6 +79,7 @@ typedef struct gy_sim {
     const gantry_schedule *s;
     const gantry_machine *m;
     uint32_t ops, starts;
+    bool unset;     /* no flag of a `when` is set */
     bool gates;     /* a start is one graph for each GPU (schedule/gates) */
     uint32_t *told; /* then, per op: as gy_gate_told has it */
     gy_ticks now;

@@ -31,13 +31,24 @@ static uint32_t engine_of(const gy_sim *sim, const gy_op *op)
     return computes_once(sim, lane) ? sim->m->devices + lane->device : GY_NONE;
 }
 
+/* Its node has a `when`, and does not run. */
+static bool is_left_out(const gy_sim *sim, const gy_op *op)
+{
+    return sim->unset && gy_op_is_conditional(sim->s, op);
+}
+
+static gy_ticks duration_of(const gy_sim *sim, const gy_op *op)
+{
+    return is_left_out(sim, op) ? gy_device_when(sim->m, gy_op_device(sim->s, op, 0), false) : op->duration;
+}
+
 /* The part of an op that comes before it needs its engine. */
 static gy_ticks launch_of(const gy_sim *sim, const gy_op *op)
 {
     uint32_t engine = engine_of(sim, op);
     return engine == GY_NONE || engine < sim->m->devices
                ? 0
-               : gy_device_overlap(&sim->m->device[engine - sim->m->devices], op->duration);
+               : gy_device_overlap(&sim->m->device[engine - sim->m->devices], duration_of(sim, op));
 }
 
 static uint32_t wanted_by(const gy_op *op)
@@ -103,6 +114,12 @@ static gy_ticks launches_of(const gy_sim *sim, const gy_op *op, const gy_route *
     return time < GY_TICKS_MAX ? time : gy_ticks_repeated(gy_route_latency(route), op->batch);
 }
 
+/* Ahead of what a copy moves: the kernels of a batch, or what asks the flag of its node. */
+static gy_ticks time_ahead(const gy_sim *sim, const gy_op *op, const gy_route *route)
+{
+    return gy_op_has_flag(op) ? gy_device_when(sim->m, gy_op_device(sim->s, op, 0), true) : launches_of(sim, op, route);
+}
+
 /* The two phases of a copy. A flow that shares nothing is a part of the latency: one event less. A copy that takes no
  * longer than one of no bytes has them go over all of its time: one of them is in nobody's way, a thousand are. A batch
  * is one copy behind the launches of its kernels. */
@@ -116,7 +133,7 @@ static gantry_status describe_copy(gy_sim *sim, gy_sim_job *j, gantry_error *err
     if (route->kind != GY_ROUTE_DIRECT)
         return no_route(sim, j->item % sim->ops, from, to, err);
     int64_t bytes = bytes_of(sim, op);
-    gy_ticks begin = gy_ticks_both(sim->now, launches_of(sim, op, route));
+    gy_ticks begin = gy_ticks_both(sim->now, time_ahead(sim, op, route));
     gy_ticks whole = gy_route_time(sim->m, route, bytes), latency = gy_route_latency(route);
     j->alone = whole > latency ? whole - latency : 0;
     bool shares = sim->m->contention && route->resources > 0 && bytes > 0 && whole > 0, flat = j->alone == 0;
@@ -150,7 +167,7 @@ static gy_ticks work_left(const gy_sim_job *j)
 static void describe_work(gy_sim *sim, gy_sim_job *j)
 {
     const gy_op *op = op_of(sim, j->item);
-    gy_ticks launch = launch_of(sim, op), rest = op->duration > launch ? op->duration - launch : 0;
+    gy_ticks launch = launch_of(sim, op), whole = duration_of(sim, op), rest = whole > launch ? whole - launch : 0;
     j->phase = GY_SIM_WORK;
     j->since = sim->now;
     j->left = (gy_int128)rest * j->wanted;
@@ -184,7 +201,8 @@ static gantry_status begin_job(gy_sim *sim, uint32_t item, uint32_t taken, uint3
     j->taken = taken;
     j->wanted = taken ? wanted_by(op) : 0;
     describe_work(sim, j);
-    GY_TRY(gy_op_is_copy(op) && !op->joined ? describe_copy(sim, j, err) : GANTRY_OK);
+    bool moves = gy_op_is_copy(op) && !op->joined && !is_left_out(sim, op);
+    GY_TRY(moves ? describe_copy(sim, j, err) : GANTRY_OK);
     if (op->kind == GY_OP_COLLECTIVE)
         describe_team(sim, j);
     if (!launch_of(sim, op))
@@ -629,6 +647,14 @@ gantry_status gy_sim_run(gantry_schedule *s, gantry_error *err)
     return status;
 }
 
+static gantry_status run_starts(gy_sim *sim, gantry_error *err)
+{
+    gantry_status status = gy_gates_chosen(sim->s, &sim->gates, err);
+    status = status ? status : carry_out(sim, err);
+    tear_down(sim);
+    return status;
+}
+
 gantry_status gy_sim_run_starts(const gantry_schedule *s, uint32_t starts, gy_sim_start *out, gantry_error *err)
 {
     if (starts == 0 || (uint64_t)starts * s->ops.count >= UINT32_MAX)
@@ -640,11 +666,18 @@ gantry_status gy_sim_run_starts(const gantry_schedule *s, uint32_t starts, gy_si
     if (!result)
         return gy_fail_nomem(err);
     gy_sim sim = { .s = s, .m = s->machine, .ops = (uint32_t)s->ops.count, .starts = starts, .out = result };
-    gantry_status status = gy_gates_chosen(s, &sim.gates, err);
-    status = status ? status : carry_out(&sim, err);
+    gantry_status status = run_starts(&sim, err);
     for (uint32_t i = 0; !status && i < starts; i++)
         out[i] = result[i];
-    tear_down(&sim);
     gy_free(result);
     return status;
+}
+
+gantry_status gy_sim_run_unset(const gantry_schedule *s, gy_ticks *makespan, gantry_error *err)
+{
+    gy_sim_start whole = { 0 };
+    gy_sim sim = { .s = s, .m = s->machine, .ops = (uint32_t)s->ops.count, .starts = 1, .unset = true, .out = &whole };
+    GY_TRY(run_starts(&sim, err));
+    *makespan = whole.end;
+    return GANTRY_OK;
 }

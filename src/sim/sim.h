@@ -3,7 +3,8 @@
  * When everything happens: a discrete-event simulation of a schedule on its machine, with contention.
  *
  * An op begins when it is at the head of all its lanes and every row of the sync table into it has been satisfied.
- * Every op but a copy takes its `duration`, a collective at least. A copy (COPY, EVICT, FETCH) takes the direct route
+ * Every op but a copy takes its `duration`, a collective at least. A copy whose node has a `when` begins when its flag
+ * was asked (gy_device_when). A copy (COPY, EVICT, FETCH) takes the direct route
  * between the memories of its uses (within a memory: the local one): a latency phase, then a flow of the copied bytes
  * that runs at most at the route's solo rate and shares the route's resources max-min fairly with the other flows; a
  * copy that is never slowed down takes exactly gy_route_time. A copy in a lane of kind COPY also holds one of its
@@ -70,5 +71,11 @@ typedef struct gy_sim_start {
  * above.
  */
 gantry_status gy_sim_run_starts(const gantry_schedule *s, uint32_t starts, gy_sim_start *out, gantry_error *err);
+
+/**
+ * The makespan of a start in which no node with a `when` runs: its op takes what it takes to ask (gy_device_when), a
+ * copy moves nothing. The schedule, which does not change, has its graph. Errors as above.
+ */
+gantry_status gy_sim_run_unset(const gantry_schedule *s, gy_ticks *makespan, gantry_error *err);
 
 #endif

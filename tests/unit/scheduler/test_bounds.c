@@ -104,6 +104,26 @@ static gantry_machine *random_machine(maker *k)
 
 #define BUFFERS 6
 
+/* Copies that flags leave out, between arrays that live on. */
+static void add_copies(maker *k, gantry_graph *g, gantry_buffer flag)
+{
+    gantry_buffer b[3];
+    int rows = 1 + pick(k, 1 << (4 + pick(k, 14)));
+    for (int i = 0; i < 3; i++) {
+        b[i] = buffer(g, (const char *[]){ "c0", "c1", "c2" }[i], rows);
+        gantry_buffer_set_class(g, b[i], GANTRY_STATE);
+        gantry_buffer_init_value(g, b[i], i);
+    }
+    for (int n = pick(k, 5); n > 0; n--) {
+        char id[16];
+        snprintf(id, sizeof id, "copy%d", n);
+        int from = pick(k, 3), to = (from + 1 + pick(k, 2)) % 3;
+        gantry_node c = gantry_graph_copy(g, id, gantry_all(b[from]), gantry_all(b[to]));
+        if (pick(k, 3))
+            gantry_node_when(g, c, gantry_rows(flag, n % 4, n % 4 + 1));
+    }
+}
+
 /* Layers of work on inputs, states and what others made, with sizes of all kinds and times of all kinds. */
 static gantry_graph *graph_of_layers(maker *k)
 {
@@ -128,6 +148,10 @@ static gantry_graph *graph_of_layers(maker *k)
         if (made || (cls == GANTRY_STATE && pick(k, 2)))
             gantry_buffer_output(g, b[i]);
     }
+    bool flags = !pick(k, 3);
+    gantry_buffer flag = buffer(g, "flag", 4);
+    gantry_buffer_set_class(g, flag, GANTRY_STATE);
+    gantry_buffer_init_value(g, flag, 1);
     bool dealt = pick(k, 2), whole = !pick(k, 3); /* inputs that all devices read */
     int nodes = 1 + pick(k, pick(k, 2) ? 24 : 4);
     for (int n = 0; n < nodes; n++) {
@@ -148,7 +172,11 @@ static gantry_graph *graph_of_layers(maker *k)
             gantry_node_on(g, w, pick(k, 2) ? "0" : "devices - 1");
         else if (dealt)
             gantry_node_on(g, w, id);
+        if (flags && pick(k, 2))
+            gantry_node_when(g, w, gantry_rows(flag, n % 4, n % 4 + 1));
     }
+    if (flags)
+        add_copies(k, g, flag);
     return g;
 }
 
@@ -180,6 +208,9 @@ static void try_options(gantry_graph *g, const gantry_machine *m, const gantry_s
     ck_assert_msg(s->makespan >= s->bound, "seed %llu, objective %s, effort %d: makespan %lld, bound %lld by %s",
                   (unsigned long long)seed, o->objective ? o->objective : "-", o->effort, (long long)s->makespan,
                   (long long)s->bound, s->bound_by);
+    ck_assert_msg(s->without >= s->bound_without, "seed %llu, objective %s, effort %d: %lld, bound %lld, without flags",
+                  (unsigned long long)seed, o->objective ? o->objective : "-", o->effort, (long long)s->without,
+                  (long long)s->bound_without);
     gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
     ck_assert_int_eq(gantry_schedule_summarize(s, &sum, NULL), GANTRY_OK);
     ck_assert_msg(sum.bytes_moved >= sum.bytes_needed, "seed %llu: %llu bytes are moved, and %llu needed",
@@ -281,6 +312,75 @@ START_TEST(many_small_copies_take_none_either)
 }
 END_TEST
 
+/* x comes up in 4 us, `a` takes 10 and a launch of 2, `c` 5 and 2, and z goes down in 1: 24 us. Between the two a node
+ * that runs by a flag, which takes 3 us beyond its work, and 1.5 where it is left out: a task of 20 us and a launch, or
+ * a copy of 2 us. */
+START_TEST(both_ways_by_hand)
+{
+    static const char machine[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"m\",\"capacity\":"
+        "\"1GiB\"}],\"devices\":[{\"id\":\"p\",\"type\":\"gpu\",\"memory\":\"m\",\"lanes\":1,\"launch_us\":2}],"
+        "\"resources\":{\"link\":1},\"routes\":[{\"from\":\"host\",\"to\":\"m\",\"both\":true,\"bandwidth_gbs\":1,"
+        "\"via\":[\"link\"]},"
+        "{\"from\":\"m\",\"to\":\"m\",\"bandwidth_gbs\":2}],\"model\":{\"when_us\":3,\"left_out_us\":1.5}}";
+    gantry_machine *m = parse_machine(machine);
+    gantry_graph *g = gantry_graph_new("both");
+    gantry_buffer x = buffer(g, "x", 1000), y = buffer(g, "y", 1000), z = buffer(g, "z", 250),
+                  s0 = buffer(g, "s", 1000), flag = buffer(g, "flag", 1);
+    gantry_buffer_set_class(g, x, GANTRY_INPUT);
+    gantry_buffer_set_class(g, s0, GANTRY_STATE);
+    gantry_buffer_set_class(g, flag, GANTRY_STATE);
+    gantry_buffer_init_value(g, s0, 1);
+    gantry_buffer_init_value(g, flag, 1);
+    gantry_buffer_output(g, z);
+    gantry_node a = work(g, "a", 10);
+    gantry_node_read(g, a, gantry_all(x));
+    gantry_node_write(g, a, gantry_all(y));
+    gantry_node b = _i ? gantry_graph_copy(g, "b", gantry_all(s0), gantry_all(y)) : work(g, "b", 20);
+    if (!_i)
+        gantry_node_write(g, b, gantry_all(y));
+    gantry_node_when(g, b, gantry_all(flag));
+    gantry_node c = work(g, "c", 5);
+    gantry_node_read(g, c, gantry_all(y));
+    gantry_node_write(g, c, gantry_all(z));
+    gantry_schedule *s = schedule(g, m, NULL);
+    ck_assert_int_eq(s->makespan, gy_ticks_from_us(24 + (_i ? 3 + 2 : 3 + 22)));
+    ck_assert_int_eq(s->without, gy_ticks_from_us(24 + 1.5));
+    ck_assert(s->bound <= s->makespan && s->bound >= s->makespan - 10); /* bytes are rounded down */
+    ck_assert(s->bound_without <= s->without && s->bound_without >= s->without - 10);
+    ck_assert_str_eq(s->bound_without_by, "path");
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
+/* A copy of 2 us, and 3 us for asking its flag. */
+START_TEST(copies_ask_their_flag)
+{
+    static const char machine[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"m\",\"capacity\":"
+        "\"1GiB\"}],\"devices\":[{\"id\":\"p\",\"type\":\"gpu\",\"memory\":\"m\",\"lanes\":1}],"
+        "\"routes\":[{\"from\":\"host\",\"to\":\"m\",\"both\":true,\"bandwidth_gbs\":1},"
+        "{\"from\":\"m\",\"to\":\"m\",\"bandwidth_gbs\":2}],\"model\":{\"when_us\":3}}";
+    gantry_machine *m = parse_machine(machine);
+    gantry_graph *g = gantry_graph_new("asks");
+    gantry_buffer x = buffer(g, "x", 1000), y = buffer(g, "y", 1000), flag = buffer(g, "flag", 1);
+    gantry_buffer b[] = { x, y, flag };
+    for (int i = 0; i < 3; i++) {
+        gantry_buffer_set_class(g, b[i], GANTRY_STATE);
+        gantry_buffer_init_value(g, b[i], 1);
+    }
+    gantry_node_when(g, gantry_graph_copy(g, "c", gantry_all(x), gantry_all(y)), gantry_all(flag));
+    gantry_schedule *s = schedule(g, m, NULL);
+    ck_assert_int_eq(s->makespan, gy_ticks_from_us(5));
+    ck_assert_int_eq(s->bound, s->makespan);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bounds");
@@ -289,6 +389,8 @@ int main(void)
     tcase_add_loop_test(c, nothing_is_below_its_bound, 0, 4);
     tcase_add_loop_test(c, small_copies_take_no_rate, 0, 2);
     tcase_add_loop_test(c, many_small_copies_take_none_either, 0, 2);
+    tcase_add_test(c, copies_ask_their_flag);
+    tcase_add_loop_test(c, both_ways_by_hand, 0, 2);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

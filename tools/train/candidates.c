@@ -72,29 +72,26 @@ int32_t devices_of(const gantry_strategy *s)
 
 /* ---- its devices ---- */
 
-static bool is_named(const speed *speeds, size_t count, size_t device)
+/* Is it one of the first `count` of those? */
+static bool is_among(const speed *speeds, size_t count, size_t device)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; speeds && i < count; i++)
         if (speeds[i].device == device)
             return true;
-    return false;
+    return !speeds && device < count;
 }
 
 void write_devices(const candidates *all, const choice *c, char text[DEVICES_TEXT])
 {
-    size_t count = (size_t)devices_of(&c->strategy), used = 0;
-    bool are_first = true;
+    size_t count = (size_t)devices_of(&c->strategy), used = 0, workers = gantry_machine_worker_count(all->machine);
     text[0] = '\0';
-    if (!all->speeds || !c->on_fastest)
-        return;
-    for (size_t i = 0; i < gantry_machine_worker_count(all->machine) && used < DEVICES_TEXT; i++) {
+    for (size_t i = 0; i < workers && count < workers && used < DEVICES_TEXT; i++) {
         gantry_device_info device = GANTRY_DEVICE_INFO_INIT;
-        if (!is_named(all->speeds, count, i) || gantry_machine_device(all->machine, i, &device, NULL))
-            continue;
-        are_first = are_first && i < count;
-        used += (size_t)snprintf(text + used, DEVICES_TEXT - used, "%s%s", used ? "," : "id:", device.id);
+        if (is_among(c->on_fastest ? all->speeds : NULL, count, i) &&
+            !gantry_machine_device(all->machine, i, &device, NULL))
+            used += (size_t)snprintf(text + used, DEVICES_TEXT - used, "%s%s", used ? "," : "id:", device.id);
     }
-    if (are_first || used >= DEVICES_TEXT) /* names that are too long for all of them */
+    if (used >= DEVICES_TEXT)
         text[0] = '\0';
 }
 
@@ -108,12 +105,18 @@ static int take_devices(const candidates *all, const choice *c, gantry_machine *
     if (all->o->max_memory || (size_t)devices_of(&c->strategy) >= gantry_machine_worker_count(all->machine))
         return EXIT_FINE;
     write_devices(all, c, text);
-    if (!text[0])
+    if (!text[0]) /* names that are too long for all of them */
         snprintf(text, sizeof text, "%d", (int)devices_of(&c->strategy));
     return gantry_machine_select(some, all->machine, text, &err) == GANTRY_E_NOMEM ? fail(&err) : EXIT_FINE;
 }
 
 /* ---- what is predicted of it ---- */
+
+static void keep_refusal(candidate *c, const gantry_error *err)
+{
+    c->us = 0;
+    snprintf(c->refusal, sizeof c->refusal, "%s", err->text);
+}
 
 int predict(const candidates *all, candidate *c, int64_t effort, bool *fits)
 {
@@ -140,7 +143,7 @@ int predict(const candidates *all, candidate *c, int64_t effort, bool *fits)
     if (!status)
         code = take_figures(c, schedule);
     else if (status == GANTRY_E_CAPACITY)
-        c->us = 0;
+        keep_refusal(c, &err);
     else if (!is_cut_only)
         code = fail(&err);
     gantry_schedule_free(schedule);
@@ -225,12 +228,9 @@ static int time_devices(const candidates *all, speed *speeds, size_t count)
     return code;
 }
 
-/* Where devices may be taken by name: those of one process, none of whose memories has a limit. */
 static int rank_devices(candidates *all)
 {
     size_t count = gantry_machine_worker_count(all->machine);
-    if (all->o->max_memory || gantry_machine_rank_count(all->machine) > 1)
-        return EXIT_FINE;
     speed *speeds = calloc(count, sizeof *speeds);
     if (!speeds)
         return fail_nomem();
@@ -238,6 +238,14 @@ static int rank_devices(candidates *all)
     qsort(speeds, count, sizeof *speeds, compare_speeds);
     all->speeds = speeds;
     return code;
+}
+
+/* Virtual devices share out what a CPU has: fewer are not some of them. Other processes have devices of their own, and
+ * limits are of memories by name, which have to be there. */
+bool are_named(const candidates *all)
+{
+    return (all->o->machine || !counts_virtual(all->o)) && !all->o->max_memory &&
+           gantry_machine_rank_count(all->machine) == 1;
 }
 
 bool are_others_faster(const candidates *all, int32_t count)
@@ -253,7 +261,7 @@ int find_work(candidates *all)
     choice one = { GANTRY_STRATEGY_INIT, false };
     bool alike = false;
     int code = are_alike(all->machine, &alike);
-    code = code || alike ? code : rank_devices(all);
+    code = code || alike || !are_named(all) ? code : rank_devices(all);
     code = code ? code : add(all, &one, 0);
     if (!code && are_others_faster(all, 1)) {
         one.on_fastest = true;

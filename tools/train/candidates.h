@@ -19,6 +19,7 @@ typedef struct candidate {
     double busy_us;  /* of the device that computes longest */
     uint64_t moved, peak;
     char limit[80];
+    char refusal[512]; /* why it does not fit: the text of the scheduler */
 } candidate;
 
 /* A device, and how long it takes for a step alone; HUGE_VAL: it cannot. */
@@ -40,8 +41,9 @@ typedef struct candidates {
 } candidates;
 
 int32_t devices_of(const gantry_strategy *s);
-/* "id:gpu1,gpu2" in `text`, as --devices has it, where the choice is for devices that are not the first ones; else it
- * is empty. */
+/* May devices be taken by name? */
+bool are_named(const candidates *all);
+/* "id:gpu1,gpu2" in `text`, as --devices has it, where the choice is for some of the devices; else it is empty. */
 void write_devices(const candidates *all, const choice *c, char text[DEVICES_TEXT]);
 /* Are there faster ones than the first `count` devices? */
 bool are_others_faster(const candidates *all, int32_t count);

@@ -263,6 +263,26 @@ static int try_interleave(candidates *all)
     return code;
 }
 
+/* The list has shards for replicas alone; of the best cuts, what slices read whole is tried in shards, too: each device
+ * steps some of it. */
+static int try_shards(candidates *all)
+{
+    choice some[CUTS];
+    size_t count = 0;
+    double us;
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < all->count && all->at[i].us > 0 && count < CUTS; i++)
+        if (all->at[i].choice.strategy.tp > 1 && !all->at[i].choice.strategy.zero && is_best_of_cut(all, i))
+            some[count++] = all->at[i].choice;
+    for (size_t i = 0; i < count && !code; i++) {
+        some[i].strategy.zero = 1;
+        code = try_one(all, &some[i], &us);
+    }
+    if (!code)
+        sort_candidates(all, all->count);
+    return code;
+}
+
 /* The list has powers of two; of the best cuts, three quarters and three halves of as many are tried too. */
 static int try_between(candidates *all)
 {
@@ -287,12 +307,13 @@ static int try_between(candidates *all)
 
 /* ---- the table ---- */
 
-/* "dp=1 on gpu1" */
+/* "dp=1 on gpu1", where these are not the first devices. */
 static void write_row(const candidates *all, const candidate *c, char text[STRATEGY_TEXT + DEVICES_TEXT])
 {
     enum { ID = 3 }; /* "id:" */
-    char devices[DEVICES_TEXT];
-    write_devices(all, &c->choice, devices);
+    char devices[DEVICES_TEXT] = "";
+    if (c->choice.on_fastest)
+        write_devices(all, &c->choice, devices);
     snprintf(text, STRATEGY_TEXT + DEVICES_TEXT, "%s%s%s", c->text, devices[0] ? " on " : "",
              devices[0] ? devices + ID : "");
 }
@@ -304,7 +325,7 @@ static void print_row(FILE *to, const candidate *c, const char *name, int width)
         fprintf(to, "%-*s %12s %12s %12s  %s\n", width, name, time_text(time, c->us), bytes_text(peak, (double)c->peak),
                 bytes_text(moved, (double)c->moved), c->limit);
     else
-        fprintf(to, "%-*s does not fit the memories\n", width, name);
+        fprintf(to, "%-*s does not fit the memories: %.*s\n", width, name, (int)strcspn(c->refusal, ";"), c->refusal);
 }
 
 static void print_table(const candidates *all)
@@ -329,18 +350,39 @@ static void print_table(const candidates *all)
         fprintf(to, "%zu others cannot be: the batch, or its split, is not divisible so\n", all->refused);
 }
 
+/* Into how many pieces a strategy cuts what has to be in memory, the batch times the weights. */
+static int64_t pieces_of(const gantry_strategy *s)
+{
+    return (int64_t)s->dp * s->tp * s->micro * s->tp * s->pp * (s->zero ? s->dp : 1);
+}
+
+static bool is_finer(const gantry_strategy *a, const gantry_strategy *b)
+{
+    if (pieces_of(a) != pieces_of(b))
+        return pieces_of(a) > pieces_of(b);
+    return a->recompute > b->recompute;
+}
+
+/* Of all that do not fit, the one that is cut into most pieces says what is lacking. */
+static int fail_all(const candidates *all)
+{
+    const candidate *finest = all->count ? &all->at[0] : NULL;
+    for (size_t i = 1; i < all->count; i++)
+        if (is_finer(&all->at[i].choice.strategy, &finest->choice.strategy))
+            finest = &all->at[i];
+    complain("gantry train: no strategy of %s fits the memories of %s%s%s%s%s\n", all->path,
+             gantry_machine_name(all->machine), finest ? "; cut into most pieces, by \"" : "",
+             finest ? finest->text : "", finest ? "\", " : "", finest ? finest->refusal : "");
+    return EXIT_CAPACITY;
+}
+
 /* Prints what was predicted, and takes the best. */
 static int take_best(const candidates *all, settled *text)
 {
     print_table(all);
-    if (!all->count || all->at[0].us <= 0) {
-        complain("gantry train: no strategy of %s fits the memories of %s; allow more (--max-memory), or give more "
-                 "devices\n",
-                 all->path, gantry_machine_name(all->machine));
-        return EXIT_CAPACITY;
-    }
+    if (!all->count || all->at[0].us <= 0)
+        return fail_all(all);
     memcpy(text->strategy, all->at[0].text, STRATEGY_TEXT);
-    write_devices(all, &all->at[0].choice, text->devices);
     return EXIT_FINE;
 }
 
@@ -349,9 +391,13 @@ static int choose(candidates *all, settled *text)
     int code = predict_all(all);
     code = code ? code : try_recompute(all);
     code = code ? code : try_interleave(all);
+    code = code ? code : try_shards(all);
     code = code ? code : try_between(all);
     code = code ? code : predict_again(all);
-    return code ? code : take_best(all, text);
+    code = code ? code : take_best(all, text);
+    if (!code && are_named(all))
+        write_devices(all, &all->at[0].choice, text->devices);
+    return code;
 }
 
 /* Of the strategy that the user gives, with recompute=auto. */

@@ -6,7 +6,7 @@ that the choice was made with: a table.
     tests/bench/strategies.py [BUILD] [--machines a,b] [--models gpt,mlp] [--effort 0] [--seconds 600]
     tests/bench/strategies.py [BUILD] --machines my.json --models cnn:batch=256:side=64,my_model.json
 
-The list has every dp x tp x pp of at most as many devices as there are, with 1, 2, 3, 4, 6, 8, 12, 16 and 32 micro-batches, with shards and
+The list has every dp x tp x pp of at most as many devices as there are, with 1, 2, 3, 4, 5, 6, 8, 10, 12, 16 and 32 micro-batches, with shards and
 without, pipelines with one, two and four chunks a device: more than auto looks at. Where devices are not alike, each is tried on every choice of
 so many of them; with --recompute each also with all layers computed again. Each is scheduled and simulated by Python's package; auto's is what the
 command predicts of what it would run. Exit 0: auto takes at most 5 % more than the best everywhere; 1: it does not. Python 3.8 is enough.
@@ -26,7 +26,7 @@ MACHINES = ["host-4", "h200-8", "a100-pcie-4", "dgx1-v100", "rtx-mixed-3"]
 MODELS = {"gpt": [{"layers": 6, "heads": 8, "dim": 48, "tokens": 192, "batch": 24, "words": 480},
                   {"layers": 12, "heads": 12, "dim": 64, "tokens": 1024, "batch": 16, "words": 24576}],
           "mlp": [{"batch": 768, "inputs": 384, "hidden": 1536, "classes": 96}, {"batch": 9216, "inputs": 2304, "hidden": 6144, "classes": 768}]}
-MICRO = (1, 2, 3, 4, 6, 8, 12, 16, 32)
+MICRO = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32)
 
 
 def file_of(folder, name):

@@ -30,7 +30,8 @@ static bool is_slower(const candidates *all, const choice *s)
         return true;
     for (size_t i = 0; i < all->count; i++) {
         const candidate *c = &all->at[i];
-        if (is_same_cut(&c->choice, s) && c->choice.strategy.micro <= s->strategy.micro && c->busy_us >= all->best_us)
+        if (is_same_cut(&c->choice, s) && c->choice.strategy.interleave == s->strategy.interleave &&
+            c->choice.strategy.micro <= s->strategy.micro && c->busy_us >= all->best_us)
             return true;
     }
     return false;
@@ -263,43 +264,104 @@ static int try_interleave(candidates *all)
     return code;
 }
 
-/* The list has shards for replicas alone; of the best cuts, what slices read whole is tried in shards, too: each device
- * steps some of it. */
-static int try_shards(candidates *all)
+/* ---- step by step from the best ones ---- */
+
+/* With the next number of micro-batches that can be, `step` by `step`: the list has powers of two, and the batch may be
+ * divisible by others. */
+static int try_micro(candidates *all, choice *c, int32_t step, double *us)
 {
-    choice some[CUTS];
-    size_t count = 0;
-    double us;
+    int32_t most = 2 * c->strategy.micro + 3;
     int code = EXIT_FINE;
-    for (size_t i = 0; i < all->count && all->at[i].us > 0 && count < CUTS; i++)
-        if (all->at[i].choice.strategy.tp > 1 && !all->at[i].choice.strategy.zero && is_best_of_cut(all, i))
-            some[count++] = all->at[i].choice;
-    for (size_t i = 0; i < count && !code; i++) {
-        some[i].strategy.zero = 1;
-        code = try_one(all, &some[i], &us);
+    for (*us = 0; !code && *us <= 0;) {
+        size_t count = all->count;
+        c->strategy.micro += step;
+        if (c->strategy.micro < 1 || c->strategy.micro > most || is_known(all, c) || is_slower(all, c))
+            break;
+        code = try_one(all, c, us);
+        if (all->count > count) /* it can be, and may be without room */
+            break;
     }
-    if (!code)
-        sort_candidates(all, all->count);
     return code;
 }
 
-/* The list has powers of two; of the best cuts, three quarters and three halves of as many are tried too. */
-static int try_between(candidates *all)
+/* Makes a neighbour of a choice, and predicts it. *us: 0: there is none, or it was tried, or does not fit. */
+static int try_neighbour(candidates *all, choice *c, int which, double *us)
 {
-    choice some[2 * CUTS];
-    size_t count = 0;
-    for (size_t i = 0; i < all->count && all->at[i].us > 0 && count < 2 * CUTS; i++) {
-        if (!is_best_of_cut(all, i))
-            continue;
-        some[count] = some[count + 1] = all->at[i].choice;
-        some[count].strategy.micro = some[count].strategy.micro / 4 * 3;
-        some[count + 1].strategy.micro = some[count + 1].strategy.micro / 2 * 3;
-        count += 2;
-    }
+    enum { MOST_CHUNKS = 8 };
+    gantry_strategy *s = &c->strategy;
+    *us = 0;
+    if (which < 2)
+        return try_micro(all, c, which ? -1 : 1, us);
+    if (which == 2 && s->dp * s->tp > 1)
+        s->zero = !s->zero;
+    else if (which == 3 && s->pp > 1 && s->interleave < MOST_CHUNKS)
+        s->interleave *= 2;
+    else if (which == 4 && s->interleave > 1)
+        s->interleave /= 2;
+    else
+        return EXIT_FINE;
+    return try_one(all, c, us);
+}
+
+/* From one to the fastest of its neighbours that were not tried, as long as it is faster. */
+static int climb(candidates *all, choice from, double us)
+{
+    enum { NEIGHBOURS = 5 };
     int code = EXIT_FINE;
+    for (bool moves = true; moves && !code;) {
+        choice best = from;
+        moves = false;
+        for (int i = 0; i < NEIGHBOURS && !code; i++) {
+            double its_us;
+            choice near = from;
+            code = try_neighbour(all, &near, i, &its_us);
+            if (its_us <= 0 || its_us >= us)
+                continue;
+            us = its_us;
+            best = near;
+            moves = true;
+        }
+        from = best;
+    }
+    return code;
+}
+
+/* The best with so many replicas, slices and stages? */
+static bool is_best_of_shape(const candidates *all, size_t at)
+{
+    for (size_t i = 0; i < at; i++) {
+        const gantry_strategy *a = &all->at[i].choice.strategy, *b = &all->at[at].choice.strategy;
+        if (a->dp == b->dp && a->tp == b->tp && a->pp == b->pp &&
+            all->at[i].choice.on_fastest == all->at[at].choice.on_fastest)
+            return false;
+    }
+    return true;
+}
+
+/* May one near it become the best? More micro-batches let a pipeline take up to as long as its busiest device computes.
+ */
+static bool may_win(const candidates *all, const candidate *c)
+{
+    static const double far = 1.3;
+    return c->choice.strategy.pp > 1 ? c->busy_us < all->best_us : c->us < far * all->best_us;
+}
+
+/* Of the best ones, and the best pipelines, all that differs in one number, and so on. */
+static int try_neighbours(candidates *all)
+{
+    candidate some[2 * CUTS];
+    size_t count = 0, of[2] = { 0, 0 }, refused = all->refused;
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < all->count && all->at[i].us > 0; i++) {
+        size_t *those = &of[all->at[i].choice.strategy.pp > 1];
+        if (*those < CUTS && is_best_of_shape(all, i) && may_win(all, &all->at[i])) {
+            some[count++] = all->at[i];
+            ++*those;
+        }
+    }
     for (size_t i = 0; i < count && !code; i++)
-        if (some[i].strategy.micro > 0 && !is_known(all, &some[i]) && !is_slower(all, &some[i]))
-            code = add(all, &some[i], 0);
+        code = may_win(all, &some[i]) ? climb(all, some[i].choice, some[i].us) : code;
+    all->refused = refused; /* some were asked for more than once */
     if (!code)
         sort_candidates(all, all->count);
     return code;
@@ -391,8 +453,7 @@ static int choose(candidates *all, settled *text)
     int code = predict_all(all);
     code = code ? code : try_recompute(all);
     code = code ? code : try_interleave(all);
-    code = code ? code : try_shards(all);
-    code = code ? code : try_between(all);
+    code = code ? code : try_neighbours(all);
     code = code ? code : predict_again(all);
     code = code ? code : take_best(all, text);
     if (!code && are_named(all))

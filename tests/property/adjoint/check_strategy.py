@@ -400,6 +400,19 @@ class Auto(unittest.TestCase):
         used = math.prod(int(count) for count in re.findall(r"(?:dp|tp|pp)=(\d+)", chosen))
         self.assertLessEqual(makespan(chosen, used), times[best], done.stdout)
 
+    def test_batches_of_five(self):
+        """25 sequences can be cut into 5 and 25 alone: none of the powers of two that the list has."""
+        words = {"layers": 3, "heads": 4, "dim": 64, "tokens": 128, "batch": 25}
+        rows, out = self.table("gpt", "--machine", "a100-pcie-4", "--effort", "0", *(word for name, value in words.items() for word in ("--param", f"{name}={value}")))
+        whole = gantry.Machine.load(ROOT / "graphs/machines/a100-pcie-4.json")
+        times = {}
+        for pp, chunks, micro in itertools.product((1, 2, 3, 4), (1, 2), (1, 5, 25)):
+            graph = gantry.load(ROOT / "graphs/models/gpt.json", words, devices=4, train=True, strategy=f"pp={pp},micro={micro},interleave={chunks if pp > 1 else 1}")
+            times[pp, chunks, micro] = graph.schedule(whole.select(pp), effort=0).makespan
+        self.assertEqual(min(times, key=times.get)[2], 5, times)
+        self.assertLess(min(times.values()), 0.7 * min(us for (_, _, micro), us in times.items() if micro == 1))
+        self.assertLessEqual(rows[0][1], 1.05 * min(times.values()), out)
+
     def test_chunks(self):
         """A pipeline that is far behind with one chunk of layers a device is the best with two, since these share out the work of experts
         evenly, and without micro-batches. Chunks were tried of the best strategy alone, if that was a pipeline."""

@@ -85,9 +85,9 @@ void write_devices(const candidates *all, const choice *c, char text[DEVICES_TEX
 {
     size_t count = (size_t)devices_of(&c->strategy), used = 0, workers = gantry_machine_worker_count(all->machine);
     text[0] = '\0';
-    for (size_t i = 0; i < workers && count < workers && used < DEVICES_TEXT; i++) {
+    for (size_t i = 0; i < workers && c->on != ON_ALL && count < workers && used < DEVICES_TEXT; i++) {
         gantry_device_info device = GANTRY_DEVICE_INFO_INIT;
-        if (is_among(c->on_fastest ? all->speeds : NULL, count, i) &&
+        if (is_among(c->on == ON_FASTEST ? all->speeds : NULL, count, i) &&
             !gantry_machine_device(all->machine, i, &device, NULL))
             used += (size_t)snprintf(text + used, DEVICES_TEXT - used, "%s%s", used ? "," : "id:", device.id);
     }
@@ -102,7 +102,8 @@ static int take_devices(const candidates *all, const choice *c, gantry_machine *
     gantry_error err;
     char text[DEVICES_TEXT];
     *some = NULL;
-    if (all->o->max_memory || (size_t)devices_of(&c->strategy) >= gantry_machine_worker_count(all->machine))
+    if (all->o->max_memory || c->on == ON_ALL ||
+        (size_t)devices_of(&c->strategy) >= gantry_machine_worker_count(all->machine))
         return EXIT_FINE;
     write_devices(all, c, text);
     if (!text[0]) /* names that are too long for all of them */
@@ -219,7 +220,7 @@ static int time_devices(const candidates *all, speed *speeds, size_t count)
         bool fits;
         speed alone = { .device = i };
         candidates with = *all;
-        candidate c = { .choice = { GANTRY_STRATEGY_INIT, true } };
+        candidate c = { .choice = { GANTRY_STRATEGY_INIT, ON_FASTEST } };
         with.speeds = &alone;
         gantry_strategy_text(&c.choice.strategy, c.text, sizeof c.text);
         code = predict(&with, &c, 0, &fits);
@@ -258,13 +259,13 @@ bool are_others_faster(const candidates *all, int32_t count)
 
 int find_work(candidates *all)
 {
-    choice one = { GANTRY_STRATEGY_INIT, false };
+    choice one = { GANTRY_STRATEGY_INIT, ON_FIRST };
     bool alike = false;
     int code = are_alike(all->machine, &alike);
     code = code || alike || !are_named(all) ? code : rank_devices(all);
     code = code ? code : add(all, &one, 0);
     if (!code && are_others_faster(all, 1)) {
-        one.on_fastest = true;
+        one.on = ON_FASTEST;
         code = add(all, &one, 0);
     }
     all->work_us = !code && alike && all->count ? all->at[0].busy_us : 0;

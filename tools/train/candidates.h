@@ -5,10 +5,13 @@
 
 #include "strategies.h"
 
-/* A strategy, and the devices that it is for. */
+/* Which devices a strategy for some of them has: the first ones, the fastest, or the first ones, and the others for
+ * what the strategy gives to none, such as steps of weights. */
+typedef enum seats { ON_FIRST, ON_FASTEST, ON_ALL } seats;
+
 typedef struct choice {
     gantry_strategy strategy;
-    bool on_fastest; /* the fastest of all; else the first ones */
+    seats on;
 } choice;
 
 typedef struct candidate {

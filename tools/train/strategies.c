@@ -18,8 +18,7 @@ static const double worth = 0.03;
 static bool is_same_cut(const choice *one, const choice *other)
 {
     const gantry_strategy *a = &one->strategy, *b = &other->strategy;
-    return a->dp == b->dp && a->tp == b->tp && a->pp == b->pp && a->zero == b->zero &&
-           one->on_fastest == other->on_fastest;
+    return a->dp == b->dp && a->tp == b->tp && a->pp == b->pp && a->zero == b->zero && one->on == other->on;
 }
 
 /* Work does not get less by being cut. So devices compute at least for their share of what one device takes for all,
@@ -47,9 +46,9 @@ static bool is_worth_trying(const candidates *all, int32_t devices, int32_t coun
 
 /* Those on so many devices, the first or the fastest, in the order of the list, with fewer micro-batches first; with so
  * many of them, 0: any. */
-static int predict_those(candidates *all, int32_t count, int32_t micro, bool on_fastest)
+static int predict_those(candidates *all, int32_t count, int32_t micro, seats on)
 {
-    choice c = { GANTRY_STRATEGY_INIT, on_fastest };
+    choice c = { GANTRY_STRATEGY_INIT, on };
     gantry_strategy *s = &c.strategy;
     int code = EXIT_FINE;
     for (size_t i = 0; !code && gantry_strategy_candidate(i, count, s); i++) {
@@ -66,8 +65,8 @@ static int predict_those(candidates *all, int32_t count, int32_t micro, bool on_
 
 static int predict_on(candidates *all, int32_t count, int32_t micro)
 {
-    int code = predict_those(all, count, micro, false);
-    return code || !are_others_faster(all, count) ? code : predict_those(all, count, micro, true);
+    int code = predict_those(all, count, micro, ON_FIRST);
+    return code || !are_others_faster(all, count) ? code : predict_those(all, count, micro, ON_FASTEST);
 }
 
 /* Numbers of devices that do not divide all: heads, columns or a batch may be divisible so, and fewer devices meet
@@ -331,8 +330,7 @@ static bool is_best_of_shape(const candidates *all, size_t at)
 {
     for (size_t i = 0; i < at; i++) {
         const gantry_strategy *a = &all->at[i].choice.strategy, *b = &all->at[at].choice.strategy;
-        if (a->dp == b->dp && a->tp == b->tp && a->pp == b->pp &&
-            all->at[i].choice.on_fastest == all->at[at].choice.on_fastest)
+        if (a->dp == b->dp && a->tp == b->tp && a->pp == b->pp && all->at[i].choice.on == all->at[at].choice.on)
             return false;
     }
     return true;
@@ -367,17 +365,38 @@ static int try_neighbours(candidates *all)
     return code;
 }
 
+/* The best ones that are for some of the devices, with the others for what is given to none. */
+static int try_all_devices(candidates *all)
+{
+    enum { SOME = 2 };
+    size_t count = all->count < SOME ? all->count : SOME;
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < count && !code; i++) {
+        choice c = all->at[i].choice;
+        if (c.on != ON_FIRST || all->at[i].us <= 0 ||
+            (size_t)devices_of(&c.strategy) == gantry_machine_worker_count(all->machine))
+            continue;
+        c.on = ON_ALL;
+        code = add(all, &c, 0);
+    }
+    if (!code)
+        sort_candidates(all, all->count);
+    return code;
+}
+
 /* ---- the table ---- */
 
-/* "dp=1 on gpu1", where these are not the first devices. */
+/* "dp=1 on gpu1", where these are not the first devices alone. */
 static void write_row(const candidates *all, const candidate *c, char text[STRATEGY_TEXT + DEVICES_TEXT])
 {
     enum { ID = 3 }; /* "id:" */
-    char devices[DEVICES_TEXT] = "";
-    if (c->choice.on_fastest)
-        write_devices(all, &c->choice, devices);
-    snprintf(text, STRATEGY_TEXT + DEVICES_TEXT, "%s%s%s", c->text, devices[0] ? " on " : "",
-             devices[0] ? devices + ID : "");
+    char devices[DEVICES_TEXT];
+    write_devices(all, &c->choice, devices);
+    if (c->choice.on == ON_ALL)
+        snprintf(text, STRATEGY_TEXT + DEVICES_TEXT, "%s on all", c->text);
+    else
+        snprintf(text, STRATEGY_TEXT + DEVICES_TEXT, "%s%s%s", c->text, c->choice.on == ON_FASTEST ? " on " : "",
+                 c->choice.on == ON_FASTEST && devices[0] ? devices + ID : "");
 }
 
 static void print_row(FILE *to, const candidate *c, const char *name, int width)
@@ -454,6 +473,7 @@ static int choose(candidates *all, settled *text)
     code = code ? code : try_recompute(all);
     code = code ? code : try_interleave(all);
     code = code ? code : try_neighbours(all);
+    code = code || !are_named(all) ? code : try_all_devices(all);
     code = code ? code : predict_again(all);
     code = code ? code : take_best(all, text);
     if (!code && are_named(all))
@@ -465,7 +485,7 @@ static int choose(candidates *all, settled *text)
 static int choose_layers(candidates *all, settled *text)
 {
     gantry_error err;
-    choice c = { GANTRY_STRATEGY_INIT, false };
+    choice c = { GANTRY_STRATEGY_INIT, ON_FIRST };
     gantry_strategy *s = &c.strategy;
     bool fits = false;
     if (gantry_strategy_parse(s, all->o->strategy, &err))

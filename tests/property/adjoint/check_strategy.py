@@ -359,7 +359,7 @@ class Auto(unittest.TestCase):
     def table(self, *words):
         done = subprocess.run([os.environ["GANTRY"], "train", *words, "--backend", "sim", "--steps", "1", "--strategy", "auto"], text=True,
                               capture_output=True, check=True)
-        rows = re.findall(r"^(\S+=\S+) +([\d.]+) (us|ms|s) ", done.stdout, re.M)
+        rows = re.findall(r"^(\S+=\S+)(?: on \S+)? +([\d.]+) (us|ms|s) ", done.stdout, re.M)
         return [(text, float(time) * {"us": 1, "ms": 1e3, "s": 1e6}[unit]) for text, time, unit in rows], done.stdout
 
     def test_best_of_all(self):
@@ -388,7 +388,7 @@ class Auto(unittest.TestCase):
         done = subprocess.run([os.environ["GANTRY"], "train", "gpt", "--machine", "rtx-mixed-3", "--backend", "sim", "--steps", "1", "--strategy", "auto",
                                "--effort", "0", *(word for name, value in words.items() for word in ("--param", f"{name}={value}"))],
                               text=True, capture_output=True, check=True)
-        chosen = re.findall(r"^(\S+=\S+) +[\d.]+ (?:us|ms|s) ", done.stdout, re.M)[0]
+        chosen = re.findall(r"^(\S+=\S+)(?: on \S+)? +[\d.]+ (?:us|ms|s) ", done.stdout, re.M)[0]
         whole = gantry.Machine.load(ROOT / "graphs/machines/rtx-mixed-3.json")
         def makespan(strategy, devices):
             graph = gantry.load(ROOT / "graphs/models/gpt.json", words, devices=3, train=True, strategy=strategy)

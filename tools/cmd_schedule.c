@@ -59,8 +59,8 @@ static int schedule_graph(const options *o)
 static int run(const options *o)
 {
     options mine = *o;
-    char chosen[STRATEGY_TEXT];
-    int code = settle_strategy(&mine, chosen);
+    settled chosen;
+    int code = settle_strategy(&mine, &chosen);
     return code ? code : schedule_graph(&mine);
 }
 

@@ -451,12 +451,12 @@ static int run(const options *o)
 {
     options mine = *o;
     session s = { .o = &mine };
-    char chosen[STRATEGY_TEXT];
+    settled chosen;
     int code = check_launch(o);
     if (!code && o->ranks_wanted)
         return launch(o);
     if (!code)
-        code = settle_strategy(&mine, chosen);
+        code = settle_strategy(&mine, &chosen);
     if (!code)
         code = guard_begin(mine.timeout);
     if (!code)

@@ -107,13 +107,13 @@ static int check_no_steps(const options *o)
 static int train(const options *o)
 {
     options all = *o;
-    char chosen[STRATEGY_TEXT];
+    settled chosen;
     int unfit = o->steps ? EXIT_FINE : check_no_steps(o);
     if (unfit)
         return unfit;
     all.train = true;
     all.iterations = o->steps;
-    unfit = settle_strategy(&all, chosen);
+    unfit = settle_strategy(&all, &chosen);
     return unfit ? unfit : command_run.run(&all);
 }
 

@@ -12,6 +12,8 @@
 
 enum { KEYS = 8, MOST = 65536 }; /* of pieces, and of devices */
 static const char *const keys[KEYS] = { "dp", "tp", "pp", "interleave", "micro", "zero", "ordered", "recompute" };
+static const int32_t least[KEYS] = { 1, 1, 1, 1, 1, 0, 0, GANTRY_RECOMPUTE_AUTO };
+static const int32_t most[KEYS] = { MOST, MOST, MOST, MOST, MOST, 3, 1, GANTRY_RECOMPUTE_ALL };
 
 /* Words that the last of them, `recompute`, may be in place of a number. */
 typedef struct word {
@@ -23,11 +25,23 @@ enum { WORDS = sizeof words / sizeof *words };
 
 static gantry_status fail_key(const char *key, gantry_error *err)
 {
+    const char *names[KEYS + 1];
     char meant[GY_MEANT_TEXT];
+    memcpy(names, keys, sizeof keys);
+    names[KEYS] = "auto";
+    if (!*key)
+        return gy_fail(
+            err, GANTRY_E_INVALID, NULL,
+            "strategy: there is no \"\", before a comma or behind the last; leave the comma out, or give a key "
+            "and a number, such as \"dp=2,micro=4\"");
+    if (strcmp(key, "auto") == 0)
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "strategy: \"auto\" is for the command to choose, and stands alone (--strategy auto); else give "
+                       "numbers, such as \"dp=2,micro=4\"");
     return gy_fail(err, GANTRY_E_INVALID, NULL,
                    "strategy: there is no \"%.40s\"%s; allowed are dp, tp, pp, interleave, micro, zero, "
-                   "ordered and recompute, such as \"dp=2,micro=4\"",
-                   key, gy_meant_text(meant, gy_nearest(key, keys, KEYS)));
+                   "ordered and recompute, such as \"dp=2,micro=4\"; or, of the command, \"auto\" alone",
+                   key, gy_meant_text(meant, gy_nearest(key, names, KEYS + 1)));
 }
 
 static bool has_words(size_t key)
@@ -45,9 +59,32 @@ static const word *find_word(size_t key, const char *value)
 
 static gantry_status fail_value(size_t key, const char *value, gantry_error *err)
 {
+    if (has_words(key))
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "strategy: \"%s\" is \"%.40s\"; give a whole number, such as \"%s=2\", or \"all\", \"none\" or "
+                       "\"auto\"",
+                       keys[key], value ? value : "", keys[key]);
     return gy_fail(err, GANTRY_E_INVALID, NULL,
-                   "strategy: \"%s\" is \"%.40s\"; give a whole number, such as \"%s=2\"%s", keys[key],
-                   value ? value : "", keys[key], has_words(key) ? ", or \"all\", \"none\" or \"auto\"" : "");
+                   "strategy: \"%s\" is \"%.40s\"; give a whole number from %d to %d, such as \"%s=%d\"", keys[key],
+                   value ? value : "", (int)least[key], (int)most[key], keys[key], most[key] < 2 ? 1 : 2);
+}
+
+static size_t write_one(char *to, size_t size, bool is_next, size_t key, int32_t value)
+{
+    const char *comma = is_next ? "," : "";
+    for (size_t i = 0; i < WORDS && has_words(key); i++)
+        if (words[i].value == value)
+            return (size_t)snprintf(to, size, "%s%s=%s", comma, keys[key], words[i].text);
+    return (size_t)snprintf(to, size, "%s%s=%d", comma, keys[key], (int)value);
+}
+
+static gantry_status fail_twice(size_t key, int32_t first, const char *value, gantry_error *err)
+{
+    char had[40];
+    write_one(had, sizeof had, false, key, first);
+    return gy_fail(err, GANTRY_E_INVALID, NULL,
+                   "strategy: \"%s\" is there twice, as \"%s\" and as \"%s=%.40s\"; give it once", keys[key], had,
+                   keys[key], value ? value : "");
 }
 
 static gantry_status read_one(char *item, int32_t *const *to, uint32_t *seen, gantry_error *err)
@@ -61,7 +98,7 @@ static gantry_status read_one(char *item, int32_t *const *to, uint32_t *seen, ga
     if (key == KEYS)
         return fail_key(item, err);
     if (*seen & 1U << key)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "strategy: \"%s\" is there twice; give it once", keys[key]);
+        return fail_twice(key, *to[key], value, err);
     *seen |= 1U << key;
     const word *named = find_word(key, value);
     if (named) {
@@ -78,19 +115,11 @@ static gantry_status read_one(char *item, int32_t *const *to, uint32_t *seen, ga
 
 gantry_status gy_strategy_check(const gantry_strategy *s, gantry_error *err)
 {
-    const struct {
-        const char *name;
-        int32_t value, least, most;
-    } all[] = {
-        { "dp", s->dp, 1, MOST },        { "tp", s->tp, 1, MOST },
-        { "pp", s->pp, 1, MOST },        { "interleave", s->interleave, 1, MOST },
-        { "micro", s->micro, 1, MOST },  { "zero", s->zero, 0, 3 },
-        { "ordered", s->ordered, 0, 1 }, { "recompute", s->recompute, GANTRY_RECOMPUTE_AUTO, GANTRY_RECOMPUTE_ALL },
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].value < all[i].least || all[i].value > all[i].most)
-            return gy_fail(err, GANTRY_E_INVALID, NULL, "strategy: %s is %d; %d to %d are allowed", all[i].name,
-                           (int)all[i].value, (int)all[i].least, (int)all[i].most);
+    const int32_t value[KEYS] = { s->dp, s->tp, s->pp, s->interleave, s->micro, s->zero, s->ordered, s->recompute };
+    for (size_t i = 0; i < KEYS; i++)
+        if (value[i] < least[i] || value[i] > most[i])
+            return gy_fail(err, GANTRY_E_INVALID, NULL, "strategy: %s is %d; %d to %d are allowed, such as \"%s=%d\"",
+                           keys[i], (int)value[i], (int)least[i], (int)most[i], keys[i], most[i] < 2 ? 1 : 2);
     if (s->interleave > 1 && s->pp == 1)
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "strategy: interleave is %d and there are no stages to interleave; give pp, such as "
@@ -136,15 +165,6 @@ gantry_status gantry_strategy_parse(gantry_strategy *strategy, const char *text,
     GY_TRY(gy_strategy_check(&made, err));
     gy_struct_write(strategy, &made, sizeof made);
     return GANTRY_OK;
-}
-
-static size_t write_one(char *to, size_t size, bool is_next, size_t key, int32_t value)
-{
-    const char *comma = is_next ? "," : "";
-    for (size_t i = 0; i < WORDS && has_words(key); i++)
-        if (words[i].value == value)
-            return (size_t)snprintf(to, size, "%s%s=%s", comma, keys[key], words[i].text);
-    return (size_t)snprintf(to, size, "%s%s=%d", comma, keys[key], (int)value);
 }
 
 size_t gantry_strategy_text(const gantry_strategy *strategy, char *to, size_t size)

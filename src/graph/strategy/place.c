@@ -121,6 +121,19 @@ static void share_out(const step *at, size_t count, uint32_t stages, uint32_t *s
     }
 }
 
+/* Devices of a stage that no node can be in would have nothing to do. */
+static gantry_status check_stages(gy_spreading *s, size_t steps)
+{
+    int64_t stages = (int64_t)s->strategy.pp * s->strategy.interleave;
+    if (stages <= (int64_t)steps)
+        return GANTRY_OK;
+    return gy_graph_fail(
+        s->graph, s->graph->train_origin, s->err, GANTRY_E_GRAPH,
+        "pp=%d and interleave=%d are %lld stages, and the forward pass of a micro-batch has %zu nodes to "
+        "share out among them; give a pp and an interleave whose product is at most %zu",
+        (int)s->strategy.pp, (int)s->strategy.interleave, (long long)stages, steps, steps);
+}
+
 static gantry_status find_stages(gy_spreading *s, uint32_t *stage)
 {
     stager t = { .s = s, .made = gy_calloc(s->graph->buffers.count + 1, sizeof *t.made) };
@@ -130,6 +143,8 @@ static gantry_status find_stages(gy_spreading *s, uint32_t *stage)
     for (size_t i = 0, k = 0; !status && i < t.steps.count; i = k) {
         while (k < t.steps.count && t.steps.at[k].micro == t.steps.at[i].micro)
             k++;
+        if ((status = check_stages(s, k - i)))
+            break;
         share_out(&t.steps.at[i], k - i, (uint32_t)(s->strategy.pp * s->strategy.interleave), stage);
     }
     for (uint32_t i = 1; !status && i < s->graph->nodes.count; i++) /* what was one node is of one stage */

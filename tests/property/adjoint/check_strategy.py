@@ -359,7 +359,7 @@ class Auto(unittest.TestCase):
     def table(self, *words):
         done = subprocess.run([os.environ["GANTRY"], "train", *words, "--backend", "sim", "--steps", "1", "--strategy", "auto"], text=True,
                               capture_output=True, check=True)
-        rows = re.findall(r"^(\S+=\S+) +([\d.]+) (us|ms|s) ", done.stdout, re.M)
+        rows = re.findall(r"^(\S+=\S+)(?: on \S+)? +([\d.]+) (us|ms|s) ", done.stdout, re.M)
         return [(text, float(time) * {"us": 1, "ms": 1e3, "s": 1e6}[unit]) for text, time, unit in rows], done.stdout
 
     def test_best_of_all(self):
@@ -388,7 +388,7 @@ class Auto(unittest.TestCase):
         done = subprocess.run([os.environ["GANTRY"], "train", "gpt", "--machine", "rtx-mixed-3", "--backend", "sim", "--steps", "1", "--strategy", "auto",
                                "--effort", "0", *(word for name, value in words.items() for word in ("--param", f"{name}={value}"))],
                               text=True, capture_output=True, check=True)
-        chosen = re.findall(r"^(\S+=\S+) +[\d.]+ (?:us|ms|s) ", done.stdout, re.M)[0]
+        chosen = re.findall(r"^(\S+=\S+)(?: on \S+)? +[\d.]+ (?:us|ms|s) ", done.stdout, re.M)[0]
         whole = gantry.Machine.load(ROOT / "graphs/machines/rtx-mixed-3.json")
         def makespan(strategy, devices):
             graph = gantry.load(ROOT / "graphs/models/gpt.json", words, devices=3, train=True, strategy=strategy)
@@ -399,6 +399,19 @@ class Auto(unittest.TestCase):
         self.assertLess(times[best], 0.95 * min(us for (pp, _), us in times.items() if pp == 3))
         used = math.prod(int(count) for count in re.findall(r"(?:dp|tp|pp)=(\d+)", chosen))
         self.assertLessEqual(makespan(chosen, used), times[best], done.stdout)
+
+    def test_batches_of_five(self):
+        """25 sequences can be cut into 5 and 25 alone: none of the powers of two that the list has."""
+        words = {"layers": 3, "heads": 4, "dim": 64, "tokens": 128, "batch": 25}
+        rows, out = self.table("gpt", "--machine", "a100-pcie-4", "--effort", "0", *(word for name, value in words.items() for word in ("--param", f"{name}={value}")))
+        whole = gantry.Machine.load(ROOT / "graphs/machines/a100-pcie-4.json")
+        times = {}
+        for pp, chunks, micro in itertools.product((1, 2, 3, 4), (1, 2), (1, 5, 25)):
+            graph = gantry.load(ROOT / "graphs/models/gpt.json", words, devices=4, train=True, strategy=f"pp={pp},micro={micro},interleave={chunks if pp > 1 else 1}")
+            times[pp, chunks, micro] = graph.schedule(whole.select(pp), effort=0).makespan
+        self.assertEqual(min(times, key=times.get)[2], 5, times)
+        self.assertLess(min(times.values()), 0.7 * min(us for (_, _, micro), us in times.items() if micro == 1))
+        self.assertLessEqual(rows[0][1], 1.05 * min(times.values()), out)
 
     def test_chunks(self):
         """A pipeline that is far behind with one chunk of layers a device is the best with two, since these share out the work of experts
@@ -466,17 +479,24 @@ class Refused(unittest.TestCase):
     def test_texts(self):
         self.check("dq=2", 'there is no "dq" (did you mean "dp"?)', "dp, tp, pp, interleave, micro, zero, ordered and recompute")
         self.check("", 'there is no ""')
-        self.check("dp=2,", 'there is no ""')
-        self.check("dp=2,dp=2", '"dp" is there twice')
-        self.check("dp", '"dp" is ""', '"dp=2"')
-        self.check("dp=two", '"dp" is "two"')
-        self.check("dp=-1", '"dp" is "-1"')
+        self.check("dp=2,", 'there is no ""', "leave the comma out")
+        self.check("dp=2,dp=4", '"dp" is there twice, as "dp=2" and as "dp=4"; give it once')
+        self.check("auto", '"auto" is for the command to choose, and stands alone (--strategy auto)')
+        self.check("micro=2,auto", '"auto" is for the command to choose, and stands alone')
+        self.check("Auto", 'there is no "Auto" (did you mean "auto"?)', '"auto" alone')
+        self.check("dp", '"dp" is ""', "from 1 to 65536", '"dp=2"')
+        self.check("dp=two", '"dp" is "two"; give a whole number from 1 to 65536')
+        self.check("dp=-1", '"dp" is "-1"; give a whole number from 1 to 65536')
+        self.check("ordered=yes", '"ordered" is "yes"; give a whole number from 0 to 1, such as "ordered=1"')
         self.check("dp=0", "dp is 0; 1 to 65536")
-        self.check("zero=4", "zero is 4; 0 to 3")
+        self.check("zero=4", 'zero is 4; 0 to 3 are allowed, such as "zero=2"')
+        self.check("ordered=2", 'ordered is 2; 0 to 1 are allowed, such as "ordered=1"')
         for alone in "zero=2", "zero=2,micro=2", "pp=2,zero=2":
             self.check(alone, "zero is 2 and there is one replica", '"dp=2,zero=2"')
         self.check("interleave=2", "interleave is 2 and there are no stages", "pp=2,interleave=2")
         self.check("pp=2,interleave=0", "interleave is 0; 1 to 65536")
+        self.check("pp=60", "pp=60 and interleave=1 are 60 stages", "a pp and an interleave whose product is at most")
+        self.check("pp=2,interleave=30", "pp=2 and interleave=30 are 60 stages")
         self.check("dp=60000,micro=60000", "more than 65536 devices, stages or pieces")
         self.check("dp=2,pp=2", "for 4 devices, and there are 2", devices=2)
 

@@ -1,56 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/image.h"
 
+#include "kernels/box.h"
+#include <stdio.h>
+#include <string.h>
+
+/* The axis of rows among those of an extent; columns are behind it, frames before. */
+static int axis_of_rows(const gantry_arg *a)
+{
+    return a->rank == 4 ? 1 : 2;
+}
+
 gy_image gy_image_of(const gantry_arg *a)
 {
-    gy_image m = { .frames = 1, .channels = 1 };
-    if (a->rank == 2) {
-        m.height = a->shape[0];
-        m.width = a->shape[1];
-        m.first = a->first_row;
-        m.rows = a->rows;
-    } else {
-        m.frames = a->rows;
-        m.height = m.rows = a->shape[1];
-        m.width = a->shape[2];
-        m.channels = a->rank == 4 ? a->shape[3] : 1;
-    }
+    gy_extent e = gy_extent_of(a);
+    int rows = axis_of_rows(a);
+    gy_image m = { .frames = a->rank == 2 ? 1 : e.count[rows - 1],
+                   .channels = a->rank == 4 ? e.count[3] : 1,
+                   .height = e.whole[rows],
+                   .width = e.whole[rows + 1],
+                   .first = e.first[rows],
+                   .rows = e.count[rows] };
+    m.left = e.first[rows + 1] * m.channels;
+    m.pitch = e.count[rows + 1] * m.channels;
     m.row_elements = m.width * m.channels;
     return m;
 }
 
-static int same_shape(const gantry_arg *x, const gantry_arg *y)
+/* "~1", or "~0,1,2" with a halo for each axis: of frames none. */
+static void name_halo(char *to, size_t size, const gantry_arg *x, int64_t down, int64_t across)
 {
-    for (int32_t i = 0; i < x->rank && x->rank == y->rank; i++)
-        if (x->shape[i] != y->shape[i])
-            return 0;
-    return x->rank == y->rank;
+    int at = snprintf(to, size, "%s%s%s~", x->name, x->whole && x->rank > 2 ? "[f]" : "[i]",
+                      !x->whole      ? ""
+                      : x->rank == 2 ? "[j]"
+                                     : "[i][j]");
+    if (at < (int)size && (!x->whole || (x->rank == 2 && down == across)))
+        snprintf(to + at, size - (size_t)at, "%lld", (long long)down);
+    else if (at < (int)size)
+        snprintf(to + at, size - (size_t)at, "%s%lld,%lld", x->rank > 2 ? "0," : "", (long long)down,
+                 (long long)across);
 }
 
-gantry_status gy_check_image(const gantry_launch *l, int in, int out, int64_t halo, char *text, size_t size)
+/* Frames and channels are the same. */
+static gantry_status check_same(const gantry_arg *x, const gantry_arg *y, const char *what, int axis, char *text,
+                                size_t size)
+{
+    gy_extent in = gy_extent_of(x), out = gy_extent_of(y);
+    if (in.first[axis] == out.first[axis] && in.count[axis] == out.count[axis])
+        return GANTRY_OK;
+    return gy_check_fail(text, size, "\"%s\" has %s %lld to %lld and \"%s\" %lld to %lld; they must be the same",
+                         x->name, what, (long long)in.first[axis], (long long)(in.first[axis] + in.count[axis]),
+                         y->name, (long long)out.first[axis], (long long)(out.first[axis] + out.count[axis]));
+}
+
+gantry_status gy_check_image(const gantry_launch *l, int in, int out, int64_t down, int64_t across, char *text,
+                             size_t size)
 {
     const gantry_arg *x = &l->arg[in], *y = &l->arg[out];
-    if (x->rank < 2 || x->rank > 4 || x->tile[0] >= 0 || !same_shape(x, y))
+    gy_extent from = gy_extent_of(x), to = gy_extent_of(y);
+    int rows = axis_of_rows(x);
+    if (x->rank < 2 || x->rank > 4 || x->rank != y->rank || memcmp(from.whole, to.whole, sizeof from.whole) != 0)
         return gy_check_fail(text, size,
                              "\"%s\" and \"%s\" must have the same shape: [height, width], [frames, height, width] or "
                              "[frames, height, width, channels]",
                              x->name, y->name);
-    if (x->rank > 2) {
-        if (x->first_row == y->first_row && x->rows == y->rows)
-            return GANTRY_OK;
-        return gy_check_fail(text, size,
-                             "\"%s\" has frames %lld to %lld and \"%s\" %lld to %lld; they must be the same", x->name,
-                             (long long)x->first_row, (long long)(x->first_row + x->rows), y->name,
-                             (long long)y->first_row, (long long)(y->first_row + y->rows));
+    gantry_status status = x->rank > 2 ? check_same(x, y, "frames", rows - 1, text, size) : GANTRY_OK;
+    if (!status && x->rank == 4)
+        status = check_same(x, y, "channels", 3, text, size);
+    for (int k = rows; !status && k < rows + 2 && y->rows * y->row_bytes > 0; k++) {
+        int64_t halo = k == rows ? down : across, last = to.first[k] + to.count[k];
+        int64_t first = to.first[k] > halo ? to.first[k] - halo : 0;
+        last = last < to.whole[k] - halo ? last + halo : to.whole[k];
+        char named[96];
+        name_halo(named, sizeof named, x, down, across);
+        if (from.first[k] > first || from.first[k] + from.count[k] < last)
+            status = gy_check_fail(
+                text, size, "\"%s\" has %s %lld to %lld and \"%s\" needs %lld to %lld; add a halo: %s", x->name,
+                k == rows ? "rows" : "columns", (long long)from.first[k], (long long)(from.first[k] + from.count[k]),
+                y->name, (long long)first, (long long)last, named);
     }
-    int64_t first = y->first_row > halo ? y->first_row - halo : 0, last = y->first_row + y->rows + halo;
-    last = last < y->shape[0] ? last : y->shape[0];
-    if (y->rows == 0 || (x->first_row <= first && x->first_row + x->rows >= last))
-        return GANTRY_OK;
-    return gy_check_fail(text, size,
-                         "\"%s\" has rows %lld to %lld and \"%s\" needs %lld to %lld; add a halo: %s[i]~%lld", x->name,
-                         (long long)x->first_row, (long long)(x->first_row + x->rows), y->name, (long long)first,
-                         (long long)last, x->name, (long long)halo);
+    return status;
 }
 
 gantry_status gy_check_filter(const gantry_launch *l, char *text, size_t size)
@@ -63,5 +92,5 @@ gantry_status gy_check_filter(const gantry_launch *l, char *text, size_t size)
                              "\"weights\" is [%lld, %lld]; both must be odd, so that one weight is in the middle",
                              (long long)w->rows, (long long)w->shape[1]);
     }
-    return gy_check_image(l, 1, 2, w->rows / 2, text, size);
+    return gy_check_image(l, 1, 2, w->rows / 2, w->shape[1] / 2, text, size);
 }

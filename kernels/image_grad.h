@@ -47,21 +47,23 @@ GY_IMAGE_GRAD float gy_gaussian_taken(const gy_gaussian *g, int64_t at, int64_t 
     return sum;
 }
 
-/* Of filter2d: weights of `high` rows and `wide` columns, and frames of `height` rows of `width` pixels. */
+/* Of filter2d: weights of `high` rows and `wide` columns, and frames of `height` rows of `width` pixels, of which
+ * `pitch` elements of each row are there. */
 typedef struct gy_filter {
     const float *weight;
     int32_t high, wide, channels;
-    int64_t height, width;
+    int64_t height, width, pitch;
 } gy_filter;
 
-/* The adjoint of a pixel's channel; `image`: row 0 of that of the result, of which only those around are looked at. */
+/* The adjoint of a pixel's channel; `image`: element 0 of row 0 of that of the result, of which only those around are
+ * looked at. */
 GY_IMAGE_GRAD float gy_filter_grad(const gy_filter *f, const float *image, int64_t row, int64_t pixel, int32_t channel)
 {
     const gy_around down = gy_around_of(row, f->height, f->high / 2);
     const gy_around across = gy_around_of(pixel, f->width, f->wide / 2);
     float sum = 0;
     for (int64_t y = down.first; y <= down.last; y++) {
-        const float *line = image + y * f->width * f->channels + channel;
+        const float *line = image + y * f->pitch + channel;
         const gy_taken rows = gy_taken_of(row, y, f->height, f->high / 2);
         for (int64_t x = across.first; x <= across.last; x++) {
             const gy_taken columns = gy_taken_of(pixel, x, f->width, f->wide / 2);

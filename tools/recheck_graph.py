@@ -10,7 +10,7 @@ SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "u8": 1, "i32": 4, "u
 MARKS = {"": "read", ">": "write", "<": "readwrite", "+": "sum", "^": "max"}
 KERNELS = {one.split()[0]: [(arg.rstrip("><+^"), MARKS[arg.lstrip("abcdefghijklmnopqrstuvwxyz_")]) for arg in one.split()[1:]] for one in """
     adamw w< g m< v<, add x y z>, argsort x index>, attention q k v y> lse>, attention_append place q k v keys< values< y>, attention_cached q k v length y>, attention_grad q k v y dy dq> dk> dv> lse, axpby x y<, bias_add x b y>, busy x y>, cache_append place q k v turned> keys< values<, conv2d x w y>, conv2d_grad_w x dy dw+, conv2d_grad_x w dy dx>, copy x y>,
-    dot x y out+, dropout x y>, embedding table ids y>, embedding_grad ids dy dtable+, fail x y>, fft x y>, filter2d weights image out>, gaussian_blur image out>, gemm a b c>, gemm_batched a b c>, getrf a< pivots>, getrs a pivots b<, halo_pack x,
+    dot x y out+, dropout x y>, embedding table ids y>, embedding_grad ids dy dtable+, fail x y>, fft x y>, filter2d weights image out>, filter2d_grad weights dout dimage>, gaussian_blur image out>, gaussian_blur_grad dout dimage>, gemm a b c>, gemm_batched a b c>, getrf a< pivots>, getrs a pivots b<, halo_pack x,
     halo_unpack x edges y>, histogram x out+, jacobi2d x y>, jacobi3d x y>, layernorm x gain bias y>, layernorm_grad x gain dy dx> dgain+ dbias+, mul x y z>, potrf a<, qr a q> r>, reduce_max x out^, reduce_sum x out+, relu x y>,
     relu_grad x dy dx>, resize image out>, retile x y>, rmsnorm x gain y>, rmsnorm_grad x gain dy dx> dgain+, rope x y>, softmax x y>, softmax_grad y dy dx>,
     saxpy x y<, scale x y>, scan x y>, select x mask y> count>, sgd_update w< g, sobel image out>, softmax_xent logits labels loss+, softmax_xent_grad logits labels grad>,
@@ -184,6 +184,7 @@ class Graph:
         self.buffers = [Buffer(name, one, names, bounds) for name, one in form["buffers"].items()]
         self.of = {one.name: i for i, one in enumerate(self.buffers)}
         self.numbers = itertools.count()
+        self.closed = set()  # Until all nodes are known; which tiles a halo is made of does not depend on it.
         for element in [form] if "repeat" in form else form["nodes"]:
             self.block(element, names, (), self.loops)
         self.halos = {}  # (source, sides of the halo): the buffers of tiles with a halo and of edges.

@@ -47,8 +47,7 @@ static void add_row(const gantry_launch *l, const gy_image *m, int64_t frame, in
     const gantry_arg *weights = &l->arg[0], *in = &l->arg[1];
     const float *w = (const float *)weights->data + k * weights->shape[1];
     int64_t row = y + k - weights->rows / 2;
-    row = (row < 0 ? 0 : row >= m->height ? m->height - 1 : row) - m->first;
-    int64_t offset = (frame * m->rows + row) * m->row_elements;
+    int64_t offset = gy_image_at(m, frame, row < 0 ? 0 : row >= m->height ? m->height - 1 : row, 0);
     for (int64_t i = 0; i < weights->shape[1]; i++) {
         s.shift = (i - weights->shape[1] / 2) * m->channels;
         if (in->dtype == GANTRY_U8)
@@ -60,12 +59,13 @@ static void add_row(const gantry_launch *l, const gy_image *m, int64_t frame, in
 
 static void filter_row(const gantry_launch *l, const gy_image *m, const gy_image *to, int64_t frame, int64_t y)
 {
-    for (int64_t first = 0; first < m->row_elements; first += STRIP) {
+    int64_t end = to->left + to->pitch;
+    for (int64_t first = to->left; first < end; first += STRIP) {
         float sum[STRIP] = { 0 };
-        strip s = { first, first + STRIP < m->row_elements ? first + STRIP : m->row_elements, 0 };
+        strip s = { first, first + STRIP < end ? first + STRIP : end, 0 };
         for (int64_t k = 0; k < l->arg[0].rows; k++)
             add_row(l, m, frame, y, k, s, sum);
-        store(&l->arg[2], (frame * to->rows + y - to->first) * to->row_elements + first, sum, s.last - first);
+        store(&l->arg[2], gy_image_at(to, frame, y, first), sum, s.last - first);
     }
 }
 
@@ -82,7 +82,7 @@ static gantry_status piece(const gantry_launch *l, void *data, int64_t first, in
 static gantry_status run(const gantry_launch *l)
 {
     gy_image to = gy_image_of(&l->arg[2]);
-    int64_t work = to.row_elements * gy_arg_size(&l->arg[0]);
+    int64_t work = to.pitch * gy_arg_size(&l->arg[0]);
     return gantry_launch_cut(l, to.frames * to.rows, gy_grain_of_rows(work), piece, NULL);
 }
 

@@ -20,7 +20,7 @@ static __device__ void filter(const float *__restrict__ weights, const T *__rest
 {
     gy_tile t = gy_tile_at(f, ROWS, COLUMNS);
     int64_t here = t.column + threadIdx.x;
-    if (here >= f.row_elements)
+    if (here >= f.out_left + f.out_pitch)
         return;
     gy_walk<T> walk(in, f, t.frame, f.out_first + t.row - high / 2);
     float sum[ROWS] = {};
@@ -34,11 +34,11 @@ static __device__ void filter(const float *__restrict__ weights, const T *__rest
         }
         walk.down(j);
     }
-    T *to = out + (t.frame * f.out_rows + t.row) * f.row_elements + here;
+    T *to = gy_wanted(out, f, t, here);
 #pragma unroll
     for (int i = 0; i < ROWS; i++)
         if (i < t.rows)
-            store(to + i * f.row_elements, sum[i]);
+            store(to + i * f.out_pitch, sum[i]);
 }
 
 #define KERNEL(name, type)                                                                                             \

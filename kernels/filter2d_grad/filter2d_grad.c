@@ -13,12 +13,13 @@ static gantry_status piece(const gantry_launch *l, void *data, int64_t first, in
                     .wide = (int32_t)l->arg[0].shape[1],
                     .channels = (int32_t)to.channels,
                     .height = to.height,
-                    .width = to.width };
+                    .width = to.width,
+                    .pitch = from.pitch };
     for (int64_t i = first; i < last; i++) {
         int64_t row = to.first + i % to.rows, frame = i / to.rows;
-        const float *image = (const float *)l->arg[1].data + (frame * from.rows - from.first) * from.row_elements;
-        float *line = (float *)l->arg[2].data + i * to.row_elements;
-        for (int64_t e = 0; e < to.row_elements; e++)
+        const float *image = (const float *)l->arg[1].data + gy_image_at(&from, frame, 0, 0);
+        float *line = (float *)l->arg[2].data + i * to.pitch - to.left;
+        for (int64_t e = to.left; e < to.left + to.pitch; e++)
             line[e] = gy_filter_grad(&f, image, row, e / to.channels, (int32_t)(e % to.channels));
     }
     return GANTRY_OK;
@@ -27,7 +28,7 @@ static gantry_status piece(const gantry_launch *l, void *data, int64_t first, in
 static gantry_status run(const gantry_launch *l)
 {
     gy_image to = gy_image_of(&l->arg[2]);
-    int64_t work = to.row_elements * gy_arg_size(&l->arg[0]);
+    int64_t work = to.pitch * gy_arg_size(&l->arg[0]);
     return gantry_launch_cut(l, to.frames * to.rows, gy_grain_of_rows(work), piece, NULL);
 }
 

@@ -12,12 +12,12 @@ extern "C" __global__ void __launch_bounds__(COLUMNS)
     gy_begin();
     gy_tile t = gy_tile_at(f, ROWS, COLUMNS);
     const int64_t element = t.column + threadIdx.x;
-    const gy_filter filter = { weights, high, wide, f.channels, f.height, f.row_elements / f.channels };
-    if (element >= f.row_elements)
+    const gy_filter filter = { weights, high, wide, f.channels, f.height, f.row_elements / f.channels, f.in_pitch };
+    if (element >= f.out_left + f.out_pitch)
         return;
-    const float *image = in + (t.frame * f.in_rows - f.in_first) * f.row_elements;
-    float *to = out + (t.frame * f.out_rows + t.row) * f.row_elements + element;
+    const float *image = gy_frame_of(in, f, t.frame);
+    float *to = gy_wanted(out, f, t, element);
     for (int i = 0; i < t.rows; i++)
-        to[i * f.row_elements] = gy_filter_grad(&filter, image, f.out_first + t.row + i, element / f.channels,
+        to[i * f.out_pitch] = gy_filter_grad(&filter, image, f.out_first + t.row + i, element / f.channels,
                                                 (int32_t)(element % f.channels));
 }

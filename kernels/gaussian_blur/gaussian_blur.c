@@ -39,8 +39,7 @@ static void filter_columns(const gantry_arg *in, const gy_image *m, int64_t fram
     for (int64_t i = 0; i < count; i++)
         strip[i] = 0;
     for (int64_t k = -radius; k <= radius; k++) {
-        int64_t row = clamp(y + k, 0, m->height - 1) - m->first;
-        int64_t offset = (frame * m->rows + row) * m->row_elements + first;
+        int64_t offset = gy_image_at(m, frame, clamp(y + k, 0, m->height - 1), first);
         const float w = weight[k + radius];
         if (in->dtype == GANTRY_U8) {
             const uint8_t *x = (const uint8_t *)in->data + offset;
@@ -91,8 +90,9 @@ static void blur_row(const gantry_launch *l, const gy_image *m, const gy_image *
 {
     float space[STRIP + 2 * PAD], result[STRIP];
     int64_t step = STRIP / m->channels; /* pixels of a strip */
-    for (int64_t x = 0; x < m->width; x += step) {
-        int64_t end = x + step < m->width ? x + step : m->width;
+    int64_t last = (to->left + to->pitch) / m->channels;
+    for (int64_t x = to->left / m->channels; x < last; x += step) {
+        int64_t end = x + step < last ? x + step : last;
         int64_t left = x - radius > 0 ? x - radius : 0, right = end + radius < m->width ? end + radius : m->width;
         float *strip = space + PAD - (x - left) * m->channels;
         int64_t have = (right - left) * m->channels;
@@ -102,8 +102,7 @@ static void blur_row(const gantry_launch *l, const gy_image *m, const gy_image *
         if (right == m->width)
             extend(strip, have, m->channels, end + radius - m->width > 0 ? end + radius - m->width : 0, 1);
         filter_rows(space + PAD, (end - x) * m->channels, m->channels, radius, weight, result);
-        store(&l->arg[2], (frame * to->rows + (y - to->first)) * to->row_elements + x * m->channels, result,
-              (end - x) * m->channels);
+        store(&l->arg[2], gy_image_at(to, frame, y, x * m->channels), result, (end - x) * m->channels);
     }
 }
 
@@ -121,7 +120,7 @@ static gantry_status run(const gantry_launch *l)
 {
     gy_gaussian g = gy_gaussian_of(l->arg[0].number);
     gy_image to = gy_image_of(&l->arg[2]);
-    return gantry_launch_cut(l, to.frames * to.rows, gy_grain_of_rows((2 * g.radius + 1) * to.row_elements), piece, &g);
+    return gantry_launch_cut(l, to.frames * to.rows, gy_grain_of_rows((2 * g.radius + 1) * to.pitch), piece, &g);
 }
 
 gantry_status gy_check_blur(const gantry_launch *l, char *text, size_t size)
@@ -129,7 +128,7 @@ gantry_status gy_check_blur(const gantry_launch *l, char *text, size_t size)
     double sigma = l->arg[0].number;
     if (!(sigma > 0) || radius_of(sigma) > MAX_RADIUS)
         return gy_check_fail(text, size, "\"sigma\" is %g; it must be above 0 and at most %g", sigma, MAX_RADIUS / 3.0);
-    gantry_status status = gy_check_image(l, 1, 2, radius_of(sigma), text, size);
+    gantry_status status = gy_check_image(l, 1, 2, radius_of(sigma), radius_of(sigma), text, size);
     if (!status && gy_image_of(&l->arg[1]).channels > MAX_CHANNELS)
         return gy_check_fail(text, size, "\"image\" has %lld channels; at most %d",
                              (long long)gy_image_of(&l->arg[1]).channels, MAX_CHANNELS);

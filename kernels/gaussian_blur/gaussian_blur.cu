@@ -57,7 +57,10 @@ static __device__ void blur(const T *__restrict__ in, T *__restrict__ out, const
     __shared__ float strip[ROWS][COLUMNS + 2 * REACH];
     gy_tile t = gy_tile_at(f, ROWS, COLUMNS);
     int reach = g.radius * f.channels;
-    for (int c = threadIdx.x; c < COLUMNS + 2 * reach; c += COLUMNS) {
+    /* Threads behind what is wanted have nothing in the strip, as the input may end there; they store nothing. */
+    int64_t left = f.out_left + f.out_pitch - t.column;
+    int wanted = left < COLUMNS ? (int)left : COLUMNS;
+    for (int c = threadIdx.x; c < wanted + 2 * reach; c += COLUMNS) {
         float sum[ROWS] = {};
         filter_column(in, f, t, g, gy_inside(t.column + c - reach, f), sum);
 #pragma unroll
@@ -72,11 +75,11 @@ static __device__ void blur(const T *__restrict__ in, T *__restrict__ out, const
         for (int i = 0; i < ROWS; i++)
             sum[i] += g.weight[k] * strip[i][threadIdx.x + k * f.channels];
     int64_t element = t.column + threadIdx.x;
-    T *to = out + (t.frame * f.out_rows + t.row) * f.row_elements + element;
+    T *to = gy_wanted(out, f, t, element);
 #pragma unroll
     for (int i = 0; i < ROWS; i++)
-        if (i < t.rows && element < f.row_elements)
-            store(to + i * f.row_elements, sum[i]);
+        if (i < t.rows && (int)threadIdx.x < wanted)
+            store(to + i * f.out_pitch, sum[i]);
 }
 
 #define KERNEL(name, type, reach)                                                                                      \

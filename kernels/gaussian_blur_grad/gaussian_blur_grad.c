@@ -6,7 +6,7 @@
 
 enum { STRIP = 1024, PAD = GY_GAUSSIAN_RADIUS * GY_GAUSSIAN_CHANNELS };
 
-/* strip[i]: element first + i of row `row`, by columns; `image`: row 0 of the adjoint of the result. */
+/* strip[i]: element first + i of row `row`, by columns; `image`: element 0 of row 0 of the adjoint of the result. */
 static void take_columns(const gy_gaussian *g, const gy_image *m, const float *image, int64_t row, int64_t first,
                          int64_t count, float *strip)
 {
@@ -14,7 +14,7 @@ static void take_columns(const gy_gaussian *g, const gy_image *m, const float *i
     for (int64_t i = 0; i < count; i++)
         strip[i] = 0;
     for (int64_t y = down.first; y <= down.last; y++) {
-        const float weight = gy_gaussian_taken(g, row, y, m->height), *line = image + y * m->row_elements + first;
+        const float weight = gy_gaussian_taken(g, row, y, m->height), *line = image + y * m->pitch + first;
         for (int64_t i = 0; i < count; i++)
             strip[i] += weight * line[i];
     }
@@ -46,13 +46,14 @@ static gantry_status piece(const gantry_launch *l, void *data, int64_t first, in
     int64_t step = STRIP / to.channels; /* pixels of a strip */
     for (int64_t i = first; i < last; i++) {
         int64_t row = to.first + i % to.rows, frame = i / to.rows;
-        const float *image = (const float *)l->arg[1].data + (frame * from.rows - from.first) * from.row_elements;
-        float *line = (float *)l->arg[2].data + i * to.row_elements;
-        for (int64_t x = 0; x < to.width; x += step) {
-            int64_t end = x + step < to.width ? x + step : to.width;
+        const float *image = (const float *)l->arg[1].data + gy_image_at(&from, frame, 0, 0);
+        float *line = (float *)l->arg[2].data + i * to.pitch - to.left;
+        int64_t behind = (to.left + to.pitch) / to.channels;
+        for (int64_t x = to.left / to.channels; x < behind; x += step) {
+            int64_t end = x + step < behind ? x + step : behind;
             int64_t left = x > g->radius ? x - g->radius : 0;
             int64_t right = end + g->radius < to.width ? end + g->radius : to.width;
-            take_columns(g, &to, image, row, left * to.channels, (right - left) * to.channels, strip);
+            take_columns(g, &from, image, row, left * to.channels, (right - left) * to.channels, strip);
             take_rows(g, &to, strip, left, x, end, line);
         }
     }
@@ -63,7 +64,7 @@ static gantry_status run(const gantry_launch *l)
 {
     gy_gaussian g = gy_gaussian_of(l->arg[0].number);
     gy_image to = gy_image_of(&l->arg[2]);
-    return gantry_launch_cut(l, to.frames * to.rows, gy_grain_of_rows((2 * g.radius + 1) * to.row_elements), piece, &g);
+    return gantry_launch_cut(l, to.frames * to.rows, gy_grain_of_rows((2 * g.radius + 1) * to.pitch), piece, &g);
 }
 
 static const gantry_kernel_arg args[] = {

@@ -15,7 +15,7 @@ static __device__ inline void take_column(const float *__restrict__ column, cons
     const gy_around above = gy_around_of(row, f.height, g.radius);
     const gy_around below = gy_around_of(row + t.rows - 1, f.height, g.radius);
     for (int64_t y = above.first; y <= below.last; y++) {
-        const float x = column[y * f.row_elements];
+        const float x = column[y * f.in_pitch];
 #pragma unroll
         for (int i = 0; i < ROWS; i++)
             if (i < t.rows && y >= row + i - g.radius && y <= row + i + g.radius)
@@ -34,15 +34,15 @@ static __device__ void blur_grad(const float *__restrict__ in, float *__restrict
     for (int c = threadIdx.x; c < COLUMNS + 2 * reach; c += COLUMNS) {
         float sum[ROWS] = {};
         const int64_t element = t.column + c - reach;
-        if (element >= 0 && element < f.row_elements)
-            take_column(in + (t.frame * f.in_rows - f.in_first) * f.row_elements + element, f, t, g, sum);
+        if (element >= f.in_left && element < f.in_left + f.in_pitch)
+            take_column(gy_frame_of(in, f, t.frame) + element, f, t, g, sum);
 #pragma unroll
         for (int i = 0; i < ROWS; i++)
             strip[i][c] = sum[i];
     }
     __syncthreads();
     const int64_t element = t.column + threadIdx.x, pixel = element / f.channels, width = f.row_elements / f.channels;
-    if (element >= f.row_elements)
+    if (element >= f.out_left + f.out_pitch)
         return;
     const gy_around across = gy_around_of(pixel, width, g.radius);
     float sum[ROWS] = {};
@@ -53,11 +53,11 @@ static __device__ void blur_grad(const float *__restrict__ in, float *__restrict
         for (int i = 0; i < ROWS; i++)
             sum[i] += weight * strip[i][at];
     }
-    float *to = out + (t.frame * f.out_rows + t.row) * f.row_elements + element;
+    float *to = gy_wanted(out, f, t, element);
 #pragma unroll
     for (int i = 0; i < ROWS; i++)
         if (i < t.rows)
-            to[i * f.row_elements] = sum[i];
+            to[i * f.out_pitch] = sum[i];
 }
 
 #define KERNEL(name, reach)                                                                                            \

@@ -41,11 +41,12 @@ static void store(const gantry_arg *out, int64_t i, float value)
 static void resize_row(const gantry_launch *l, const gy_image *m, const gy_image *to, int64_t frame, int64_t y)
 {
     const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
-    place down = place_of(y, to->height, m->height);
-    int64_t top = (frame * m->height + down.first) * m->row_elements, at = (frame * to->height + y) * to->row_elements;
-    int64_t bottom = (frame * m->height + down.second) * m->row_elements;
-    for (int64_t x = 0; x < to->width; x++) {
-        place across = place_of(x, to->width, m->width);
+    place down = place_of(y, to->rows, m->rows);
+    int64_t top = (frame * m->rows + down.first) * m->pitch, at = (frame * to->rows + y) * to->pitch;
+    int64_t bottom = (frame * m->rows + down.second) * m->pitch;
+    int64_t from = m->pitch / m->channels, width = to->pitch / to->channels;
+    for (int64_t x = 0; x < width; x++) {
+        place across = place_of(x, width, from);
         int64_t left = across.first * m->channels, right = across.second * m->channels;
         for (int64_t c = 0; c < m->channels; c++, at++) {
             float upper = between(pixel(in, top + left + c), pixel(in, top + right + c), across.part);
@@ -61,14 +62,14 @@ static gantry_status piece(const gantry_launch *l, void *data, int64_t first, in
     (void)data;
     gy_image m = gy_image_of(&l->arg[0]), to = gy_image_of(&l->arg[1]);
     for (int64_t i = first; i < last; i++)
-        resize_row(l, &m, &to, i / to.height, i % to.height);
+        resize_row(l, &m, &to, i / to.rows, i % to.rows);
     return GANTRY_OK;
 }
 
 static gantry_status run(const gantry_launch *l)
 {
     gy_image to = gy_image_of(&l->arg[1]);
-    return gantry_launch_cut(l, to.frames * to.height, gy_grain_of_rows(8 * to.row_elements), piece, NULL);
+    return gantry_launch_cut(l, to.frames * to.rows, gy_grain_of_rows(8 * to.pitch), piece, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)

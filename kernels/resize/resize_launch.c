@@ -10,7 +10,7 @@ typedef struct sizes {
 static gantry_status launch_resize(const gantry_launch *l)
 {
     gy_image in = gy_image_of(&l->arg[0]), out = gy_image_of(&l->arg[1]);
-    sizes s = { out.frames, in.height, in.width, out.height, out.width, out.channels };
+    sizes s = { out.frames, in.rows, in.pitch / in.channels, out.rows, out.pitch / out.channels, out.channels };
     const void *image = l->arg[0].data;
     void *to = l->arg[1].data;
     return gy_cuda_image_launch(l, 0, l->arg[0].dtype, gy_grid_for(gy_arg_size(&l->arg[1])),

@@ -7,7 +7,7 @@ static float at(const gantry_arg *in, const gy_image *m, int64_t frame, int64_t 
 {
     y = y < 0 ? 0 : y >= m->height ? m->height - 1 : y;
     x = x < 0 ? 0 : x >= m->width ? m->width - 1 : x;
-    int64_t i = (frame * m->rows + y - m->first) * m->row_elements + x * m->channels + c;
+    int64_t i = gy_image_at(m, frame, y, x * m->channels + c);
     return in->dtype == GANTRY_U8 ? (float)((const uint8_t *)in->data)[i] : ((const float *)in->data)[i];
 }
 
@@ -35,22 +35,22 @@ static gantry_status piece(const gantry_launch *l, void *data, int64_t first, in
     const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
     gy_image m = gy_image_of(in), to = gy_image_of(out);
     for (int64_t i = first; i < last; i++)
-        for (int64_t x = 0; x < m.width; x++)
-            for (int64_t c = 0; c < m.channels; c++)
-                store(out, i * m.row_elements + x * m.channels + c,
-                      magnitude(in, &m, i / to.rows, to.first + i % to.rows, x, c));
+        for (int64_t e = 0; e < to.pitch; e++) {
+            int64_t pixel = (to.left + e) / m.channels, channel = (to.left + e) % m.channels;
+            store(out, i * to.pitch + e, magnitude(in, &m, i / to.rows, to.first + i % to.rows, pixel, channel));
+        }
     return GANTRY_OK;
 }
 
 static gantry_status run(const gantry_launch *l)
 {
     gy_image to = gy_image_of(&l->arg[1]);
-    return gantry_launch_cut(l, to.frames * to.rows, gy_grain_of_rows(8 * to.row_elements), piece, NULL);
+    return gantry_launch_cut(l, to.frames * to.rows, gy_grain_of_rows(8 * to.pitch), piece, NULL);
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)
 {
-    return gy_check_image(l, 0, 1, 1, text, size);
+    return gy_check_image(l, 0, 1, 1, 1, text, size);
 }
 
 static const gantry_kernel_arg args[] = {

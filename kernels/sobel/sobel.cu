@@ -20,7 +20,7 @@ template <typename T> static __device__ void sobel(const T *__restrict__ in, T *
 {
     gy_tile t = gy_tile_at(f, ROWS, COLUMNS);
     int64_t here = t.column + threadIdx.x;
-    if (here >= f.row_elements)
+    if (here >= f.out_left + f.out_pitch)
         return;
     int64_t left = here < f.channels ? here : here - f.channels;
     int64_t right = here + f.channels < f.row_elements ? here + f.channels : here;
@@ -30,7 +30,7 @@ template <typename T> static __device__ void sobel(const T *__restrict__ in, T *
         walk.down(n);
         return line{ a, c, a + 2 * b + c };
     };
-    T *to = out + (t.frame * f.out_rows + t.row) * f.row_elements + here;
+    T *to = gy_wanted(out, f, t, here);
     line above = read(0), middle = read(1);
 #pragma unroll 4
     for (int i = 0; i < t.rows; i++) {
@@ -38,7 +38,7 @@ template <typename T> static __device__ void sobel(const T *__restrict__ in, T *
         float gx = (above.right + 2 * middle.right + below.right) - (above.left + 2 * middle.left + below.left);
         float gy = below.sum - above.sum;
         store(to, sqrtf(gx * gx + gy * gy));
-        to += f.row_elements;
+        to += f.out_pitch;
         above = middle;
         middle = below;
     }

@@ -13,4 +13,4 @@ static gantry_status launch_sobel(const gantry_launch *l)
                                 (void *[]){ &in, &out, &f });
 }
 
-GY_CUDA_KERNEL(sobel, launch_sobel, GY_FRAMES_DTYPES, "")
+GY_CUDA_KERNEL(sobel, launch_sobel, GY_IMAGE_DTYPES, "")

@@ -110,33 +110,46 @@ static gantry_status check_sweep(gy_adjoint *a, const gy_primal *p)
     return check_between(a, p->node, last, buffer_of(a, p, p->rule->args));
 }
 
-/* How many rows around one the stencil reaches; of frames none, which lie beside each other. */
-static int64_t reach_of(const gy_adjoint *a, const gy_primal *p)
+/* How far the stencil reaches along each axis: of filters along rows and columns, and not to other frames. */
+static void find_reach(const gy_adjoint *a, const gy_primal *p, int64_t reach[GANTRY_TILE_AXES])
 {
     const gy_access *weights = gy_primal_access(a, p, "weights");
     const gy_scalar *sigma = gy_primal_scalar(a, p, "sigma");
-    if (!weights && !sigma)
-        return 1;
-    if (a->graph->buffers.at[buffer_of(a, p, p->rule->to)].rank > 2)
-        return 0;
-    return weights ? (weights->last - weights->first) / 2 : (int64_t)ceil(3 * sigma->number.real);
+    bool is_filter = weights || sigma;
+    for (int k = 0; k < GANTRY_TILE_AXES; k++)
+        reach[k] = is_filter ? 0 : 1;
+    int rows = a->graph->buffers.at[buffer_of(a, p, p->rule->to)].rank > 2;
+    if (is_filter)
+        reach[rows] = reach[rows + 1] = sigma ? (int64_t)ceil(3 * sigma->number.real) : 0;
+    if (weights) {
+        reach[rows] = (weights->last - weights->first) / 2;
+        reach[rows + 1] = a->graph->buffers.at[weights->buffer].shape[1] / 2;
+    }
 }
 
-/* The adjoint of y, of the rows or the tile of one node and so many more on each side. */
-static gantry_region around(gy_adjoint *a, const gy_access *y, int64_t reach)
+/* The adjoint of y, of the rows or the tile of one node and so much more on each side. */
+static gantry_region around(gy_adjoint *a, const gy_access *y, const int64_t reach[GANTRY_TILE_AXES])
 {
     gantry_buffer grad = gy_adjoint_buffer(a, y->buffer);
-    int64_t rows = a->graph->buffers.at[y->buffer].rows;
-    if (y->part >= 0 || a->graph->buffers.at[y->buffer].tiles[0])
-        return gantry_halo(gy_adjoint_rows(a, y, grad), reach, reach);
-    int64_t first = y->first > reach ? y->first - reach : 0, last = y->last + reach < rows ? y->last + reach : rows;
-    return first == 0 && last == rows ? gantry_all(grad) : gantry_rows(grad, first, last);
+    const gy_buffer *b = &a->graph->buffers.at[y->buffer];
+    gantry_region own = gy_adjoint_rows(a, y, grad);
+    if (b->tiles[0]) {
+        for (int k = 0; k < b->rank; k++)
+            own = gantry_halo_axis(own, k, reach[k], reach[k]);
+        return own;
+    }
+    if (y->part >= 0)
+        return gantry_halo(own, reach[0], reach[0]);
+    int64_t first = y->first > reach[0] ? y->first - reach[0] : 0;
+    int64_t last = y->last + reach[0] < b->rows ? y->last + reach[0] : b->rows;
+    return first == 0 && last == b->rows ? gantry_all(grad) : gantry_rows(grad, first, last);
 }
 
 static void go_back_one(gy_adjoint *a, const gy_primal *p)
 {
     gy_access to = gy_stencil_inflow(a, p), y = *gy_primal_access(a, p, p->rule->to);
-    int64_t reach = reach_of(a, p);
+    int64_t reach[GANTRY_TILE_AXES];
+    find_reach(a, p, reach);
     gy_destination target;
     gantry_region given = gy_adjoint_written(a, &to, &target);
     const char *kernel = gy_arena_printf(&a->scratch, "%s_grad", p->manifest->name);

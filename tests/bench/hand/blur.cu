@@ -80,7 +80,7 @@ struct Blur {
         gy_frames f = {};
         f.channels = CHANNELS;
         f.height = f.in_rows = f.out_rows = HEIGHT;
-        f.row_elements = LINE;
+        f.row_elements = f.in_pitch = f.out_pitch = LINE;
         f.across = (LINE + COLUMNS - 1) / COLUMNS;
         f.down = (HEIGHT + ROWS - 1) / ROWS;
         gaussian_blur_u8<<<(unsigned)p.count * f.across * f.down, COLUMNS, 0, d.run>>>(d.in + at, d.out + at, f,

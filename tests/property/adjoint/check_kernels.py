@@ -356,8 +356,8 @@ class Kernels(unittest.TestCase):
     def test_filters(self):
         """filter2d and gaussian_blur, which are of f32 alone: the gradient of a sum of products is the filter's matrix, transposed, by NumPy."""
         rng = np.random.default_rng(10)
-        for turn in range(16):
-            parts, frames = int(rng.integers(1, 4)), turn % 4 == 3
+        for turn in range(24):
+            parts, frames, tiled = int(rng.integers(1, 4)), turn % 4 == 3, turn >= 16
             shape = [int(n) for n in rng.integers(1 if turn < 4 else 6, 12, 2)]
             shape[0] = shape[0] if frames else max(shape[0], 3 * parts)
             whole = [parts + 1, *shape] if frames else shape
@@ -368,15 +368,16 @@ class Kernels(unittest.TestCase):
                 line = np.exp(-np.arange(-(high // 2), high // 2 + 1) ** 2 / (2 * sigma * sigma))
                 weights = np.outer(line, line) / line.sum() ** 2
             kernel, more = ("gaussian_blur", {"sigma": sigma}) if turn % 2 else ("filter2d", {"weights": "w"})
-            halo = "" if frames else f"~{high // 2}"
-            cut = lambda **also: buffer(whole, "f32", split=parts, **also)  # noqa: E731
+            halo = f"~{'0,' if frames else ''}{high // 2},{wide // 2}" if tiled else "" if frames else f"~{high // 2}"
+            tiles = [1 if frames and k == 0 else parts if k == 0 else 2 for k in range(len(whole))]
+            cut = lambda **also: buffer(whole, "f32", **({"tiles": tiles} if tiled else {"split": parts}), **also)  # noqa: E731
             buffers = {"x": cut(**INPUT), "h": cut(), "y": cut(), "r": cut(**INPUT), "loss": buffer([1], init=0, output=True)}
             if kernel == "filter2d":
                 buffers["w"] = buffer([high, wide], "f32", **INPUT)
-            each = {"for": {"i": parts}}
-            nodes = [{"id": "h[i]", **each, "map": {"h": "x * 2"}, "args": {"x": "x[i]", "h": "h[i]"}},
-                     {"id": "y[i]", **each, "kernel": kernel, "args": {**more, "image": f"h[i]{halo}", "out": "y[i]"}},
-                     {"id": "l[i]", **each, "reduce": {"l": "sum(y * r)"}, "access": {"l": "sum"}, "args": {"y": "y[i]", "r": "r[i]", "l": "loss"}}]
+            every = ["".join(f"[{i}]" for i in at) for at in itertools.product(*map(range, tiles if tiled else [parts]))]
+            nodes = [{"id": f"h{at}", "map": {"h": "x * 2"}, "args": {"x": f"x{at}", "h": f"h{at}"}} for at in every]
+            nodes += [{"id": f"y{at}", "kernel": kernel, "args": {**more, "image": f"h{at}{halo}", "out": f"y{at}"}} for at in every]
+            nodes += [{"id": f"l{at}", "reduce": {"l": "sum(y * r)"}, "access": {"l": "sum"}, "args": {"y": f"y{at}", "r": f"r{at}", "l": "loss"}} for at in every]
             x, r = (rng.uniform(-1, 1, whole).astype(np.float32) for _ in range(2))
             h, v = shape
             units = np.pad(np.eye(h * v).reshape(-1, h, v), [(0, 0), (high // 2,) * 2, (wide // 2,) * 2], mode="edge")

@@ -39,6 +39,14 @@ ONE_PART = {  # The part that `first` writes and `last` reads, by two names.
     "nodes": [{"id": "first", "map": {"y": "x + 1"}, "args": {"x": "x", "y": "between[1]"}},
               {"id": "last", "map": {"y": "x + 2"}, "args": {"x": "between[1:2]", "y": "y"}}]}
 
+HALO_BY_FLAG = {  # What brings a halo together has no flag, though the node that reads it has one.
+    "gantry": 1, "name": "halo by flag",
+    "buffers": {"x": {"dtype": "f32", "shape": [8, 8], "tiles": [2, 2], "init": 1}, "y": {"dtype": "f32", "shape": [8, 8], "tiles": [2, 2]},
+                "flag": {"dtype": "i32", "shape": [1], "init": 1}, "z": {"dtype": "f32", "shape": [8, 8], "tiles": [2, 2], "init": 0, "output": True}},
+    "nodes": [{"when": {"buffer": "flag"}, "for": {"i": 2}, "nodes": [
+        {"id": "sweep[i,j]", "for": {"j": 2}, "kernel": "jacobi2d", "args": {"x": "x[i][j]~1", "y": "y[i][j]"}},
+        {"id": "copy[i,j]", "for": {"j": 2}, "copy": {"from": "y[i][j]", "to": "z[i][j]"}}]}]}
+
 
 def nothing_in(*loops):
     """A node, then loops without nodes that carry a pair: [7] is one outermost loop of seven iterations, [2, 5] one in another."""
@@ -106,7 +114,7 @@ def values_of_all_iterations(s):
     s["values"] += [{"buffer": 1, "generation": len(s["values"]) - 2 + i} for i in range(4)]
 
 
-KNOWN = [(PAST_NOTHING, 1, as_it_is, "right"), (ONE_PART, 1, as_it_is, "right"), (TWO_TYPES, 1, bytes_over_whole, "unsound"),
+KNOWN = [(PAST_NOTHING, 1, as_it_is, "right"), (ONE_PART, 1, as_it_is, "right"), (HALO_BY_FLAG, 2, as_it_is, "right"), (TWO_TYPES, 1, bytes_over_whole, "unsound"),
          (SUM, 2, sum_elsewhere, "right"), (SUM, 2, sum_of_another_type, "right"),
          (SUM, 2, zeros_of_other_rows, "right"), (SUM, 2, contributions_in_other_rows, "unsound"), (SUM, 2, start_twice, "unsound"),
          *[(nothing_in(*loops), 1, as_it_is, "right") for loops in ([2, 5], [1, 2, 9], [3, 1], [7], [0, 4])],

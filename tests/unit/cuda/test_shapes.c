@@ -158,6 +158,42 @@ START_TEST(in_tiles)
 }
 END_TEST
 
+/* Filters of images in tiles, whose rows and columns end anywhere. */
+static const struct {
+    const char *kernel, *more, *in, *out, *dtype, *size, *tiles, *halo;
+} images[] = {
+    { "sobel", "", "image", "out", "u8", "[40,700]", "[2,2]", "1" },
+    { "sobel", "", "image", "out", "f32", "[3,17,90,3]", "[1,2,3]", "0,1,1" },
+    { "filter2d", "\"weights\":\"w\",", "image", "out", "f32", "[33,600]", "[3,2]", "2,4" },
+    { "filter2d", "\"weights\":\"w\",", "image", "out", "u8", "[2,21,130,3]", "[2,2,2]", "0,2,4" },
+    { "filter2d_grad", "\"weights\":\"w\",", "dout", "dimage", "f32", "[2,21,530]", "[1,2,2]", "0,2,4" },
+    { "gaussian_blur", "\"sigma\":1.2,", "image", "out", "u8", "[25,530]", "[3,2]", "4" },
+    { "gaussian_blur", "\"sigma\":1.2,", "image", "out", "f32", "[2,19,90,3]", "[2,2,2]", "0,4,5" },
+    { "gaussian_blur", "\"sigma\":21.3,", "image", "out", "f32", "[130,131]", "[2,1]", "65" },
+    { "gaussian_blur_grad", "\"sigma\":1.2,", "dout", "dimage", "f32", "[25,530]", "[2,3]", "4" },
+    { "gaussian_blur_grad", "\"sigma\":7.1,", "dout", "dimage", "f32", "[1,48,50,8]", "[1,2,2]", "0,22,22" },
+};
+
+/* A tile's reference, [i][j] or [i][j][k]. */
+START_TEST(images_in_tiles)
+{
+    char text[1024];
+    bool frames = strchr(strchr(images[_i].tiles, ',') + 1, ',') != NULL;
+    int length = snprintf(
+        text, sizeof text,
+        "{\"gantry\":1,\"buffers\":{\"w\":{\"dtype\":\"f32\",\"shape\":[5,9],\"init\":{\"random\":{\"seed\":6,"
+        "\"low\":-0.3,\"high\":0.4}}},\"a\":{\"dtype\":\"%s\",\"shape\":%s,\"tiles\":%s,\"init\":{\"random\":{"
+        "\"seed\":5,\"low\":0,\"high\":100}}},\"b\":{\"dtype\":\"%s\",\"shape\":%s,\"tiles\":%s,\"output\":true}},"
+        "\"nodes\":[{\"for\":{\"i\":%c},\"nodes\":[{\"for\":{\"j\":%c},\"nodes\":[{\"id\":\"k[i,j,k]\",\"for\":{"
+        "\"k\":%c},\"kernel\":\"%s\",\"args\":{%s\"%s\":\"a[i][j]%s~%s\",\"%s\":\"b[i][j]%s\"}}]}]}]}",
+        images[_i].dtype, images[_i].size, images[_i].tiles, images[_i].dtype, images[_i].size, images[_i].tiles,
+        images[_i].tiles[1], images[_i].tiles[3], frames ? images[_i].tiles[5] : '1', images[_i].kernel,
+        images[_i].more, images[_i].in, frames ? "[k]" : "", images[_i].halo, images[_i].out, frames ? "[k]" : "");
+    ck_assert_int_lt(length, (int)sizeof text);
+    on_both(text);
+}
+END_TEST
+
 /* Packing and unpacking, by size of element and up to four axes. */
 START_TEST(halos)
 {
@@ -227,6 +263,7 @@ int main(void)
     tcase_add_loop_test(tests, filters, 0, (int)(sizeof shapes / sizeof *shapes));
     tcase_add_loop_test(tests, weighted, 0, 7);
     tcase_add_loop_test(tests, in_tiles, 0, (int)(sizeof boxes / sizeof *boxes));
+    tcase_add_loop_test(tests, images_in_tiles, 0, (int)(sizeof images / sizeof *images));
     tcase_add_loop_test(tests, halos, 0, 16);
     tcase_add_loop_test(tests, transposed, 0, (int)(sizeof matrices / sizeof *matrices));
     tcase_add_loop_test(tests, counted, 0, 9 * 4);

@@ -30,6 +30,7 @@ static gantry_graph *build(void)
     gantry_node_reduce(g, r, gantry_all(A), GANTRY_SUM);
     gantry_graph_repeat_end(g);
     gantry_graph_repeat(g, 3);
+    gantry_graph_index(g, "step");
     gantry_graph_carry(g, x, y);
     gantry_node n[4];
     for (int i = 0; i < 4; i++) {
@@ -64,7 +65,7 @@ static gantry_graph *build(void)
     gantry_node_arg(g, s, "x", gantry_tile(A, 0, 1));
     gantry_node_arg(g, s, "y", gantry_tile(A, 1, 1));
     gantry_node_arg(g, k, "to", gantry_tile(A, 0, 1));
-    gantry_node_scalar(g, s, "a", 2);
+    gantry_node_scalar_expr(g, s, "a", "2 * 3");
     gantry_node_scalar(g, k, "n", 2);
     gantry_node_read(g, k, gantry_all(y));
     gantry_node_on(g, k, "devices - 1");
@@ -77,8 +78,10 @@ static gantry_graph *build(void)
         in[i] = gantry_part(y, i);
         out[i] = gantry_part(x, i);
     }
-    gantry_graph_collective(g, NULL, GANTRY_ALL_REDUCE, GANTRY_SUM, 4, in, 4, in, 0);
-    gantry_graph_fill(g, NULL, out[0], 1);
+    gantry_node_algorithm(g, gantry_graph_collective(g, NULL, GANTRY_ALL_REDUCE, GANTRY_SUM, 4, in, 4, in, 0), "ring");
+    gantry_contents contents = GANTRY_CONTENTS_INIT;
+    contents.exact[0] = "2 * 4";
+    gantry_graph_fill_with(g, NULL, out[0], &contents);
     gy_graph_set_source(g, "text", NULL, NULL);
     gy_graph_set_origin(g, "/nodes/9");
     gy_graph_add_param(g, "n", 4, 4, false);

@@ -10,7 +10,7 @@
 #define SHAPE(...) ((const int64_t[]){ __VA_ARGS__ })
 #define COUNT(a)   (sizeof(a) / sizeof *(a))
 
-static char folder[] = "/tmp/gantry_program_XXXXXX";
+static char folder[40];
 
 /* ---- files that are used ---- */
 
@@ -34,6 +34,7 @@ static void write_file(const char *name, const char *text)
 
 static void enter(void)
 {
+    strcpy(folder, "/tmp/gantry_program_XXXXXX");
     ck_assert(mkdtemp(folder) && chdir(folder) == 0);
     write_file("layer.json", layer);
     write_file("twice.json", twice);

@@ -160,7 +160,7 @@ static gantry_status make_block(gy_cuda *h, uint32_t device, gantry_error *err)
         g->turn[t].stale = true;
     GY_TRY(gy_cuda_allocate(h, &g->block, device, g->bytes, "counters of its resident kernel", err));
     void *host = NULL;
-    GY_TRY(gy_cuda_pinned(h, &host, g->bytes - g->progress_at + counters, err));
+    GY_TRY(gy_cuda_pinned(h, &host, g->bytes - g->progress_at + 2 * counters, err));
     g->host = host;
     memset(g->host, 0, g->bytes - g->progress_at);
     memset(g->host + (g->bytes - g->progress_at), (int)(GY_COUNTER_STOP & 0xFF), counters);

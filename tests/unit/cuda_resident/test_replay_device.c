@@ -548,9 +548,14 @@ static void check_refused(gantry_graph *g, gantry_machine *m, const char *why)
 /* The run says what is in the way, and starts are replayed otherwise. */
 START_TEST(no_peers)
 {
-    fakeCudaDevices(2, "none", 0);
+    static const char *const remedy[] = { "\"gantry doctor\" says why; or plan for GPUs that do (--devices, --machine)",
+                                          "unset GANTRY_CUDA_PEERS" };
+    fakeCudaDevices(2, _i ? "all" : "none", 0);
+    setenv("GANTRY_CUDA_PEERS", _i ? "off" : "on", 1);
     check_refused(ring_of(0, 4, 2, 64, true), ring_machine(2, 1),
-                  "GPUs that wait for each other do not reach each other's memory");
+                  "GPUs that wait for each other do not reach each other's memory (\"gpu");
+    check_refused(ring_of(0, 4, 2, 64, true), ring_machine(2, 1), remedy[_i]);
+    unsetenv("GANTRY_CUDA_PEERS");
 }
 END_TEST
 
@@ -558,15 +563,16 @@ START_TEST(too_many_lanes)
 {
     setenv("FAKE_CUDA_PLACES", "1", 1); /* before the driver is looked at */
     fakeCudaDevices(2, "all", 0);
-    check_refused(ring_of(0, 8, 2, 64, true), ring_machine(2, 4),
-                  "a GPU has more lanes than it can run blocks at once");
+    check_refused(
+        ring_of(0, 8, 2, 64, true), ring_machine(2, 4),
+        " on \"gpu0\", those that copy too, and it can run 1): give its device of the machine fewer \"lanes\"");
 }
 END_TEST
 
 START_TEST(two_devices_of_one)
 {
     fakeCudaDevices(1, "all", 0);
-    check_refused(ring_of(0, 4, 2, 64, true), shared_machine(2, 1), "two devices are one GPU");
+    check_refused(ring_of(0, 4, 2, 64, true), shared_machine(2, 1), "plan for one device a GPU (--devices)");
 }
 END_TEST
 
@@ -609,7 +615,8 @@ START_TEST(no_lane)
         "\"y\":{\"dtype\":\"u32\",\"shape\":[256],\"init\":0,\"output\":true}},"
         "\"nodes\":[{\"id\":\"h\",\"kernel\":\"histogram\",\"args\":{\"x\":\"x\",\"out\":\"y\"}}]}";
     fakeCudaDevices(1, "all", 0);
-    check_refused(parse(sorted), ring_machine(1, 1), "workers have code for no stretch of its ops");
+    check_refused(parse(sorted), ring_machine(1, 1),
+                  "workers have code for no stretch of its ops: they have formulas, small kernels of the library");
 }
 END_TEST
 
@@ -626,7 +633,7 @@ int main(void)
     tcase_add_loop_test(c, failures, 0, (int)(sizeof failing / sizeof *failing));
     tcase_add_loop_test(c, nothing_for_streams, 0, SEEDS);
     tcase_add_loop_test(c, two_runs, 0, SEEDS);
-    tcase_add_test(c, no_peers);
+    tcase_add_loop_test(c, no_peers, 0, 2);
     tcase_add_test(c, too_many_lanes);
     tcase_add_test(c, two_devices_of_one);
     tcase_add_test(c, no_lane);

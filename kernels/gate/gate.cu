@@ -24,12 +24,16 @@ extern "C" __global__ void gate_set(uint64_t *word)
 }
 
 // A thread for each word. Kernels behind this one see what was stored ahead of the words. They are set back for the next start, which
-// no GPU begins before all of this one has ended; not if the start has failed, as others may still wait.
+// no GPU begins before all of this one has ended; not if the start has failed, as others may still wait. That it waits a thread says
+// beside its word, for the host alone, which wants to know who waits where a start does not come to its end.
 static __device__ inline void wait_for(uint64_t words, uint32_t number)
 {
     uint64_t *word = reinterpret_cast<uint64_t *>(words + uint64_t(number) * GY_GATE_STEP);
-    if (await(word, 1, false))
+    store(word + 1, 1);
+    if (await(word, 1, false)) {
+        store(word + 1, 0);
         store(word, 0);
+    }
 }
 
 extern "C" __global__ void gate_wait(const __grid_constant__ gy_gate_few list)

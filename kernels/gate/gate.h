@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 enum {
-    GY_GATE_STEP = 32,     /* bytes from one word to the next */
+    GY_GATE_STEP = 32,     /* bytes from one word to the next: the word, then one that is 1 while a gate waits for it */
     GY_GATE_FEW = 12,      /* words that one kernel waits for; */
     GY_GATE_WORDS = 256,   /* another one for so many */
     GY_GATE_PARTS = 8,     /* of a copy that sets words */

@@ -132,7 +132,8 @@ static int report_tiny(const options *o, const tiny *t, const char *replay, cons
     return EXIT_FINE;
 }
 
-/* Nothing of several lists on a GPU is there by hand. */
+/* Several lists on a GPU are in programs of their own by hand, which nvcc compiles: tools/gpu-bench has both in a
+ * table. */
 static int replay_lists(const options *o)
 {
     enum { STEPS = 100 };

@@ -6,6 +6,7 @@ where there is none.
 check_hand.py GANTRY ROOT PROGRAMS
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -197,36 +198,61 @@ def check_programs(folder):
 
 
 STUB_GANTRY = """#!/usr/bin/python3
-import sys
+import json, os, sys
 if sys.argv[1:] == ["machine", "--json"]:
-    print('{"devices": [{"type": "gpu"}]}')
+    print('{"devices": [{"type": "gpu"}, {"type": "gpu"}]}')
+elif sys.argv[1:] == ["machine"]:
+    print("two GPUs")
 elif sys.argv[1] == "machine":
     open(sys.argv[4], "w").write("{}")
+elif sys.argv[1] == "--version":
+    print("stub")
 else:
-    print('{"measured_us": 3000, "predicted_us": 2400, "replay": "graph"}')
+    replay = sys.argv[sys.argv.index("--replay") + 1] + " " + os.environ.get("GANTRY_CUDA_GRAPHS", "")
+    print(json.dumps({"measured_us": 3000, "predicted_us": 2400, "replay": replay.strip()}))
 """
 STUBS = {"cholesky_tiles": "print('{\"work\": \"tiles\", \"ms\": 2.5, \"best\": \"S=4\"}')",
          "cholesky_columns": "print('{\"work\": \"columns\", \"ms\": 2.0, \"best\": \"nb=512\"}')",
-         "lu": "sys.exit('wrong: off by 1')"}
+         "lu": "sys.exit('wrong: off by 1')",
+         "stencil": """import json
+name, ms = ("graphs", 6.0) if "--graphs" in sys.argv else ("resident", 2.0)
+print(json.dumps({"work": "stencil", "ms": ms, "best": name, "variants": {name: ms}}))"""}
 
 
 def comparison(build, seconds):
     options = types.SimpleNamespace(build=build, report=None, machine=build / "machine.json", limit=60, iterations=2, seconds=seconds,
-                                    learn=False, graphs_only=False)
+                                    learn=False, graphs_only=False, replays="")
     return compare.Comparison(options)
+
+
+def make_stubs(build):
+    (build / "bin").mkdir()
+    (build / "tests" / "bench" / "hand").mkdir(parents=True)
+    stubs = {build / "bin" / "gantry": STUB_GANTRY}
+    stubs.update({build / "tests/bench/hand" / name: f"#!/usr/bin/python3\nimport sys\n{text}\n" for name, text in STUBS.items()})
+    for path, text in stubs.items():
+        path.write_text(text)
+        path.chmod(0o755)
+
+
+def check_lists(root):
+    """A stencil by each replay, beside graphs and a resident kernel by hand: 2, 32 and 256 rows, 100 steps."""
+    with tempfile.TemporaryDirectory() as folder:
+        build = pathlib.Path(folder)
+        make_stubs(build)
+        done = subprocess.run([sys.executable, root / "tools" / "gpu-bench", build, build / "report.md"], capture_output=True, text=True,
+                              timeout=250, env={**os.environ, "GPU_BENCH_ONLY": "lists"})
+        table = (build / "report.md").read_text()
+    for line in ["| 1 | stream | stream | 15.0000 | 30.0000 | 10.0000 | 0.50 | 1.50 |", "| 1 | graph:gpu | graph gpu | 15.0000 | 30.0000 | 10.0000 | 0.50 | 1.50 |",
+                 "| 16 | graph:one | graph one | 0.9375 | 1.8750 | 0.6250 | 0.50 | 1.50 |", "| 128 | device | device | 0.1172 | 0.2344 | 0.0781 | 0.50 | 1.50 |"]:
+        yield f"lists: {line}", line in table, table + done.stdout + done.stderr
 
 
 def check_tables():
     """The best program counts; one that fails and one that hangs are told, and have no ratio."""
     with tempfile.TemporaryDirectory() as folder:
         build = pathlib.Path(folder)
-        (build / "bin").mkdir()
-        (build / "tests" / "bench" / "hand").mkdir(parents=True)
-        stubs = {build / "bin" / "gantry": STUB_GANTRY}
-        stubs.update({build / "tests/bench/hand" / name: f"#!/usr/bin/python3\nimport sys\n{text}\n" for name, text in STUBS.items()})
-        for path, text in stubs.items():
-            path.write_text(text)
-            path.chmod(0o755)
+        make_stubs(build)
         done = subprocess.run([sys.executable, HERE / "compare.py", build, "--works", "cholesky,lu", "--gpus", "2", "--seconds", "200"],
                               capture_output=True, text=True, timeout=250)
         rows, table = json.loads((build / "hand.json").read_text())["rows"], (build / "hand.md").read_text()
@@ -258,7 +284,7 @@ def main(command, root, programs):
                 except (AssertionError, RuntimeError) as error:
                     why = error
                 tell(f"{make.__name__} {dtype} on {devices}", why is None, why)
-    for what, right, why in (*check_schedules(command, root), *check_tables(), *check_programs(programs)):
+    for what, right, why in (*check_schedules(command, root), *check_tables(), *check_lists(root), *check_programs(programs)):
         tell(what, right, why)
     left = {path.stem for path in HERE.glob("*.json")} - {make.__name__ for make in GRAPHS}
     tell("graphs without a reference here", not left, left)

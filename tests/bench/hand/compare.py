@@ -3,12 +3,13 @@
 """The same work by graphs and by hand, in turn, on the GPUs of this computer: tables of ratios and of predictions.
 
     tests/bench/hand/compare.py [BUILD] [--machine FILE] [--seconds 240] [--gpus 1,2] [--works lu,mlp] [--report FILE]
-                                [--learn] [--graphs-only]
+                                [--learn] [--graphs-only] [--replays graph:one,graph:gpu,device]
 
 BUILD is build/release by default. --machine is a file of `gantry machine calibrate` on this computer; without it one is made.
 The report is Markdown, BUILD/hand.md by default, with the figures as JSON beside it. Cases are tried until the seconds are
 over, first one of each work; what was left out is told. gantry runs each graph several times, and the median counts; a program
-by hand counts by its best variant, and a work by its best program.
+by hand counts by its best variant, and a work by its best program. With --replays each graph is measured so, one after the other, and
+its programs are beside each: graph:one is one graph over all GPUs, graph:gpu one for each.
 Exit code 0: all that was tried was measured; 1: something failed; 77: no GPU, or no program. Python 3.8 is enough.
 """
 import argparse
@@ -77,8 +78,8 @@ def cases(gpus):
         return Case("pipe", "pipe", {"batch": batch, "d": d}, [["pipe", "--batch", batch, "--d", d]], dtype, "bf16")
 
     def stencil(each):
-        return Case("stencil", "stencil", {"lists": each * gpus, "steps": 100}, [["stencil", "--lists", each * gpus, "--steps", 100]],
-                    "f32", "f32", "device")
+        words = ["stencil", "--lists", each * gpus, "--steps", 100]
+        return Case("stencil", "stencil", {"lists": each * gpus, "steps": 100}, [words, [*words, "--graphs", 1]], "f32", "f32", "device")
 
     def blur(frames):
         return Case("blur", ROOT / "graphs" / "image_blur", {"n": frames}, [["blur", "--frames", frames]], "u8", "u8")
@@ -147,6 +148,7 @@ class Comparison:
             self.environment["XDG_CACHE_HOME"] = self.cache.name
             del self.environment["GANTRY_MACHINE_CACHE"]
         self.limit, self.iterations = options.limit, options.iterations
+        self.replays = [replay for replay in options.replays.split(",") if replay]
         self.end = time.monotonic() + options.seconds
         self.rows, self.failed, self.left_out = [], [], []
 
@@ -168,8 +170,9 @@ class Comparison:
         return done.stdout, None
 
     def by_graph(self, case, gpus, folder):
-        words = [self.gantry, "run", graph_file(case, folder), "--backend", "cuda", "--devices", gpus, "--iterations", self.iterations,
-                 "--allow-code", "--json", "--replay", case.replay]
+        replay, _, graphs = case.replay.partition(":")
+        words = [*(["env", f"GANTRY_CUDA_GRAPHS={graphs}"] if graphs else []), self.gantry, "run", graph_file(case, folder), "--backend",
+                 "cuda", "--devices", gpus, "--iterations", self.iterations, "--allow-code", "--json", "--replay", replay]
         words += [word for key, value in case.params.items() for word in ("--param", f"{key}={value}")]
         words += ["--machine", self.machine] if self.machine and not self.learn else []
         out, why = self.run(words)
@@ -179,8 +182,8 @@ class Comparison:
         return ({**json.loads(out), "first": first}, None) if out else (None, why)
 
     def by_hand(self, case, gpus):
-        """The best of its programs, and what was wrong with others."""
-        best, wrong = None, []
+        """The best of its programs, milliseconds of all of their variants, and what was wrong with others."""
+        best, variants, wrong = None, {}, []
         for program in case.programs:
             words = [self.programs / program[0], *program[1:], "--gpus", gpus, "--seconds", int(self.limit)]
             words += ["--dtype", case.dtype]
@@ -188,16 +191,18 @@ class Comparison:
             found = json.loads(out.strip().splitlines()[-1]) if out else None
             if why:
                 wrong.append(f"{program[0]}: {why}")
-            elif best is None or found["ms"] < best["ms"]:
+                continue
+            variants.update(found.get("variants", {}))
+            if best is None or found["ms"] < best["ms"]:
                 best = found
-        return best, wrong
+        return best, variants, wrong
 
     def compare(self, case, gpus):
         with tempfile.TemporaryDirectory() as folder:
             graph, why = self.by_graph(case, gpus, pathlib.Path(folder))
-        hand, wrong = self.by_hand(case, gpus) if not self.graphs_only else (None, [])
+        hand, variants, wrong = self.by_hand(case, gpus) if not self.graphs_only else (None, {}, [])
         row = {"case": case.name(), "work": case.work, "params": case.params, "dtype": case.dtype, "gpus": gpus, "hand": hand,
-               "failed": ([f"graph: {why}"] if why else []) + wrong}
+               "asked": case.replay, "variants": variants, "failed": ([f"graph: {why}"] if why else []) + wrong}
         if graph:
             row.update(gantry_ms=graph["measured_us"] / 1e3, predicted_ms=graph["predicted_us"] / 1e3, replay=graph.get("replay"),
                        policy=graph.get("policy"), first_ms=graph["first"]["measured_us"] / 1e3,
@@ -221,10 +226,12 @@ class Comparison:
         for case, gpus in itertools.chain(*by_case):
             if works and case.work.split()[0] not in works:
                 continue
-            if self.left() < 5:
-                self.left_out.append(f"{case.name()}, {gpus} GPUs")
-            else:
-                self.compare(case, gpus)
+            for replay in self.replays or [case.replay]:
+                case.replay = replay
+                if self.left() < 5:
+                    self.left_out.append(f"{case.name()}, {gpus} GPUs, {replay}")
+                else:
+                    self.compare(case, gpus)
         self.save()
 
     def has_gpu(self):
@@ -282,6 +289,7 @@ def main():
     parser.add_argument("--gpus", default="1,2")
     parser.add_argument("--learn", action="store_true", help="each graph runs once more before, and what that told is planned with")
     parser.add_argument("--graphs-only", action="store_true", help="nothing by hand: only predictions")
+    parser.add_argument("--replays", default="", help="in place of what each graph is measured with: stream, graph:one, graph:gpu, device")
     parser.add_argument("--works", default="", help="only these, as lu,mlp")
     parser.add_argument("--report", type=pathlib.Path)
     options = parser.parse_args()

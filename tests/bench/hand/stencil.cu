@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many short rows, each of which takes the mean of its neighbours at every step: row i of the next array is made of rows i - 1, i and
 // i + 1 of this one. A kernel on each GPU stays for all steps; a block has one row, pushes it to both neighbours, in memory of other
-// GPUs, too, and tells them by a counter that lies in their memory.
-//   stencil [--gpus 1] [--lists 128] [--steps 100] [--starts 21] [--seconds 100]        lists: rows in all
+// GPUs, too, and tells them by a counter that lies in their memory. With --graphs 1 each GPU has a graph instead, with a kernel for each
+// row and step: rows of a GPU wait for each other by edges, those of two GPUs by the counters.
+//   stencil [--gpus 1] [--lists 128] [--steps 100] [--graphs 0] [--starts 21] [--seconds 100]        lists: rows in all
 #include "work.h"
 
 enum { WIDTH = 1024, THREADS = 256, UP = 0, DOWN = 1, FAR = 32 }; // FAR: counters between which there are 128 bytes
@@ -11,6 +12,7 @@ struct Row {
     float *own[2];                           // of even and odd steps
     float *halo[2][2], *to[2][2];            // what neighbours pushed, by side and step; where theirs is
     unsigned long long *told[2], *tell[2];   // steps that the neighbour has made; the counter that it reads
+    int far[2];                              // the neighbour is on another GPU
     int border;                              // the first and the last row stay as they are
 };
 
@@ -60,6 +62,16 @@ static __device__ float4 step_row(const Row &row, int parity)
     return next;
 }
 
+// Makes a step, and pushes the row to the neighbours.
+static __device__ void push_step(const Row &row, int parity)
+{
+    const float4 next = step_row(row, parity);
+    *(float4 *)(row.own[1 - parity] + threadIdx.x * 4) = next;
+    for (int s = 0; s < 2; s++)
+        if (row.to[s][1 - parity])
+            *(float4 *)(row.to[s][1 - parity] + threadIdx.x * 4) = next;
+}
+
 // `made`: steps of all starts before.
 __global__ void __launch_bounds__(THREADS) resident(const Row *rows, int steps, unsigned long long made)
 {
@@ -70,15 +82,33 @@ __global__ void __launch_bounds__(THREADS) resident(const Row *rows, int steps, 
             while (acquire(row.told[side]) < made + step) {
             }
         __syncthreads();
-        const float4 next = step_row(row, parity);
-        *(float4 *)(row.own[1 - parity] + threadIdx.x * 4) = next;
-        for (int s = 0; s < 2; s++)
-            if (row.to[s][1 - parity])
-                *(float4 *)(row.to[s][1 - parity] + threadIdx.x * 4) = next;
+        push_step(row, parity);
         __syncthreads();
         if (side < 2 && row.tell[side])
             release(row.tell[side], made + step + 1);
     }
+}
+
+// A step of one row, as a node of a graph: only neighbours on other GPUs are waited for, and told. `made` lies in memory of the GPU.
+__global__ void __launch_bounds__(THREADS) one_step(const Row *rows, int list, int step, const unsigned long long *made)
+{
+    const Row row = rows[list];
+    const int side = threadIdx.x;
+    const unsigned long long before = *made + (unsigned long long)step;
+    if (side < 2 && row.far[side])
+        while (acquire(row.told[side]) < before) {
+        }
+    __syncthreads();
+    push_step(row, step % 2);
+    __syncthreads();
+    if (side < 2 && row.far[side])
+        release(row.tell[side], before + 1);
+}
+
+// The last node of a graph.
+__global__ void count_steps(unsigned long long *made, int steps)
+{
+    *made += (unsigned long long)steps;
 }
 
 struct Stencil {
@@ -127,6 +157,7 @@ struct Stencil {
             bool is = other >= 0 && other < lists;
             row.told[side] = is ? counter(i, side) : nullptr;
             row.tell[side] = is ? counter(other, 1 - side) : nullptr;
+            row.far[side] = is && gpu_of(other) != gpu_of(i);
             for (int parity : { 0, 1 }) {
                 row.own[parity] = own(i, parity);
                 row.halo[side][parity] = halo(i, side, parity);
@@ -186,6 +217,81 @@ struct Stencil {
     }
 };
 
+struct Graphs {
+    Stencil &stencil;
+    std::vector<unsigned long long *> made;
+    std::vector<cudaGraphExec_t> exec;
+
+    explicit Graphs(Stencil &stencil_) : stencil(stencil_)
+    {
+        for (int g = 0; g < stencil.gpus; g++) {
+            CUDA(cudaSetDevice(g));
+            made.push_back(new_array<unsigned long long>(1));
+            exec.push_back(of(g));
+        }
+    }
+
+    static cudaGraphNode_t add(cudaGraph_t graph, const std::vector<cudaGraphNode_t> &behind, void *kernel, int threads, void **given)
+    {
+        cudaGraphNode_t node;
+        cudaKernelNodeParams params = {};
+        params.func = kernel;
+        params.gridDim = dim3(1);
+        params.blockDim = dim3((unsigned)threads);
+        params.kernelParams = given;
+        CUDA(cudaGraphAddKernelNode(&node, graph, behind.data(), behind.size(), &params));
+        return node;
+    }
+
+    // A row comes behind the step before of itself and of its neighbours on this GPU.
+    cudaGraphExec_t of(int g)
+    {
+        cudaGraph_t graph;
+        cudaGraphExec_t made_of_it;
+        int count = (int)stencil.count(g);
+        std::vector<cudaGraphNode_t> last, now((size_t)count);
+        CUDA(cudaGraphCreate(&graph, 0));
+        for (int step = 0; step < stencil.steps; step++, last = now) {
+            for (int i = 0; i < count; i++) {
+                std::vector<cudaGraphNode_t> behind;
+                for (int k = std::max(0, i - 1); k < std::min(count, i + 2) && step > 0; k++)
+                    behind.push_back(last[(size_t)k]);
+                void *given[] = { &stencil.rows[(size_t)g], &i, &step, &made[(size_t)g] };
+                now[(size_t)i] = add(graph, behind, (void *)one_step, THREADS, given);
+            }
+        }
+        void *given[] = { &made[(size_t)g], &stencil.steps };
+        add(graph, last, (void *)count_steps, 1, given);
+        CUDA(cudaGraphInstantiateWithFlags(&made_of_it, graph, 0));
+        CUDA(cudaGraphDestroy(graph));
+        CUDA(cudaGraphUpload(made_of_it, stencil.stream[(size_t)g]));
+        CUDA(cudaStreamSynchronize(stencil.stream[(size_t)g]));
+        return made_of_it;
+    }
+
+    void fill(const std::vector<float> &grid)
+    {
+        stencil.fill(grid);
+        for (int g = 0; g < stencil.gpus; g++) {
+            CUDA(cudaSetDevice(g));
+            CUDA(cudaMemset(made[(size_t)g], 0, sizeof(unsigned long long)));
+        }
+        wait_for_all(stencil.gpus);
+    }
+
+    void start()
+    {
+        for (int g = 0; g < stencil.gpus; g++) {
+            CUDA(cudaSetDevice(g));
+            CUDA(cudaGraphLaunch(exec[(size_t)g], stencil.stream[(size_t)g]));
+        }
+        for (int g = 0; g < stencil.gpus; g++) {
+            CUDA(cudaSetDevice(g));
+            CUDA(cudaStreamSynchronize(stencil.stream[(size_t)g]));
+        }
+    }
+};
+
 static std::vector<float> on_cpu(std::vector<float> now, int lists, int steps)
 {
     std::vector<float> next = now;
@@ -208,10 +314,18 @@ int main(int argc, char **argv)
     std::vector<float> grid((size_t)lists * WIDTH);
     for (size_t i = 0; i < grid.size(); i++)
         grid[i] = (float)noise(i, 1);
-    stencil.fill(grid);
-    work.time("resident", [&] { stencil.start(); });
-    stencil.fill(grid);
-    stencil.start();
+    if (work.option("graphs", 0)) {
+        Graphs graphs(stencil);
+        graphs.fill(grid);
+        work.time("graphs", [&] { graphs.start(); });
+        graphs.fill(grid);
+        graphs.start();
+    } else {
+        stencil.fill(grid);
+        work.time("resident", [&] { stencil.start(); });
+        stencil.fill(grid);
+        stencil.start();
+    }
     std::vector<float> want = on_cpu(grid, lists, steps), got = stencil.result();
     double error = 0;
     for (size_t i = 0; i < want.size(); i++)

@@ -199,6 +199,14 @@ static bool mistakes(const char *what)
     return text && strcmp(text, what) == 0;
 }
 
+/* The first few releases are made, in spite of that mistake: FAKE_CUDA_SPARED of this image. */
+static bool is_spared(void)
+{
+    static int spared;
+    const char *most = getenv("FAKE_CUDA_SPARED");
+    return most && __atomic_fetch_add(&spared, 1, __ATOMIC_RELAXED) < atoi(most);
+}
+
 uint64_t emulator_acquire(const uint64_t *at)
 {
     passed();
@@ -212,7 +220,7 @@ void emulator_release(uint64_t *at, uint64_t value)
 {
     if (run->view && !mistakes("release"))
         fakeCudaViewPublish(run->view);
-    if (!mistakes("never"))
+    if (!mistakes("never") || is_spared())
         store(at, value);
     passed();
 }

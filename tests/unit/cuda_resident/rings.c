@@ -136,16 +136,82 @@ void compare_with_host(gantry_graph *g, gantry_schedule *s, int starts, char *re
     gantry_run_free(run);
 }
 
-spoiled_wait spoil_wait(gantry_schedule *s, char *named, size_t size)
+static bool is_carried_out(const gantry_schedule *s, uint32_t id, const bool *done)
+{
+    bool all = true;
+    for (size_t i = 0; i < s->counters.at.count; i++) {
+        const gy_counter *c = &s->counters.at.at[i];
+        for (uint32_t k = 0; k < c->waits; k++) {
+            const gy_counter_wait *w = &s->counters.wait.at[c->wait + k];
+            all = all && (w->op != id || w->distance > 0 || done[s->counters.signal.at[c->signal + w->value - 1]]);
+        }
+    }
+    return all;
+}
+
+/* How many of the ops that signal a counter end in the first start, if one op never begins. */
+static uint32_t signals_without(const gantry_schedule *s, uint32_t counter, uint32_t never)
+{
+    enum { MOST = 4096 };
+    static bool done[MOST], held[MOST];
+    uint32_t count = 0;
+    ck_assert(s->ops.count <= MOST && s->lanes.count <= MOST);
+    memset(held, 0, sizeof held);
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        done[i] = i != never && is_carried_out(s, i, done);
+        for (uint32_t k = 0; k < op->lanes; k++)
+            done[i] = done[i] && !held[s->op_lane.at[op->lane + k]];
+        for (uint32_t k = 0; k < op->lanes; k++)
+            held[s->op_lane.at[op->lane + k]] = !done[i];
+    }
+    for (uint32_t k = 0; k < s->counters.at.at[counter].signals; k++)
+        count += done[s->counters.signal.at[s->counters.at.at[counter].signal + k]];
+    return count;
+}
+
+static const char *device_of(const gantry_schedule *s, uint32_t lane)
+{
+    return s->machine->device[s->lanes.at[lane].device].id;
+}
+
+static gy_counter_wait *find_wait(const gantry_schedule *s, bool stream)
 {
     gy_counter_wait *wait = s->counters.wait.at;
-    while (s->ops.at[wait->op].kind != GY_OP_LAUNCH) /* which workers carry out */
+    while (s->ops.at[wait->op].kind != (stream ? GY_OP_COPY : GY_OP_LAUNCH))
         wait++;
-    spoiled_wait before = { wait, wait->value, wait->distance };
+    for (gy_counter_wait *w = wait; stream && w < s->counters.wait.at + s->counters.wait.count; w++)
+        if (s->ops.at[w->op].kind == GY_OP_COPY && w->op > wait->op)
+            wait = w;
+    return wait;
+}
+
+spoiled_wait spoil_wait(gantry_schedule *s, bool stream)
+{
+    gy_counter_wait *wait = find_wait(s, stream);
+    uint32_t id = 0;
+    while (wait >= s->counters.wait.at + s->counters.at.at[id].wait + s->counters.at.at[id].waits)
+        id++;
+    const gy_counter *c = &s->counters.at.at[id];
+    spoiled_wait spoiled = { .wait = wait, .value = wait->value, .distance = wait->distance };
+    snprintf(spoiled.words[0], sizeof spoiled.words[0], "; op %u, \"%s", wait->op, stream ? "" : "s");
+    snprintf(spoiled.words[1], sizeof spoiled.words[1], "%s lane %u of \"%s\" (%s", stream ? ":" : ";", c->to,
+             device_of(s, c->to), stream ? "stream)" : "worker ");
+    snprintf(spoiled.words[2], sizeof spoiled.words[2], " waits for counter %u from lane %u of \"%s\" (", id, c->from,
+             device_of(s, c->from));
+    snprintf(spoiled.words[3], sizeof spoiled.words[3], ": it is %u, and 1000 is awaited",
+             signals_without(s, id, wait->op));
     wait->value = 1000;
     wait->distance = 0;
-    snprintf(named, size, "; op %u, \"s", wait->op);
-    return before;
+    return spoiled;
+}
+
+const char *lacks(const spoiled_wait *spoiled, const char *text)
+{
+    int i = 0;
+    while (i < SPOILED_WORDS && strstr(text, spoiled->words[i]))
+        i++;
+    return i < SPOILED_WORDS ? spoiled->words[i] : NULL;
 }
 
 void mend_wait(spoiled_wait spoiled)

@@ -21,13 +21,18 @@ gantry_machine *small_machine(int gpus, int lanes, int processors);
 /* Starts of a run of the back end "cuda" and of the host, whose results are the same, bit for bit; `replay` of the run.
  */
 void compare_with_host(gantry_graph *g, gantry_schedule *s, int starts, char *replay, size_t size);
-/* A wait that workers make is for more than is ever signalled, so that starts hang, until it is mended. The words by
- * which an error names its op go to `named`. */
+/* A wait that workers make, or the last that a stream does, is for more than is ever signalled, so that starts hang,
+ * until it is mended. Streams copy outputs that are large. */
+enum { SPOILED_WORDS = 4 };
 typedef struct spoiled_wait {
     void *wait;
     uint32_t value, distance;
+    char words[SPOILED_WORDS][80]; /* that an error has of the first start: its op, lane and counter, who signals that,
+                                      how often that is done, and what is awaited */
 } spoiled_wait;
-spoiled_wait spoil_wait(gantry_schedule *s, char *named, size_t size);
+spoiled_wait spoil_wait(gantry_schedule *s, bool stream);
 void mend_wait(spoiled_wait spoiled);
+/* The first of the words that the text lacks; NULL: it has all. */
+const char *lacks(const spoiled_wait *spoiled, const char *text);
 
 #endif

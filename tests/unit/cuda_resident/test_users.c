@@ -159,10 +159,14 @@ START_TEST(too_much)
         int64_t shared;
         const char *why;
     } cases[] = {
-        { "FAKE_CUDA_REGISTERS", "168", 0, "its kernel has 168 registers a thread, and workers have 128" },
-        { "FAKE_CUDA_SHARED", "16385", 0, "its kernel has 16385 bytes of shared memory, and workers give up to 16384" },
-        { "FAKE_CUDA_SHARED", "0", 512, "its kernel asks for 512 bytes of dynamic shared memory, and workers give 0" },
-        { "FAKE_CUDA_REGISTERS", "128", 0, "the driver links no code" }
+        { "FAKE_CUDA_REGISTERS", "168", 0,
+          "its kernel has 168 registers a thread, and workers have 128: let it have fewer (__launch_bounds__)" },
+        { "FAKE_CUDA_SHARED", "16385", 0,
+          "its kernel has 16385 bytes of shared memory, and workers give up to 16384: let it have less, or leave" },
+        { "FAKE_CUDA_SHARED", "0", 512,
+          "its kernel asks for 512 bytes of dynamic shared memory, and workers give 0: let it have an array of fixed "
+          "size, or leave" },
+        { "FAKE_CUDA_REGISTERS", "128", 0, "the driver links no code: update it" }
     };
     if (!have_nvrtc())
         return;

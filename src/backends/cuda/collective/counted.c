@@ -348,8 +348,10 @@ void gy_counted_tell(gy_cuda *h, char *to, size_t size)
                 continue;
             gy_text name = { 0 };
             gy_op_text(&name, s, op);
-            snprintf(to + at, size - at, "; op %u, \"%s\": %s waits for %s", op,
-                     name.failed || !name.length ? "?" : name.at, s->machine->device[i].id, s->machine->device[k].id);
+            snprintf(to + at, size - at,
+                     "; op %u, \"%.60s\": %.30s waits for %.30s: its counter is %llu, and %llu is awaited", op,
+                     name.failed || !name.length ? "?" : name.at, s->machine->device[i].id, s->machine->device[k].id,
+                     (unsigned long long)heard, (unsigned long long)met);
             gy_text_free(&name);
             return;
         }

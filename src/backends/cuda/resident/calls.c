@@ -125,9 +125,11 @@ static const char *obstacle(const gy_cuda *h, const gy_cuda_call *call, uint32_t
 /* All ops of a kernel whose blocks have another shape are refused with the first. */
 static gantry_status refuse_shape(gy_cuda *h, uint32_t kernel, const recorder *r, const char **why, gantry_error *err)
 {
-    const char *text =
-        gy_arena_printf(&h->arena, "its kernel has blocks of %u x %u x %u threads, and workers are %d x 1 x 1",
-                        r->odd[0], r->odd[1], r->odd[2], GY_RESIDENT_THREADS);
+    const char *text = gy_arena_printf(
+        &h->arena,
+        "its kernel has blocks of %u x %u x %u threads, and workers are %d x 1 x 1: launch it so, or leave "
+        "\"resident\" out",
+        r->odd[0], r->odd[1], r->odd[2], GY_RESIDENT_THREADS);
     *why = text;
     return gy_resident_link_refuse(h, kernel, text, err);
 }

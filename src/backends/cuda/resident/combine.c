@@ -67,8 +67,10 @@ static const char *obstacle(const gy_cuda *h, uint32_t id)
         return "NCCL carries it out";
     if (o->called || o->joint)
         return "workers carry no batches of collectives out";
-    if (!o->exchange || o->exchange->staged || !o->shares || !all_reach(h, op))
-        return "its GPUs do not reach all ends of the collective";
+    if (o->exchange && o->exchange->staged)
+        return "it overwrites what other ranks read: give what it writes memory of its own";
+    if (!o->exchange || !o->shares || !all_reach(h, op))
+        return "its GPUs do not reach all ends of the collective: \"gantry doctor\" says why";
     for (uint32_t i = 0; i < o->shares; i++)
         if (!can_share(h, id, &o->share[i]))
             return "workers combine and move what kernels can, of up to 10 ends and 1 MiB each";

@@ -183,16 +183,26 @@ static gantry_status look_at(gy_cuda *h, uint32_t kernel, const char **why, gant
         shared = k ? asked_for(k, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) : 0;
     *why = NULL;
     if (!k || !is_source(code))
-        *why = "its kernel has no CUDA C++ source to compile for workers";
+        *why = "its kernel has no CUDA C++ source to compile for workers: give \"cuda\" a .cu file, or leave "
+               "\"resident\" out";
     else if (k->shared_bytes)
-        *why = gy_arena_printf(&h->arena, "its kernel asks for %u bytes of dynamic shared memory, and workers give 0",
-                               k->shared_bytes);
+        *why = gy_arena_printf(
+            &h->arena,
+            "its kernel asks for %u bytes of dynamic shared memory, and workers give 0: let it have an array of "
+            "fixed size, or leave \"resident\" out",
+            k->shared_bytes);
     else if (shared > MOST_SHARED)
-        *why = gy_arena_printf(&h->arena, "its kernel has %d bytes of shared memory, and workers give up to %d", shared,
-                               MOST_SHARED);
+        *why = gy_arena_printf(
+            &h->arena,
+            "its kernel has %d bytes of shared memory, and workers give up to %d: let it have less, or leave "
+            "\"resident\" out",
+            shared, MOST_SHARED);
     else if (registers > MOST_REGISTERS)
-        *why = gy_arena_printf(&h->arena, "its kernel has %d registers a thread, and workers have %d", registers,
-                               MOST_REGISTERS);
+        *why = gy_arena_printf(
+            &h->arena,
+            "its kernel has %d registers a thread, and workers have %d: let it have fewer (__launch_bounds__), or "
+            "leave \"resident\" out",
+            registers, MOST_REGISTERS);
     else
         return GANTRY_OK;
     return *why ? GANTRY_OK : gy_fail_nomem(err);
@@ -470,8 +480,10 @@ gantry_status gy_resident_link_make(gy_cuda *h, gantry_error *err)
         kernels += l->number[k] != 0;
     l->any = kernels > 0;
     if (kernels > MOST_KERNELS)
-        gy_resident_link_none(h, "its graph has too many formulas and kernels of its own to compile them for workers");
+        gy_resident_link_none(
+            h, "its graph has too many formulas and kernels of its own to compile them for workers: use the "
+               "replay mode \"graph\", or fewer");
     else if (kernels && !h->d.link_create)
-        gy_resident_link_none(h, "the driver links no code");
+        gy_resident_link_none(h, "the driver links no code: update it");
     return GANTRY_OK;
 }

@@ -274,12 +274,13 @@ static void share_room(gy_cuda *h, const gy_resident_plan *p)
         r->gpu[h->lane[i].queue.device].workers += r->lane[i].workers;
 }
 
-static bool has_room(const gy_cuda *h)
+/* The first device that has no room for its workers; as many as there are: none. */
+static uint32_t crowded(const gy_cuda *h)
 {
-    bool room = true;
-    for (uint32_t i = 0; i < h->devices; i++)
-        room = room && (!h->resident->gpu[i].workers || h->resident->gpu[i].workers <= room_of(h, i));
-    return room;
+    uint32_t i = 0;
+    while (i < h->devices && (!h->resident->gpu[i].workers || h->resident->gpu[i].workers <= room_of(h, i)))
+        i++;
+    return i;
 }
 
 /* Replay "auto" took this schedule for what workers would need for all that is computed, and streams have a part. */
@@ -294,17 +295,35 @@ static bool is_void(const gy_cuda *h)
     return computes && s->machine->workers && s->by_host > 0;
 }
 
-static const char *obstacle(const gy_cuda *h)
+/* NULL: it has room for workers of all lanes. */
+static const char *no_room(gy_cuda *h)
+{
+    static const char why[] = "a GPU has more lanes than it can run blocks at once";
+    uint32_t i = crowded(h);
+    if (i == h->devices)
+        return NULL;
+    const char *text =
+        gy_arena_printf(&h->arena,
+                        "%s (%u on \"%.40s\", those that copy too, and it can run %u): give its device of "
+                        "the machine fewer \"lanes\"",
+                        why, h->resident->gpu[i].workers, h->job->schedule->machine->device[i].id, room_of(h, i));
+    return text ? text : why;
+}
+
+static const char *obstacle(gy_cuda *h)
 {
     const gy_resident *r = h->resident;
     const gantry_schedule *s = h->job->schedule;
     if (is_void(h))
-        return r->unfit_why ? r->unfit_why : "streams would have to compute a part of what was planned for workers";
+        return r->unfit_why ? r->unfit_why
+                            : "streams would have to compute a part of what was planned for workers: use the replay "
+                              "mode \"device\" or \"graph\"";
     if (gy_stretches_work(s, r->has))
-        return has_room(h) ? NULL : "a GPU has more lanes than it can run blocks at once";
+        return no_room(h);
     return gy_stretches_known(s) && gy_stretches_work(s, r->can)
                ? "as was measured, launches take less time than workers for each stretch of its ops"
-               : "workers have code for no stretch of its ops";
+               : "workers have code for no stretch of its ops: they have formulas, small kernels of the library, and "
+                 "code that declares \"resident\"";
 }
 
 /* Streams make all copies to and from the host, whose lanes then need no worker. */
@@ -450,7 +469,9 @@ static gantry_status add_ops(gy_cuda *h, const gy_resident_plan *p, gantry_error
             return gy_fail_nomem(err);
     for (uint32_t i = 0; i < h->lanes; i++)
         if (r->lane[i].helper.count >= GY_RESIDENT_SHARED)
-            gy_resident_give_up(h, "a lane has more ops than resident kernels can count");
+            gy_resident_give_up(h,
+                                "a lane has more ops than resident kernels can count: give devices of the machine more "
+                                "\"lanes\", or let a part of the graph repeat");
     return GANTRY_OK;
 }
 
@@ -460,7 +481,7 @@ static gantry_status build(gy_cuda *h, uint32_t turn, gy_resident_plan *p, gantr
     GY_TRY(find_calls(h, turn, p, err));
     GY_TRY(deal_out(h, err));
     share_room(h, p);
-    if (!has_room(h)) {
+    if (crowded(h) < h->devices) {
         leave_host_copies(h);
         GY_TRY(deal_out(h, err));
         share_room(h, p);

@@ -57,16 +57,26 @@ static bool uses_nccl(const gy_cuda *h)
     return false;
 }
 
-/* Whoever writes a counter reaches the memory of who reads it. */
-static bool reaches_counters(gy_cuda *h)
+/* Whoever writes a counter reaches the memory of who reads it. NULL: all do; else why not, a text of the run's arena.
+ */
+static const char apart[] = "GPUs that wait for each other do not reach each other's memory";
+
+static const char *unreached(gy_cuda *h)
 {
     const gy_counters *all = gy_job_counters(h->job);
+    const gy_device *device = h->job->schedule->machine->device;
     for (size_t i = 0; i < all->at.count; i++) {
         uint32_t from = h->lane[all->at.at[i].from].queue.device, to = h->lane[all->at.at[i].to].queue.device;
-        if (!gy_cuda_peers_enable(h, from, to))
-            return false;
+        if (gy_cuda_peers_enable(h, from, to))
+            continue;
+        const char *remedy = gy_driver_switch("GANTRY_CUDA_PEERS", "off")
+                                 ? "unset GANTRY_CUDA_PEERS"
+                                 : "\"gantry doctor\" says why; or plan for GPUs that do (--devices, --machine)";
+        const char *text = gy_arena_printf(&h->arena, "%s (\"%.40s\" that of \"%.40s\"): %s", apart, device[from].id,
+                                           device[to].id, remedy);
+        return text ? text : apart;
     }
-    return true;
+    return NULL;
 }
 
 static bool has_attribute(const gy_cuda *h, CUdevice_attribute which)
@@ -84,23 +94,24 @@ static bool has_attribute(const gy_cuda *h, CUdevice_attribute which)
 static const char *obstacle(gy_cuda *h)
 {
     if (h->job->record)
-        return "times of ops are recorded";
+        return "times of ops are recorded, which only streams tell: leave that out (record_trace; --trace, --compare)";
     if (h->job->apart)
-        return "ops of a device are kept apart";
+        return "ops of a device are kept apart, each a launch of its own: leave that out (apart; --calibrate)";
     if (!gy_cuda_kernel_find(GY_CUDA_RESIDENT))
-        return "this gantry was built without code for GPUs";
+        return "this gantry was built without code for GPUs: build it where nvcc is found";
     if (uses_nccl(h))
-        return "NCCL carries collectives out";
+        return "NCCL carries collectives out, by launches of its own: give their nodes another \"algorithm\", such as "
+               "\"counters\"";
     if (shares_gpu(h))
-        return "two devices are one GPU";
+        return "two devices are one GPU, so kernels that wait for each other may not run at once: plan for one "
+               "device a GPU (--devices)";
     if (!has_attribute(h, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH))
-        return "a GPU cannot run all blocks of a kernel at once";
+        return "a GPU cannot run all blocks of a kernel at once: leave it out by CUDA_VISIBLE_DEVICES, or use the "
+               "replay mode \"graph\"";
     if (!h->d.wait_value || !h->d.write_value || !has_attribute(h, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS))
-        return "streams of a GPU cannot wait for words in memory";
+        return "streams of a GPU cannot wait for words in memory: update the driver, or use the replay mode \"graph\"";
     const char *why = gy_resident_around(h);
-    if (why)
-        return why;
-    return reaches_counters(h) ? NULL : "GPUs that wait for each other do not reach each other's memory";
+    return why ? why : unreached(h);
 }
 
 /* ---- making ---- */
@@ -138,7 +149,7 @@ static gantry_status open_code(gy_cuda *h, uint32_t device, gantry_error *err)
     if (status)
         gy_resident_give_up(h, why.text);
     else if (h->resident->gpu[device].code->places < 1)
-        gy_resident_give_up(h, "a GPU has no room for a worker");
+        gy_resident_give_up(h, "a GPU has no room for a worker: use the replay mode \"graph\"");
     return GANTRY_OK;
 }
 
@@ -160,7 +171,7 @@ static gantry_status make_block(gy_cuda *h, uint32_t device, gantry_error *err)
         g->turn[t].stale = true;
     GY_TRY(gy_cuda_allocate(h, &g->block, device, g->bytes, "counters of its resident kernel", err));
     void *host = NULL;
-    GY_TRY(gy_cuda_pinned(h, &host, g->bytes - g->progress_at + counters, err));
+    GY_TRY(gy_cuda_pinned(h, &host, g->bytes - g->progress_at + 2 * counters, err));
     g->host = host;
     memset(g->host, 0, g->bytes - g->progress_at);
     memset(g->host + (g->bytes - g->progress_at), (int)(GY_COUNTER_STOP & 0xFF), counters);

@@ -60,7 +60,7 @@ typedef struct gy_resident_gpu {
     gy_streamed streamed;
     CUdeviceptr block; /* counters, the words of series, a meet a lane, a word of progress a worker */
     uint64_t meets_at, progress_at, bytes;
-    char *host; /* page-locked: progress as it was fetched last, then counters as the host raises them */
+    char *host; /* page-locked: progress as it was fetched last, counters as the host raises them, and as it saw them */
     gy_resident_turn *turn;
 } gy_resident_gpu;
 
@@ -272,5 +272,11 @@ gantry_status gy_resident_clear(gy_cuda *h, gantry_error *err); /* counters */
 /* Sees how far workers are, if it has not just done so: true if any of them has moved. *op is then the first op that a
  * worker has begun and not ended, GY_NONE if there is none. */
 bool gy_resident_look(gy_cuda *h, uint32_t *op);
+
+/* ---- stuck.c ---- */
+
+/* Appends which counter it is that the first of all that wait in the turn waits for, lanes and values; its op, if it is
+ * another one than `op`. */
+void gy_resident_tell(gy_cuda *h, uint32_t turn, uint32_t op, char *to, size_t size);
 
 #endif

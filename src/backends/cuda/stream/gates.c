@@ -251,6 +251,9 @@ static gantry_status make(gy_cuda *h, gantry_error *err)
     for (uint32_t i = 0; i < h->lanes; i++)
         to->last[i] = GY_NONE;
     GY_TRY(find_waiters(h, err));
+    void *seen = NULL;
+    GY_TRY(gy_cuda_pinned(h, &seen, (uint64_t)GATES_SEEN * GY_GATE_STEP, err));
+    to->seen = seen;
     to->on = true;
     for (uint32_t i = 0; i < h->devices; i++) {
         if (!to->gpu[i].used)
@@ -286,6 +289,7 @@ static void free_gpu(gy_cuda *h, uint32_t device)
     gates_gpu *g = &h->gates->gpu[device];
     gy_vec_free(&g->before.node);
     gy_vec_free(&g->ops);
+    gy_vec_free(&g->who);
     gy_vec_free(&g->gate.node);
     if (!g->used || gy_cuda_use(h, device, NULL))
         return;
@@ -301,6 +305,8 @@ void gy_gates_free(gy_cuda *h)
 {
     if (!h->gates)
         return;
+    if (h->gates->seen)
+        h->d.cuMemFreeHost(h->gates->seen);
     for (uint32_t i = 0; i < h->devices; i++)
         free_gpu(h, i);
     gy_vec_free(&h->gates->end.node);

@@ -78,5 +78,7 @@ gantry_status gy_gates_launch(gy_cuda *h, uint32_t turn, bool alone, gantry_erro
 /* Lets go of whoever waits in a start that was given to the GPUs in part, or does not come to its end, and waits until
  * streams are quiet. Words are 0 again. */
 void gy_gates_release(gy_cuda *h);
+/* Appends which op waits for which, the first of those that wait at a gate, and its word. */
+void gy_gates_tell_stuck(gy_cuda *h, char *to, size_t size);
 
 #endif

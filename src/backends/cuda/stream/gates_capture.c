@@ -110,9 +110,10 @@ static gantry_status put_behind(gy_submit *x, gy_queue queue, CUgraphNode node)
 
 #endif
 
-/* A word of the GPU `to` that one of `from` sets. */
-static gantry_status take_word(gy_submit *x, const gates_gpu *from, gates_gpu *to, uint32_t *word)
+/* A word of the GPU `to` that one of `from` sets, when the op has ended. */
+static gantry_status take_word(gy_submit *x, const gates_gpu *from, gates_gpu *to, uint32_t ended, uint32_t *word)
 {
+    gates_word who = { GY_NONE, ended };
     if (!gy_cuda_reaches(x->h, from->origin.device, to->origin.device))
         return gy_fail(x->err, GANTRY_E_UNSUPPORTED, NULL,
                        "one graph a GPU: a GPU waits for one that does not reach it");
@@ -120,7 +121,14 @@ static gantry_status take_word(gy_submit *x, const gates_gpu *from, gates_gpu *t
         return gy_fail(x->err, GANTRY_E_UNSUPPORTED, NULL, "one graph a GPU: a GPU waits for others more than %d times",
                        GY_GATES_MOST);
     *word = to->words++;
-    return GANTRY_OK;
+    return gy_vec_push(&to->who, who) ? GANTRY_OK : gy_fail_nomem(x->err);
+}
+
+/* The gate that is open waits for the word. */
+static void want_word(const gy_submit *x, gates_gpu *to, uint32_t word)
+{
+    to->want.number[to->wants++] = (uint16_t)word;
+    to->who.at[word].waits = x->op;
 }
 
 static CUdeviceptr address_of(const gates_gpu *g, uint32_t word)
@@ -141,14 +149,15 @@ static gantry_status push_once(gy_submit *x, node_list *to, CUgraphNode node)
     return has_node(to, node) || gy_vec_push(&to->node, node) ? GANTRY_OK : gy_fail_nomem(x->err);
 }
 
-/* Behind these nodes a word of the other GPU is set, and the gate that is open there waits for it. */
-static gantry_status tell(gy_submit *x, node_list *behind, gates_gpu *from, gates_gpu *to)
+/* Behind these nodes, the last of which are of the op, a word of the other GPU is set, and the gate that is open there
+ * waits for it. */
+static gantry_status tell(gy_submit *x, node_list *behind, uint32_t ended, gates_gpu *from, gates_gpu *to)
 {
     uint32_t word;
-    GY_TRY(take_word(x, from, to, &word));
+    GY_TRY(take_word(x, from, to, ended, &word));
     CUdeviceptr at = address_of(to, word);
     GY_TRY(add_node(x, from, GY_GATE_SETS, &at, 1, behind));
-    to->want.number[to->wants++] = (uint16_t)word;
+    want_word(x, to, word);
     from->told_lane = MANY;
     return gy_vec_push(&from->before.node, behind->node.at[0]) ? GANTRY_OK : gy_fail_nomem(x->err);
 }
@@ -158,7 +167,7 @@ static gantry_status tell_copied(gy_submit *x, uint32_t id, gates_gpu *from, gat
 {
     const gates_op *op = &x->h->gates->op[id];
     uint32_t lane = first_lane_of(x->h, id);
-    to->want.number[to->wants++] = (uint16_t)op->word;
+    want_word(x, to, op->word);
     from->told_lane = from->told_lane == GY_NONE || from->told_lane == lane ? lane : MANY;
     for (uint32_t k = op->end; k < op->end + op->nodes; k++)
         GY_TRY(push_once(x, &from->before, x->h->gates->end.node.at[k]));
@@ -213,7 +222,7 @@ gantry_status gy_gates_order(gy_submit *x, gy_queue from, gy_queue to)
     CUgraph graph;
     all->front.node.count = 0;
     GY_TRY(add_front(x, from, &all->front, &graph));
-    GY_TRY(tell(x, &all->front, &all->gpu[gpu_of(x->h, from.device)], on));
+    GY_TRY(tell(x, &all->front, x->op, &all->gpu[gpu_of(x->h, from.device)], on));
     GY_TRY(close_gate(x, on, GY_TICKS_MAX));
     GY_TRY(add_front(x, to, &all->front, &graph));
     if (!graph)
@@ -299,19 +308,21 @@ static bool tells_itself(const gates_op *op, uint32_t gpu)
 }
 
 /* Nodes that the ops of that GPU end with, those that the gate of `to` waits for, but for copies that set words by
- * themselves: each once, as a part of an op without rows adds no node and ends with those of another. */
-static gantry_status gather(gy_submit *x, uint32_t to, uint32_t gpu, bool *any)
+ * themselves: each once, as a part of an op without rows adds no node and ends with those of another. *ended: the last
+ * of these ops; GY_NONE: there are none. */
+static gantry_status gather(gy_submit *x, uint32_t to, uint32_t gpu, uint32_t *ended)
 {
     gy_gates *all = x->h->gates;
     const gates_gpu *g = &all->gpu[to];
     all->front.node.count = 0;
-    *any = false;
+    *ended = GY_NONE;
     for (size_t i = 0; i < g->ops.count; i++) {
         const gates_op *op = &all->op[g->ops.at[i]];
         const uint32_t *last = last_of(x->h, g->ops.at[i]);
         if (op->gpu != gpu || tells_itself(op, to) || (last && *last != g->ops.at[i]))
             continue;
-        *any = true; /* an op that launches nothing may end without a node */
+        if (*ended == GY_NONE || g->ops.at[i] > *ended) /* an op that launches nothing may end without a node */
+            *ended = g->ops.at[i];
         for (uint32_t k = op->end; k < op->end + op->nodes; k++)
             GY_TRY(push_once(x, &all->front, all->end.node.at[k]));
     }
@@ -328,9 +339,9 @@ static gantry_status tell_all(gy_submit *x, uint32_t gpu)
         GY_TRY(tells_itself(op, gpu) ? tell_copied(x, g->ops.at[i], &all->gpu[op->gpu], g) : GANTRY_OK);
     }
     for (uint32_t i = 0; i < x->h->devices; i++) {
-        bool any;
-        GY_TRY(gather(x, gpu, i, &any));
-        GY_TRY(any ? tell(x, &all->front, &all->gpu[i], g) : GANTRY_OK);
+        uint32_t ended;
+        GY_TRY(gather(x, gpu, i, &ended));
+        GY_TRY(ended != GY_NONE ? tell(x, &all->front, ended, &all->gpu[i], g) : GANTRY_OK);
     }
     return GANTRY_OK;
 }
@@ -423,7 +434,7 @@ gantry_status gy_gates_copy(gy_submit *x, const gantry_arg *arg, int32_t args)
         gates_op *op = &h->gates->op[id];
         if (!is_alone_told(h, id))
             continue;
-        GY_TRY(take_word(x, g, &h->gates->gpu[op->to], &op->word));
+        GY_TRY(take_word(x, g, &h->gates->gpu[op->to], id, &op->word));
         c.tell[c.tells++] = address_of(&h->gates->gpu[op->to], op->word);
     }
     GY_TRY(gy_cuda_use(h, x->first_lane.device, x->err));
@@ -439,7 +450,7 @@ gantry_status gy_gates_copy(gy_submit *x, const gantry_arg *arg, int32_t args)
 
 static gantry_status begin_gpu(gy_submit *x, gates_gpu *g)
 {
-    g->before.node.count = g->ops.count = g->gate.node.count = 0;
+    g->before.node.count = g->ops.count = g->gate.node.count = g->who.count = 0;
     g->words = g->awaited = g->wants = 0;
     g->copy.op = g->told_lane = GY_NONE;
     return g->used ? add_front(x, g->origin, &g->before, &g->graph) : GANTRY_OK;

@@ -18,6 +18,11 @@ typedef struct last_copy {
     uint32_t op; /* GY_NONE: there is none, or it comes behind fewer gates than there are */
 } last_copy;
 
+/* Of a word: the op that waits for it, and the last one that it says of that it has ended. */
+typedef struct gates_word {
+    uint32_t waits, ended;
+} gates_word;
+
 typedef struct gates_gpu {
     bool used;
     gy_queue origin, aside;                  /* where its capture begins and ends; aside: the host's, in a failure */
@@ -25,6 +30,7 @@ typedef struct gates_gpu {
     CUdeviceptr block;                       /* its words */
     CUgraph graph;                           /* that is captured */
     uint32_t words, awaited;                 /* so many has the capture, and gates wait for */
+    GY_VEC(gates_word) who;                  /* each of these */
     node_list before;  /* what the next gate comes behind: the last one, and what has set words since */
     gy_gate_list want; /* words of the gate that is open */
     uint32_t wants;    /* so many */
@@ -62,9 +68,12 @@ struct gy_gates {
     uint32_t *number;  /* per op and device: of the gate that has waited for the op, from 1; 0: none */
     uint8_t *asked;    /* likewise: a gate has, or the one that is open does */
     gy_gate_times times;
+    char *seen;      /* page-locked: some of the words of a GPU, as the host saw them */
     char why[512];   /* it is one graph for this reason; empty: it is not, or for what is predicted */
     char text[1024]; /* of the last report */
 };
+
+enum { GATES_SEEN = 512 }; /* words that the host looks at at once */
 
 static inline bool is_on(const gy_cuda *h)
 {

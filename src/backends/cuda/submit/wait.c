@@ -126,12 +126,29 @@ static void end_waiters(gy_cuda *h, const gantry_error *why)
     }
 }
 
-static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit, const char *remedy, gantry_error *err)
+/* The op, and what it waits for, as it is now. */
+static void tell_still(gy_cuda *h, uint64_t start, progress *p, char *to, size_t size)
 {
-    char op[480];
-    name_op(h, p, op, sizeof op);
-    if (!gy_cuda_lost(h))
-        gy_counted_tell(h, op, sizeof op);
+    bool lost = gy_cuda_lost(h), resident = gy_resident_on(h);
+    if (resident && !lost) {
+        h->resident->looked_ns = 0;
+        gy_resident_look(h, &p->op);
+    }
+    name_op(h, p, to, size);
+    if (lost)
+        return;
+    gy_counted_tell(h, to, size);
+    if (h->graphs && gy_gates_on(h))
+        gy_gates_tell_stuck(h, to, size);
+    if (resident)
+        gy_resident_tell(h, gy_job_turn(h->job, start), p->op, to, size);
+}
+
+static gantry_status fail_time(gy_cuda *h, uint64_t start, progress *p, const char *limit, const char *remedy,
+                               gantry_error *err)
+{
+    char op[368]; /* leaves room for the limit and the remedy in an error */
+    tell_still(h, start, p, op, sizeof op);
     h->stuck = true;
     gantry_error why = { 0 };
     gantry_status status = gy_fail(&why, GANTRY_E_TIMEOUT, NULL, "%s; %s%s", limit, op, remedy);
@@ -154,7 +171,7 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
     GY_TRY(gy_nccl_watch(h, p->op, err));
     if (h->job->deadline_ns && gy_now_ns() - began > h->job->deadline_ns) {
         snprintf(limit, sizeof limit, "the deadline of %.3f ms passed", (double)h->job->deadline_ns / 1e6);
-        return fail_time(h, p, limit, "", err);
+        return fail_time(h, start, p, limit, "", err);
     }
     atomic_store_explicit(&h->at, h->graphs ? (uint32_t)h->job->schedule->ops.count : p->op, memory_order_relaxed);
     if (gy_nccl_waits_for_ranks(h, p->op) && !(h->graphs && h->job->timeout_ns && still > 2 * gy_cuda_patience(h))) {
@@ -166,7 +183,7 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
     else if (still > gy_cuda_patience(h)) {
         snprintf(limit, sizeof limit, "no progress for %.1f s, where %g s are allowed", (double)still / 1e9,
                  (double)(gy_cuda_patience(h) / 1000) / 1e6);
-        return fail_time(h, p, limit, "; " GY_MORE_TIME, err);
+        return fail_time(h, start, p, limit, "; " GY_MORE_TIME, err);
     }
     return GANTRY_OK;
 }

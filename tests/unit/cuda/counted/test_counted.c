@@ -220,7 +220,9 @@ START_TEST(nobody_comes)
     MUST(gantry_run_new(&run, p.schedule, &options, MUST_ERR));
     setenv("FAKE_CUDA_MISTAKE", "never", 1);
     ck_assert_int_eq(start(run, &err), GANTRY_E_TIMEOUT);
-    ck_assert_msg(strstr(err.text, "\"it0_0\": gpu") && strstr(err.text, " waits for gpu"), "%s", err.text);
+    ck_assert_msg(strstr(err.text, "\"it0_0\": gpu") && strstr(err.text, " waits for gpu") &&
+                      strstr(err.text, ": its counter is 0, and 1 is awaited"),
+                  "%s", err.text);
     unsetenv("FAKE_CUDA_MISTAKE");
     ck_assert_int_eq(start(run, &err), GANTRY_E_TIMEOUT);
     ck_assert_msg(strstr(err.text, "the run is over since an earlier failure"), "%s", err.text);

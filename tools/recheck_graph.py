@@ -146,7 +146,7 @@ class Buffer:
 
 class Node:
     def __init__(self, form, index, names, loop, path, when=None):
-        self.when = (form["when"]["buffer"], names) if "when" in form else when  # The flag, and what its names mean; None: it has none.
+        self.when = when  # The flag, and what its names mean; None: it has none.
         self.form, self.index, self.names, self.loop, self.id = form, index, names, loop, expand(form["id"], names)
         self.path = path  # (number, times, index) of the loops around it, outermost first.
         self.joined = None  # Of several nodes in one: its accesses.
@@ -197,7 +197,7 @@ class Graph:
             Exchanges(self).add()
         if any("+" in one for one in ids):
             Joining(self, Graph(form, {}, devices)).join(ids)
-        self.closed = self.under_one_flag() if any(node.when for node in self.nodes) else set()
+        self.closed = self.under_one_flag() if any(node.when for node in self.nodes) else {}
     def block(self, form, names, path, loops, when=None):
         """Adds what an element stands for; `path`: the loops around it; `loops` gets those that are right inside; `when`: that around it."""
         if "repeat" in form:
@@ -212,14 +212,26 @@ class Graph:
             return
         if "use" in form:
             raise Unread("a graph that uses others")
-        if when and "when" in form:
-            raise Unread("a when within another")
         for one in turns(form, names):
+            flag = (form["when"]["buffer"], one) if "when" in form else when
+            flag = self.both(when, flag, path) if when and "when" in form else flag
             for inner in form.get("nodes", []):
-                self.block(inner, one, path, loops, (form["when"]["buffer"], one) if "when" in form else when)
+                self.block(inner, one, path, loops, flag)
             if "nodes" not in form:
                 self.families.setdefault(form["id"], []).append(len(self.nodes))
-                self.nodes.append(Node(form, len(self.nodes), one, len(self.loops) if path else None, path, when))
+                self.nodes.append(Node(form, len(self.nodes), one, len(self.loops) if path else None, path, flag))
+    def both(self, outer, inner, path):
+        """The flag of a `when` within that of another: one of its own, which is filled with 0, and to which the inner one is copied by the outer."""
+        (buffer, *_), = self.regions(*inner)
+        text, names = inner
+        name = self.buffers[buffer].name + ".both"
+        while name in self.of:
+            name += "_"
+        self.of[name] = len(self.buffers)
+        self.buffers.append(Buffer(name, {"dtype": self.buffers[buffer].dtype, "shape": [1]}, names, {}))
+        for form, when in (({"fill": {"to": name, "value": 0}, "id": "clear." + name}, None), ({"copy": {"from": text, "to": name}, "id": "set." + name}, outer)):
+            self.nodes.append(Node(form, len(self.nodes), names, len(self.loops) if path else None, path, when))
+        return name, names
     def run(self, first, last, loops, entry, held):
         """A graph that has executed nodes [first, last) in adding order, with each of the (loop, iterations) among them unrolled.
         At first name i means value entry[i], of which the bytes held[i] hold something."""
@@ -287,13 +299,15 @@ class Graph:
     def accesses(self, node):
         """(mode, (buffer, first row, last row)) of a node, in order."""
         found = self.given(node)
-        if node.when:  # It may leave alone what it writes, unless nodes of the same flag alone know it, and reads its flag last.
-            found = [("readwrite" if mode == "write" and one[0] not in self.closed else mode, one) for mode, one in found]
-            found += [("read", one) for one in self.regions(*node.when)]
+        if node.when:  # It may leave alone what it writes, unless nodes of the same flag, or of flags within, alone know it; it reads its flag last.
+            flag = self.regions(*node.when)
+            found = [("readwrite" if mode == "write" and self.closed.get(one[0]) != flag else mode, one) for mode, one in found]
+            found += [("read", one) for one in flag]
         return found
     def under_one_flag(self):
-        """The temp buffers that only nodes with one flag know, which nothing writes meanwhile: from the first of them to the last, and in all
-        of the loops around some of them that are within those around all."""
+        """The temp buffers that only nodes with one flag know, or flags that are within it, and the flag: where nothing writes it meanwhile, from
+        the first of them, and of the fills of flags within, to the last, and in all of the loops around some of them that are within those
+        around all."""
         every, pending = [], [*self.loops]
         while pending:
             every.append(pending.pop())
@@ -309,19 +323,38 @@ class Graph:
                     writes.setdefault(b, []).append(node.index)
             for b, *_ in flag or []:
                 users.setdefault(b, {})[node.index] = None
-        found = set()
+        inner = {b for b, one in enumerate(self.buffers) if one.kind == "temp" and not one.output and not one.external and b not in apart}
+        within = {b: one for b, one in ((b, self.within(b, writes.get(b), users)) for b in inner & set(users)) if one}
+        found = {}
         for b, of in users.items():
-            flags = [*of.values()]
-            one = self.buffers[b]
-            if one.kind != "temp" or one.output or one.external or b in apart or None in flags or any(flag != flags[0] for flag in flags):
+            if b not in inner or None in of.values():
                 continue
-            paths = [[number for number, *_ in self.nodes[i].path] for i in of]
+            chains = [self.chain(flag, within) for flag in of.values()]
+            flag = next((one for one in chains[0] if all(one in chain for chain in chains)), None)
+            if flag is None:
+                continue
+            known = {*of} | {within[one[0][0]][1] for chain in chains for one in chain[:chain.index(flag)]}
+            paths = [[number for number, *_ in self.nodes[i].path] for i in known]
             deep = next((k for k in range(len(paths[0])) if any(path[:k + 1] != paths[0][:k + 1] for path in paths)), len(paths[0]))
             inside = {tuple(path[:deep + 1]) for path in paths if len(path) > deep}
-            near = [i for i, node in enumerate(self.nodes) if i in of or tuple(number for number, *_ in node.path)[:deep + 1] in inside]
-            written = writes.get(flags[0][0][0], [])
-            if flags[0][0][0] not in carried and not any(near[0] <= i <= near[-1] for i in written):
-                found.add(b)
+            near = [i for i, node in enumerate(self.nodes) if i in known or tuple(number for number, *_ in node.path)[:deep + 1] in inside]
+            if flag[0][0] not in carried and not any(near[0] <= i <= near[-1] for i in writes.get(flag[0][0], [])):
+                found[b] = flag
+        return found
+    def within(self, b, written, users):
+        """(the flag that a buffer is within, its fill): one element that a fill with 0 comes first to, and then nodes with that flag alone write."""
+        one, first = self.buffers[b], self.nodes[written[0]] if written else None
+        if not first or one.tiles or one.at(one.rows) != SIZES[one.dtype] or first.kind != "fill" or first.when or min(users[b]) < first.index:
+            return None
+        flags = [self.regions(*self.nodes[i].when) if self.nodes[i].when else None for i in written[1:]]
+        same = flags and flags[0] and flags[0][0][0] != b and all(flag == flags[0] for flag in flags)
+        return (flags[0], first.index) if same and evaluate(first.form["fill"].get("value"), first.names) == 0 else None
+    @staticmethod
+    def chain(flag, within):
+        """A flag, the one that it is within, and so on: their fills come one behind the other."""
+        found = [flag]
+        while (here := within.get(found[-1][0][0])) and not (here[0][0][0] in within and within[here[0][0][0]][1] >= here[1]):
+            found.append(here[0])
         return found
     def given(self, node):
         """The same, as if the node had no `when`."""

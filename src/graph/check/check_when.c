@@ -4,6 +4,11 @@
  * node's kernel a write is a readwrite. There is one exception: a temp buffer that nodes of one flag alone know, which
  * nothing writes from the first of them to the last. Where the flag is 0 none of them runs, and nobody asks what it
  * holds. The inner buffers of a graph that is used under a `when` are such.
+ *
+ * A flag may be *within* another: of a temp buffer that a fill with 0 comes first to, and then nodes under the other
+ * alone write, as a `when` within another is built (build_when.c). Where the other is 0 it is, too, as long as nothing
+ * writes the other from that fill on. So nodes of both flags, and of several within one, may be those that know a
+ * buffer; what those of the other flag itself write is a write.
  */
 #include "base/error.h"
 #include "base/memory.h"
@@ -14,7 +19,7 @@
 
 /* A buffer, and who knows it. */
 typedef struct known {
-    const gy_access *flag; /* of the first node; NULL: no node yet */
+    const gy_access *flag; /* of all nodes, or the one that theirs are within; NULL: no node yet */
     const gy_loop *loop;   /* the innermost around all of its nodes */
     uint32_t first, last;  /* nodes, and all of the loops within `loop` that some of them are in: [first, last) */
     bool is_open;          /* others may know it */
@@ -25,9 +30,16 @@ typedef struct writer {
     uint32_t buffer, node;
 } writer;
 
+/* A buffer that is the flag of some node. */
+typedef struct within {
+    const gy_access *flag; /* the one that it is within; NULL: none */
+    uint32_t fill;         /* the node that puts 0 there first */
+} within;
+
 typedef struct guarding {
     gantry_graph *g;
     known *of;        /* each buffer */
+    within *within;   /* each buffer */
     uint8_t *is_flag; /* is the flag of some node */
     GY_VEC(writer) writer;
 } guarding;
@@ -35,6 +47,29 @@ typedef struct guarding {
 static const gy_access *flag_of(const gantry_graph *g, const gy_node *n)
 {
     return n->has_when ? &g->access.at[n->access + n->accesses - 1] : NULL;
+}
+
+static bool is_same(const gy_access *a, const gy_access *b)
+{
+    return a->buffer == b->buffer && a->first == b->first && a->last == b->last;
+}
+
+/* The flag that this one is within; NULL: none. Their fills come one behind the other, so there are no circles. */
+static const gy_access *outer_flag(const guarding *w, const gy_access *flag)
+{
+    const within *inner = &w->within[flag->buffer];
+    const within *outer = inner->flag ? &w->within[inner->flag->buffer] : NULL;
+    return !outer || (outer->flag && outer->fill >= inner->fill) ? NULL : inner->flag;
+}
+
+/* The innermost flag that both are, or are within; NULL: there is none. */
+static const gy_access *common_flag(const guarding *w, const gy_access *a, const gy_access *b)
+{
+    for (const gy_access *x = a; x; x = outer_flag(w, x))
+        for (const gy_access *y = b; y; y = outer_flag(w, y))
+            if (is_same(x, y))
+                return x;
+    return NULL;
 }
 
 /* ---- loops ---- */
@@ -75,17 +110,41 @@ static void see_access(const guarding *w, uint32_t node, const gy_access *a)
     const gy_node *n = &g->nodes.at[node];
     const gy_access *flag = flag_of(g, n);
     known *k = &w->of[a->buffer];
-    if (!flag || a == flag ||
-        (k->flag && (k->flag->buffer != flag->buffer || k->flag->first != flag->first || k->flag->last != flag->last)))
-        k->is_open = true;
-    if (k->is_open)
-        return;
-    if (!k->flag) {
-        k->flag = flag;
+    if (!k->is_open && flag && a != flag)
+        flag = k->flag ? common_flag(w, k->flag, flag) : flag;
+    else
+        flag = NULL;
+    if (!k->flag)
         k->loop = around_node(g, n);
-    }
+    k->is_open = !flag;
+    k->flag = flag;
+}
+
+/* The loop around all of its nodes takes in another. */
+static void enclose(const gantry_graph *g, known *k, uint32_t node)
+{
     while (!contains(k->loop, node))
         k->loop = around_loop(g, k->loop);
+}
+
+/* For the node and the fills of the flags between its own and that of all. */
+static void see_around(const guarding *w, known *k, uint32_t node, void (*see)(const gantry_graph *, known *, uint32_t))
+{
+    const gy_access *flag = flag_of(w->g, &w->g->nodes.at[node]);
+    see(w->g, k, node);
+    for (; flag && !is_same(flag, k->flag); flag = outer_flag(w, flag))
+        see(w->g, k, w->within[flag->buffer].fill);
+}
+
+static void see_all_around(const guarding *w, void (*see)(const gantry_graph *, known *, uint32_t))
+{
+    const gantry_graph *g = w->g;
+    for (uint32_t i = 0; i < g->nodes.count; i++) {
+        const gy_node *n = &g->nodes.at[i];
+        for (uint32_t a = n->access; a < n->access + n->accesses; a++)
+            if (!w->of[g->access.at[a].buffer].is_open)
+                see_around(w, &w->of[g->access.at[a].buffer], i, see);
+    }
 }
 
 static void see_buffers(const guarding *w)
@@ -142,11 +201,10 @@ static bool is_flag_written(const guarding *w, const known *k)
 
 /* ---- all nodes ---- */
 
-static bool see_all(guarding *w)
+static bool list_writers(guarding *w)
 {
     gantry_graph *g = w->g;
     bool ok = true;
-    see_buffers(w);
     for (uint32_t i = 0; i < g->nodes.count; i++)
         if (flag_of(g, &g->nodes.at[i]))
             w->is_flag[flag_of(g, &g->nodes.at[i])->buffer] = 1;
@@ -154,17 +212,62 @@ static bool see_all(guarding *w)
         const gy_node *n = &g->nodes.at[i];
         for (uint32_t k = n->access; k < n->access + n->accesses; k++) {
             const gy_access *a = &g->access.at[k];
-            see_access(w, i, a);
             if (w->is_flag[a->buffer] && a->mode != GANTRY_READ)
                 ok = gy_vec_push(&w->writer, ((writer){ a->buffer, i })) && ok;
         }
     }
-    for (uint32_t i = 0; i < g->nodes.count; i++) /* loops are known now */
-        for (uint32_t k = g->nodes.at[i].access; k < g->nodes.at[i].access + g->nodes.at[i].accesses; k++)
-            if (!w->of[g->access.at[k].buffer].is_open)
-                widen(g, &w->of[g->access.at[k].buffer], i);
     if (w->writer.count)
         qsort(w->writer.at, w->writer.count, sizeof *w->writer.at, compare_writers);
+    return ok;
+}
+
+/* The flag that all of these nodes but the first, which fills with 0, have; NULL: there is no such. */
+static const gy_access *flag_of_writers(const gantry_graph *g, const writer *of, size_t count)
+{
+    const gy_access *flag = NULL;
+    if (g->nodes.at[of->node].kind != GY_NODE_FILL || !gy_fill_is_identity(g, of->node, GANTRY_SUM))
+        return NULL;
+    for (size_t i = 1; i < count; i++) {
+        const gy_access *other = flag_of(g, &g->nodes.at[of[i].node]);
+        if (!other || other->buffer == of->buffer || (flag && !is_same(flag, other)))
+            return NULL;
+        flag = other;
+    }
+    return flag;
+}
+
+/* Whole elements of a buffer are what a flag that is within another has been filled with; it is not carried, or known
+ * before. */
+static void find_within(const guarding *w)
+{
+    const gantry_graph *g = w->g;
+    for (size_t i = 0, end; i < w->writer.count; i = end) {
+        const writer *first = &w->writer.at[i];
+        const gy_buffer *b = &g->buffers.at[first->buffer];
+        for (end = i; end < w->writer.count && w->writer.at[end].buffer == first->buffer;)
+            end++;
+        bool one = b->bytes == gantry_dtype_size(b->dtype) && !w->of[first->buffer].is_open;
+        if (one)
+            w->within[first->buffer] = (within){ flag_of_writers(g, first, end - i), first->node };
+    }
+    for (uint32_t i = 0; i < g->nodes.count; i++) /* ahead of its fill it may be what it was in the last iteration */
+        for (uint32_t k = g->nodes.at[i].access; k < g->nodes.at[i].access + g->nodes.at[i].accesses; k++) {
+            within *x = &w->within[g->access.at[k].buffer];
+            x->flag = x->flag && i < x->fill ? NULL : x->flag;
+        }
+}
+
+static bool see_all(guarding *w)
+{
+    gantry_graph *g = w->g;
+    see_buffers(w);
+    bool ok = list_writers(w);
+    find_within(w);
+    for (uint32_t i = 0; i < g->nodes.count; i++)
+        for (uint32_t k = g->nodes.at[i].access; k < g->nodes.at[i].access + g->nodes.at[i].accesses; k++)
+            see_access(w, i, &g->access.at[k]);
+    see_all_around(w, enclose);
+    see_all_around(w, widen); /* loops are known now */
     return ok;
 }
 
@@ -179,7 +282,8 @@ static void keep(const guarding *w)
         const gy_node *n = &g->nodes.at[i];
         for (uint32_t k = n->access; n->has_when && k < n->access + n->accesses; k++) {
             gy_access *a = &g->access.at[k];
-            a->is_kept = a->mode == GANTRY_WRITE && w->of[a->buffer].is_open;
+            bool all = !w->of[a->buffer].is_open && is_same(flag_of(g, n), w->of[a->buffer].flag);
+            a->is_kept = a->mode == GANTRY_WRITE && !all;
             a->mode = a->is_kept ? GANTRY_READWRITE : a->mode;
         }
     }
@@ -194,11 +298,13 @@ gantry_status gy_check_keep(gantry_graph *graph, gantry_error *err)
         return GANTRY_OK;
     guarding w = { .g = graph,
                    .of = gy_calloc(graph->buffers.count + 1, sizeof *w.of),
+                   .within = gy_calloc(graph->buffers.count + 1, sizeof *w.within),
                    .is_flag = gy_calloc(graph->buffers.count + 1, 1) };
-    bool ok = w.of && w.is_flag && see_all(&w);
+    bool ok = w.of && w.within && w.is_flag && see_all(&w);
     if (ok)
         keep(&w);
     gy_free(w.of);
+    gy_free(w.within);
     gy_free(w.is_flag);
     gy_vec_free(&w.writer);
     return ok ? GANTRY_OK : gy_fail_nomem(err);

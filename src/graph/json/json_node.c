@@ -306,11 +306,20 @@ static gantry_status read_rest(gy_reader *r, const gy_json_at *at, const json_t 
     return status ? status : gy_read_node_when(r, at, value[GY_KEY_WHEN], node);
 }
 
+static gantry_status read_kind(gy_reader *r, const gy_json_at *at, const json_t *const *value, gy_node_key key)
+{
+    gantry_node node = { .id = GANTRY_NONE };
+    gy_read_origin(r, at);
+    GY_TRY(add_node(r, at, value, key, &node));
+    if (r->index.count > 0)
+        GY_TRY(gy_read_family(r, json_string_value(value[GY_KEY_ID]), node));
+    return read_rest(r, at, value, key, node);
+}
+
 gantry_status gy_read_node(gy_reader *r, const gy_json_at *at, const json_t *const *value)
 {
     const struct kind *kind = NULL;
     bool varied = false;
-    gantry_node node = { .id = GANTRY_NONE };
     gy_json_at id = gy_read_at(at, "id", value[GY_KEY_ID]);
     GY_TRY(find_kind(r, at, value, &kind));
     GY_TRY(gy_read_id(r, &id, &varied));
@@ -323,9 +332,13 @@ gantry_status gy_read_node(gy_reader *r, const gy_json_at *at, const json_t *con
                             "is beyond the limit of %" PRId64 " nodes: make fewer, or raise the limit (--limits)",
                             gy_read_limit(r));
     }
-    gy_read_origin(r, at);
-    GY_TRY(add_node(r, at, value, kind->key, &node));
-    if (r->index.count > 0)
-        GY_TRY(gy_read_family(r, json_string_value(id.value), node));
-    return read_rest(r, at, value, kind->key, node);
+    const gantry_region *around = r->when;
+    gantry_region flag;
+    if (value[GY_KEY_WHEN]) { /* ahead of the node, since it may add some */
+        GY_TRY(gy_read_when(r, at, value[GY_KEY_WHEN], &flag));
+        r->when = &flag;
+    }
+    gantry_status status = read_kind(r, at, value, kind->key);
+    r->when = around;
+    return status;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that run by a flag: random graphs whose nodes and blocks are given a `when` by flags of all kinds, on 1 to 4 devices,
+"""Nodes that run by a flag: random graphs whose nodes and blocks are given a `when` by flags of all kinds, also within others, on 1 to 4 devices,
 unrolled or in phases, against the oracle; and graphs all of whose nodes have one flag, with buffers of their own. Each schedule is also
 held against the graph by both checkers. The same seed is the same test.
 
@@ -13,7 +13,7 @@ import sys
 
 from generator import Generator
 from oracle import Invalid
-from runner import Gantry, difference, expected, with_kernels
+from runner import Gantry, difference, expected, np, with_kernels
 
 FLAGS = [("i64", 0), ("i64", 1), ("u8", 255), ("f32", 0), ("f64", -0.5), ("i32", -1)]
 
@@ -58,16 +58,22 @@ class Guard:
         out = []
         if "collective" not in str(elements) and self.r.random() < self.often / 5:
             flag = self.flag(None if turns else out, loops)
-            return out + [{"when": {"buffer": flag}, "nodes": elements}]
+            return out + [{"when": {"buffer": flag}, "nodes": self.within(elements, loops, turns)}]
         for element in elements:
             if "repeat" in element:
                 element["nodes"] = self.elements(element["nodes"], loops + 1, turns)
             elif "collective" not in str(element) and self.r.random() < self.often:
                 element["when"] = {"buffer": self.flag(None if turns else out, loops)}
+                if "nodes" in element:
+                    element["nodes"] = self.within(element["nodes"], loops, turns or "for" in element or "if" in element)
             elif "nodes" in element:
                 element["nodes"] = self.elements(element["nodes"], loops, turns or "for" in element or "if" in element)
             out.append(element)
         return out
+
+    def within(self, elements, loops, turns):
+        """Those that run by a flag already; some by others, too."""
+        return self.elements(elements, loops, turns) if self.r.random() < 0.6 else elements
 
     def whole(self):
         self.graph["nodes"] = self.elements(self.graph["nodes"], 1 if "repeat" in self.graph else 0)
@@ -94,6 +100,8 @@ def make_inner(seed, r, starts):
     """A graph whose nodes all run by one flag, most often in the iterations of a loop; what only they know begins with nothing."""
     generator = Generator(seed)
     graph = with_kernels(generator.make(r.choice([3, 6, 10, 16])))
+    if not generator.invalid and r.random() < 0.5:
+        graph = Guard(seed, graph).whole()
     names = graph["buffers"]
     if generator.invalid or "collective" in str(graph["nodes"]) or "'host'" in str(graph["nodes"]):
         return None, False, None
@@ -104,7 +112,8 @@ def make_inner(seed, r, starts):
         return None, False, None
     is_on = r.random() < 0.6 or "carry" in str(graph)  # behind a loop that carries, names mean the last ones, whatever ran
     try:
-        want = expected(graph if is_on else {**graph, "nodes": []}, starts=starts)
+        want = expected(graph, starts=starts)
+        want = want if is_on else expected({**graph, "nodes": []}, starts=starts)
     except Invalid:
         return None, False, None
     names["guard"] = {"dtype": r.choice(["i32", "f64", "u8"]), "shape": [1], "init": int(is_on), "class": "const"}
@@ -130,13 +139,50 @@ def check(gantry, recheck, graph, chosen):
     return (0, "") if second.returncode in (0, 77) else (second.returncode, second.stdout + second.stderr)
 
 
+LAYER = {
+    "gantry": 1, "name": "layer",
+    "buffers": {"x": {"dtype": "f32", "shape": [8], "split": 2, "class": "state"}, "h": {"dtype": "f32", "shape": [8], "split": 2}, "small": {"dtype": "u8", "shape": [1]},
+                "given": {"dtype": "u64", "shape": [1]}},
+    "nodes": [{"id": "h[i]", "for": {"i": 2}, "map": {"h": "x + 1"}, "args": {"h": "h[i]", "x": "x[i]"}},
+              {"id": "small", "reduce": {"ok": "all(x < 6)"}, "args": {"x": "x", "ok": "small"}},
+              {"when": {"buffer": "given"}, "nodes": [
+                  {"id": "g[i]", "for": {"i": 2}, "map": {"h": "2 * h"}, "args": {"h": "h[i]"}, "when": {"buffer": "small"}},
+                  {"id": "f[i]", "for": {"i": 2}, "map": {"h": "h + 100"}, "args": {"h": "h[i]"}}]},
+              {"id": "s[i]", "for": {"i": 2}, "map": {"x": "h"}, "args": {"h": "h[i]", "x": "x[i]"}}]}
+
+
+def layers(gantry):
+    """A graph that is used under a flag, whose nodes have flags of their own, one of which only they write: three deep, in all combinations."""
+    gantry.write(LAYER, "layer.json")
+    flag = {"dtype": "u64", "shape": [1], "class": "const"}
+    failed = 0
+    for outer, given, devices in itertools.product((0, 1), (0, 1), (1, 2, 3)):
+        buffers = {"v": {"dtype": "f32", "shape": [8], "split": 2, "init": 1, "class": "state", "output": True}, "a": {**flag, "init": outer}, "b": {**flag, "init": given}}
+        use = {"use": "layer.json", "id": "l[k]", "for": {"k": 4}, "with": {"x": "v", "given": "b"}, "when": {"buffer": "a"}}
+        v = np.ones(8, np.float32)
+        for _ in range(4 if outer else 0):
+            h = (v + 1) * (2 if given and (v < 6).all() else 1)
+            v = h + 100 * given
+        result = gantry.run({"gantry": 1, "name": "layers", "buffers": buffers, "nodes": [use]}, ["--devices", devices, "--check"], None, {"v": ("f32", (8,))})
+        problem = result.err if result.code else difference(result.arrays, {"v": v})
+        failed += bool(problem)
+        if problem:
+            print(f"FAILED layers, flags {outer} and {given}, {devices} devices: {problem}", flush=True)
+    return failed
+
+
+def nested(elements, around=False):
+    """How many flags are within others."""
+    return sum((around and "when" in one) + nested(one.get("nodes", []), around or "when" in one) for one in elements)
+
+
 REFUSED = ("kept apart from", "is `with`", "is `apart`", "is `after`", "may end after its first iteration")
 KEEPS = 'runs under a "when" and else keeps'  # what a loop carries
 
 
 def main():
     gantry, recheck, first, last = Gantry(sys.argv[1], sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
-    count = {"graphs": 0, "invalid": 0, "refused": 0, "failed": 0, "flags": 0, "inner": 0}
+    count = {"graphs": 0, "invalid": 0, "refused": 0, "failed": layers(gantry), "flags": 0, "nested": 0, "inner": 0}
     for seed, how in itertools.product(range(first, last), (make, make_inner)):
         r = random.Random(seed * 15485863)
         starts = r.choice([1, 1, 2, 3])
@@ -150,6 +196,7 @@ def main():
             count["inner"] += 1
         count["graphs"] += 1
         count["flags"] += str(graph).count("'when'")
+        count["nested"] += nested(graph["nodes"])
         want, buffers = result or (None, None)
         count["invalid"] += want is None
         for way in range(3):
@@ -170,7 +217,7 @@ def main():
                 count["failed"] += 1
                 print(f"FAILED seed {seed}: {' '.join(map(str, chosen + more))} --iterations {starts}: exit {code}: {problem.strip()}", flush=True)
     print(", ".join(f"{value} {name}" for name, value in count.items()) + f", {gantry.runs} runs")
-    return 1 if count["failed"] or count["graphs"] < (last - first) // 4 or count["inner"] < (last - first) // 8 else 0
+    return 1 if count["failed"] or count["graphs"] < (last - first) // 4 or min(count["inner"], count["nested"]) < (last - first) // 8 else 0
 
 
 if __name__ == "__main__":

@@ -520,9 +520,21 @@ class Oracle:
         if "when" not in element:
             return None
         flag = self.reference(element["when"]["buffer"], names).region()
-        if self.around or flag.buffer.tiles or flag.buffer.auto or flag.get(self.now[flag.buffer.name]).size != 1:
+        if flag.buffer.tiles or flag.buffer.auto or flag.get(self.now[flag.buffer.name]).size != 1:
             raise Invalid("when")
-        return flag
+        return self.both(self.around, flag) if self.around else flag
+
+    def is_set(self, flag):
+        return bool(flag.get(self.now[flag.buffer.name]).any())
+
+    def both(self, outer, inner):
+        """A flag within another: what the two are when its block or node comes up, the inner one where the outer is set."""
+        self.flag, self.node_at = outer, {}
+        self.check([(inner, "read")])
+        name = f"{outer.buffer.name} and {inner.buffer.name}"
+        self.buffers[name] = Buffer(name, {"dtype": "u8", "shape": [1]}, self.names)
+        self.now[name] = Value(self.buffers[name], np.array([self.is_set(outer) and self.is_set(inner)], np.uint8))
+        return Region(self.buffers[name], 0, 1)
 
     def node(self, node, index):
         self.node_at = node
@@ -531,7 +543,7 @@ class Oracle:
         if self.flag and "collective" in node:
             raise Invalid("when of a collective")
         self.carry_out(node, names)
-        if self.flag and not self.flag.get(self.now[self.flag.buffer.name]).any():
+        if self.flag and not self.is_set(self.flag):
             for value, data in self.before:
                 value.data[...] = data
 

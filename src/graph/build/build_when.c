@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A `when` within another. Its nodes run by an element of its own, "FLAG.both", which is filled with 0, and to which
+ * the inner flag is then copied, by a node that runs by the outer one. So it is 0 where either is, of whatever dtype
+ * they are, the inner flag may be one that only nodes under the outer one write, and nothing behind that knows of it
+ * but the check (check_when.c), which finds that it is 0 where the outer one is.
+ */
+#include "graph/build/build.h"
+#include "graph/build/build_state.h"
+
+/* Its name gives way to those that are there. */
+static gantry_buffer make_both(gantry_graph *g, const gy_buffer *flag)
+{
+    gy_text name = { 0 };
+    gantry_dtype dtype = flag->dtype; /* the buffer moves when one is added */
+    gy_text_printf(&name, "%s.both", flag->name);
+    while (!name.failed && gy_names_find(&g->buffer_names, name.at) != GY_NO_NAME)
+        gy_text_add(&name, "_");
+    if (name.failed)
+        gy_build_nomem(g);
+    gantry_buffer made = gantry_graph_buffer(g, name.failed ? "" : name.at, dtype, 1, &(int64_t){ 1 });
+    gy_text_free(&name);
+    return made;
+}
+
+gantry_region gy_build_within(gantry_graph *graph, gantry_region outer, gantry_region inner)
+{
+    gy_access access;
+    if (!gy_building(graph) || !gy_region_resolve(graph, &inner, &access))
+        return inner;
+    const gy_buffer *flag = &graph->buffers.at[access.buffer];
+    if (flag->tiles[0] || flag->split_auto ||
+        gy_buffer_span(flag, access.first, access.last) != (int64_t)gantry_dtype_size(flag->dtype))
+        return inner; /* it is no flag: gantry_node_when says so, of the node */
+    bool unique = graph->build_->unique_ids;
+    gantry_buffer both = make_both(graph, flag);
+    const char *name = graph->error.status ? "" : graph->buffers.at[both.id].name;
+    const char *clear = gy_arena_printf(&graph->arena, "clear.%s", name),
+               *set = gy_arena_printf(&graph->arena, "set.%s", name);
+    if (!clear || !set) {
+        gy_build_nomem(graph);
+        return inner;
+    }
+    graph->build_->unique_ids = false; /* the ids give way, too */
+    gantry_graph_fill(graph, clear, gantry_all(both), 0);
+    gantry_node_when(graph, gantry_graph_copy(graph, set, inner, gantry_all(both)), outer);
+    graph->build_->unique_ids = unique;
+    return gantry_all(both);
+}

@@ -72,23 +72,85 @@ int32_t devices_of(const gantry_strategy *s)
 
 /* ---- its devices ---- */
 
-/* Is it one of the first `count` of those? */
-static bool is_among(const speed *speeds, size_t count, size_t device)
+/* What a megabyte takes from one to the other and back: how far they are from each other. */
+static double distance(const gantry_machine *machine, size_t a, size_t b)
 {
-    for (size_t i = 0; speeds && i < count; i++)
-        if (speeds[i].device == device)
-            return true;
-    return !speeds && device < count;
+    static const double no_route = 1e9;
+    gantry_device_info one = GANTRY_DEVICE_INFO_INIT, other = GANTRY_DEVICE_INFO_INIT;
+    if (gantry_machine_device(machine, a, &one, NULL) || gantry_machine_device(machine, b, &other, NULL))
+        return no_route;
+    double there = gantry_machine_copy_us(machine, (size_t)one.memory, (size_t)other.memory, 1 << 20);
+    double back = gantry_machine_copy_us(machine, (size_t)other.memory, (size_t)one.memory, 1 << 20);
+    return there < 0 || back < 0 ? no_route : there + back;
+}
+
+static double distance_to(const candidates *all, const bool *picked, size_t device)
+{
+    double sum = 0;
+    for (size_t i = 0; i < MOST_NAMED; i++)
+        sum += picked[i] && i != device ? distance(all->machine, i, device) : 0;
+    return sum;
+}
+
+/* Of speeds [from, to), which are as fast as each other, the one that is nearest to those that are picked. */
+static size_t find_nearest(const candidates *all, size_t from, size_t to, const bool *picked)
+{
+    size_t nearest = from;
+    double least = HUGE_VAL;
+    for (size_t i = from; i < to; i++) {
+        double far = picked[all->speeds[i].device] ? HUGE_VAL : distance_to(all, picked, all->speeds[i].device);
+        nearest = far < least ? i : nearest;
+        least = far < least ? far : least;
+    }
+    return nearest;
+}
+
+/* Takes `wanted` of those: the first, and then each time the nearest. Returns how far all are from each other. */
+static double gather(const candidates *all, size_t first, size_t from, size_t to, size_t wanted, bool *picked)
+{
+    double sum = 0;
+    for (size_t next = first; wanted > 0; wanted--) {
+        sum += distance_to(all, picked, all->speeds[next].device);
+        picked[all->speeds[next].device] = true;
+        next = find_nearest(all, from, to, picked);
+    }
+    return sum;
+}
+
+/* The fastest `count` devices; of those that are as fast as the last of them, the ones that are nearest to each other.
+ */
+static void pick_fastest(const candidates *all, size_t count, bool picked[MOST_NAMED])
+{
+    static const double as_fast = 1.01;
+    size_t workers = gantry_machine_worker_count(all->machine), from = 0, to = count;
+    double last = all->speeds[count - 1].us, least = HUGE_VAL;
+    bool sure[MOST_NAMED] = { false }, some[MOST_NAMED];
+    for (; from < count && all->speeds[from].us * as_fast < last; from++)
+        sure[all->speeds[from].device] = true;
+    for (; to < workers && all->speeds[to].us <= last * as_fast; to++)
+        ;
+    memcpy(picked, sure, sizeof sure);
+    for (size_t first = from; first < to; first++) {
+        memcpy(some, sure, sizeof sure);
+        double sum = gather(all, first, from, to, count - from, some);
+        if (sum < least)
+            memcpy(picked, some, sizeof some);
+        least = sum < least ? sum : least;
+    }
 }
 
 void write_devices(const candidates *all, const choice *c, char text[DEVICES_TEXT])
 {
     size_t count = (size_t)devices_of(&c->strategy), used = 0, workers = gantry_machine_worker_count(all->machine);
+    bool is_picked[MOST_NAMED] = { false };
     text[0] = '\0';
-    for (size_t i = 0; i < workers && c->on != ON_ALL && count < workers && used < DEVICES_TEXT; i++) {
+    if (c->on == ON_ALL || count >= workers || workers > MOST_NAMED)
+        return;
+    if (c->on == ON_FASTEST)
+        pick_fastest(all, count, is_picked);
+    for (size_t i = 0; i < workers && used < DEVICES_TEXT; i++) {
         gantry_device_info device = GANTRY_DEVICE_INFO_INIT;
-        if (is_among(c->on == ON_FASTEST ? all->speeds : NULL, count, i) &&
-            !gantry_machine_device(all->machine, i, &device, NULL))
+        if ((c->on == ON_FASTEST ? is_picked[i] : i < count) && !gantry_machine_device(all->machine, i, &device, NULL))
             used += (size_t)snprintf(text + used, DEVICES_TEXT - used, "%s%s", used ? "," : "id:", device.id);
     }
     if (used >= DEVICES_TEXT)
@@ -218,10 +280,13 @@ static int time_devices(const candidates *all, speed *speeds, size_t count)
     int code = EXIT_FINE;
     for (size_t i = 0; i < count && !code; i++) {
         bool fits;
-        speed alone = { .device = i };
+        speed alone[MOST_NAMED] = { { .device = i } };
         candidates with = *all;
         candidate c = { .choice = { GANTRY_STRATEGY_INIT, ON_FASTEST } };
-        with.speeds = &alone;
+        alone[0].us = 1;
+        for (size_t k = 1; k < count; k++)
+            alone[k] = (speed){ k <= i ? k - 1 : k, 2 };
+        with.speeds = alone;
         gantry_strategy_text(&c.choice.strategy, c.text, sizeof c.text);
         code = predict(&with, &c, 0, &fits);
         speeds[i] = (speed){ i, c.us > 0 ? c.us : HUGE_VAL };
@@ -229,13 +294,15 @@ static int time_devices(const candidates *all, speed *speeds, size_t count)
     return code;
 }
 
-static int rank_devices(candidates *all)
+static int rank_devices(candidates *all, bool are_alike)
 {
     size_t count = gantry_machine_worker_count(all->machine);
     speed *speeds = calloc(count, sizeof *speeds);
     if (!speeds)
         return fail_nomem();
-    int code = time_devices(all, speeds, count);
+    for (size_t i = 0; i < count; i++)
+        speeds[i].device = i;
+    int code = are_alike ? EXIT_FINE : time_devices(all, speeds, count);
     qsort(speeds, count, sizeof *speeds, compare_speeds);
     all->speeds = speeds;
     return code;
@@ -246,15 +313,19 @@ static int rank_devices(candidates *all)
 bool are_named(const candidates *all)
 {
     return (all->o->machine || !counts_virtual(all->o)) && !all->o->max_memory &&
-           gantry_machine_rank_count(all->machine) == 1;
+           gantry_machine_worker_count(all->machine) <= MOST_NAMED && gantry_machine_rank_count(all->machine) == 1;
 }
 
-bool are_others_faster(const candidates *all, int32_t count)
+bool are_others_better(const candidates *all, int32_t count)
 {
-    for (int32_t i = 0; all->speeds && i < count; i++)
-        if (all->speeds[i].device >= (size_t)count)
-            return true;
-    return false;
+    bool picked[MOST_NAMED], differs = false;
+    size_t workers = gantry_machine_worker_count(all->machine);
+    if (!all->speeds || (size_t)count >= workers)
+        return false;
+    pick_fastest(all, (size_t)count, picked);
+    for (size_t i = (size_t)count; i < workers; i++)
+        differs = differs || picked[i];
+    return differs;
 }
 
 int find_work(candidates *all)
@@ -262,9 +333,9 @@ int find_work(candidates *all)
     choice one = { GANTRY_STRATEGY_INIT, ON_FIRST };
     bool alike = false;
     int code = are_alike(all->machine, &alike);
-    code = code || alike || !are_named(all) ? code : rank_devices(all);
+    code = code || !are_named(all) ? code : rank_devices(all, alike);
     code = code ? code : add(all, &one, 0);
-    if (!code && are_others_faster(all, 1)) {
+    if (!code && are_others_better(all, 1)) {
         one.on = ON_FASTEST;
         code = add(all, &one, 0);
     }

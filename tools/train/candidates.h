@@ -5,6 +5,8 @@
 
 #include "strategies.h"
 
+enum { MOST_NAMED = 64 }; /* devices; of more the first ones are taken */
+
 /* Which devices a strategy for some of them has: the first ones, the fastest, or the first ones, and the others for
  * what the strategy gives to none, such as steps of weights. */
 typedef enum seats { ON_FIRST, ON_FASTEST, ON_ALL } seats;
@@ -35,7 +37,7 @@ typedef struct candidates {
     const options *o;
     const char *path;
     gantry_machine *machine;
-    speed *speeds; /* of all devices, the fastest first; NULL: they are alike, or have to be taken as they are */
+    speed *speeds; /* of all devices, the fastest first; NULL: they have to be taken as they are */
     candidate *at;
     size_t count, refused, slower; /* slower: their devices would compute for longer than the best takes */
     double best_us;                /* of those so far; HUGE_VAL: none fits */
@@ -48,8 +50,8 @@ int32_t devices_of(const gantry_strategy *s);
 bool are_named(const candidates *all);
 /* "id:gpu1,gpu2" in `text`, as --devices has it, where the choice is for some of the devices; else it is empty. */
 void write_devices(const candidates *all, const choice *c, char text[DEVICES_TEXT]);
-/* Are there faster ones than the first `count` devices? */
-bool are_others_faster(const candidates *all, int32_t count);
+/* Are there faster ones than the first `count` devices, or as fast ones that are nearer to each other? */
+bool are_others_better(const candidates *all, int32_t count);
 /* Loads and schedules the model. *fits: it is known what came of it. What does not fit the memories has no time. */
 int predict(const candidates *all, candidate *c, int64_t effort, bool *fits);
 /* Adds a choice, and predicts it. */

@@ -66,7 +66,7 @@ static int predict_those(candidates *all, int32_t count, int32_t micro, seats on
 static int predict_on(candidates *all, int32_t count, int32_t micro)
 {
     int code = predict_those(all, count, micro, ON_FIRST);
-    return code || !are_others_faster(all, count) ? code : predict_those(all, count, micro, ON_FASTEST);
+    return code || !are_others_better(all, count) ? code : predict_those(all, count, micro, ON_FASTEST);
 }
 
 /* Numbers of devices that do not divide all: heads, columns or a batch may be divisible so, and fewer devices meet

@@ -413,6 +413,34 @@ class Auto(unittest.TestCase):
         self.assertLess(min(times.values()), 0.7 * min(us for (_, _, micro), us in times.items() if micro == 1))
         self.assertLessEqual(rows[0][1], 1.05 * min(times.values()), out)
 
+    def test_islands(self):
+        """The first two of four GPUs are far from each other; the first and the third share a switch, and take less time than all and than one."""
+        text = json.loads((ROOT / "graphs/machines/a100-pcie-4.json").read_text())
+        turn = {"gpu1": "gpu2", "gpu2": "gpu1"}
+        for route in text["routes"]:
+            for end in "from", "to":
+                names = route[end]
+                route[end] = [turn.get(name, name) for name in names] if isinstance(names, list) else turn.get(names, names)
+            if {"sw0.up", "sw1.down"} <= set(route.get("via", [])) or {"sw1.up", "sw0.down"} <= set(route.get("via", [])):
+                route.update(bandwidth_gbs=0.5, latency_us=100)
+        words = {"batch": 4096, "inputs": 384, "hidden": 1536, "classes": 96}
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "islands.json"
+            path.write_text(json.dumps(text))
+            rows, out = self.table("mlp", "--machine", path, "--effort", "0", *(word for name, value in words.items() for word in ("--param", f"{name}={value}")))
+            whole = gantry.Machine.load(path)
+        times = {}
+        for names, strategy in itertools.product(("gpu0", "gpu0,gpu1", "gpu0,gpu2", "gpu1,gpu3", "gpu0,gpu1,gpu2,gpu3"), ("dp", "tp")):
+            count = names.count(",") + 1
+            graph = gantry.load(ROOT / "graphs/models/mlp.json", words, devices=4, train=True, strategy=f"{strategy}={count}")
+            times[names, strategy] = graph.schedule(whole if count == 4 else whole.select(f"id:{names}"), effort=0).makespan
+        best = min(times, key=times.get)
+        self.assertIn(best[0], ("gpu0,gpu2", "gpu1,gpu3"), times)
+        self.assertLess(times[best], 0.9 * min(us for (names, _), us in times.items() if names not in ("gpu0,gpu2", "gpu1,gpu3")), times)
+        self.assertLessEqual(rows[0][1], 1.001 * times[best], out)
+        self.assertRegex(out, r"(?m)^\S+ on gpu0,gpu2 ")
+        self.assertRegex(out, r"(?m)^  gpu2 ran [1-9]")
+
     def test_chunks(self):
         """A pipeline that is far behind with one chunk of layers a device is the best with two, since these share out the work of experts
         evenly, and without micro-batches. Chunks were tried of the best strategy alone, if that was a pipeline."""

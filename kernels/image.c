@@ -85,7 +85,7 @@ gantry_status gy_check_image(const gantry_launch *l, int in, int out, int64_t do
 gantry_status gy_check_filter(const gantry_launch *l, char *text, size_t size)
 {
     const gantry_arg *w = &l->arg[0];
-    if (w->rank != 2 || w->tile[0] >= 0)
+    if (w->rank != 2)
         return gy_check_fail(text, size, "\"weights\" has %d axes; it must be [height, width]", (int)w->rank);
     if (w->rows % 2 == 0 || w->shape[1] % 2 == 0) {
         return gy_check_fail(text, size,

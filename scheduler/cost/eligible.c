@@ -150,28 +150,49 @@ static gantry_status on_unknown(gy_plan *p, const gy_node *n, const char *on, ga
     return status;
 }
 
+/* The device or devices that `on` names are of a kind that the node cannot run on, or take too long. */
+static gantry_status fail_on(const gy_plan *p, uint32_t node, const char *on, bool gpu, gantry_error *err)
+{
+    const gy_node *n = &p->graph->nodes.at[node];
+    const char *take = "drop \"on\" or choose another device";
+    if (n->kind == GY_NODE_HOST)
+        return gy_graph_fail(p->graph, n->origin, err, GANTRY_E_UNSUPPORTED,
+                             "node \"%s\" is put on \"%s\", a GPU, and is a host call, which needs a CPU device; %s",
+                             n->id, on, take);
+    const gy_device kind = { .gpu = gpu };
+    if (!can_run(p, n, &kind))
+        return gy_graph_fail(
+            p->graph, n->origin, err, GANTRY_E_UNSUPPORTED,
+            "node \"%s\" is put on \"%s\", a %s, for which its kernel \"%s\" has no version; give it one "
+            "(%s), or %s",
+            n->id, on, gpu ? "GPU" : "CPU", p->graph->kernels.at[n->kernel].manifest->name,
+            gpu ? "\"cuda\"" : "\"host\"", take);
+    return gy_graph_fail(p->graph, n->origin, err, GANTRY_E_UNSUPPORTED,
+                         "node \"%s\" is put on \"%s\", which cannot run it; %s", n->id, on, take);
+}
+
 static gantry_status narrow_on(gy_plan *p, uint32_t node, const gy_node_extra *x, gantry_error *err)
 {
     const gy_node *n = &p->graph->nodes.at[node];
     uint32_t only = x->on ? gy_machine_find_device(p->machine, x->on) : GY_MACHINE_NONE;
-    bool kind = false;
+    bool kind = false, gpu = only != GY_MACHINE_NONE && p->machine->device[only].gpu;
     for (uint32_t d = 0; d < p->devices && only == GY_MACHINE_NONE && x->on; d++)
-        kind = kind || !strcmp(p->machine->device[d].kind, x->on);
+        if (strcmp(p->machine->device[d].kind, x->on) == 0) {
+            kind = true;
+            gpu = p->machine->device[d].gpu;
+        }
     if (only == GY_MACHINE_NONE && !kind) {
         if (!x->on_expr)
             return on_unknown(p, n, x->on, err);
-        gantry_status status = on_index(p, n, x->on_expr, &only, err);
-        if (status)
-            return status;
+        GY_TRY(on_index(p, n, x->on_expr, &only, err));
+        gpu = p->machine->device[only].gpu;
     }
     for (uint32_t d = 0; d < p->devices; d++)
         if (kind ? strcmp(p->machine->device[d].kind, x->on) != 0 : d != only)
             *time_of(p, node, d) = GY_TICKS_MAX;
     if (count_allowed(p, node, p->devices))
         return GANTRY_OK;
-    return gy_graph_fail(p->graph, n->origin, err, GANTRY_E_UNSUPPORTED,
-                         "node \"%s\" is put on \"%s\", which cannot run it; drop \"on\" or choose another device",
-                         n->id, x->on ? x->on : p->machine->device[only].id);
+    return fail_on(p, node, x->on ? x->on : p->machine->device[only].id, gpu, err);
 }
 
 gantry_status gy_plan_on_rank(gy_plan *p, uint32_t node, uint32_t rank, uint32_t *device, gantry_error *err)

@@ -122,8 +122,9 @@ static void find_reach(const gy_adjoint *a, const gy_primal *p, int64_t reach[GA
     if (is_filter)
         reach[rows] = reach[rows + 1] = sigma ? (int64_t)ceil(3 * sigma->number.real) : 0;
     if (weights) {
-        reach[rows] = (weights->last - weights->first) / 2;
-        reach[rows + 1] = a->graph->buffers.at[weights->buffer].shape[1] / 2;
+        gy_maths_shape shape = gy_access_shape(a->graph, weights);
+        reach[rows] = shape.extent[0] / 2;
+        reach[rows + 1] = shape.extent[1] / 2;
     }
 }
 

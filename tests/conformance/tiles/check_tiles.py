@@ -235,7 +235,10 @@ def images(seed):
     z = edges(padded(y, 1, 1), h, v)
     z = np.clip(z, 0, 255) if dtype == "u8" else z
     back = np.einsum("pq,fqc->fpc", matrix, z.reshape(full[0], h * v, full[3])).reshape(shape)
-    filtering = {"kernel": "filter2d", "args": {"weights": "w"}} if own else {"kernel": "gaussian_blur", "args": {"sigma": sigma}}
+    small = weights.astype(np.float32)
+    weights_of = {"tiles": [1, 2]} if draw.random() < 0.5 else {}  # some weights of several
+    given = np.concatenate([small[:, ::-1], small], 1) if weights_of else small
+    filtering = {"kernel": "filter2d", "args": {"weights": "w[0][1]" if weights_of else "w"}} if own else {"kernel": "gaussian_blur", "args": {"sigma": sigma}}
     widths = lambda *two: "~" + ",".join(map(str, [0] * (rank > 2) + [*two]))  # noqa: E731
     nodes = []
     for at in itertools.product(*map(range, tiles)):
@@ -247,13 +250,13 @@ def images(seed):
                           "args": {**filtering["args"], "dout": f"z{tile_of}{widths(*reach)}", "dimage": f"b{tile_of}"}})
     nodes.sort(key=lambda one: ("filter", "edges", "back").index(one["id"].split("[")[0]))
     form = {"dtype": dtype, "shape": shape, "tiles": tiles}
-    buffers = {"w": {"dtype": "f32", "shape": [high, wide], "init": 0}, "x": {**form, "init": 0}, "y": {**form, "output": True}, "z": {**form, "output": True}}
+    buffers = {"w": {"dtype": "f32", "shape": [high, wide * 2 if weights_of else wide], "init": 0, **weights_of}, "x": {**form, "init": 0}, "y": {**form, "output": True}, "z": {**form, "output": True}}
     want = {"y": y.reshape(shape), "z": z.reshape(shape)}
     if dtype == "f32":
         buffers["b"], want["b"] = {**form, "output": True}, back
     # a u8 pixel of a Gaussian may be rounded up where the double is below a half; its edges are then up to sqrt(20) away
     near = {"y": 0.0 if own else 1.0, "z": 0.501 if own else 9.5} if dtype == "u8" else {"y": 1e-3, "z": 1e-2, "b": 0.05}
-    return {"buffers": buffers, "nodes": nodes}, {"x": x, **({"w": weights.astype(np.float32)} if own else {})}, want, near
+    return {"buffers": buffers, "nodes": nodes}, {"x": x, **({"w": given} if own else {})}, want, near
 
 
 # ---- schedules and results ----

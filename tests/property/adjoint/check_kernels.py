@@ -367,13 +367,13 @@ class Kernels(unittest.TestCase):
                 high = wide = 2 * int(np.ceil(3 * sigma)) + 1
                 line = np.exp(-np.arange(-(high // 2), high // 2 + 1) ** 2 / (2 * sigma * sigma))
                 weights = np.outer(line, line) / line.sum() ** 2
-            kernel, more = ("gaussian_blur", {"sigma": sigma}) if turn % 2 else ("filter2d", {"weights": "w"})
+            kernel, more = ("gaussian_blur", {"sigma": sigma}) if turn % 2 else ("filter2d", {"weights": "w[1][0]" if tiled else "w"})
             halo = f"~{'0,' if frames else ''}{high // 2},{wide // 2}" if tiled else "" if frames else f"~{high // 2}"
             tiles = [1 if frames and k == 0 else parts if k == 0 else 2 for k in range(len(whole))]
             cut = lambda **also: buffer(whole, "f32", **({"tiles": tiles} if tiled else {"split": parts}), **also)  # noqa: E731
             buffers = {"x": cut(**INPUT), "h": cut(), "y": cut(), "r": cut(**INPUT), "loss": buffer([1], init=0, output=True)}
             if kernel == "filter2d":
-                buffers["w"] = buffer([high, wide], "f32", **INPUT)
+                buffers["w"] = buffer([2 * high if tiled else high, wide], "f32", **({"tiles": [2, 1]} if tiled else {}), **INPUT)
             every = ["".join(f"[{i}]" for i in at) for at in itertools.product(*map(range, tiles if tiled else [parts]))]
             nodes = [{"id": f"h{at}", "map": {"h": "x * 2"}, "args": {"x": f"x{at}", "h": f"h{at}"}} for at in every]
             nodes += [{"id": f"y{at}", "kernel": kernel, "args": {**more, "image": f"h{at}{halo}", "out": f"y{at}"}} for at in every]
@@ -385,7 +385,7 @@ class Kernels(unittest.TestCase):
             want = 2 * (r.astype(float).reshape(-1, h * v) @ matrix.T).reshape(whole)
             for devices in (1, 2):
                 graph = gantry.parse(model(buffers, nodes, ["x"]), train=True, devices=devices)
-                given = {"x": x, "r": r} | ({"w": weights} if kernel == "filter2d" else {})
+                given = {"x": x, "r": r} | ({"w": np.concatenate([-weights, weights]) if tiled else weights} if kernel == "filter2d" else {})
                 got = graph.schedule(devices, effort=0).run(backend="host")(**given)["x.grad"]
                 with self.subTest(turn=turn, kernel=kernel, shape=whole, parts=parts, devices=devices):
                     np.testing.assert_allclose(got, want, rtol=0, atol=3e-6 * max(1, float(np.abs(matrix).sum(1).max())))

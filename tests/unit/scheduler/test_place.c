@@ -123,11 +123,13 @@ static const gantry_kernel gpu_only = {
     .struct_size = sizeof(gantry_kernel), .name = "gpu_only", GANTRY_KERNEL_ARGS(one_arg), .flags = GANTRY_KERNEL_NO_CPU
 };
 
-static void add_kernel(const gantry_kernel *kernel)
+static gantry_node add_kernel(const gantry_kernel *kernel)
 {
     gantry_buffer x = buffer(g, "x", 1);
     gantry_graph_add_kernel(g, kernel);
-    gantry_node_arg(g, gantry_graph_kernel(g, "k", kernel->name), "x", gantry_all(x));
+    gantry_node k = gantry_graph_kernel(g, "k", kernel->name);
+    gantry_node_arg(g, k, "x", gantry_all(x));
+    return k;
 }
 
 START_TEST(kernels_say_what_they_run_on)
@@ -227,8 +229,22 @@ START_TEST(on_must_be_able_to_run_it)
 {
     begin(parse_machine(machine_shared_link));
     gantry_node_on(g, gantry_graph_host(g, "call", nothing, NULL), "gpu0");
-    ck_assert_str_eq(refusal(g, m, NULL, GANTRY_E_UNSUPPORTED),
-                     "node \"call\" is put on \"gpu0\", which cannot run it; drop \"on\" or choose another device");
+    ck_assert_str_eq(
+        refusal(g, m, NULL, GANTRY_E_UNSUPPORTED),
+        "node \"call\" is put on \"gpu0\", a GPU, and is a host call, which needs a CPU device; drop \"on\" or "
+        "choose another device");
+    end();
+}
+END_TEST
+
+START_TEST(on_wants_a_kernel_that_has_a_version_there)
+{
+    begin(parse_machine(machine_shared_link));
+    gantry_node_on(g, add_kernel(&cpu_only), "gpu0");
+    ck_assert_str_eq(
+        refusal(g, m, NULL, GANTRY_E_UNSUPPORTED),
+        "node \"k\" is put on \"gpu0\", a GPU, for which its kernel \"cpu_only\" has no version; give it one "
+        "(\"cuda\"), or drop \"on\" or choose another device");
     end();
 }
 END_TEST
@@ -566,6 +582,7 @@ int main(void)
     tcase_add_loop_test(c, on_has_good_messages, 0, 4);
     tcase_add_test(c, a_misspelt_device_suggests_the_near_one);
     tcase_add_test(c, on_must_be_able_to_run_it);
+    tcase_add_test(c, on_wants_a_kernel_that_has_a_version_there);
     tcase_add_loop_test(c, with_keeps_together, 0, 2);
     tcase_add_test(c, apart_keeps_apart);
     tcase_add_test(c, too_many_apart_are_refused);

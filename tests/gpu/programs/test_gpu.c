@@ -139,7 +139,7 @@ START_TEST(graphs)
 }
 END_TEST
 
-/* Fills of all widths, copies beyond a chunk, collectives through the host. */
+/* Fills of all widths, copies beyond a chunk, collectives through the host, images in tiles. */
 START_TEST(data)
 {
     static const char *const texts[] = {
@@ -174,6 +174,25 @@ START_TEST(data)
         "{\"id\":\"e[i]\",\"for\":{\"i\":2},\"fill\":{\"to\":\"e[i]\",\"random\":{\"low\":-128,\"high\":128}}},"
         "{\"id\":\"f\",\"fill\":{\"to\":\"f\",\"random\":{\"low\":0,\"high\":9007199254740992}}},"
         "{\"id\":\"g\",\"kernel\":\"transpose\",\"args\":{\"x\":\"g[0][1]\",\"y\":\"g[1][0]\"}}]}",
+        "{\"gantry\":1,\"buffers\":{\"w\":{\"dtype\":\"f32\",\"shape\":[5,9],\"init\":{\"random\":{\"seed\":6,\"low\":-"
+        "0.3,\"h"
+        "igh\":0.4}}},\"a\":{\"dtype\":\"u8\",\"shape\":[2,301,333,3],\"tiles\":[1,2,2],\"init\":{\"random\":{\"seed\":"
+        "5,\""
+        "low\":0,\"high\":256}}},\"b\":{\"dtype\":\"u8\",\"shape\":[2,301,333,3],\"tiles\":[1,2,2]},\"c\":{\"dtype\":"
+        "\"u8\","
+        "\"shape\":[2,301,333,3],\"tiles\":[1,2,2]},\"d\":{\"dtype\":\"u8\",\"shape\":[2,301,333,3],\"tiles\":[1,2,2],"
+        "\""
+        "output\":true}},\"nodes\":[{\"for\":{\"i\":2},\"nodes\":[{\"id\":\"blur[i,j]\",\"for\":{\"j\":2},\"kernel\":"
+        "\"gaussi"
+        "an_blur\",\"args\":{\"sigma\":2.7,\"image\":\"a[0][i][j]~0,9,9\",\"out\":\"b[0][i][j]\"},\"on\":\"(i+j)%"
+        "devices\""
+        "}]},{\"for\":{\"i\":2},\"nodes\":[{\"id\":\"filter[i,j]\",\"for\":{\"j\":2},\"kernel\":\"filter2d\",\"args\":{"
+        "\"weigh"
+        "ts\":\"w\",\"image\":\"b[0][i][j]~0,2,4\",\"out\":\"c[0][i][j]\"},\"on\":\"j%devices\"}]},{\"for\":{\"i\":2},"
+        "\"nodes"
+        "\":[{\"id\":\"edges[i,j]\",\"for\":{\"j\":2},\"kernel\":\"sobel\",\"args\":{\"image\":\"c[0][i][j]~0,1,1\","
+        "\"out\":\"d"
+        "[0][i][j]\"},\"on\":\"i%devices\"}]}]}",
     };
     int here = count_gpus();
     gantry_machine *m = shared_machine(2, here < 2 ? 1 : 2);

@@ -72,7 +72,7 @@ int32_t devices_of(const gantry_strategy *s)
 
 /* ---- its devices ---- */
 
-/* What a megabyte takes from one to the other and back: how far they are from each other. */
+/* How far they are from each other: the time of a megabyte there and back. */
 static double distance(const gantry_machine *machine, size_t a, size_t b)
 {
     static const double no_route = 1e9;

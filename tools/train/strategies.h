@@ -6,7 +6,7 @@
 #include "../command.h"
 
 enum { STRATEGY_TEXT = 160, DEVICES_TEXT = 512 };
-/* What options point to once a strategy was chosen. */
+/* Texts that options point to once a strategy was chosen. */
 typedef struct settled {
     char strategy[STRATEGY_TEXT], devices[DEVICES_TEXT];
 } settled;

@@ -54,6 +54,33 @@ START_TEST(nodes_with_when)
 }
 END_TEST
 
+/* The nodes that make one flag of two, and a temp buffer that nodes of both know, mean the same when they are read
+ * again. */
+START_TEST(when_within_when)
+{
+    gantry_graph *g = graph_of(
+        "{\"gantry\": 1, \"buffers\": {\"y\": {\"dtype\": \"f32\", \"shape\": [8], \"init\": 0, \"output\": true}, "
+        "\"h\": {\"dtype\": \"f32\", \"shape\": [8]}, \"a\": {\"dtype\": \"u64\", \"shape\": [4], \"init\": 0}, "
+        "\"b\": {\"dtype\": \"f64\", \"shape\": [1]}}, \"nodes\": [{\"when\": {\"buffer\": \"a{1:2}\"}, \"nodes\": ["
+        "{\"id\": \"p\", \"fill\": {\"to\": \"h\", \"value\": 1}}, {\"id\": \"q\", \"fill\": {\"to\": \"b\", "
+        "\"value\": 2}}, "
+        "{\"id\": \"r\", \"fill\": {\"to\": \"h\", \"value\": 3}, \"when\": {\"buffer\": \"b\"}}, "
+        "{\"id\": \"s\", \"copy\": {\"from\": \"h\", \"to\": \"y\"}}]}]}");
+    char *text = json_of(g);
+    ck_assert_str_eq(
+        strstr(text, "    { \"id\": \"clear"),
+        "    { \"id\": \"clear.b.both\", \"fill\": { \"to\": \"b.both\", \"value\": 0 } },\n"
+        "    { \"id\": \"set.b.both\", \"copy\": { \"from\": \"b\", \"to\": \"b.both\" }, \"when\": { "
+        "\"buffer\": \"a{1:2}\" } },\n"
+        "    { \"id\": \"r\", \"fill\": { \"to\": \"h\", \"value\": 3 }, \"when\": { \"buffer\": \"b.both\" } },\n"
+        "    { \"id\": \"s\", \"copy\": { \"from\": \"h\", \"to\": \"y\" }, \"when\": { \"buffer\": \"a{1:2}\" } }\n"
+        "  ]\n}\n");
+    gantry_free(text);
+    check_stable(g);
+    gantry_graph_free(g);
+}
+END_TEST
+
 START_TEST(kernel_nodes)
 {
     check_node("{\"id\": \"k\", \"kernel\": \"any\", \"args\": {\"c\": \"y[0]\", \"x\": \"x[0]\", \"a\": \"p / 8\"}}",
@@ -244,9 +271,9 @@ END_TEST
 int main(void)
 {
     const TTest *const cases[] = {
-        nodes_with_when,    kernel_nodes, host_nodes, scalars_in_loops, copies_and_fills,
-        collectives,        work_nodes,   costs,      places,           orders,
-        families_of_blocks, ids,          odd_ids,
+        nodes_with_when,  when_within_when,   kernel_nodes, host_nodes, scalars_in_loops,
+        copies_and_fills, collectives,        work_nodes,   costs,      places,
+        orders,           families_of_blocks, ids,          odd_ids,
     };
     return RUN_CASES("nodes of graph files", cases);
 }

@@ -426,7 +426,8 @@ static void print_table(const candidates *all)
         print_row(to, &all->at[i], name, width);
     }
     if (all->slower)
-        fprintf(to, "%zu others are slower: their devices compute for longer than the first takes\n", all->slower);
+        fprintf(to, "%zu slower %s not shown: devices compute for longer than the first takes\n", all->slower,
+                all->slower == 1 ? "one is" : "ones are");
     if (all->refused)
         fprintf(to, "%zu others cannot be: the batch, or its split, is not divisible so\n", all->refused);
 }

@@ -426,10 +426,11 @@ static void print_table(const candidates *all)
         print_row(to, &all->at[i], name, width);
     }
     if (all->slower)
-        fprintf(to, "%zu slower %s not shown: devices compute for longer than the first takes\n", all->slower,
-                all->slower == 1 ? "one is" : "ones are");
+        fprintf(to, "%zu other%s slower: %s devices compute for longer than the first takes\n", all->slower,
+                all->slower == 1 ? " is" : "s are", all->slower == 1 ? "its" : "their");
     if (all->refused)
-        fprintf(to, "%zu others cannot be: the batch, or its split, is not divisible so\n", all->refused);
+        fprintf(to, "%zu other%s cannot be: the batch, or its split, is not divisible so\n", all->refused,
+                all->refused == 1 ? "" : "s");
 }
 
 /* Into how many pieces a strategy cuts what has to be in memory, the batch times the weights. */

@@ -235,7 +235,7 @@ def check_refusals(here, batches):
     refuse(here, "too few", 2, "there are 5 arrays, and with --feed once 6 starts need one each", words=["--input", "x=b/*.npy", "--feed", "once", "--iterations", "6"])
     lines(gantry(here, "sum.json", "--devices", "1", "--input", "x=b/*.npy", "--feed", "once", "--iterations", "5", "--watch", "total", "--json"))
     refuse(here, "an unknown rule", 2, "--feed is \"twice\"; it takes cycle", words=["--input", "x=b/*.npy", "--feed", "twice"])
-    refuse(here, "a state", 2, "buffer \"kept\" is a state", words=["--input", "kept=all1.npy"])
+    refuse(here, "a state", 2, "buffer \"kept\" is a state", words=["--input", "x=b/*.npy", "--input", "kept=all1.npy"])
     refuse(here, "watching nothing", 2, "has no output \"totl\" (did you mean \"total\"?)", words=["--watch", "totl"])
     refuse(here, "watching an input", 2, "--watch: buffer \"x\" is no output", words=["--watch", "x"])
     refuse(here, "watching much", 2, "has 65 elements, and a line shows 1 to 64", words=["--watch", "y"], graph="many.json")

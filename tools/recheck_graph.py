@@ -184,7 +184,7 @@ class Graph:
         self.buffers = [Buffer(name, one, names, bounds) for name, one in form["buffers"].items()]
         self.of = {one.name: i for i, one in enumerate(self.buffers)}
         self.numbers = itertools.count()
-        self.closed = set()  # Until all nodes are known; which tiles a halo is made of does not depend on it.
+        self.closed = {}  # Until all nodes are known; which tiles a halo is made of does not depend on it.
         for element in [form] if "repeat" in form else form["nodes"]:
             self.block(element, names, (), self.loops)
         self.halos = {}  # (source, sides of the halo): the buffers of tiles with a halo and of edges.

@@ -225,6 +225,9 @@ gantry_status gantry_graph_check_inputs(const gantry_graph *graph, const char *c
                                         gantry_error *err)
 {
     GY_TRY(check_call(graph, inputs, input_count, "gantry_graph_check_inputs", err));
+    for (uint32_t id = 0; id < graph->buffers.count; id++) /* a wrong name may be why another buffer has nothing */
+        if (is_named(graph->buffers.at[id].name, inputs, input_count))
+            GY_TRY(gy_run_check_contents(&graph->buffers.at[id], err));
     for (uint32_t id = 0; id < graph->buffers.count; id++) {
         const gy_buffer *b = &graph->buffers.at[id];
         bool found = false;

@@ -173,8 +173,12 @@ START_TEST(binding_mistakes_are_told)
     ck_assert_uint_eq(ticket, 99);
     gantry_error before = { 0 }; /* the same, without a run */
     fail_with(gantry_graph_check_inputs(c.g, NULL, 0, &before), GANTRY_E_INVALID, &before, err.text);
-    fail_with(gantry_graph_check_inputs(c.g, (const char *const[]){ "xx=x.npy", "y=y.npy" }, 2, &before),
-              GANTRY_E_INVALID, &before, err.text);
+    fail_with(gantry_graph_check_inputs(c.g, (const char *const[]){ "xx=x.npy", "x" }, 2, &before), GANTRY_E_INVALID,
+              &before, err.text);
+    fail_with(
+        gantry_graph_check_inputs(c.g, (const char *const[]){ "y=y.npy" }, 1, &before), GANTRY_E_INVALID, &before,
+        "buffer \"y\" is an output and takes no contents: gantry_run_bind is for inputs, states and constants; bind "
+        "its result with gantry_run_bind_output");
     ck_assert_int_eq(gantry_graph_check_inputs(c.g, (const char *const[]){ "x=x.npy" }, 1, &before), GANTRY_OK);
     fail_with(gantry_run_bind(run, c.x, x, sizeof x - 8, &err), GANTRY_E_INVALID, &err,
               "buffer \"x\" is f64 [64], that is 512 bytes, but 504 bytes were bound");

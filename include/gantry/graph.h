@@ -108,9 +108,9 @@ GANTRY_API int gantry_graph_warning(const gantry_graph *graph, size_t i, gantry_
 GANTRY_MUST_USE gantry_status gantry_graph_check_files(const gantry_graph *graph, const char *const *inputs,
                                                        size_t input_count, gantry_error *err);
 
-/** Says before anything is planned that a start would have nothing to begin with: E_INVALID where one of `inputs`, as
- * above, is an output or a temp buffer, or where a buffer has no init, is none of `inputs`, and nodes or results find
- * what it begins with. External buffers are passed over. */
+/** Says ahead of planning that a start would have nothing to begin with: E_INVALID where one of `inputs`, as above,
+ * takes no contents, or a buffer has no init, is none of them, and what it begins with is read; external ones are left
+ * out. */
 GANTRY_MUST_USE gantry_status gantry_graph_check_inputs(const gantry_graph *graph, const char *const *inputs,
                                                         size_t input_count, gantry_error *err);
 

@@ -59,21 +59,6 @@ static void cut_into_tiles(gantry_graph *g, uint32_t like, gantry_buffer made, i
     gantry_buffer_tiles_by_axis(g, made, rank, tiles);
 }
 
-static gantry_buffer add_uncut(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
-                               gantry_dtype dtype)
-{
-    gantry_graph *g = a->graph;
-    gy_text name = { 0 };
-    gy_text_printf(&name, "%s.%s", g->buffers.at[like].name, suffix);
-    while (!name.failed && gy_names_find(&g->buffer_names, name.at) != GY_NO_NAME)
-        gy_text_add(&name, "_");
-    if (name.failed)
-        gy_build_nomem(g);
-    gantry_buffer made = gantry_graph_buffer(g, name.failed ? "" : name.at, dtype, rank, shape);
-    gy_text_free(&name);
-    return made;
-}
-
 gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix, int rank, const int64_t *shape,
                                gantry_dtype dtype)
 {
@@ -81,7 +66,7 @@ gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix,
     const gy_buffer *b = &g->buffers.at[like];
     int64_t parts = b->parts;
     bool is_auto = b->split_auto, is_tiled = b->tiles[0] != 0;
-    gantry_buffer made = add_uncut(a, like, suffix, rank, shape, dtype);
+    gantry_buffer made = gy_build_beside(g, like, suffix, dtype, rank, shape);
     if (is_tiled)
         cut_into_tiles(g, like, made, rank, shape);
     else if (parts && is_auto)

@@ -511,3 +511,17 @@ void gantry_buffer_init_raw(gantry_graph *graph, gantry_buffer buffer, const cha
 {
     gy_buffer_set_init(graph, buffer, &(gy_init){ .kind = GY_INIT_RAW, .path = path });
 }
+
+gantry_buffer gy_build_beside(gantry_graph *graph, uint32_t of, const char *suffix, gantry_dtype dtype, int rank,
+                              const int64_t *shape)
+{
+    gy_text name = { 0 };
+    gy_text_printf(&name, "%s.%s", graph->buffers.at[of].name, suffix);
+    while (!name.failed && gy_names_find(&graph->buffer_names, name.at) != GY_NO_NAME)
+        gy_text_add(&name, "_");
+    if (name.failed)
+        gy_build_nomem(graph);
+    gantry_buffer made = (gantry_graph_buffer)(graph, name.failed ? "" : name.at, dtype, rank, shape);
+    gy_text_free(&name);
+    return made;
+}

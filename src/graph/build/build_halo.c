@@ -81,22 +81,20 @@ static void add_widths(gy_text *to, const gy_halo *halo, int rank)
     }
 }
 
-/* A new temporary buffer "NAME.WHAT1", or with "_" behind it if there is one of that name. */
+/* A new temporary buffer "NAME.WHAT1". */
 static uint32_t add_temporary(gantry_graph *g, uint32_t of, const char *what, const gy_halo *halo, int rank,
                               const int64_t *shape)
 {
     const gy_buffer *source = &g->buffers.at[of];
-    gy_text name = { 0 };
-    gy_text_printf(&name, "%s.%s", source->name, what);
-    add_widths(&name, halo, source->rank);
-    while (!name.failed && gy_names_find(&g->buffer_names, name.at) != GY_NO_NAME)
-        gy_text_add(&name, "_");
+    gy_text suffix = { 0 };
+    gy_text_add(&suffix, what);
+    add_widths(&suffix, halo, source->rank);
     gantry_buffer made = { GANTRY_NONE, 0 };
-    if (name.failed)
+    if (suffix.failed)
         gy_build_nomem(g);
     else
-        made = (gantry_graph_buffer)(g, name.at, source->dtype, rank, shape);
-    gy_text_free(&name);
+        made = gy_build_beside(g, of, suffix.at, source->dtype, rank, shape);
+    gy_text_free(&suffix);
     return made.id;
 }
 

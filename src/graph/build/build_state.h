@@ -69,6 +69,9 @@ typedef struct gy_build {
 bool gy_building(gantry_graph *graph);
 /* Out of memory is a mistake like others. */
 void gy_build_nomem(gantry_graph *graph);
+/* A new buffer "NAME.SUFFIX", NAME being that of buffer `of`, or with "_" behind it if there is one of that name. */
+gantry_buffer gy_build_beside(gantry_graph *graph, uint32_t of, const char *suffix, gantry_dtype dtype, int rank,
+                              const int64_t *shape);
 /* A copy in the graph's arena; NULL (and the mistake noted) when out of memory. */
 const char *gy_build_string(gantry_graph *graph, const char *text);
 /* False, with the mistake noted, if a name has control characters or is not UTF-8. `what` begins the message. */

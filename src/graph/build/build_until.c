@@ -9,14 +9,7 @@
 /* A buffer "FLAG.going" of one element, which each start begins with 1. */
 static gantry_buffer make_going(gantry_graph *g, uint32_t flag)
 {
-    gy_text name = { 0 };
-    gy_text_printf(&name, "%s.going", g->buffers.at[flag].name);
-    while (!name.failed && gy_names_find(&g->buffer_names, name.at) != GY_NO_NAME)
-        gy_text_add(&name, "_");
-    if (name.failed)
-        gy_build_nomem(g);
-    gantry_buffer made = gantry_graph_buffer(g, name.failed ? "" : name.at, GANTRY_I32, 1, &(int64_t){ 1 });
-    gy_text_free(&name);
+    gantry_buffer made = gy_build_beside(g, flag, "going", GANTRY_I32, 1, &(int64_t){ 1 });
     gantry_buffer_init_value(g, made, 1);
     return made;
 }

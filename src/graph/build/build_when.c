@@ -8,21 +8,6 @@
 #include "graph/build/build.h"
 #include "graph/build/build_state.h"
 
-/* Its name gives way to those that are there. */
-static gantry_buffer make_both(gantry_graph *g, const gy_buffer *flag)
-{
-    gy_text name = { 0 };
-    gantry_dtype dtype = flag->dtype; /* the buffer moves when one is added */
-    gy_text_printf(&name, "%s.both", flag->name);
-    while (!name.failed && gy_names_find(&g->buffer_names, name.at) != GY_NO_NAME)
-        gy_text_add(&name, "_");
-    if (name.failed)
-        gy_build_nomem(g);
-    gantry_buffer made = gantry_graph_buffer(g, name.failed ? "" : name.at, dtype, 1, &(int64_t){ 1 });
-    gy_text_free(&name);
-    return made;
-}
-
 gantry_region gy_build_within(gantry_graph *graph, gantry_region outer, gantry_region inner)
 {
     gy_access access;
@@ -33,7 +18,7 @@ gantry_region gy_build_within(gantry_graph *graph, gantry_region outer, gantry_r
         gy_buffer_span(flag, access.first, access.last) != (int64_t)gantry_dtype_size(flag->dtype))
         return inner; /* it is no flag: gantry_node_when says so, of the node */
     bool unique = graph->build_->unique_ids;
-    gantry_buffer both = make_both(graph, flag);
+    gantry_buffer both = gy_build_beside(graph, access.buffer, "both", flag->dtype, 1, &(int64_t){ 1 });
     const char *name = graph->error.status ? "" : graph->buffers.at[both.id].name;
     const char *clear = gy_arena_printf(&graph->arena, "clear.%s", name),
                *set = gy_arena_printf(&graph->arena, "set.%s", name);

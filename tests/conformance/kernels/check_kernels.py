@@ -42,33 +42,39 @@ class Case:
     def __init__(self, kernel, args, want, access=None):
         self.kernel, self.args, self.want, self.access = kernel, args, want, access or {}
 
-    def run(self, command):
-        buffers, inputs, outputs, args = {}, {}, {}, {}
+    def add_to(self, graph, inputs, outputs, prefix=""):
+        args = {}
         for name, a in self.args.items():
             if not isinstance(a, tuple):
                 args[name] = a
                 continue
             how, dtype, array = a
-            args[name] = name
-            buffers[name] = {"dtype": dtype, "shape": list(array.shape)}
+            args[name] = buffer = prefix + name
+            graph["buffers"][buffer] = {"dtype": dtype, "shape": list(array.shape)}
             if how != "out":
-                buffers[name]["class"] = "input"
-                inputs[name] = ("bf16", to_bf16(array)) if dtype == "bf16" else array
+                graph["buffers"][buffer]["class"] = "input"
+                inputs[buffer] = ("bf16", to_bf16(array)) if dtype == "bf16" else array
             if how != "in":
-                buffers[name]["output"] = True
-                outputs[name] = (dtype, array.shape)
-        node = {"id": "k", "kernel": self.kernel, "args": args, "access": self.access}
-        graph = {"gantry": 1, "name": self.kernel, "buffers": buffers, "nodes": [node]}
-        got, _ = run(command, graph, inputs, outputs, ["--devices", "1"])
+                graph["buffers"][buffer]["output"] = True
+                outputs[buffer] = (dtype, array.shape)
+        graph["nodes"].append({"id": prefix + "k", "kernel": self.kernel, "args": args, "access": self.access})
+
+    def hold(self, got, prefix=""):
         for name, (want, rtol, *atol) in self.want.items():
             dtype = self.args[name][1]
-            have = from_bf16(got[name]) if dtype == "bf16" else got[name]
+            have = from_bf16(got[prefix + name]) if dtype == "bf16" else got[prefix + name]
             if rtol is None:
                 np.testing.assert_array_equal(have, want, err_msg=f"{self.kernel} {name} {dtype}")
             else:
                 scale = max(1.0, float(np.max(np.abs(want), initial=0, where=np.isfinite(want))))
                 np.testing.assert_allclose(np.asarray(have, np.float64), want, rtol=rtol, atol=atol[0] if atol else rtol * scale,
                                            err_msg=f"{self.kernel} {name} {dtype}")
+
+    def run(self, command):
+        graph, inputs, outputs = {"gantry": 1, "name": self.kernel, "buffers": {}, "nodes": []}, {}, {}
+        self.add_to(graph, inputs, outputs)
+        got, _ = run(command, graph, inputs, outputs, ["--devices", "1"])
+        self.hold(got)
 
 
 class Refused(Case):
@@ -976,22 +982,52 @@ FOURIER_AXES = [((8, 3), 0, 1), ((97, 5), 0, 1), ((1, 60), 0, 1), ((4, 12, 5), 1
                 ((3, 16, 12), 1, 2), ((6, 5, 7), -4, 2), ((2, 37, 9, 2), 1, 2), ((4, 6, 10), 0, 3), ((9, 17, 5), 0, 3), ((2, 8, 3, 34), -4, 3), ((2, 4, 3, 5, 6), 1, 3)]
 
 
+TOGETHER = 24  # cases in one graph, since to start a process takes longer than most of them
+
+
+def failures_of(command, cases):
+    """What fails of these cases, whose nodes are run as one graph. Where that is refused each is run alone, which tells whose fault it is."""
+    graph, inputs, outputs = {"gantry": 1, "name": "cases", "buffers": {}, "nodes": []}, {}, {}
+    for i, case in enumerate(cases):
+        case.add_to(graph, inputs, outputs, f"c{i}_")
+    try:
+        got, _ = run(command, graph, inputs, outputs, ["--devices", "1"])
+    except RuntimeError as together:
+        alone = list(itertools.chain(*(alone_fails(command, case) for case in cases)))
+        return alone or [(cases[0], f"fails only together with {len(cases) - 1} others: {together}")]
+    failed = []
+    for i, case in enumerate(cases):
+        try:
+            case.hold(got, f"c{i}_")
+        except AssertionError as error:
+            failed.append((case, error))
+    return failed
+
+
+def alone_fails(command, case):
+    try:
+        case.run(command)
+    except (AssertionError, RuntimeError) as error:
+        return [(case, error)]
+    return []
+
+
 def main(command, only):
     kernels = json.loads(gantry(command, "kernels", "--json"))["kernels"]
     wanted = set(only) or {k["name"] for k in kernels}
     count_of_scores(kernels)
-    seen, count, failed = set(), 0, 0
-    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), appended(), attended_tokens(), heads(), gradients_of_heads(), large_heads(), failures(), wrong_entries(), wrong_labels(), convolutions(), tables(), training(),
-                                scans(), sorts(), merges(), selections(), best(), fourier()):
-        if case.kernel not in wanted:
-            continue
-        seen.add(case.kernel)
-        count += 1
-        try:
-            case.run(command)
-        except (AssertionError, RuntimeError) as error:
-            failed += 1
-            print(f"FAILED {case.kernel}: {error}")
+    cases = [case for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), filters(), algebra(), systems(), factors(), learning(), transformers(), stacks(), attention(), appended(), attended_tokens(), heads(), gradients_of_heads(), large_heads(), failures(), wrong_entries(), wrong_labels(), convolutions(), tables(), training(),
+                                scans(), sorts(), merges(), selections(), best(), fourier())
+             if case.kernel in wanted]
+    seen, count = {case.kernel for case in cases}, len(cases)
+    apart = [case for case in cases if type(case) is not Case]  # those that are refused or have a graph of their own
+    cases = [case for case in cases if type(case) is Case]
+    found = list(itertools.chain(*(alone_fails(command, case) for case in apart)))
+    for first in range(0, len(cases), TOGETHER):
+        found += failures_of(command, cases[first:first + TOGETHER])
+    for case, error in found:
+        print(f"FAILED {case.kernel}: {error}")
+    failed = len(found)
     for name in sorted(wanted - seen - {"halo_pack", "halo_unpack", "retile"}):  # of tiles: tests/conformance/tiles
         failed += 1
         print(f"FAILED no case for kernel {name}")

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libcufft.so.12 for tests: as cufft.h declares it, on the fake driver, by the definition of the transform in double. A
- * plan that was not told to leave its work area to the caller, or that was given none, ends the program. */
+/* libcufft.so.12 for tests: as cufft.h declares it, on the fake driver, by the definition of the transform in double,
+ * split by the factors of its length. A plan that was not told to leave its work area to the caller, or that was given
+ * none, ends the program. */
 #pragma GCC visibility push(default)
 #include <cufft.h>
 #pragma GCC visibility pop
 
 #include "columns.h"
 
+#include <complex.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -152,40 +154,64 @@ static void store(const transform *t, int64_t i, double value)
         ((double *)t->y)[i] = value;
 }
 
-/* By the definition, along an axis of `points` complex numbers. */
-static void transform_axis(const transform *t, int axis, double *z, double *line)
+static int64_t least_factor(int64_t n)
+{
+    for (int64_t f = 2; f * f <= n; f++)
+        if (n % f == 0)
+            return f;
+    return n;
+}
+
+/* Of n complex numbers, each `stride` behind the one before it, to `y`: the definition of the transform, split by the
+ * least factor of n, as calibrations transform long lines. `roots`: the powers of the n-th root of 1, each `step`
+ * behind the one before it; `sums` has room for n numbers. */
+static void transform_line(int64_t n, const double complex *x, int64_t stride, const double complex *roots,
+                           int64_t step, double complex *y, double complex *sums)
+{
+    int64_t factor = least_factor(n), part = n / factor;
+    if (n == 1) {
+        *y = *x;
+        return;
+    }
+    for (int64_t f = 0; f < factor; f++)
+        transform_line(part, x + f * stride, stride * factor, roots, step * factor, y + f * part, sums);
+    for (int64_t k = 0; k < n; k++) {
+        sums[k] = 0;
+        for (int64_t f = 0; f < factor; f++)
+            sums[k] += y[f * part + k % part] * roots[f * k % n * step];
+    }
+    memcpy(y, sums, (size_t)n * sizeof *y);
+}
+
+/* Along an axis of `points` complex numbers; `line` has room for three of its lines. */
+static void transform_axis(const transform *t, int axis, double complex *z, double complex *line)
 {
     int64_t n = t->plan.n[axis], stride = 1;
+    double complex *roots = line + n, *sums = roots + n;
+    for (int64_t k = 0; k < n; k++)
+        roots[k] = cexp(t->sign * 2 * acos(-1) * (double)k / (double)n * I);
     for (int k = axis + 1; k < t->plan.axes; k++)
         stride *= t->plan.n[k];
     for (int64_t i = 0; i < t->plan.points / n; i++) {
-        double *at = z + 2 * (i / stride * n * stride + i % stride);
-        for (int64_t k = 0; k < n; k++) {
-            line[2 * k] = line[2 * k + 1] = 0;
-            for (int64_t j = 0; j < n; j++) {
-                double angle = t->sign * 2 * acos(-1) * (double)(j * k % n) / (double)n, c = cos(angle), s = sin(angle);
-                double a = at[2 * j * stride], b = at[2 * j * stride + 1];
-                line[2 * k] += a * c - b * s;
-                line[2 * k + 1] += a * s + b * c;
-            }
-        }
-        for (int64_t k = 0; k < n; k++) {
-            at[2 * k * stride] = line[2 * k];
-            at[2 * k * stride + 1] = line[2 * k + 1];
-        }
+        double complex *at = z + i / stride * n * stride + i % stride;
+        transform_line(n, at, stride, roots, 1, line, sums);
+        for (int64_t k = 0; k < n; k++)
+            at[k * stride] = line[k];
     }
 }
 
 static void transform_one(const transform *t, int64_t first)
 {
     const plan *p = &t->plan;
-    double *z = malloc((size_t)p->points * 4 * sizeof *z);
-    for (int64_t i = 0; i < 2 * p->points; i++)
-        z[i] = load(t, 2 * (first + i / 2 * p->stride) + i % 2);
+    double complex *z = malloc((size_t)p->points * 4 * sizeof *z);
+    for (int64_t i = 0; i < p->points; i++)
+        z[i] = load(t, 2 * (first + i * p->stride)) + load(t, 2 * (first + i * p->stride) + 1) * I;
     for (int k = 0; k < p->axes; k++)
-        transform_axis(t, k, z, z + 2 * p->points);
-    for (int64_t i = 0; i < 2 * p->points; i++)
-        store(t, 2 * (first + i / 2 * p->stride) + i % 2, z[i]);
+        transform_axis(t, k, z, z + p->points);
+    for (int64_t i = 0; i < p->points; i++) {
+        store(t, 2 * (first + i * p->stride), creal(z[i]));
+        store(t, 2 * (first + i * p->stride) + 1, cimag(z[i]));
+    }
     free(z);
 }
 

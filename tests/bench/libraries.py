@@ -12,6 +12,7 @@ behind a map that makes their matrix anew, in both. Each program is ended after 
 the exit code is 1 then.
 """
 import argparse
+import ctypes
 import json
 import os
 import pathlib
@@ -228,6 +229,7 @@ def hide(folder):
     """The environment of a run that finds libraries without functions in place of NVIDIA's, which count as none."""
     empty = folder / "empty.so"
     subprocess.run([*os.environ.get("CC", "cc").split(), "-shared", "-x", "c", os.devnull, "-o", empty], check=True)
+    ctypes.CDLL(str(empty))  # where nothing can be loaded from, theirs would be taken
     for name in LIBRARIES:
         for version in range(9, 15):
             (folder / f"lib{name}.so.{version}").symlink_to(empty)

@@ -3,19 +3,34 @@
 """Kernels of the library beside what PyTorch does with the same arrays, in turn, on one GPU: us of a start of a graph of one node, us of a call of
 PyTorch within a stream of calls, and their ratio.
 
-    tests/bench/libraries.py GANTRY [--only PART OF A NAME]
+    tests/bench/libraries.py GANTRY [--cases rows,losses,products,orders,networks,transforms,sparse] [--only REGULAR EXPRESSION]
+                             [--seconds 1000] [--limit 100] [--their-graphs] [--without-libraries]
+
+With --their-graphs PyTorch's call is also captured as a CUDA graph of 20, so that its host does not count. With --without-libraries kernels for which NVIDIA's
+libraries are opened are measured with them and without, in turn, and PyTorch is not needed: us of both, and own over the library's; factors and solves are
+behind a map that makes their matrix anew, in both. Each program is ended after --limit seconds, and after --seconds the rest is named. What fails is told, and
+the exit code is 1 then.
 """
 import argparse
+import ctypes
 import json
+import os
 import pathlib
+import re
 import subprocess
+import sys
 import tempfile
+import time
 
 import numpy
-import torch
 
-torch.backends.cudnn.allow_tf32 = False  # as torch.matmul by default, and as Gantry: f32 is f32
-TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f64": torch.float64, "i32": torch.int32, "i64": torch.int64}
+try:
+    import torch
+except ImportError:
+    torch = None
+
+TYPES = {"f32": "float32", "bf16": "bfloat16", "f64": "float64", "i32": "int32", "i64": "int64"}
+LIBRARIES = ("cublas", "cublasLt", "cusolver", "cufft", "cudnn")
 
 
 def state(shape, dtype, low=0, high=1):
@@ -23,7 +38,11 @@ def state(shape, dtype, low=0, high=1):
 
 
 def array(shape, dtype, high=1):
-    return (torch.rand(shape, device="cuda") * high).to(TYPES[dtype])
+    return (torch.rand(shape, device="cuda") * high).to(type_of(dtype))
+
+
+def type_of(dtype):
+    return getattr(torch, TYPES[dtype])
 
 
 def placed(name, buffer, folder):
@@ -34,15 +53,19 @@ def placed(name, buffer, folder):
     return {**buffer, "init": {"npy": f"{name}.npy"}}
 
 
-def ours(command, buffers, name, **args):
+def node(name, **args):
+    return {"id": name, "kernel": name, "args": args}
+
+
+def ours(words, buffers, nodes, environment=None):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "graph.json"
         buffers = {key: placed(key, buffer, path.parent) for key, buffer in buffers.items()}
-        path.write_text(json.dumps({"gantry": 1, "buffers": buffers, "nodes": [{"id": "n", "kernel": name, "args": args}]}))
-        done = subprocess.run([command, "run", path, "--backend", "cuda", "--devices", "1", "--iterations", "11", "--json"],
-                              capture_output=True, text=True, timeout=100)
+        path.write_text(json.dumps({"gantry": 1, "buffers": buffers, "nodes": nodes}))
+        done = subprocess.run([words.gantry, "run", path, "--backend", words.backend, "--devices", "1", "--iterations", "11", "--json"],
+                              capture_output=True, text=True, timeout=words.limit, env=environment)
     if done.returncode:
-        raise SystemExit(done.stderr)
+        raise RuntimeError(done.stderr.strip() or f"exit code {done.returncode}")
     return json.loads(done.stdout)["measured_us"]
 
 
@@ -58,6 +81,14 @@ def theirs(call, times=20):
     return begin.elapsed_time(end) * 1000 / times
 
 
+def theirs_captured(call, times=20):
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(times):
+            call()
+    return theirs(graph.replay, 5) / times
+
+
 def rows():
     """(title, buffers, kernel, its arguments, the call of PyTorch)"""
     for dtype in ("f32", "bf16"):
@@ -71,7 +102,7 @@ def rows():
 
 def products():
     for dtype, count, n, depth in (("bf16", 64, 1024, 64), ("f32", 64, 1024, 64), ("bf16", 32, 4096, 128), ("f64", 16, 1024, 64), ("bf16", 512, 64, 64)):
-        a, c = array((count, n, depth), dtype), torch.empty((count, n, n), device="cuda", dtype=TYPES[dtype])
+        a, c = array((count, n, depth), dtype), torch.empty((count, n, n), device="cuda", dtype=type_of(dtype))
         yield (f"gemm_batched {dtype} {count} of {n} x {n} x {depth}",
                {"a": state([count, n, depth], dtype), "b": state([count, n, depth], dtype), "c": state([count, n, n], dtype)},
                "gemm_batched", {"tb": 1, "a": "a", "b": "b", "c": "c"}, lambda: torch.bmm(a, a.transpose(1, 2), out=c))
@@ -161,16 +192,104 @@ def sparse():
                        kernel, {"row_ptr": "r", "col": "c", "val": "v", "x": "x", "y": "y"}, lambda: a @ x)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("gantry")
-    parser.add_argument("--only", default="")
-    words = parser.parse_args()
+def anew(n, dtype):
+    """Buffers and a map that make at each start a matrix with ones on its diagonal and less than 1 / n beside: positive definite by its lower half."""
+    count = {"dtype": "i32", "class": "const", "init": {"iota": {}}}
+    buffers = {"x": state([n, n], dtype, 0, 1 / n), "i": {**count, "shape": [n, 1]}, "j": {**count, "shape": [n]}, "a": {"dtype": dtype, "shape": [n, n]}}
+    return buffers, {"id": "anew", "map": {"a": "select(i == j, 1, x)"}, "args": {name: name for name in "xija"}}
+
+
+def own(scale=1):
+    """(title, buffers, nodes) of what is done without NVIDIA's libraries, too. Extents are divided by the scale."""
+    for dtype, size in (("f32", 4096), ("bf16", 4096), ("f64", 2048)):
+        n = size // scale
+        square = {name: state([n, n], dtype) for name in "abc"}
+        yield f"gemm {dtype} {n}", square, [node("gemm", a="a", b="b", c="c")]
+        if dtype != "f64":
+            yield (f"gemm_bias {dtype} {n}, gelu", {**square, "d": state([n], dtype)}, [node("gemm_bias", activation=2, a="a", b="b", bias="d", c="c")])
+            count, n, depth = 64, 1024 // scale, 64
+            yield (f"gemm_batched {dtype} {count} of {n} x {n} x {depth}", {"a": state([count, n, depth], dtype), "b": state([count, n, depth], dtype),
+                   "c": state([count, n, n], dtype)}, [node("gemm_batched", tb=1, a="a", b="b", c="c")])
+    for dtype, rows, n in (("f32", 4096, 1024), ("f64", 64, 65536), ("f64", 1000, 1000)):
+        rows, n = rows // scale, n // scale
+        yield f"fft {dtype} {rows} of {n}", {"x": state([rows, n, 2], dtype), "y": state([rows, n, 2], dtype)}, [node("fft", x="x", y="y")]
+    for dtype, m, n in (("f64", 1024, 1024), ("f64", 4096, 512)):
+        m, n = m // scale, n // scale
+        yield (f"qr {dtype} {m} x {n}", {"a": state([m, n], dtype), "q": state([m, n], dtype), "r": state([n, n], dtype)}, [node("qr", a="a", q="q", r="r")])
+    for dtype, size in (("f64", 4096), ("f32", 4096), ("f64", 1024)):
+        n = size // scale
+        buffers, begin = anew(n, dtype)
+        yield f"potrf {dtype} {n}", buffers, [begin, node("potrf", a="a")]
+        yield f"getrf {dtype} {n}", {**buffers, "p": {"dtype": "i32", "shape": [n]}}, [begin, node("getrf", a="a", pivots="p")]
+        yield f"trsm {dtype} {n} x {n}", {**buffers, "b": state([n, n], dtype)}, [begin, node("trsm", a="a", b="b")]
+        yield f"syrk {dtype} {n} x {n}", {"a": state([n, n], dtype), "c": state([n, n], dtype)}, [node("syrk", a="a", c="c")]
+
+
+def hide(folder):
+    """The environment of a run that finds libraries without functions in place of NVIDIA's, which count as none."""
+    empty = folder / "empty.so"
+    subprocess.run([*os.environ.get("CC", "cc").split(), "-shared", "-x", "c", os.devnull, "-o", empty], check=True)
+    ctypes.CDLL(str(empty))  # where nothing can be loaded from, theirs would be taken
+    for name in LIBRARIES:
+        for version in range(9, 15):
+            (folder / f"lib{name}.so.{version}").symlink_to(empty)
+    return {**os.environ, "GANTRY_CUDA_LIBRARIES": ":".join(filter(None, [str(folder), os.environ.get("GANTRY_CUDA_LIBRARIES")]))}
+
+
+def without_libraries(words):
+    with tempfile.TemporaryDirectory() as folder:
+        environment = hide(pathlib.Path(folder))
+        for title, buffers, nodes in own(words.scale):
+            def line(buffers=buffers, nodes=nodes):
+                library, alone = ours(words, buffers, nodes), ours(words, buffers, nodes, environment)
+                return f"{library:10.1f} us   without libraries {alone:10.1f} us {alone / library:6.2f}"
+            yield title, line
+
+
+def beside_pytorch(words):
+    if not torch:
+        raise SystemExit("there is no PyTorch for this Python")
+    torch.backends.cudnn.allow_tf32 = False  # as torch.matmul by default, and as Gantry: f32 is f32
     for cases in (rows, losses, products, orders, networks, transforms, sparse):
+        if words.cases and cases.__name__ not in words.cases.split(","):
+            continue
         for title, buffers, name, args, call in cases():
-            if words.only in title:
-                mine, other = ours(words.gantry, buffers, name, **args), theirs(call)
-                print(f"{title:36} {mine:10.1f} us   PyTorch {other:10.1f} us {mine / other:6.2f}", flush=True)
+            def line(buffers=buffers, name=name, args=args, call=call):
+                mine, other = ours(words, buffers, [node(name, **args)]), theirs(call)
+                text = f"{mine:10.1f} us   PyTorch {other:10.1f} us {mine / other:6.2f}"
+                if not words.their_graphs:
+                    return text
+                try:
+                    captured = theirs_captured(call)
+                except RuntimeError as error:
+                    return f"{text}   not captured: {error}".splitlines()[0]
+                return f"{text}   captured {captured:10.1f} us {mine / captured:6.2f}"
+            yield title, line
 
 
-main()
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gantry")
+    parser.add_argument("--cases", default="", help="only these, beside PyTorch")
+    parser.add_argument("--only", default="", help="those in whose name this regular expression is found")
+    parser.add_argument("--seconds", type=float, default=1000, help="for all of it")
+    parser.add_argument("--limit", type=float, default=100, help="seconds for one program")
+    parser.add_argument("--their-graphs", action="store_true")
+    parser.add_argument("--without-libraries", action="store_true")
+    parser.add_argument("--backend", default="cuda")
+    parser.add_argument("--scale", type=int, default=1, help="with --without-libraries: extents are divided by this")
+    words = parser.parse_args()
+    end, failed = time.monotonic() + words.seconds, 0
+    for title, line in (without_libraries if words.without_libraries else beside_pytorch)(words):
+        if not re.search(words.only, title):
+            continue
+        try:
+            print(f"{title:36} {line() if time.monotonic() < end else 'no time'}", flush=True)
+        except (RuntimeError, subprocess.SubprocessError) as error:
+            failed += 1
+            print(f"{title:36} failed: {error}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

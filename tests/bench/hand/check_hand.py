@@ -59,6 +59,10 @@ def saxpy(dtype):
     return {"x": x, "y": y}, {"n": 1003, "parts": 3}, {"y": (new, None), "total": ([new.sum()], None)}, None
 
 
+def saxpy_formulas(dtype):
+    return saxpy(dtype)
+
+
 def reduce(dtype):
     x = rng.random(10007).astype({"f64": np.float64, "f32": np.float32}[dtype])
     return {"x": x}, {"n": 10007, "parts": 8}, {"total": ([x.astype(float).sum()], None)}, None
@@ -142,7 +146,7 @@ def mlp(dtype):
             {"batch": n, "inputs": inputs, "hidden": hidden, "classes": classes, "parts": 2}, {k: (v, None) for k, v in want.items()}, None)
 
 
-GRAPHS = {cholesky: ["f64", "f32"], lu: ["f64", "f32"], saxpy: ["f32", "f64"], reduce: ["f32", "f64"], jacobi: ["f64", "f32"],
+GRAPHS = {cholesky: ["f64", "f32"], lu: ["f64", "f32"], saxpy: ["f32", "f64"], saxpy_formulas: ["f32"], reduce: ["f32", "f64"], jacobi: ["f64", "f32"],
           batch: ["f32", "f64", "bf16"], attention: ["f32", "bf16"], pipe: ["bf16", "f32"], mlp: ["f32"], stencil: ["f32"]}
 CLOSE = {"f64": 1e-11, "f32": 2e-5, "bf16": 3e-2}
 

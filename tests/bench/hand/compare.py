@@ -60,6 +60,10 @@ def cases(gpus):
     def saxpy(n):
         return Case("saxpy", "saxpy", {"n": n, "parts": gpus}, [["saxpy", "--n", n]], "f32", "f32")
 
+    def fused(n):
+        """The same by formulas, which become one node a part: beside one kernel, which reads y once."""
+        return Case("fused", "saxpy_formulas", {"n": n, "parts": gpus}, [["saxpy", "--n", n, "--fused", 1]], "f32", "f32")
+
     def batch(m, count, dtype="f32"):
         return Case("batch", "batch", {"m": m, "count": count}, [["batch", "--m", m, "--count", count]], dtype, "f32")
 
@@ -85,7 +89,7 @@ def cases(gpus):
         return Case("blur", ROOT / "graphs" / "image_blur", {"n": frames}, [["blur", "--frames", frames]], "u8", "u8")
 
     first = [cholesky(16384, 16), lu(8192, 8), jacobi(4096, 100), reduce(1 << 28, 2), batch(128, 512), attention(32, 1024, 128),
-             mlp(16384, 4096, 4096, 1024), mlp(512, 784, 256, 10, True), pipe(4096, 4096), saxpy(10**9), blur(100)]
+             mlp(16384, 4096, 4096, 1024), mlp(512, 784, 256, 10, True), pipe(4096, 4096), saxpy(10**9), fused(10**9), blur(100)]
     others = [cholesky(16384, 8), lu(16384, 16), jacobi(1024, 200), reduce(1 << 24, 2), batch(64, 256), attention(16, 2048, 64, "bf16"),
               mlp(2048, 1024, 1024, 1024), pipe(1024, 2048), saxpy(10**7), cholesky(8192, 8), lu(8192, 8, "f32"),
               jacobi(8192, 50, "f32"), reduce(1 << 28, 8, "f64"), batch(256, 256), batch(128, 256, "f64"), attention(64, 512, 64),

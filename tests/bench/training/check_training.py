@@ -48,7 +48,7 @@ def check_table():
             path.write_text(text)
             path.chmod(0o755)
         race.STEPS = build / "steps.py"
-        options = types.SimpleNamespace(build=build, seconds=100, limit=6, modes="eager,compile", hand=build / "hand", machine=None, json=build / "out.json")
+        options = types.SimpleNamespace(build=build, seconds=100, limit=6, modes="eager,compile", ways="ddp,fsdp", hand=build / "hand", machine=None, json=build / "out.json")
         found = race.Comparison(options)
         found.all([1, 2], ["mlp"], ["small", "large"])
         kept, table = json.loads(options.json.read_text())["rows"], "\n".join(found.table())

@@ -3,10 +3,11 @@
 """Training steps of graphs/models by `gantry train`, by PyTorch and, of the perceptron, by hand, in turn, on the GPUs of this computer: one table.
 
     tests/bench/training/race.py [BUILD] [--seconds 240] [--limit 100] [--gpus 1,2] [--models mlp,gpt] [--cases small,large] [--modes eager,compile,graph]
-                                 [--hand PROGRAM] [--machine FILE] [--json FILE]
+                                 [--ways ddp,fsdp] [--hand PROGRAM] [--machine FILE] [--json FILE]
 
 BUILD, build/release by default, has bin/gantry and lib, and tests/bench/hand/mlp unless --hand says where that is (or it is left out). PyTorch's side
 is steps.py, for the interpreter that runs this. Both begin with the same numbers: the losses of the steps 1, 10 and 50 are printed side by side.
+On several GPUs ways are ddp, fsdp (`zero=3`), and of Gantry alone tp and pp (eight micro-batches).
 Times are medians of steps, us. A step of Gantry ends when the host has seen it end, one of PyTorch is counted from event to event and not waited for.
 Every program is ended after --limit seconds; what there was no time for is told. Exit code 0: all that was tried was measured; 1: something failed.
 """
@@ -29,14 +30,16 @@ from compare import environment  # noqa: E402
 # Steps that count, and params.
 CASES = {"mlp": {"small": (200, {}), "large": (50, {"batch": 4096, "inputs": 4096, "hidden": 4096, "classes": 1024, "lr": 0.001})},
          "gpt": {"small": (200, {}), "large": (50, {"batch": 16, "layers": 8, "tokens": 512, "heads": 16, "dim": 64, "words": 4096, "lr": 0.0003})}}
-WAYS = {1: {"one": "dp=1"}}  # of PyTorch, and what is the same for Gantry
+WAYS = {"ddp": "dp={0}", "fsdp": "dp={0},zero=3", "tp": "tp={0}", "pp": "pp={0},micro=8"}  # and what is the same for Gantry
+OF_PYTORCH = ("ddp", "fsdp")
 WARM_UP = 10
 STEPS = HERE / "steps.py"
 MLP = {"batch": 256, "inputs": 64, "hidden": 128, "classes": 10}  # as its file has them, for the program by hand
 
 
-def ways(gpus):
-    return WAYS.get(gpus) or {"ddp": f"dp={gpus}", "fsdp": f"dp={gpus},zero=3"}
+def ways(gpus, asked):
+    """Ways of PyTorch, or of Gantry alone, and the strategy of each."""
+    return {way: WAYS[way].format(gpus) for way in asked.split(",")} if gpus > 1 else {"one": "dp=1"}
 
 
 class Comparison:
@@ -45,6 +48,9 @@ class Comparison:
         self.rows, self.failed, self.left_out = {}, [], []
         self.python = {**os.environ, "NCCL_NVLS_ENABLE": "0", "TORCHINDUCTOR_FX_GRAPH_CACHE": "1"}
         self.ours = {**environment(options.build), "NCCL_NVLS_ENABLE": "0"}
+
+    def ways(self, gpus):
+        return ways(gpus, self.options.ways)
 
     def run(self, what, words, environment):
         """Standard output and standard error, whatever became of it; None where there was no time. Its children end with it."""
@@ -76,7 +82,7 @@ class Comparison:
 
     def row(self, model, case, gpus, way):
         key = (model, case, gpus, way)
-        return self.rows.setdefault(key, {"model": model, "case": case, "gpus": gpus, "way": way, "strategy": ways(gpus)[way], "us": {}, "losses": {}})
+        return self.rows.setdefault(key, {"model": model, "case": case, "gpus": gpus, "way": way, "strategy": self.ways(gpus)[way], "us": {}, "losses": {}})
 
     def keep(self, row, by, us, losses=None):
         row["us"][by] = us
@@ -87,8 +93,10 @@ class Comparison:
             self.save()
 
     def torch(self, model, gpus, cases):
-        what = f"{model} by PyTorch on {gpus} GPUs"
-        words = [sys.executable, STEPS, ROOT, model, "--gpus", gpus, "--modes", self.options.modes]
+        what, of = f"{model} by PyTorch on {gpus} GPUs", [way for way in self.ways(gpus) if gpus == 1 or way in OF_PYTORCH]
+        if not of:
+            return
+        words = [sys.executable, STEPS, ROOT, model, "--gpus", gpus, "--modes", self.options.modes, "--ways", ",".join(of)]
         for case in cases:
             steps, params = CASES[model][case]
             words += ["--case", ":".join([case, str(steps), *(f"{key}={value}" for key, value in params.items())])]
@@ -105,15 +113,15 @@ class Comparison:
     def gantry(self, model, gpus, case, way):
         steps, params = CASES[model][case]
         words = [self.options.build / "bin" / "gantry", "train", ROOT / "graphs" / "models" / f"{model}.json", "--backend", "cuda", "--devices", gpus,
-                 "--steps", WARM_UP + steps, "--every", 10, "--strategy", ways(gpus)[way], "--json"]
+                 "--steps", WARM_UP + steps, "--every", 10, "--strategy", self.ways(gpus)[way], "--json"]
         words += [word for key, value in params.items() for word in ("--param", f"{key}={value}")]
         words += ["--machine", self.options.machine] if self.options.machine else []
-        done = self.run(f"{model} {case} by Gantry on {gpus} GPUs, {ways(gpus)[way]}", words, self.ours)
+        done = self.run(f"{model} {case} by Gantry on {gpus} GPUs, {self.ways(gpus)[way]}", words, self.ours)
         if done and done[0].strip():
             losses = {step: float(loss) for step, loss in re.findall(r"step (\d+)  loss (\S+)", done[1])}
             self.keep(self.row(model, case, gpus, way), "gantry", json.loads(done[0])["measured_us"], losses)
 
-    def hand(self, gpus, case):
+    def hand(self, gpus, case, way):
         program = self.options.hand or self.options.build / "tests" / "bench" / "hand" / "mlp"
         if not program.exists():
             return
@@ -122,17 +130,17 @@ class Comparison:
         words += [word for key, value in {**MLP, **params}.items() if key in MLP for word in (f"--{key}", value)]
         done = self.run(f"mlp {case} by hand on {gpus} GPUs", words, self.ours)
         if done and done[0].strip():
-            self.keep(self.row("mlp", case, gpus, next(iter(ways(gpus)))), "hand", json.loads(done[0].strip().splitlines()[-1])["ms"] * 1e3)
+            self.keep(self.row("mlp", case, gpus, way), "hand", json.loads(done[0].strip().splitlines()[-1])["ms"] * 1e3)
 
     def all(self, counts, models, cases):
         for model in models:
             for gpus in counts:
                 self.torch(model, gpus, cases)
                 for case in cases:
-                    for way in ways(gpus):
+                    for way in self.ways(gpus):
                         self.gantry(model, gpus, case, way)
-                    if model == "mlp":
-                        self.hand(gpus, case)
+                    for way in ({"one", "ddp"} if model == "mlp" else set()) & self.ways(gpus).keys():  # it shares examples
+                        self.hand(gpus, case, way)
 
     def table(self):
         by = ("gantry", "eager", "compile", "graph", "hand")
@@ -160,6 +168,7 @@ def main():
     parser.add_argument("--models", default="mlp,gpt")
     parser.add_argument("--cases", default="small,large")
     parser.add_argument("--modes", default="eager,compile,graph")
+    parser.add_argument("--ways", default="ddp,fsdp", help="on several GPUs: ddp,fsdp,tp,pp")
     parser.add_argument("--hand", type=pathlib.Path)
     parser.add_argument("--machine", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)

@@ -80,8 +80,10 @@ def states(folder):
 
 def check_ordered(folder):
     """With sums in the order of the graph all weights have the same bits on fewer devices, however they are scheduled."""
-    for strategy, effort in ("dp=4", 3), ("tp=4", 0), ("pp=4,micro=4", 3), ("dp=4,zero=3", 0), ("dp=2,tp=2,zero=1,micro=2", 0), ("dp=2,pp=2,micro=4", 3):
-        words, kept = ["train", "mlp", "--effort", effort, "--strategy", strategy + ",ordered=1"], folder / ("ordered-" + strategy.replace(",", "-"))
+    mlp, gpt = ["mlp"], ["gpt", "--param", "batch=8"] # whose gradients are clipped by the sum of all their squares
+    for model, strategy, effort in ((mlp, "dp=4", 3), (mlp, "tp=4", 0), (mlp, "pp=4,micro=4", 3), (mlp, "dp=4,zero=3", 0), (mlp, "dp=2,tp=2,zero=1,micro=2", 0),
+                                    (mlp, "dp=2,pp=2,micro=4", 3), (gpt, "dp=4", 0), (gpt, "dp=2,tp=2,zero=1", 3), (gpt, "tp=2,pp=2,micro=2", 0)):
+        words, kept = ["train", *model, "--effort", effort, "--strategy", strategy + ",ordered=1"], folder / f"ordered-{model[0]}-{strategy.replace(',', '-')}"
         run([*words, "--devices", 4, "--steps", 3, "--checkpoint", f"2:{kept}"])
         for devices in 4, 3, 2, 1:
             again = folder / f"{kept.name}-{devices}"

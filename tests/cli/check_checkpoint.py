@@ -87,7 +87,8 @@ def check_ordered(folder):
         run([*words, "--devices", 4, "--steps", 3, "--checkpoint", f"2:{kept}"])
         for devices in 4, 3, 2, 1:
             again = folder / f"{kept.name}-{devices}"
-            run([*words, "--devices", devices, "--steps", 5, "--resume", kept, "--checkpoint", f"2:{again}"])
+            done = run([*words, "--devices", devices, "--steps", 5, "--resume", kept, "--checkpoint", f"2:{again}"])
+            assert "another order" not in done.stderr, done.stderr
             want = want if devices < 4 else states(again)
             assert len(want) > 12 and states(again) == want, (strategy, devices, [name for name in want if states(again)[name] != want[name]])
 
@@ -99,8 +100,10 @@ def check_fewer(folder):
         want = run([*words, "--devices", 4, "--steps", 6]).stdout.splitlines()[:-1]
         run([*words, "--devices", 4, "--steps", 4, "--checkpoint", f"2:{kept}"])
         for devices in 4, 3, 2, 1:
-            again = run([*words, "--devices", devices, "--steps", 6, "--resume", kept]).stdout.splitlines()[:-1]
+            done = run([*words, "--devices", devices, "--steps", 6, "--resume", kept])
+            again = done.stdout.splitlines()[:-1]
             assert again == want[4:], (strategy, devices, want, again)
+            assert (f'is for 4 devices, and there {"is" if devices == 1 else "are"} {devices}: sums have another order here' in done.stderr) == (devices < 4), done.stderr
         says([*words, "--devices", 2, "--steps", 6], 2, f'strategy "{strategy}" is for 4 devices, and there are 2')
 
 

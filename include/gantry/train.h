@@ -85,7 +85,7 @@ typedef struct gantry_strategy {
     int32_t interleave; /* chunks of layers that each device of a pipeline has, pp x interleave stages in all: stage s
                            is where stage s mod pp is; 1: one */
     int32_t ordered;    /* 1: sums are added up in the order of the graph, so a training has the same bits on any number
-                           of devices of a kind, and each waits for the one before; 0: in that of the schedule */
+                           of devices of a kind, and each place has a sum of its own; 0: in that of the schedule */
 } gantry_strategy;
 #define GANTRY_STRATEGY_INIT                                                                                           \
     {                                                                                                                  \

@@ -80,12 +80,15 @@ def states(folder):
 
 def check_ordered(folder):
     """With sums in the order of the graph all weights have the same bits on fewer devices, however they are scheduled."""
-    for strategy, effort in ("dp=4", 3), ("tp=4", 0), ("pp=4,micro=4", 3), ("dp=4,zero=3", 0), ("dp=2,tp=2,zero=1,micro=2", 0), ("dp=2,pp=2,micro=4", 3):
-        words, kept = ["train", "mlp", "--effort", effort, "--strategy", strategy + ",ordered=1"], folder / ("ordered-" + strategy.replace(",", "-"))
+    mlp, gpt = ["mlp"], ["gpt", "--param", "batch=8"] # whose gradients are clipped by the sum of all their squares
+    for model, strategy, effort in ((mlp, "dp=4", 3), (mlp, "tp=4", 0), (mlp, "pp=4,micro=4", 3), (mlp, "dp=4,zero=3", 0), (mlp, "dp=2,tp=2,zero=1,micro=2", 0),
+                                    (mlp, "dp=2,pp=2,micro=4", 3), (gpt, "dp=4", 0), (gpt, "dp=2,tp=2,zero=1", 3), (gpt, "tp=2,pp=2,micro=2", 0)):
+        words, kept = ["train", *model, "--effort", effort, "--strategy", strategy + ",ordered=1"], folder / f"ordered-{model[0]}-{strategy.replace(',', '-')}"
         run([*words, "--devices", 4, "--steps", 3, "--checkpoint", f"2:{kept}"])
         for devices in 4, 3, 2, 1:
             again = folder / f"{kept.name}-{devices}"
-            run([*words, "--devices", devices, "--steps", 5, "--resume", kept, "--checkpoint", f"2:{again}"])
+            done = run([*words, "--devices", devices, "--steps", 5, "--resume", kept, "--checkpoint", f"2:{again}"])
+            assert "another order" not in done.stderr, done.stderr
             want = want if devices < 4 else states(again)
             assert len(want) > 12 and states(again) == want, (strategy, devices, [name for name in want if states(again)[name] != want[name]])
 
@@ -97,8 +100,10 @@ def check_fewer(folder):
         want = run([*words, "--devices", 4, "--steps", 6]).stdout.splitlines()[:-1]
         run([*words, "--devices", 4, "--steps", 4, "--checkpoint", f"2:{kept}"])
         for devices in 4, 3, 2, 1:
-            again = run([*words, "--devices", devices, "--steps", 6, "--resume", kept]).stdout.splitlines()[:-1]
+            done = run([*words, "--devices", devices, "--steps", 6, "--resume", kept])
+            again = done.stdout.splitlines()[:-1]
             assert again == want[4:], (strategy, devices, want, again)
+            assert (f'is for 4 devices, and there {"is" if devices == 1 else "are"} {devices}: sums have another order here' in done.stderr) == (devices < 4), done.stderr
         says([*words, "--devices", 2, "--steps", 6], 2, f'strategy "{strategy}" is for 4 devices, and there are 2')
 
 

@@ -3,6 +3,7 @@
 #include "runs/run.h"
 
 #include <errno.h>
+#include <gantry/train.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,23 @@ void tell_unkept(const session *s)
             s->o->checkpoint, s->starts);
 }
 
+/* On fewer devices than the strategy is for the schedule adds up in another order. */
+static void tell_order(const session *s)
+{
+    gantry_error err;
+    gantry_strategy strategy = GANTRY_STRATEGY_INIT;
+    if (!s->o->strategy || gantry_strategy_parse(&strategy, s->o->strategy, &err) || strategy.ordered)
+        return;
+    int64_t wanted = (int64_t)strategy.dp * strategy.tp * strategy.pp;
+    size_t devices = gantry_machine_worker_count(gantry_schedule_machine(s->schedule));
+    if ((int64_t)devices < wanted)
+        fprintf(stderr,
+                "note: strategy \"%s\" is for %" PRId64 " devices, and there %s %zu: sums have another order here, so "
+                "results differ by roundings from those of %" PRId64 "; a training that begins with \"ordered=1\" has "
+                "the same bits on any number of devices of a kind\n",
+                s->o->strategy, wanted, devices == 1 ? "is" : "are", devices, wanted);
+}
+
 int resume_run(session *s)
 {
     gantry_error err;
@@ -93,10 +111,12 @@ int resume_run(session *s)
                  from.number, s->o->resume, from.starts, s->o->iterations, s->o->train ? "--steps" : "--iterations");
         return EXIT_USAGE;
     }
-    if (!s->o->quiet)
-        fprintf(stderr,
-                "note: going on from checkpoint %" PRIu64 " in %s: %" PRIu64 " start%s complete, %" PRIu64
-                " iterations of the next\n",
-                from.number, s->o->resume, from.starts, from.starts == 1 ? "" : "s", from.iterations);
+    if (s->o->quiet)
+        return EXIT_FINE;
+    fprintf(stderr,
+            "note: going on from checkpoint %" PRIu64 " in %s: %" PRIu64 " start%s complete, %" PRIu64
+            " iterations of the next\n",
+            from.number, s->o->resume, from.starts, from.starts == 1 ? "" : "s", from.iterations);
+    tell_order(s);
     return EXIT_FINE;
 }

@@ -231,5 +231,7 @@ gantry_status gy_adjoint_recompute(gy_adjoint *a);
 
 /* order_sums.c: with gantry_strategy.ordered, contributions to a sum come one after the other. */
 gantry_status gy_order_sums(gantry_graph *graph, gantry_error *err);
+/* partial_sums.c: sums that nodes of several places give to become one for each place, and a map that adds them up. */
+gantry_status gy_part_sums(gantry_graph *graph, gantry_error *err);
 
 #endif

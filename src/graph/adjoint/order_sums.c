@@ -86,6 +86,7 @@ gantry_status gy_order_sums(gantry_graph *graph, gantry_error *err)
 {
     if (!graph->orders_sums)
         return GANTRY_OK;
+    GY_TRY(gy_part_sums(graph, err));
     sums s = { .g = graph };
     s.turn = gy_calloc(graph->buffers.count + 1, sizeof *s.turn);
     s.adds = gy_calloc(graph->buffers.count + 1, sizeof *s.adds);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the optimiser steps a part of a weight: on the device that reads it, where all that read it say one; of
- * several, if weights are in shards, on one each in turn. Else the scheduler decides. */
+ * several, if weights are in shards or sums have one order, on one each in turn. Else the scheduler decides. */
 #include "graph/adjoint/adjoint.h"
 #include "graph/build/build_state.h"
 
@@ -68,6 +68,6 @@ void gy_adjoint_own(gy_adjoint *a, gantry_node node, uint32_t weight, int64_t pa
     if (!find_places(a, weight, first, last))
         return;
     size_t count = a->owner.count, turn = gy_adjoint_is_cut(b) ? (size_t)part : a->turn;
-    if (count == 1 || a->graph->shards)
+    if (count == 1 || a->graph->shards || a->graph->orders_sums)
         gy_adjoint_place(a, node, a->owner.at[turn % count]);
 }

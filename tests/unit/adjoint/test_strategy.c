@@ -388,8 +388,14 @@ static bool spreads_and_recomputes(void)
     return spreads(deep(), deep_weights, 1, "pp=2,interleave=2,micro=2,recompute=all");
 }
 
+static bool spreads_in_order(void)
+{
+    return spreads(pair(), pair_weights, 2, "dp=2,tp=2,micro=2,zero=1,ordered=1");
+}
+
 START_TEST(memory_that_runs_out)
 {
+    assert_survives(spreads_in_order, 100);
     assert_survives(spreads_and_recomputes, 100);
     assert_survives(spreads_pieces, 100);
     assert_survives(spreads_slices, 100);

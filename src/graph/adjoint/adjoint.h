@@ -206,6 +206,27 @@ void gy_kernels_text(gy_text *to, bool (*has_row)(const char *kernel));
  * kernels take row by row, do not mean the same as broadcast arrays: *unfit is such an argument then, else NULL. */
 const gy_maths *gy_node_formulas(const gantry_graph *graph, const gy_node *node, const char **unfit);
 
+/* ---- pieces of new nodes (kernels.c) ---- */
+
+/* The access of the node to its argument, which it has. */
+gy_access gy_rule_access(const gy_adjoint *a, const gy_primal *p, const char *arg);
+/* Does the loss follow from the argument, and that from weights? */
+bool gy_rule_wants(const gy_adjoint *a, const gy_primal *p, const char *arg);
+/* A node of a kernel, where the node's adjoint of `arg` is. */
+gantry_node gy_rule_begin(gy_adjoint *a, const gy_primal *p, const char *kernel, const char *arg);
+/* Argument `as` of the new node is what the old one has as `arg`. */
+void gy_rule_give(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg);
+/* Argument `as` is the adjoint of `arg`. */
+void gy_rule_give_adjoint(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg);
+/* Argument `as`, which is written, goes to the adjoint of `arg`; gy_adjoint_add_rows, with what *from and *target
+ * become, adds it there. */
+void gy_rule_take_rows(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg,
+                       gantry_region *from, gy_destination *target);
+
+/* ---- sparse.c ---- */
+
+gantry_status gy_sparse_go_back(gy_adjoint *a, const gy_primal *p);
+
 /* ---- stencils.c ---- */
 
 gantry_status gy_stencil_go_back(gy_adjoint *a, const gy_primal *p);

@@ -60,6 +60,9 @@ def cases(rng):
     for stride, pad in ((1, 1), (2, 0)):
         side = (6 + 2 * pad - 3) // stride + 1
         yield "conv2d", {"stride": stride, "pad": pad}, {"x": [2, 3, 6, 6], "w": [4, 3, 3, 3]}, {}, {"y": [2, 4, side, side]}
+    entries = {"row_ptr": np.array([0, 2, 2, 5, 9]), "col": np.array([4, 1, 0, 4, 2, 1, 1, 4, 0])}
+    yield "spmv_csr", {}, {"val": [9], "x": [6]}, entries, {"y": [4]}
+    yield "spmm_csr", {}, {"val": [9], "x": [6, 3]}, entries, {"y": [4, 3]}
     yield "jacobi2d", {}, {"x": [5, 4]}, {}, {"y": [5, 4]}
     yield "jacobi3d", {}, {"x": [4, 5, 3]}, {}, {"y": [4, 5, 3]}
     for causal in (0, 1):

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients through sparse and dense linear algebra: cut into parts, and trainings against NumPy in float64, written by hand."""
+import unittest
+
+from differences import buffer, compare, gantry, model, np, weigh
+
+INPUT = {"class": "input"}
+STEPS = 40
+
+
+def sparse(rng, rows, columns, most=4):
+    """Row pointers, columns and values of a random matrix: rows without entries, and columns that are there twice."""
+    counts = rng.integers(0, most + 1, rows)
+    counts[-1] += not counts.sum()
+    return np.concatenate([[0], np.cumsum(counts)]), rng.integers(0, columns, counts.sum()), rng.normal(size=counts.sum())
+
+
+def entries_of(row_ptr, col, columns):
+    """Which row and column each entry has, as matrices of zeros and ones that multiply values."""
+    row = np.repeat(np.arange(len(row_ptr) - 1), np.diff(row_ptr))
+    place = np.zeros((len(col), len(row_ptr) - 1, columns))
+    place[np.arange(len(col)), row, col] = 1
+    return place
+
+
+def losses_of(case, text, at, others, wanted, devices, dtype="f64"):
+    """`wanted` gives the loss and its gradients by the weights; plain descent, as the model says."""
+    run = gantry.parse(text, train=True, devices=devices).schedule(devices, effort=0).run(backend="host")
+    rate, weights = text["train"]["learning_rate"], {name: w.copy() for name, w in at.items()}
+    cast = {name: value.astype(dtype.replace("f", "float")) for name, value in at.items()}
+    first = run(**cast, **others)["loss"][0]
+    got = [float(first)] + [float(run()["loss"][0]) for _ in range(STEPS - 1)]
+    want = []
+    for _ in range(STEPS):
+        loss, gradients = wanted(weights)
+        want.append(loss)
+        weights = {name: w - rate * gradients[name] for name, w in weights.items()}
+    case.assertLess(want[-1], 0.9 * want[0], "the training learns something")
+    np.testing.assert_allclose(got, want, rtol=1e-9 if dtype == "f64" else 1e-5)
+    run.close()
+
+
+class Sparse(unittest.TestCase):
+    def network(self, rows, columns, width, entries, index, parts, dtype="f64", **train):
+        """The mean of squares of tanh(A x w) - t, rows of A in parts."""
+        cut = {"split": parts} if parts > 1 else {}
+        buffers = {"row_ptr": buffer([rows + 1], index, **INPUT), "col": buffer([entries], index, **INPUT), "val": buffer([entries], dtype, **INPUT),
+                   "x": buffer([columns, 3], dtype, **INPUT), "w": buffer([3, width], dtype, **INPUT), "t": buffer([rows, width], dtype, **cut, **INPUT),
+                   "h": buffer([columns, width], dtype), "y": buffer([rows, width], dtype, **cut), "loss": buffer([1], dtype, output=True)}
+        nodes = [{"id": "h", "kernel": "gemm", "args": {"a": "x", "b": "w", "c": "h"}}]
+        for i in range(parts):
+            first, last = rows * i // parts, rows * (i + 1) // parts
+            part = f"[{i}]" if cut else ""
+            nodes += [{"id": f"y{i}", "kernel": "spmm_csr",
+                       "args": {"row_ptr": f"row_ptr{{{first}:{last + 1}}}", "col": "col", "val": "val", "x": "h", "y": "y" + part}},
+                      {"id": f"loss{i}", "reduce": {"l": "sum(square(tanh(y) - t) / n)"}, "access": {"l": "sum"},
+                       "args": {"y": "y" + part, "t": "t" + part, "n": rows * width, "l": "loss"}}]
+        return model(buffers, nodes, ["w", "val"], **train)
+
+    def test_training(self):
+        """A layer of a network over a graph, whose edges have weights, too: in one part, and in parts on two devices."""
+        rng = np.random.default_rng(1)
+        rows, columns, width = 11, 7, 4
+        row_ptr, col, val = sparse(rng, rows, columns)
+        place = entries_of(row_ptr, col, columns)
+        x, w, t = rng.normal(size=(columns, 3)), rng.normal(size=(3, width)), rng.uniform(-1, 1, (rows, width))
+
+        def wanted(at):
+            matrix, h = np.einsum("e,erc->rc", at["val"], place), x @ at["w"]
+            y = np.tanh(matrix @ h)
+            dy = 2 * (y - t) * (1 - y * y) / y.size
+            return np.mean((y - t) ** 2), {"w": x.T @ matrix.T @ dy, "val": np.einsum("erc,rk,ck->e", place, dy, h)}
+
+        for index, parts, devices, dtype in (("i32", 1, 1, "f64"), ("i64", 1, 2, "f64"), ("i32", 3, 1, "f64"), ("i64", 2, 2, "f64"), ("i32", 2, 2, "f32")):
+            text = self.network(rows, columns, width, len(col), index, parts, dtype, optimizer="sgd", learning_rate=0.3)
+            real, whole = dtype.replace("f", "float"), index.replace("i", "int")
+            others = {"row_ptr": row_ptr.astype(whole), "col": col.astype(whole), "x": x.astype(real), "t": t.astype(real)}
+            with self.subTest(index=index, parts=parts, devices=devices, dtype=dtype):
+                losses_of(self, text, {"w": w, "val": val}, others, wanted, devices, dtype)
+
+    def test_shapes(self):
+        """Matrices of all shapes, vectors and matrices beside another reader of x, by finite differences."""
+        rng = np.random.default_rng(2)
+        for turn in range(24):
+            rows, columns, width = (int(n) for n in rng.integers(1, 9, 3))
+            row_ptr, col, val = sparse(rng, rows, columns, int(rng.integers(1, 6)))
+            vector = turn % 3 == 0
+            shape = (lambda n: [n] if vector else [n, width])
+            buffers = {"row_ptr": buffer([rows + 1], "i32", **INPUT), "col": buffer([len(col)], "i32", **INPUT), "val": buffer([len(col)], **INPUT),
+                       "x": buffer(shape(columns), **INPUT), "y": buffer(shape(rows)), "also": buffer(shape(columns))}
+            nodes = [{"id": "y", "kernel": "spmv_csr" if vector else "spmm_csr", "args": {name: name for name in ("row_ptr", "col", "val", "x", "y")}}]
+            nodes.insert(turn % 2, {"id": "also", "map": {"y": "x * x"}, "args": {"x": "x", "y": "also"}})
+            weigh(rng, buffers, nodes, {"y": shape(rows), "also": shape(columns)})
+            weights = (["x"], ["val"], ["x", "val"])[turn // 2 % 3]
+            if "x" not in weights:
+                nodes = [node for node in nodes if node["id"] != "also"]
+                buffers["also"]["init"] = 0
+            at = {"x": rng.normal(size=shape(columns)), "val": val}
+            others = {"row_ptr": row_ptr.astype(np.int32), "col": col.astype(np.int32)} | {k: v for k, v in at.items() if k not in weights}
+            with self.subTest(turn=turn, rows=rows, columns=columns, entries=len(col), weights=weights):
+                compare(self, rng, model(buffers, nodes, weights), {name: at[name] for name in weights}, others, devices=1 + turn % 2, directions=1)
+
+    def test_refused(self):
+        """A vector that is a matrix by its shape, and values of two axes."""
+        whole = {name: buffer([n], "i32", **INPUT) for name, n in (("row_ptr", 3), ("col", 4))}
+        loss = {"id": "l", "reduce": {"l": "sum(y)"}, "args": {"y": "y", "l": "loss"}}
+        product = {"id": "y", "kernel": "spmv_csr", "args": {name: name for name in ("row_ptr", "col", "val", "x", "y")}}
+        for x, val, error in (([2, 3], [4], 'node "y" multiplies a vector "x" of 2 rows of 3 elements'), ([6], [2, 2], 'values "val" in 2 rows.*one axis of all 4')):
+            buffers = whole | {"val": buffer(val, **INPUT), "x": buffer(x, **INPUT), "y": buffer([2]), "loss": buffer([1], output=True)}
+            with self.assertRaisesRegex(gantry.GraphError, error):
+                gantry.parse(model(buffers, [product, loss], ["x", "val"]), train=True)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -38,7 +38,7 @@ static void copy_scalar(gy_adjoint *a, const gy_primal *p, gantry_node node, con
         gy_node_scalar_constant(a->graph, node, name, s->number, false);
 }
 
-static double number_of(const gy_adjoint *a, const gy_primal *p, const char *name, double fallback)
+double gy_rule_number(const gy_adjoint *a, const gy_primal *p, const char *name, double fallback)
 {
     const gy_scalar *s = gy_primal_scalar(a, p, name);
     return s ? s->number.real : fallback;
@@ -79,6 +79,17 @@ void gy_rule_take_rows(gy_adjoint *a, const gy_primal *p, gantry_node node, cons
     gantry_node_arg(a->graph, node, as, *from);
 }
 
+void gy_rule_scale(gy_adjoint *a, const gy_primal *p, const char *arg, double factor)
+{
+    gy_access x = gy_rule_access(a, p, arg);
+    if (factor == 1)
+        return;
+    gantry_node node = gantry_graph_map(a->graph, gy_adjoint_id(a, p, arg), "to = factor * to");
+    gantry_node_arg(a->graph, node, "to", gy_adjoint_of(a, &x));
+    gantry_node_scalar(a->graph, node, "factor", factor);
+    gy_adjoint_place(a, node, p->node);
+}
+
 /* ---- products ---- */
 
 /* c = alpha op(a) op(b). One factor's adjoint is a product of that of c, which is `product`, and the other factor;
@@ -86,7 +97,7 @@ void gy_rule_take_rows(gy_adjoint *a, const gy_primal *p, gantry_node node, cons
 static void go_back_factor(gy_adjoint *a, const gy_primal *p, const char *kernel, const char *arg,
                            gantry_region product)
 {
-    bool ta = number_of(a, p, "ta", 0) != 0, tb = number_of(a, p, "tb", 0) != 0, is_a = arg[0] == 'a';
+    bool ta = gy_rule_number(a, p, "ta", 0) != 0, tb = gy_rule_number(a, p, "tb", 0) != 0, is_a = arg[0] == 'a';
     bool transposed = is_a ? ta : tb, other_transposed = is_a ? tb : ta;
     const char *other = is_a ? "b" : "a";
     bool adjoint_first = is_a != transposed; /* c is the left factor of a's adjoint, the right one of b's */
@@ -129,6 +140,8 @@ static gantry_region factor_of_adjoint(gy_adjoint *a, const gy_primal *p)
 static gantry_status go_back_gemm(gy_adjoint *a, const gy_primal *p)
 {
     go_back_factors(a, p, p->manifest->name, factor_of_adjoint(a, p));
+    if (gy_primal_access(a, p, "c")->mode == GANTRY_READWRITE)
+        gy_rule_scale(a, p, "c", gy_rule_number(a, p, "beta", 0));
     return gy_adjoint_built(a);
 }
 
@@ -187,7 +200,7 @@ static gantry_region inner_adjoint(gy_adjoint *a, const gy_primal *p, int activa
 
 static gantry_status go_back_gemm_bias(gy_adjoint *a, const gy_primal *p)
 {
-    int activation = (int)number_of(a, p, "activation", NONE);
+    int activation = (int)gy_rule_number(a, p, "activation", NONE);
     gy_access c = gy_rule_access(a, p, "c"), bias = gy_rule_access(a, p, "bias");
     gantry_region inner = activation == NONE ? gy_adjoint_of(a, &c) : inner_adjoint(a, p, activation);
     if (gy_rule_wants(a, p, "bias")) {
@@ -247,7 +260,7 @@ static gantry_status go_back_scan(gy_adjoint *a, const gy_primal *p)
     static const written w = { "scan", "y", "x", "y", "x", { "exclusive" }, { NULL } };
     gantry_node node;
     go_back_written(a, p, &w, &node);
-    gantry_node_scalar(a->graph, node, "reverse", number_of(a, p, "reverse", 0) == 0);
+    gantry_node_scalar(a->graph, node, "reverse", gy_rule_number(a, p, "reverse", 0) == 0);
     return gy_adjoint_built(a);
 }
 
@@ -264,7 +277,7 @@ static gantry_status go_back_rope(gy_adjoint *a, const gy_primal *p)
     static const written w = { "rope", "y", "x", "y", "x", { "dim", "first", "length", "base", "axis" }, { NULL } };
     gantry_node node;
     go_back_written(a, p, &w, &node);
-    gantry_node_scalar(a->graph, node, "sign", -number_of(a, p, "sign", 1));
+    gantry_node_scalar(a->graph, node, "sign", -gy_rule_number(a, p, "sign", 1));
     return gy_adjoint_built(a);
 }
 
@@ -274,9 +287,9 @@ static gantry_status go_back_fft(gy_adjoint *a, const gy_primal *p)
 {
     static const written w = { "fft", "y", "x", "y", "x", { "axis", "axes" }, { NULL } };
     gy_maths_shape shape = gy_adjoint_shape(a, gy_primal_access(a, p, "x"));
-    int64_t axis = (int64_t)number_of(a, p, "axis", -2), axes = (int64_t)number_of(a, p, "axes", 1);
-    bool is_inverse = number_of(a, p, "inverse", 0) != 0;
-    double count = 1, scale = number_of(a, p, "scale", 1);
+    int64_t axis = (int64_t)gy_rule_number(a, p, "axis", -2), axes = (int64_t)gy_rule_number(a, p, "axes", 1);
+    bool is_inverse = gy_rule_number(a, p, "inverse", 0) != 0;
+    double count = 1, scale = gy_rule_number(a, p, "scale", 1);
     axis += axis < 0 ? (int64_t)shape.rank : 0;
     for (int64_t k = axis; k >= 0 && k < axis + axes && k < (int64_t)shape.rank; k++)
         count *= (double)shape.extent[k];
@@ -294,7 +307,7 @@ static gantry_status go_back_fft(gy_adjoint *a, const gy_primal *p)
 static int64_t lift_of(const gy_adjoint *a, const gy_primal *p, uint32_t logits)
 {
     int exponent = 0;
-    double scale = fabs(number_of(a, p, "scale", 1));
+    double scale = fabs(gy_rule_number(a, p, "scale", 1));
     if (a->graph->buffers.at[logits].dtype != GANTRY_F16 || !(scale > 0) || !isfinite(scale))
         return 1;
     frexp(scale, &exponent);
@@ -312,7 +325,7 @@ static gantry_status go_back_xent(gy_adjoint *a, const gy_primal *p)
     gantry_node node = gy_rule_begin(a, p, "softmax_xent_grad", "logits");
     int64_t lift = is_loss ? 1 : lift_of(a, p, x.buffer);
     if (lift > 1)
-        gantry_node_scalar(a->graph, node, "scale", number_of(a, p, "scale", 1) * (double)lift);
+        gantry_node_scalar(a->graph, node, "scale", gy_rule_number(a, p, "scale", 1) * (double)lift);
     else
         copy_scalar(a, p, node, "scale");
     gy_rule_give(a, p, node, "logits", "logits");
@@ -503,28 +516,28 @@ static gantry_status go_back_retile(gy_adjoint *a, const gy_primal *p)
 /* ---- the table ---- */
 
 static const gy_rule rules[] = {
-    { "attention", "q k v", go_back_attention, false, NULL },
-    { "conv2d", "x w", go_back_conv2d, false, NULL },
-    { "dropout", "x", go_back_dropout, false, NULL },
-    { "embedding", "table", go_back_embedding, false, NULL },
-    { "fft", "x", go_back_fft, false, NULL },
-    { "filter2d", "image", gy_stencil_go_back, false, "out" },
-    { "gaussian_blur", "image", gy_stencil_go_back, false, "out" },
-    { "gemm", "a b", go_back_gemm, false, NULL },
-    { "gemm_batched", "a b", go_back_gemm_batched, false, NULL },
-    { "gemm_bias", "a b bias", go_back_gemm_bias, false, NULL },
-    { "jacobi2d", "x", gy_stencil_go_back, false, "y" },
-    { "jacobi3d", "x", gy_stencil_go_back, false, "y" },
-    { "layernorm", "x gain bias", go_back_norm, false, NULL },
-    { "retile", "x", go_back_retile, true, NULL },
-    { "rmsnorm", "x gain", go_back_norm, false, NULL },
-    { "rope", "x", go_back_rope, false, NULL },
-    { "scan", "x", go_back_scan, false, NULL },
-    { "softmax", "x", go_back_softmax, false, NULL },
-    { "softmax_xent", "logits", go_back_xent, false, NULL },
-    { "spmm_csr", "val x", gy_sparse_go_back, false, NULL },
-    { "spmv_csr", "val x", gy_sparse_go_back, false, NULL },
-    { "transpose", "x", go_back_transpose, false, NULL },
+    { .kernel = "attention", .args = "q k v", .go_back = go_back_attention, .kept = "y lse" },
+    { .kernel = "conv2d", .args = "x w", .go_back = go_back_conv2d },
+    { .kernel = "dropout", .args = "x", .go_back = go_back_dropout },
+    { .kernel = "embedding", .args = "table", .go_back = go_back_embedding },
+    { .kernel = "fft", .args = "x", .go_back = go_back_fft },
+    { .kernel = "filter2d", .args = "image", .go_back = gy_stencil_go_back, .to = "out" },
+    { .kernel = "gaussian_blur", .args = "image", .go_back = gy_stencil_go_back, .to = "out" },
+    { .kernel = "gemm", .args = "a b", .go_back = go_back_gemm, .changed = "c" },
+    { .kernel = "gemm_batched", .args = "a b", .go_back = go_back_gemm_batched, .changed = "c" },
+    { .kernel = "gemm_bias", .args = "a b bias", .go_back = go_back_gemm_bias, .kept = "c", .kept_with = "activation" },
+    { .kernel = "jacobi2d", .args = "x", .go_back = gy_stencil_go_back, .to = "y" },
+    { .kernel = "jacobi3d", .args = "x", .go_back = gy_stencil_go_back, .to = "y" },
+    { .kernel = "layernorm", .args = "x gain bias", .go_back = go_back_norm },
+    { .kernel = "retile", .args = "x", .go_back = go_back_retile, .takes_lists = true },
+    { .kernel = "rmsnorm", .args = "x gain", .go_back = go_back_norm },
+    { .kernel = "rope", .args = "x", .go_back = go_back_rope },
+    { .kernel = "scan", .args = "x", .go_back = go_back_scan },
+    { .kernel = "softmax", .args = "x", .go_back = go_back_softmax, .kept = "y" },
+    { .kernel = "softmax_xent", .args = "logits", .go_back = go_back_xent },
+    { .kernel = "spmm_csr", .args = "val x", .go_back = gy_sparse_go_back },
+    { .kernel = "spmv_csr", .args = "val x", .go_back = gy_sparse_go_back },
+    { .kernel = "transpose", .args = "x", .go_back = go_back_transpose },
 };
 enum { RULES = sizeof rules / sizeof *rules };
 

@@ -46,9 +46,9 @@ static const row *find(const char *kernel)
     return NULL;
 }
 
-bool gy_spread_has_row(const char *kernel)
+bool gy_spread_can_cut(const gantry_kernel *kernel)
 {
-    return find(kernel) != NULL;
+    return kernel->formula || find(kernel->name);
 }
 
 /* ---- kernels of the table ---- */

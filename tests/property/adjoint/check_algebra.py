@@ -111,5 +111,68 @@ class Sparse(unittest.TestCase):
                 gantry.parse(model(buffers, [product, loss], ["x", "val"]), train=True)
 
 
+def changed_in_place(rng, kernel, scalars, shapes, changed, eye=0, also=None):
+    """A copy of weight `changed`, and so many times the unit matrix, is changed in place by the kernel; `also` reads other arguments."""
+    buffers = {name: buffer(shape, **INPUT) for name, shape in shapes.items()}
+    n = shapes[changed]
+    buffers |= {"unit": buffer(n, **INPUT), "made": buffer(n)}
+    nodes = [{"id": "made", "map": {"y": "x + c * u"}, "args": {"x": changed, "u": "unit", "c": eye, "y": "made"}},
+             {"id": "kernel", "kernel": kernel, "args": scalars | {name: "made" if name == changed else name for name in shapes}}]
+    results = {"made": n}
+    for name in shapes if also else ():
+        buffers["also_" + name], results["also_" + name] = buffer(shapes[name]), shapes[name]
+        nodes.insert(0 if also == "before" else len(nodes), {"id": "also_" + name, "map": {"y": "x * x"}, "args": {"x": name, "y": "also_" + name}})
+    weigh(rng, buffers, nodes, results)
+    return buffers, nodes
+
+
+class Dense(unittest.TestCase):
+    def test_gemm(self):
+        rng = np.random.default_rng(4)
+        for ta, tb, beta in ((0, 0, 1), (1, 0, -0.3), (0, 1, 0), (1, 1, 1)):
+            shapes = {"a": [3, 4][:: -1 if ta else 1], "b": [4, 5][:: -1 if tb else 1], "c": [3, 5]}
+            scalars = {"alpha": 0.6, "beta": beta, "ta": ta, "tb": tb}
+            self.check_access("gemm", scalars, shapes, rng)
+            self.check_access("gemm_batched", scalars, {name: [2, *shape] for name, shape in shapes.items()}, rng)
+
+    def check_access(self, kernel, scalars, shapes, rng):
+        buffers, nodes = changed_in_place(rng, kernel, scalars, shapes, "c")
+        nodes[1]["access"] = {"c": "readwrite"}
+        at = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+        compare(self, rng, model(buffers, nodes, list(shapes)), at, {"unit": np.zeros(shapes["c"])})
+
+    def test_sums_behind_a_bias(self):
+        """More is added to a layer: fine where the layer's backward pass does not read its result."""
+        rng = np.random.default_rng(12)
+        for activation in (0, 1, 2):
+            buffers = {"w": buffer([3, 3], **INPUT), "b": buffer([3], **INPUT), "y": buffer([3, 3])}
+            nodes = [{"id": "layer", "kernel": "gemm_bias", "args": {"activation": activation, "a": "w", "b": "w", "bias": "b", "c": "y"}},
+                     {"id": "more", "kernel": "gemm", "args": {"a": "w", "b": "w", "c": "y", "tb": 1}, "access": {"c": "sum"}}]
+            weigh(rng, buffers, nodes, {"y": [3, 3]})
+            at = {"w": rng.normal(size=(3, 3)), "b": rng.normal(size=3)}
+            if activation == 1:
+                with self.assertRaisesRegex(gantry.GraphError, 'node "more" changes rows of "y" that node "layer" wrote'):
+                    gantry.parse(model(buffers, nodes, ["w", "b"]), train=True)
+            else:
+                compare(self, rng, model(buffers, nodes, ["w", "b"]), at)
+
+    def test_refused(self):
+        """What was read before it is changed in place, and results that the backward pass reads."""
+        square = {"s": buffer([1])} | {name: buffer([3, 3], **INPUT if name == "w" else {}) for name in ("w", "c", "d", "y")}
+        loss = {"id": "l", "reduce": {"l": "sum(y)"}, "args": {"y": "y", "l": "loss"}}
+        gemm, y = {"id": "gemm", "kernel": "gemm", "args": {"a": "w", "b": "w", "c": "c", "beta": 1}, "access": {"c": "readwrite"}}, {"id": "y", "map": {"y": "c"}, "args": {"c": "c", "y": "y"}}
+        copied = {"id": "copy", "copy": {"from": "w", "to": "c"}}
+        for nodes, error in (([copied, {"id": "early", "map": {"d": "c * c"}, "args": {"c": "c", "d": "d"}}, gemm,
+                               {"id": "y", "map": {"y": "c + d"}, "args": {"c": "c", "d": "d", "y": "y"}}], 'node "gemm" writes rows of "c" that node "early" read before'),
+                             ([{"id": "soft", "kernel": "softmax", "args": {"x": "w", "y": "c"}}, gemm, y], 'node "gemm" changes rows of "c" that node "soft" wrote'),
+                             ([{"id": "least", "reduce": {"c": "min(w)"}, "args": {"w": "w", "c": "s"}}, {"id": "add", "reduce": {"c": "sum(w)"}, "args": {"w": "w", "c": "s"},
+                                "access": {"c": "sum"}}, y | {"args": {"c": "s", "y": "y"}}], 'node "add" changes rows of "s" that node "least" wrote'),
+                             ([{"id": "soft", "kernel": "softmax", "args": {"x": "w", "y": "c"}},
+                               {"id": "add", "kernel": "gemm", "args": {"a": "w", "b": "w", "c": "c"}, "access": {"c": "sum"}}, y], 'node "add" changes rows of "c" that node "soft"'),
+                             ([copied, {"id": "axpby", "kernel": "axpby", "args": {"a": 1, "b": 1, "x": "w", "y": "c"}}, y], 'changes "c" in place, and the backward')):
+            with self.assertRaisesRegex(gantry.GraphError, error):
+                gantry.parse(model(square | {"loss": buffer([1], output=True)}, [*nodes, loss], ["w"]), train=True)
+
+
 if __name__ == "__main__":
     unittest.main()

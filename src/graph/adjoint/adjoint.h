@@ -230,8 +230,9 @@ void gy_rule_take_rows(gy_adjoint *a, const gy_primal *p, gantry_node node, cons
 /* The adjoint of an argument that was changed in place becomes so many times what it is. */
 void gy_rule_scale(gy_adjoint *a, const gy_primal *p, const char *arg, double factor);
 
-/* ---- sparse.c ---- */
+/* ---- dense.c, sparse.c ---- */
 
+gantry_status gy_syrk_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_sparse_go_back(gy_adjoint *a, const gy_primal *p);
 
 /* ---- stencils.c ---- */

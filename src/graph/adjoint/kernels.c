@@ -537,6 +537,7 @@ static const gy_rule rules[] = {
     { .kernel = "softmax_xent", .args = "logits", .go_back = go_back_xent },
     { .kernel = "spmm_csr", .args = "val x", .go_back = gy_sparse_go_back },
     { .kernel = "spmv_csr", .args = "val x", .go_back = gy_sparse_go_back },
+    { .kernel = "syrk", .args = "a", .go_back = gy_syrk_go_back, .changed = "c" },
     { .kernel = "transpose", .args = "x", .go_back = go_back_transpose },
 };
 enum { RULES = sizeof rules / sizeof *rules };

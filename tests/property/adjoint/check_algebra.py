@@ -127,6 +127,23 @@ def changed_in_place(rng, kernel, scalars, shapes, changed, eye=0, also=None):
 
 
 class Dense(unittest.TestCase):
+    def check(self, rng, kernel, scalars, shapes, changed, eye=0, at=None):
+        unit = {"unit": np.eye(*shapes[changed])}
+        given = {name: rng.normal(size=shape) for name, shape in shapes.items()} | (at or {})
+        for also in (None, "before", "behind"):
+            buffers, nodes = changed_in_place(rng, kernel, scalars, shapes, changed, eye, also)
+            for weights in {tuple(shapes), (changed,), tuple(shapes)[:1]}:
+                if also and len(weights) < len(shapes):
+                    continue
+                others = {name: value for name, value in given.items() if name not in weights}
+                with self.subTest(kernel=kernel, scalars=scalars, shapes=shapes, also=also, weights=weights):
+                    compare(self, rng, model(dict(buffers), nodes, weights), {name: given[name] for name in weights}, unit | others, directions=1)
+
+    def test_syrk(self):
+        rng = np.random.default_rng(3)
+        for n, k, scalars in ((1, 1, {}), (5, 3, {}), (4, 6, {"alpha": 0.7, "beta": -0.4}), (6, 2, {"beta": 0})):
+            self.check(rng, "syrk", scalars, {"a": [n, k], "c": [n, n]}, "c")
+
     def test_gemm(self):
         rng = np.random.default_rng(4)
         for ta, tb, beta in ((0, 0, 1), (1, 0, -0.3), (0, 1, 0), (1, 1, 1)):
@@ -160,11 +177,11 @@ class Dense(unittest.TestCase):
         """What was read before it is changed in place, and results that the backward pass reads."""
         square = {"s": buffer([1])} | {name: buffer([3, 3], **INPUT if name == "w" else {}) for name in ("w", "c", "d", "y")}
         loss = {"id": "l", "reduce": {"l": "sum(y)"}, "args": {"y": "y", "l": "loss"}}
-        gemm, y = {"id": "gemm", "kernel": "gemm", "args": {"a": "w", "b": "w", "c": "c", "beta": 1}, "access": {"c": "readwrite"}}, {"id": "y", "map": {"y": "c"}, "args": {"c": "c", "y": "y"}}
+        syrk, y = {"id": "syrk", "kernel": "syrk", "args": {"a": "w", "c": "c"}}, {"id": "y", "map": {"y": "c"}, "args": {"c": "c", "y": "y"}}
         copied = {"id": "copy", "copy": {"from": "w", "to": "c"}}
-        for nodes, error in (([copied, {"id": "early", "map": {"d": "c * c"}, "args": {"c": "c", "d": "d"}}, gemm,
-                               {"id": "y", "map": {"y": "c + d"}, "args": {"c": "c", "d": "d", "y": "y"}}], 'node "gemm" writes rows of "c" that node "early" read before'),
-                             ([{"id": "soft", "kernel": "softmax", "args": {"x": "w", "y": "c"}}, gemm, y], 'node "gemm" changes rows of "c" that node "soft" wrote'),
+        for nodes, error in (([copied, {"id": "early", "map": {"d": "c * c"}, "args": {"c": "c", "d": "d"}}, syrk,
+                               {"id": "y", "map": {"y": "c + d"}, "args": {"c": "c", "d": "d", "y": "y"}}], 'node "syrk" writes rows of "c" that node "early" read before'),
+                             ([{"id": "soft", "kernel": "softmax", "args": {"x": "w", "y": "c"}}, syrk, y], 'node "syrk" changes rows of "c" that node "soft" wrote'),
                              ([{"id": "least", "reduce": {"c": "min(w)"}, "args": {"w": "w", "c": "s"}}, {"id": "add", "reduce": {"c": "sum(w)"}, "args": {"w": "w", "c": "s"},
                                 "access": {"c": "sum"}}, y | {"args": {"c": "s", "y": "y"}}], 'node "add" changes rows of "s" that node "least" wrote'),
                              ([{"id": "soft", "kernel": "softmax", "args": {"x": "w", "y": "c"}},

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dense linear algebra that changes a matrix in place. What it was before has an adjoint that only nodes before this
+ * one read, what it becomes one that only nodes behind it have added to: so the adjoint is changed in place, too.
+ * Kernels read and
+ * write lower triangles; what lies above the diagonal stays as it is, and so does its adjoint.
+ */
+#include "base/error.h"
+#include "graph/adjoint/adjoint.h"
+#include "graph/build/build_state.h"
+
+#include <string.h>
+
+typedef struct dense {
+    gy_adjoint *a;
+    const gy_primal *p;
+    const char *arg;       /* that is changed in place */
+    int64_t rows, columns; /* of it */
+    int64_t order;         /* of the triangle */
+    gantry_dtype dtype;
+    gantry_buffer row, column; /* numbers of the rows and columns of the triangle */
+} dense;
+
+static const gy_access *access_to(const dense *d, const char *arg)
+{
+    return gy_primal_access(d->a, d->p, arg);
+}
+
+/* ---- pieces of new nodes ---- */
+
+static gantry_buffer make(const dense *d, const char *name, gantry_dtype dtype, int64_t rows, int64_t columns)
+{
+    const int64_t shape[] = { rows, columns };
+    return gy_build_beside(d->a->graph, access_to(d, d->arg)->buffer, name, dtype, columns ? 2 : 1, shape);
+}
+
+static gantry_buffer make_square(const dense *d, const char *name)
+{
+    return make(d, name, d->dtype, d->order, d->order);
+}
+
+/* first, first + 1, ... */
+static gantry_buffer make_numbers(const dense *d, const char *name, int64_t columns, double first)
+{
+    gantry_contents contents = GANTRY_CONTENTS_INIT;
+    gantry_buffer made = make(d, name, GANTRY_I32, d->order, columns);
+    contents.kind = GANTRY_IOTA;
+    contents.first = first;
+    gantry_buffer_set_class(d->a->graph, made, GANTRY_CONST);
+    gantry_buffer_init_with(d->a->graph, made, &contents);
+    return made;
+}
+
+static dense describe(gy_adjoint *a, const gy_primal *p, const char *arg)
+{
+    dense d = { .a = a, .p = p, .arg = arg };
+    gy_maths_shape shape = gy_adjoint_shape(a, access_to(&d, arg));
+    d.rows = shape.extent[0];
+    d.columns = d.order = d.rows ? gy_maths_shape_elements(&shape) / d.rows : 0;
+    d.dtype = a->graph->buffers.at[access_to(&d, arg)->buffer].dtype;
+    d.row = make_numbers(&d, "grad.row", 1, 0);
+    d.column = make_numbers(&d, "grad.column", 0, 0);
+    return d;
+}
+
+static gantry_region adjoint_of(const dense *d)
+{
+    return gy_adjoint_of(d->a, access_to(d, d->arg));
+}
+
+static gantry_node begin_map(const dense *d, const char *name, const char *formulas)
+{
+    gantry_node node = gantry_graph_map(d->a->graph, gy_adjoint_id(d->a, d->p, name), formulas);
+    gy_adjoint_place(d->a, node, d->p->node);
+    return node;
+}
+
+/* A map of matrices of the triangle's order, whose formula asks for the place of an element. */
+static gantry_node begin_triangle(const dense *d, const char *name, const char *formulas)
+{
+    gantry_node node = begin_map(d, name, formulas);
+    gantry_node_arg(d->a->graph, node, "row", gantry_all(d->row));
+    gantry_node_arg(d->a->graph, node, "column", gantry_all(d->column));
+    return node;
+}
+
+static gantry_region transpose(const dense *d, const char *name, gantry_region x, gantry_region y)
+{
+    gantry_node node = gy_rule_begin(d->a, d->p, "transpose", name);
+    gantry_node_arg(d->a->graph, node, "x", x);
+    gantry_node_arg(d->a->graph, node, "y", y);
+    return y;
+}
+
+/* ---- products ---- */
+
+/* The lower triangle of c = alpha a a^T + beta c: an element of it is of two rows of a. */
+gantry_status gy_syrk_go_back(gy_adjoint *a, const gy_primal *p)
+{
+    dense d = describe(a, p, "c");
+    if (gy_rule_wants(a, p, "a")) {
+        gantry_region turned = transpose(&d, "a.turned", adjoint_of(&d), gantry_all(make_square(&d, "grad.turned")));
+        gantry_region both = gantry_all(make_square(&d, "grad.both"));
+        gantry_node node =
+            begin_triangle(&d, "a.both", "both = select(column < row, d, turned) + select(column == row, d, 0)");
+        gantry_node_arg(a->graph, node, "d", adjoint_of(&d));
+        gantry_node_arg(a->graph, node, "turned", turned);
+        gantry_node_arg(a->graph, node, "both", both);
+        gy_access x = gy_rule_access(a, p, "a");
+        gy_destination target = gy_adjoint_target(a, &x);
+        node = gy_rule_begin(a, p, "gemm", "a");
+        gantry_node_scalar(a->graph, node, "alpha", gy_rule_number(a, p, "alpha", -1));
+        gantry_node_arg(a->graph, node, "a", both);
+        gy_rule_give(a, p, node, "b", "a");
+        gantry_node_arg_as(a->graph, node, "c", target.region, gy_destination_access(&target));
+    }
+    if (gy_rule_number(a, p, "beta", 1) != 1) {
+        gantry_node node = begin_triangle(&d, "c", "to = select(column <= row, beta * to, to)");
+        gantry_node_arg(a->graph, node, "to", adjoint_of(&d));
+        gantry_node_scalar(a->graph, node, "beta", gy_rule_number(a, p, "beta", 1));
+    }
+    return gy_adjoint_built(a);
+}

@@ -2,8 +2,12 @@
 /*
  * Dense linear algebra that changes a matrix in place. What it was before has an adjoint that only nodes before this
  * one read, what it becomes one that only nodes behind it have added to: so the adjoint is changed in place, too.
- * Kernels read and
+ * Formulas for trsm are those of Giles, Collected Matrix Derivative Results for Forward and Reverse Mode
+ * Algorithmic Differentiation, 2008. Kernels read and
  * write lower triangles; what lies above the diagonal stays as it is, and so does its adjoint.
+ *
+ * It multiplies by the inverse of a lower factor, which getrs does with its transpose: an upper factor, beside which
+ * the lower one is 1, and no rows are exchanged.
  */
 #include "base/error.h"
 #include "graph/adjoint/adjoint.h"
@@ -119,5 +123,52 @@ gantry_status gy_syrk_go_back(gy_adjoint *a, const gy_primal *p)
         gantry_node_arg(a->graph, node, "to", adjoint_of(&d));
         gantry_node_scalar(a->graph, node, "beta", gy_rule_number(a, p, "beta", 1));
     }
+    return gy_adjoint_built(a);
+}
+
+/* ---- triangular factors ---- */
+
+/* The transpose of the lower triangle of `arg`. */
+static gantry_region upper_of(const dense *d, const char *arg)
+{
+    gantry_region turned = transpose(d, "turned", gy_adjoint_primal_rows(d->a, access_to(d, arg)),
+                                     gantry_all(make_square(d, "grad.turned")));
+    gantry_region upper = gantry_all(make_square(d, "grad.upper"));
+    gantry_node node = begin_triangle(d, "upper", "upper = select(column >= row, turned, 0)");
+    gantry_node_arg(d->a->graph, node, "turned", turned);
+    gantry_node_arg(d->a->graph, node, "upper", upper);
+    return upper;
+}
+
+/* b becomes upper^-1 b. */
+static void solve(const dense *d, const char *name, gantry_region upper, gantry_region b)
+{
+    gantry_node node = gy_rule_begin(d->a, d->p, "getrs", name);
+    gantry_node_arg(d->a->graph, node, "a", upper);
+    gantry_node_arg(d->a->graph, node, "pivots", gantry_all(make_numbers(d, "grad.pivots", 0, 1)));
+    gantry_node_arg(d->a->graph, node, "b", b);
+}
+
+/* b' = b a^-T. With H the adjoint of b' times a^-1, that of b is H and that of a the lower triangle of -H^T b'. */
+gantry_status gy_trsm_go_back(gy_adjoint *a, const gy_primal *p)
+{
+    dense d = describe(a, p, "b");
+    gantry_region turned = gantry_all(make(&d, "grad.solved", d.dtype, d.columns, d.rows));
+    transpose(&d, "b.turned", adjoint_of(&d), turned);
+    solve(&d, "b.solved", upper_of(&d, "a"), turned);
+    if (gy_rule_wants(a, p, "a")) {
+        gantry_region product = gantry_all(make_square(&d, "grad.product")), from;
+        gy_destination target;
+        gantry_node node = gy_rule_begin(a, p, "gemm", "a.product");
+        gantry_node_scalar(a->graph, node, "alpha", -1);
+        gantry_node_arg(a->graph, node, "a", turned);
+        gy_rule_give(a, p, node, "b", "b");
+        gantry_node_arg(a->graph, node, "c", product);
+        node = begin_triangle(&d, "a", "to = select(column <= row, product, 0)");
+        gantry_node_arg(a->graph, node, "product", product);
+        gy_rule_take_rows(a, p, node, "to", "a", &from, &target);
+        gy_adjoint_add_rows(a, p, "a", from, &target);
+    }
+    transpose(&d, "b", turned, adjoint_of(&d));
     return gy_adjoint_built(a);
 }

@@ -539,6 +539,7 @@ static const gy_rule rules[] = {
     { .kernel = "spmv_csr", .args = "val x", .go_back = gy_sparse_go_back },
     { .kernel = "syrk", .args = "a", .go_back = gy_syrk_go_back, .changed = "c" },
     { .kernel = "transpose", .args = "x", .go_back = go_back_transpose },
+    { .kernel = "trsm", .args = "a", .go_back = gy_trsm_go_back, .kept = "b", .changed = "b" },
 };
 enum { RULES = sizeof rules / sizeof *rules };
 

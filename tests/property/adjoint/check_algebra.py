@@ -158,6 +158,12 @@ class Dense(unittest.TestCase):
         at = {name: rng.normal(size=shape) for name, shape in shapes.items()}
         compare(self, rng, model(buffers, nodes, list(shapes)), at, {"unit": np.zeros(shapes["c"])})
 
+    def test_trsm(self):
+        rng = np.random.default_rng(5)
+        for n, m in ((1, 1), (4, 6), (5, 2)):
+            a = rng.normal(size=(n, n)) + 3 * np.eye(n)
+            self.check(rng, "trsm", {}, {"a": [n, n], "b": [m, n]}, "b", at={"a": a})
+
     def test_sums_behind_a_bias(self):
         """More is added to a layer: fine where the layer's backward pass does not read its result."""
         rng = np.random.default_rng(12)
@@ -186,6 +192,7 @@ class Dense(unittest.TestCase):
                                 "access": {"c": "sum"}}, y | {"args": {"c": "s", "y": "y"}}], 'node "add" changes rows of "s" that node "least" wrote'),
                              ([{"id": "soft", "kernel": "softmax", "args": {"x": "w", "y": "c"}},
                                {"id": "add", "kernel": "gemm", "args": {"a": "w", "b": "w", "c": "c"}, "access": {"c": "sum"}}, y], 'node "add" changes rows of "c" that node "soft"'),
+                             ([copied, {"id": "trsm", "kernel": "trsm", "args": {"a": "w", "b": "c"}}, syrk, y], 'that node "trsm" wrote.*a copy in a buffer of its own'),
                              ([copied, {"id": "axpby", "kernel": "axpby", "args": {"a": 1, "b": 1, "x": "w", "y": "c"}}, y], 'changes "c" in place, and the backward')):
             with self.assertRaisesRegex(gantry.GraphError, error):
                 gantry.parse(model(square | {"loss": buffer([1], output=True)}, [*nodes, loss], ["w"]), train=True)

@@ -232,6 +232,7 @@ void gy_rule_scale(gy_adjoint *a, const gy_primal *p, const char *arg, double fa
 
 /* ---- dense.c, sparse.c ---- */
 
+gantry_status gy_potrf_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_syrk_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_trsm_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_sparse_go_back(gy_adjoint *a, const gy_primal *p);

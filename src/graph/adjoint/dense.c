@@ -2,11 +2,11 @@
 /*
  * Dense linear algebra that changes a matrix in place. What it was before has an adjoint that only nodes before this
  * one read, what it becomes one that only nodes behind it have added to: so the adjoint is changed in place, too.
- * Formulas for trsm are those of Giles, Collected Matrix Derivative Results for Forward and Reverse Mode
- * Algorithmic Differentiation, 2008. Kernels read and
+ * Formulas for trsm and potrf are those of Giles, Collected Matrix Derivative Results for Forward and Reverse Mode
+ * Algorithmic Differentiation, 2008, and Murray, Differentiation of the Cholesky decomposition, 2016. Kernels read and
  * write lower triangles; what lies above the diagonal stays as it is, and so does its adjoint.
  *
- * It multiplies by the inverse of a lower factor, which getrs does with its transpose: an upper factor, beside which
+ * Both multiply by the inverse of a lower factor, which getrs does with its transpose: an upper factor, beside which
  * the lower one is 1, and no rows are exchanged.
  */
 #include "base/error.h"
@@ -170,5 +170,37 @@ gantry_status gy_trsm_go_back(gy_adjoint *a, const gy_primal *p)
         gy_adjoint_add_rows(a, p, "a", from, &target);
     }
     transpose(&d, "b", turned, adjoint_of(&d));
+    return gy_adjoint_built(a);
+}
+
+/* a = L L^T. With P the lower triangle of L^T times the adjoint of L, whose diagonal is halved, and S = L^-T P L^-1,
+ * the adjoint of a is S + S^T below the diagonal, and half of that on it. */
+gantry_status gy_potrf_go_back(gy_adjoint *a, const gy_primal *p)
+{
+    dense d = describe(a, p, "a");
+    gantry_region upper = upper_of(&d, "a"), lower = gantry_all(make_square(&d, "grad.lower"));
+    gantry_region product = gantry_all(make_square(&d, "grad.product")),
+                  half = gantry_all(make_square(&d, "grad.half"));
+    gantry_region sides = gantry_all(make_square(&d, "grad.sides"));
+    gantry_node node = begin_triangle(&d, "a.lower", "lower = select(column <= row, d, 0)");
+    gantry_node_arg(a->graph, node, "d", adjoint_of(&d));
+    gantry_node_arg(a->graph, node, "lower", lower);
+    node = gy_rule_begin(a, p, "gemm", "a.product"); /* transposed */
+    gantry_node_scalar(a->graph, node, "ta", 1);
+    gantry_node_scalar(a->graph, node, "tb", 1);
+    gantry_node_arg(a->graph, node, "a", lower);
+    gantry_node_arg(a->graph, node, "b", upper);
+    gantry_node_arg(a->graph, node, "c", product);
+    node = begin_triangle(&d, "a.half", "half = select(column < row, 0, select(column == row, 0.5, 1) * product)");
+    gantry_node_arg(a->graph, node, "product", product);
+    gantry_node_arg(a->graph, node, "half", half);
+    solve(&d, "a.one_side", upper, half);
+    transpose(&d, "a.sides", half, sides);
+    solve(&d, "a.both_sides", upper, sides);
+    transpose(&d, "a.other", sides, half);
+    node = begin_triangle(&d, "a", "to = select(column < row, s + turned, select(column == row, s, to))");
+    gantry_node_arg(a->graph, node, "s", sides);
+    gantry_node_arg(a->graph, node, "turned", half);
+    gantry_node_arg(a->graph, node, "to", adjoint_of(&d));
     return gy_adjoint_built(a);
 }

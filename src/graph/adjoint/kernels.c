@@ -529,6 +529,7 @@ static const gy_rule rules[] = {
     { .kernel = "jacobi2d", .args = "x", .go_back = gy_stencil_go_back, .to = "y" },
     { .kernel = "jacobi3d", .args = "x", .go_back = gy_stencil_go_back, .to = "y" },
     { .kernel = "layernorm", .args = "x gain bias", .go_back = go_back_norm },
+    { .kernel = "potrf", .args = "", .go_back = gy_potrf_go_back, .kept = "a", .changed = "a" },
     { .kernel = "retile", .args = "x", .go_back = go_back_retile, .takes_lists = true },
     { .kernel = "rmsnorm", .args = "x gain", .go_back = go_back_norm },
     { .kernel = "rope", .args = "x", .go_back = go_back_rope },

@@ -230,11 +230,13 @@ void gy_rule_take_rows(gy_adjoint *a, const gy_primal *p, gantry_node node, cons
 /* The adjoint of an argument that was changed in place becomes so many times what it is. */
 void gy_rule_scale(gy_adjoint *a, const gy_primal *p, const char *arg, double factor);
 
-/* ---- dense.c, sparse.c ---- */
+/* ---- dense.c, sorting.c, sparse.c ---- */
 
 gantry_status gy_potrf_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_syrk_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_trsm_go_back(gy_adjoint *a, const gy_primal *p);
+gantry_status gy_sort_go_back(gy_adjoint *a, const gy_primal *p);
+gantry_status gy_sort_pairs_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_sparse_go_back(gy_adjoint *a, const gy_primal *p);
 
 /* ---- stencils.c ---- */

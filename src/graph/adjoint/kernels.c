@@ -516,7 +516,7 @@ static gantry_status go_back_retile(gy_adjoint *a, const gy_primal *p)
 /* ---- the table ---- */
 
 static const gy_rule rules[] = {
-    { .kernel = "attention", .args = "q k v", .go_back = go_back_attention, .kept = "y lse" },
+    { .kernel = "attention", .args = "q k v", .go_back = go_back_attention, .kept = "y" },
     { .kernel = "conv2d", .args = "x w", .go_back = go_back_conv2d },
     { .kernel = "dropout", .args = "x", .go_back = go_back_dropout },
     { .kernel = "embedding", .args = "table", .go_back = go_back_embedding },
@@ -536,6 +536,8 @@ static const gy_rule rules[] = {
     { .kernel = "scan", .args = "x", .go_back = go_back_scan },
     { .kernel = "softmax", .args = "x", .go_back = go_back_softmax, .kept = "y" },
     { .kernel = "softmax_xent", .args = "logits", .go_back = go_back_xent },
+    { .kernel = "sort", .args = "x", .go_back = gy_sort_go_back },
+    { .kernel = "sort_pairs", .args = "keys values", .go_back = gy_sort_pairs_go_back },
     { .kernel = "spmm_csr", .args = "val x", .go_back = gy_sparse_go_back },
     { .kernel = "spmv_csr", .args = "val x", .go_back = gy_sparse_go_back },
     { .kernel = "syrk", .args = "a", .go_back = gy_syrk_go_back, .changed = "c" },

@@ -2,10 +2,9 @@
 """Gradients through sparse and dense linear algebra: cut into parts, and trainings against NumPy in float64, written by hand."""
 import unittest
 
-from differences import buffer, compare, gantry, model, np, weigh
+from differences import buffer, compare, descend, gantry, model, np, weigh
 
 INPUT = {"class": "input"}
-STEPS = 40
 
 
 def sparse(rng, rows, columns, most=4):
@@ -22,22 +21,6 @@ def entries_of(row_ptr, col, columns):
     place[np.arange(len(col)), row, col] = 1
     return place
 
-
-def losses_of(case, text, at, others, wanted, devices, dtype="f64", falls=0.9):
-    """`wanted` gives the loss and its gradients by the weights; plain descent, as the model says."""
-    run = gantry.parse(text, train=True, devices=devices).schedule(devices, effort=0).run(backend="host")
-    rate, weights = text["train"]["learning_rate"], {name: w.copy() for name, w in at.items()}
-    cast = {name: value.astype(dtype.replace("f", "float")) for name, value in at.items()}
-    first = run(**cast, **others)["loss"][0]
-    got = [float(first)] + [float(run()["loss"][0]) for _ in range(STEPS - 1)]
-    want = []
-    for _ in range(STEPS):
-        loss, gradients = wanted(weights)
-        want.append(loss)
-        weights = {name: w - rate * gradients[name] for name, w in weights.items()}
-    case.assertLess(want[-1], falls * want[0], "the training learns something")
-    np.testing.assert_allclose(got, want, rtol=1e-9 if dtype == "f64" else 1e-5)
-    run.close()
 
 
 class Sparse(unittest.TestCase):
@@ -76,7 +59,7 @@ class Sparse(unittest.TestCase):
             real, whole = dtype.replace("f", "float"), index.replace("i", "int")
             others = {"row_ptr": row_ptr.astype(whole), "col": col.astype(whole), "x": x.astype(real), "t": t.astype(real)}
             with self.subTest(index=index, parts=parts, devices=devices, dtype=dtype):
-                losses_of(self, text, {"w": w, "val": val}, others, wanted, devices, dtype)
+                descend(self, text, {"w": w, "val": val}, others, wanted, devices, dtype)
 
     def test_shapes(self):
         """Matrices of all shapes, vectors and matrices beside another reader of x, by finite differences."""
@@ -223,7 +206,7 @@ class Dense(unittest.TestCase):
             text = model(buffers, nodes, ["w"], optimizer="sgd", learning_rate=0.1)
             real = dtype.replace("f", "float")
             with self.subTest(devices=devices, dtype=dtype):
-                losses_of(self, text, {"w": w}, {"y": y.astype(real), "unit": np.eye(n, dtype=real)}, wanted, devices, dtype, falls=1)
+                descend(self, text, {"w": w}, {"y": y.astype(real), "unit": np.eye(n, dtype=real)}, wanted, devices, dtype, falls=1)
 
     def deep(self):
         """Layers that whiten rows by factors of weights, by nodes that change buffers in place."""

@@ -60,6 +60,9 @@ def cases(rng):
     for stride, pad in ((1, 1), (2, 0)):
         side = (6 + 2 * pad - 3) // stride + 1
         yield "conv2d", {"stride": stride, "pad": pad}, {"x": [2, 3, 6, 6], "w": [4, 3, 3, 3]}, {}, {"y": [2, 4, side, side]}
+    for descending in (0, 1):
+        yield "sort", {"descending": descending}, {"x": [3, 4]}, {}, {"y": [3, 4]}
+        yield "sort_pairs", {"descending": descending}, {"keys": [9], "values": [9]}, {}, {"sorted": [9], "moved": [9]}
     entries = {"row_ptr": np.array([0, 2, 2, 5, 9]), "col": np.array([4, 1, 0, 4, 2, 1, 1, 4, 0])}
     yield "spmv_csr", {}, {"val": [9], "x": [6]}, entries, {"y": [4]}
     yield "spmm_csr", {}, {"val": [9], "x": [6, 3]}, entries, {"y": [4, 3]}
@@ -195,8 +198,8 @@ class Kernels(unittest.TestCase):
         self.assertEqual(self.attention([2, 4, 3], mine, [other], there | {"r": buffer([2, 4], init=0)}), (["mine"], [None]))
 
     def test_table_is_whole(self):
-        """Each row of the table has a case here, or, of f32 alone, a test below, or, where it changes something in place, in check_algebra.py; and each
-        kernel with a formula that overwrites nothing."""
+        """Each row of the table has a case here, or, of f32 alone, a test below, or, where it changes something in place or gives whole numbers, in another
+        file; and each kernel with a formula that overwrites nothing."""
         text = (ROOT / "src/graph/adjoint/kernels.c").read_text()
         rows = set(re.findall(r'^    \{ \.kernel = "(\w+)", ', text, re.MULTILINE))
         manifests = {path.stem: path.read_text() for path in (ROOT / "kernels").glob("*/*.c")}

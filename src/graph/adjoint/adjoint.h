@@ -234,6 +234,7 @@ void gy_rule_scale(gy_adjoint *a, const gy_primal *p, const char *arg, double fa
 
 gantry_status gy_potrf_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_syrk_go_back(gy_adjoint *a, const gy_primal *p);
+gantry_status gy_top_k_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_trsm_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_sort_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_sort_pairs_go_back(gy_adjoint *a, const gy_primal *p);

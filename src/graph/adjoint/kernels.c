@@ -541,6 +541,7 @@ static const gy_rule rules[] = {
     { .kernel = "spmm_csr", .args = "val x", .go_back = gy_sparse_go_back },
     { .kernel = "spmv_csr", .args = "val x", .go_back = gy_sparse_go_back },
     { .kernel = "syrk", .args = "a", .go_back = gy_syrk_go_back, .changed = "c" },
+    { .kernel = "top_k", .args = "x", .go_back = gy_top_k_go_back, .kept = "indices" },
     { .kernel = "transpose", .args = "x", .go_back = go_back_transpose },
     { .kernel = "trsm", .args = "a", .go_back = gy_trsm_go_back, .kept = "b", .changed = "b" },
 };

@@ -206,7 +206,8 @@ static gantry_status check_pair(gy_adjoint *a, const use *first, const use *seco
                             "that read; give the result a buffer of its own",
                             name, g->nodes.at[first->node].id);
     bool is_in_place = second->access->mode == GANTRY_READWRITE && second->on_path;
-    if ((is_in_place || second->access->mode == GANTRY_SUM) && is_kept(g, first))
+    bool is_other = replaces && !gy_adjoint_is_active(a, first->buffer);
+    if ((is_in_place || is_other || second->access->mode == GANTRY_SUM) && is_kept(g, first))
         return gy_node_fail(a->graph, a->err, second->node,
                             "changes rows of \"%s\" that node \"%.80s\" wrote, and the backward pass wants what that "
                             "wrote; change a copy in a buffer of its own",

@@ -81,3 +81,46 @@ gantry_status gy_sort_pairs_go_back(gy_adjoint *a, const gy_primal *p)
         GY_TRY(go_back_moved(a, p, places, "keys", "sorted"));
     return gy_rule_wants(a, p, "values") ? go_back_moved(a, p, places, "values", "moved") : gy_adjoint_built(a);
 }
+
+/* ---- the best of each row ---- */
+
+/* A copy of [rows, k] as [rows, 1, k]. */
+static gantry_region turned(gy_adjoint *a, const gy_primal *p, const char *name, gantry_region from, const char *like)
+{
+    gy_access x = gy_rule_access(a, p, like);
+    gy_maths_shape shape = gy_adjoint_shape(a, &x);
+    const int64_t three[] = { shape.extent[0], 1, shape.extent[1] };
+    gantry_region made = gantry_all(make(a, &x, name, a->graph->buffers.at[x.buffer].dtype, 3, three));
+    gantry_node node = gantry_graph_copy(a->graph, gy_adjoint_id(a, p, name), from, made);
+    gy_adjoint_place(a, node, p->node);
+    return made;
+}
+
+/* Element i of a row has the adjoint of the value that came from place i, if there is one. */
+gantry_status gy_top_k_go_back(gy_adjoint *a, const gy_primal *p)
+{
+    gy_access x = gy_rule_access(a, p, "x"), values = gy_rule_access(a, p, "values");
+    gy_access indices = gy_rule_access(a, p, "indices");
+    gy_maths_shape shape = gy_adjoint_shape(a, &x), best = gy_adjoint_shape(a, &values);
+    gy_maths_shape places = gy_adjoint_shape(a, &indices);
+    if (shape.rank != 2 || best.rank != 2 || places.rank != 2)
+        return gy_node_fail(a->graph, a->err, p->node,
+                            "chooses from rows of \"x\" of %d axes into \"values\" of %d and \"indices\" of %d, which "
+                            "has no adjoint; give each two axes",
+                            (int)shape.rank, (int)best.rank, (int)places.rank);
+    const int64_t column[] = { shape.extent[1], 1 };
+    gantry_buffer number = make(a, &x, "number", a->graph->buffers.at[indices.buffer].dtype, 2, column);
+    gantry_buffer_set_class(a->graph, number, GANTRY_CONST);
+    gantry_buffer_init_iota(a->graph, number);
+    gantry_region at = turned(a, p, "grad.places", gy_adjoint_primal_rows(a, &indices), "indices");
+    gantry_region given = turned(a, p, "grad.given", gy_adjoint_of(a, &values), "values");
+    gy_destination target = gy_adjoint_target(a, &x);
+    gantry_node node =
+        gantry_graph_reduce(a->graph, gy_adjoint_id(a, p, "x"), "to = sum(select(place == number, d, 0), 2)");
+    gantry_node_arg_as(a->graph, node, "to", target.region, gy_destination_access(&target));
+    gantry_node_arg(a->graph, node, "place", at);
+    gantry_node_arg(a->graph, node, "number", gantry_all(number));
+    gantry_node_arg(a->graph, node, "d", given);
+    gy_adjoint_place(a, node, p->node);
+    return gy_adjoint_built(a);
+}

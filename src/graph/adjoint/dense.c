@@ -18,9 +18,9 @@
 typedef struct dense {
     gy_adjoint *a;
     const gy_primal *p;
-    const char *arg;       /* that is changed in place */
-    int64_t rows, columns; /* of it */
-    int64_t order;         /* of the triangle */
+    const char *arg; /* that is changed in place */
+    int64_t rows;    /* of it */
+    int64_t order;   /* of the triangle */
     gantry_dtype dtype;
     gantry_buffer row, column; /* numbers of the rows and columns of the triangle */
 } dense;
@@ -32,22 +32,23 @@ static const gy_access *access_to(const dense *d, const char *arg)
 
 /* ---- pieces of new nodes ---- */
 
-static gantry_buffer make(const dense *d, const char *name, gantry_dtype dtype, int64_t rows, int64_t columns)
+static gantry_buffer make(const dense *d, const char *name, int64_t rows, int64_t columns)
 {
     const int64_t shape[] = { rows, columns };
-    return gy_build_beside(d->a->graph, access_to(d, d->arg)->buffer, name, dtype, columns ? 2 : 1, shape);
+    return gy_build_beside(d->a->graph, access_to(d, d->arg)->buffer, name, d->dtype, 2, shape);
 }
 
 static gantry_buffer make_square(const dense *d, const char *name)
 {
-    return make(d, name, d->dtype, d->order, d->order);
+    return make(d, name, d->order, d->order);
 }
 
-/* first, first + 1, ... */
-static gantry_buffer make_numbers(const dense *d, const char *name, int64_t columns, double first)
+/* first, first + 1, ..., as a row or as a column. */
+static gantry_buffer make_numbers(const dense *d, const char *name, int rank, double first)
 {
+    const int64_t shape[] = { d->order, 1 };
     gantry_contents contents = GANTRY_CONTENTS_INIT;
-    gantry_buffer made = make(d, name, GANTRY_I32, d->order, columns);
+    gantry_buffer made = gy_build_beside(d->a->graph, access_to(d, d->arg)->buffer, name, GANTRY_I32, rank, shape);
     contents.kind = GANTRY_IOTA;
     contents.first = first;
     gantry_buffer_set_class(d->a->graph, made, GANTRY_CONST);
@@ -55,15 +56,15 @@ static gantry_buffer make_numbers(const dense *d, const char *name, int64_t colu
     return made;
 }
 
-static dense describe(gy_adjoint *a, const gy_primal *p, const char *arg)
+/* `arg` is changed in place, and `square` has the order of the triangle. */
+static dense describe(gy_adjoint *a, const gy_primal *p, const char *arg, const char *square)
 {
     dense d = { .a = a, .p = p, .arg = arg };
-    gy_maths_shape shape = gy_adjoint_shape(a, access_to(&d, arg));
-    d.rows = shape.extent[0];
-    d.columns = d.order = d.rows ? gy_maths_shape_elements(&shape) / d.rows : 0;
+    d.rows = gy_adjoint_shape(a, access_to(&d, arg)).extent[0];
+    d.order = gy_adjoint_shape(a, access_to(&d, square)).extent[0];
     d.dtype = a->graph->buffers.at[access_to(&d, arg)->buffer].dtype;
-    d.row = make_numbers(&d, "grad.row", 1, 0);
-    d.column = make_numbers(&d, "grad.column", 0, 0);
+    d.row = make_numbers(&d, "grad.row", 2, 0);
+    d.column = make_numbers(&d, "grad.column", 1, 0);
     return d;
 }
 
@@ -101,7 +102,7 @@ static gantry_region transpose(const dense *d, const char *name, gantry_region x
 /* The lower triangle of c = alpha a a^T + beta c: an element of it is of two rows of a. */
 gantry_status gy_syrk_go_back(gy_adjoint *a, const gy_primal *p)
 {
-    dense d = describe(a, p, "c");
+    dense d = describe(a, p, "c", "c");
     if (gy_rule_wants(a, p, "a")) {
         gantry_region turned = transpose(&d, "a.turned", adjoint_of(&d), gantry_all(make_square(&d, "grad.turned")));
         gantry_region both = gantry_all(make_square(&d, "grad.both"));
@@ -145,15 +146,15 @@ static void solve(const dense *d, const char *name, gantry_region upper, gantry_
 {
     gantry_node node = gy_rule_begin(d->a, d->p, "getrs", name);
     gantry_node_arg(d->a->graph, node, "a", upper);
-    gantry_node_arg(d->a->graph, node, "pivots", gantry_all(make_numbers(d, "grad.pivots", 0, 1)));
+    gantry_node_arg(d->a->graph, node, "pivots", gantry_all(make_numbers(d, "grad.pivots", 1, 1)));
     gantry_node_arg(d->a->graph, node, "b", b);
 }
 
 /* b' = b a^-T. With H the adjoint of b' times a^-1, that of b is H and that of a the lower triangle of -H^T b'. */
 gantry_status gy_trsm_go_back(gy_adjoint *a, const gy_primal *p)
 {
-    dense d = describe(a, p, "b");
-    gantry_region turned = gantry_all(make(&d, "grad.solved", d.dtype, d.columns, d.rows));
+    dense d = describe(a, p, "b", "a");
+    gantry_region turned = gantry_all(make(&d, "grad.solved", d.order, d.rows));
     transpose(&d, "b.turned", adjoint_of(&d), turned);
     solve(&d, "b.solved", upper_of(&d, "a"), turned);
     if (gy_rule_wants(a, p, "a")) {
@@ -177,7 +178,7 @@ gantry_status gy_trsm_go_back(gy_adjoint *a, const gy_primal *p)
  * the adjoint of a is S + S^T below the diagonal, and half of that on it. */
 gantry_status gy_potrf_go_back(gy_adjoint *a, const gy_primal *p)
 {
-    dense d = describe(a, p, "a");
+    dense d = describe(a, p, "a", "a");
     gantry_region upper = upper_of(&d, "a"), lower = gantry_all(make_square(&d, "grad.lower"));
     gantry_region product = gantry_all(make_square(&d, "grad.product")),
                   half = gantry_all(make_square(&d, "grad.half"));

@@ -149,7 +149,7 @@ static void go_back_x(const sparse *s)
     gantry_buffer row = make_array(s, "grad.row", s->index, s->entries), columns;
     gantry_buffer val = make_array(s, "grad.val", s->value, s->entries);
     gantry_node node = begin_map(
-        s, "own", "to = min(max(row, 1), i64(rows)) - 1; value = select((row >= 1) * (row <= i64(rows)), val, 0)");
+        s, "own", "to = max(min(row, i64(rows)), 1) - 1; value = select((row >= 1) * (row <= i64(rows)), val, 0)");
     give(s, node, "row", s->row);
     gy_rule_give(a, s->p, node, "val", "val");
     gantry_node_scalar(a->graph, node, "rows", (double)s->rows);
@@ -160,7 +160,8 @@ static void go_back_x(const sparse *s)
     gantry_buffer begins =
         count_upto(s, "grad.begins", gantry_all(columns), s->entries, s->columns + 1, -1); /* below 0, 1, ... */
     gantry_buffer pointers = make_array(s, "grad.row_ptr", s->index, s->columns + 1);
-    node = begin_map(s, "row_ptr", "row_ptr = begins");
+    node = begin_map(s, "row_ptr", "row_ptr = select(rows > 0, begins, 0)"); /* without rows none is there */
+    gantry_node_scalar(a->graph, node, "rows", (double)s->rows);
     give(s, node, "begins", begins);
     give(s, node, "row_ptr", pointers);
     node = begin_kernel(s, "x", s->p->manifest->name);

@@ -54,7 +54,7 @@ class Sparse(unittest.TestCase):
             dy = 2 * (y - t) * (1 - y * y) / y.size
             return np.mean((y - t) ** 2), {"w": x.T @ matrix.T @ dy, "val": np.einsum("erc,rk,ck->e", place, dy, h)}
 
-        for index, parts, devices, dtype in (("i32", 1, 1, "f64"), ("i64", 1, 2, "f64"), ("i32", 3, 1, "f64"), ("i64", 2, 2, "f64"), ("i32", 2, 2, "f32")):
+        for index, parts, devices, dtype in (("i32", 1, 1, "f64"), ("i64", 1, 2, "f64"), ("i32", 3, 1, "f64"), ("i64", 2, 2, "f64"), ("i32", 13, 2, "f64"), ("i32", 2, 2, "f32")):
             text = self.network(rows, columns, width, len(col), index, parts, dtype, optimizer="sgd", learning_rate=0.3)
             real, whole = dtype.replace("f", "float"), index.replace("i", "int")
             others = {"row_ptr": row_ptr.astype(whole), "col": col.astype(whole), "x": x.astype(real), "t": t.astype(real)}
@@ -146,6 +146,19 @@ class Dense(unittest.TestCase):
         for n, m in ((1, 1), (4, 6), (5, 2)):
             a = rng.normal(size=(n, n)) + 3 * np.eye(n)
             self.check(rng, "trsm", {}, {"a": [n, n], "b": [m, n]}, "b", at={"a": a})
+
+    def test_trsm_of_parts(self):
+        """Some of which are without rows."""
+        rng = np.random.default_rng(13)
+        for parts in (2, 5):
+            cut = {"split": parts}
+            buffers = {"a": buffer([4, 4], **INPUT), "x": buffer([3, 4], **cut, **INPUT), "y": buffer([3, 4], **cut)}
+            nodes = [node for i in range(parts) for node in ({"id": f"copy{i}", "copy": {"from": f"x[{i}]", "to": f"y[{i}]"}},
+                                                             {"id": f"trsm{i}", "kernel": "trsm", "args": {"a": "a", "b": f"y[{i}]"}})]
+            weigh(rng, buffers, nodes, {"y": [3, 4]})
+            at = {"a": rng.normal(size=(4, 4)) + 3 * np.eye(4), "x": rng.normal(size=(3, 4))}
+            for devices in (1, 2):
+                compare(self, rng, model(buffers, nodes, ["a", "x"]), at, devices=devices)
 
     def test_potrf(self):
         """Not symmetric: only the lower triangle is read, and what lies above it is part of the result as it is."""

@@ -66,8 +66,8 @@ static gantry_status fail_kernel(gy_adjoint *a, uint32_t node, const char *kerne
     gantry_status status =
         known.failed ? gy_fail_nomem(a->err)
                      : gy_node_fail(a->graph, a->err, node,
-                                    "lies between weights and loss, and kernel \"%s\" has no adjoint; use maps and "
-                                    "reductions, one of %s, or a kernel of your own whose manifest has a formula",
+                                    "lies between weights and loss, and kernel \"%s\" has no adjoint; use maps, "
+                                    "reductions, a kernel of your own with a formula, or one of %s",
                                     kernel, known.at);
     gy_text_free(&known);
     return status;

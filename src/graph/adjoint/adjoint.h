@@ -193,18 +193,52 @@ struct gy_rule {
     const char *kernel;
     const char *args; /* that have adjoints, blanks between them */
     gantry_status (*go_back)(gy_adjoint *a, const gy_primal *p);
-    bool takes_lists; /* of tiles */
-    const char *to;   /* of stencils, which may read their argument with a halo: what they give; else NULL */
+    bool takes_lists;      /* of tiles */
+    const char *to;        /* of stencils, which may read their argument with a halo: what they give; else NULL */
+    const char *kept;      /* results that the backward pass reads; NULL: none */
+    const char *kept_with; /* the scalar that is 1 where it does; NULL: always */
+    const char *changed;   /* the argument that may be changed in place, as its adjoint is then; NULL: none */
 };
 /* Is it one of the words, which have blanks between them? */
 bool gy_adjoint_has_word(const char *words, const char *word);
 /* The row of a kernel; NULL: it has none. */
 const gy_rule *gy_adjoint_rule(const char *kernel);
-/* Names of the library's kernels whose manifests have formulas, or that `has_row` knows, with commas. */
-void gy_kernels_text(gy_text *to, bool (*has_row)(const char *kernel));
+/* Names of the library's kernels that fit, with commas. */
+void gy_kernels_text(gy_text *to, bool (*fits)(const gantry_kernel *kernel));
 /* The formulas of a node, its own or those of its kernel's manifest. NULL: there are none, or its regions, which
  * kernels take row by row, do not mean the same as broadcast arrays: *unfit is such an argument then, else NULL. */
 const gy_maths *gy_node_formulas(const gantry_graph *graph, const gy_node *node, const char **unfit);
+
+/* ---- pieces of new nodes (kernels.c) ---- */
+
+/* The access of the node to its argument, which it has. */
+gy_access gy_rule_access(const gy_adjoint *a, const gy_primal *p, const char *arg);
+/* A scalar, or what it is where the node was not given it. */
+double gy_rule_number(const gy_adjoint *a, const gy_primal *p, const char *name, double fallback);
+/* Does the loss follow from the argument, and that from weights? */
+bool gy_rule_wants(const gy_adjoint *a, const gy_primal *p, const char *arg);
+/* A node of a kernel, where the node's adjoint of `arg` is. */
+gantry_node gy_rule_begin(gy_adjoint *a, const gy_primal *p, const char *kernel, const char *arg);
+/* Argument `as` of the new node is what the old one has as `arg`. */
+void gy_rule_give(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg);
+/* Argument `as` is the adjoint of `arg`. */
+void gy_rule_give_adjoint(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg);
+/* Argument `as`, which is written, goes to the adjoint of `arg`; gy_adjoint_add_rows, with what *from and *target
+ * become, adds it there. */
+void gy_rule_take_rows(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg,
+                       gantry_region *from, gy_destination *target);
+/* The adjoint of an argument that was changed in place becomes so many times what it is. */
+void gy_rule_scale(gy_adjoint *a, const gy_primal *p, const char *arg, double factor);
+
+/* ---- dense.c, sorting.c, sparse.c ---- */
+
+gantry_status gy_potrf_go_back(gy_adjoint *a, const gy_primal *p);
+gantry_status gy_syrk_go_back(gy_adjoint *a, const gy_primal *p);
+gantry_status gy_top_k_go_back(gy_adjoint *a, const gy_primal *p);
+gantry_status gy_trsm_go_back(gy_adjoint *a, const gy_primal *p);
+gantry_status gy_sort_go_back(gy_adjoint *a, const gy_primal *p);
+gantry_status gy_sort_pairs_go_back(gy_adjoint *a, const gy_primal *p);
+gantry_status gy_sparse_go_back(gy_adjoint *a, const gy_primal *p);
 
 /* ---- stencils.c ---- */
 

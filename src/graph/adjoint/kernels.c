@@ -13,17 +13,17 @@
 
 /* ---- pieces of new nodes ---- */
 
-static gy_access access_of(const gy_adjoint *a, const gy_primal *p, const char *arg)
+gy_access gy_rule_access(const gy_adjoint *a, const gy_primal *p, const char *arg)
 {
     return *gy_primal_access(a, p, arg);
 }
 
-static bool wants(const gy_adjoint *a, const gy_primal *p, const char *arg)
+bool gy_rule_wants(const gy_adjoint *a, const gy_primal *p, const char *arg)
 {
     return gy_adjoint_is_active(a, gy_primal_access(a, p, arg)->buffer);
 }
 
-static gantry_node begin(gy_adjoint *a, const gy_primal *p, const char *kernel, const char *arg)
+gantry_node gy_rule_begin(gy_adjoint *a, const gy_primal *p, const char *kernel, const char *arg)
 {
     gantry_node node = gantry_graph_kernel(a->graph, gy_adjoint_id(a, p, arg), kernel);
     gy_adjoint_place(a, node, p->node);
@@ -38,22 +38,20 @@ static void copy_scalar(gy_adjoint *a, const gy_primal *p, gantry_node node, con
         gy_node_scalar_constant(a->graph, node, name, s->number, false);
 }
 
-static double number_of(const gy_adjoint *a, const gy_primal *p, const char *name, double fallback)
+double gy_rule_number(const gy_adjoint *a, const gy_primal *p, const char *name, double fallback)
 {
     const gy_scalar *s = gy_primal_scalar(a, p, name);
     return s ? s->number.real : fallback;
 }
 
-/* Argument `as` of the new node is what the old one has as `arg`. */
-static void give(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg)
+void gy_rule_give(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg)
 {
     gantry_node_arg(a->graph, node, as, gy_adjoint_primal_rows(a, gy_primal_access(a, p, arg)));
 }
 
-/* Argument `as` is the adjoint of `arg`. */
-static void give_adjoint(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg)
+void gy_rule_give_adjoint(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg)
 {
-    gy_access x = access_of(a, p, arg);
+    gy_access x = gy_rule_access(a, p, arg);
     gantry_node_arg(a->graph, node, as, gy_adjoint_of(a, &x));
 }
 
@@ -61,7 +59,7 @@ static void give_adjoint(gy_adjoint *a, const gy_primal *p, gantry_node node, co
 static void take_sum(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg,
                      bool sums_only)
 {
-    gy_access x = access_of(a, p, arg);
+    gy_access x = gy_rule_access(a, p, arg);
     if (!gy_adjoint_is_active(a, x.buffer)) {
         gantry_node_arg_as(a->graph, node, as, gy_adjoint_rows(a, &x, gy_adjoint_clone(a, x.buffer, "unused")),
                            GANTRY_SUM);
@@ -71,16 +69,25 @@ static void take_sum(gy_adjoint *a, const gy_primal *p, gantry_node node, const 
     gantry_node_arg_as(a->graph, node, as, target.region, sums_only ? GANTRY_SUM : gy_destination_access(&target));
 }
 
-/* Argument `as`, which is written, goes to the adjoint of `arg`; gy_adjoint_add_rows, with what *from and *target
- * become, adds it there. */
-static void take_rows(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg,
-                      gantry_region *from, gy_destination *target)
+void gy_rule_take_rows(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg,
+                       gantry_region *from, gy_destination *target)
 {
-    gy_access x = access_of(a, p, arg);
+    gy_access x = gy_rule_access(a, p, arg);
     *target = (gy_destination){ .adds = false };
     *from = gy_adjoint_is_active(a, x.buffer) ? gy_adjoint_written(a, &x, target)
                                               : gy_adjoint_rows(a, &x, gy_adjoint_clone(a, x.buffer, "unused"));
     gantry_node_arg(a->graph, node, as, *from);
+}
+
+void gy_rule_scale(gy_adjoint *a, const gy_primal *p, const char *arg, double factor)
+{
+    gy_access x = gy_rule_access(a, p, arg);
+    if (factor == 1)
+        return;
+    gantry_node node = gantry_graph_map(a->graph, gy_adjoint_id(a, p, arg), "to = factor * to");
+    gantry_node_arg(a->graph, node, "to", gy_adjoint_of(a, &x));
+    gantry_node_scalar(a->graph, node, "factor", factor);
+    gy_adjoint_place(a, node, p->node);
 }
 
 /* ---- products ---- */
@@ -90,14 +97,14 @@ static void take_rows(gy_adjoint *a, const gy_primal *p, gantry_node node, const
 static void go_back_factor(gy_adjoint *a, const gy_primal *p, const char *kernel, const char *arg,
                            gantry_region product)
 {
-    bool ta = number_of(a, p, "ta", 0) != 0, tb = number_of(a, p, "tb", 0) != 0, is_a = arg[0] == 'a';
+    bool ta = gy_rule_number(a, p, "ta", 0) != 0, tb = gy_rule_number(a, p, "tb", 0) != 0, is_a = arg[0] == 'a';
     bool transposed = is_a ? ta : tb, other_transposed = is_a ? tb : ta;
     const char *other = is_a ? "b" : "a";
     bool adjoint_first = is_a != transposed; /* c is the left factor of a's adjoint, the right one of b's */
-    gantry_node node = begin(a, p, kernel, arg);
+    gantry_node node = gy_rule_begin(a, p, kernel, arg);
     copy_scalar(a, p, node, "alpha");
     gantry_node_arg(a->graph, node, adjoint_first ? "a" : "b", product);
-    give(a, p, node, adjoint_first ? "b" : "a", other);
+    gy_rule_give(a, p, node, adjoint_first ? "b" : "a", other);
     gantry_node_scalar(a->graph, node, adjoint_first ? "ta" : "tb", transposed);
     bool turn = transposed ? other_transposed : !other_transposed;
     gantry_node_scalar(a->graph, node, adjoint_first ? "tb" : "ta", turn);
@@ -106,16 +113,16 @@ static void go_back_factor(gy_adjoint *a, const gy_primal *p, const char *kernel
 
 static void go_back_factors(gy_adjoint *a, const gy_primal *p, const char *kernel, gantry_region product)
 {
-    if (wants(a, p, "a"))
+    if (gy_rule_wants(a, p, "a"))
         go_back_factor(a, p, kernel, "a", product);
-    if (wants(a, p, "b"))
+    if (gy_rule_wants(a, p, "b"))
         go_back_factor(a, p, kernel, "b", product);
 }
 
 /* The adjoint of c as a factor: in the dtype of the others, to which it is rounded where c is wider. */
 static gantry_region factor_of_adjoint(gy_adjoint *a, const gy_primal *p)
 {
-    gy_access c = access_of(a, p, "c");
+    gy_access c = gy_rule_access(a, p, "c");
     gantry_region grad = gy_adjoint_of(a, &c);
     const gy_buffer *b = &a->graph->buffers.at[c.buffer];
     gantry_dtype dtype = a->graph->buffers.at[gy_primal_access(a, p, "a")->buffer].dtype;
@@ -133,6 +140,8 @@ static gantry_region factor_of_adjoint(gy_adjoint *a, const gy_primal *p)
 static gantry_status go_back_gemm(gy_adjoint *a, const gy_primal *p)
 {
     go_back_factors(a, p, p->manifest->name, factor_of_adjoint(a, p));
+    if (gy_primal_access(a, p, "c")->mode == GANTRY_READWRITE)
+        gy_rule_scale(a, p, "c", gy_rule_number(a, p, "beta", 0));
     return gy_adjoint_built(a);
 }
 
@@ -141,7 +150,8 @@ static gantry_status go_back_gemm_batched(gy_adjoint *a, const gy_primal *p)
     int64_t stack = gy_adjoint_shape(a, gy_primal_access(a, p, "c")).extent[0];
     static const char *const factors[] = { "a", "b" };
     for (size_t i = 0; i < 2; i++)
-        if (wants(a, p, factors[i]) && gy_adjoint_shape(a, gy_primal_access(a, p, factors[i])).extent[0] != stack)
+        if (gy_rule_wants(a, p, factors[i]) &&
+            gy_adjoint_shape(a, gy_primal_access(a, p, factors[i])).extent[0] != stack)
             return gy_node_fail(a->graph, a->err, p->node,
                                 "has one matrix \"%s\" for all %lld products, which has no adjoint; use gemm, or a "
                                 "stack of as many",
@@ -163,17 +173,17 @@ static gantry_region inner_adjoint(gy_adjoint *a, const gy_primal *p, int activa
     static const char *const gelu = "d = grad * (0.5 + 0.5 * tanh(0.79788456080286535588 * (z + 0.044715 * z * z * z)) "
                                     "+ 0.39894228040143267794 * z * (1 + 0.134145 * z * z) * (1 - "
                                     "square(tanh(0.79788456080286535588 * (z + 0.044715 * z * z * z)))))";
-    gy_access c = access_of(a, p, "c");
+    gy_access c = gy_rule_access(a, p, "c");
     gantry_region z = gy_adjoint_primal_rows(a, &c);
     gantry_region made = gy_adjoint_rows(a, &c, gy_adjoint_clone(a, c.buffer, "inner.grad"));
     if (is_gelu) {
         z = gy_adjoint_rows(a, &c, gy_adjoint_clone(a, c.buffer, "inner"));
-        gantry_node again = begin(a, p, "gemm_bias", "inner");
+        gantry_node again = gy_rule_begin(a, p, "gemm_bias", "inner");
         copy_scalar(a, p, again, "ta");
         copy_scalar(a, p, again, "tb");
-        give(a, p, again, "a", "a");
-        give(a, p, again, "b", "b");
-        give(a, p, again, "bias", "bias");
+        gy_rule_give(a, p, again, "a", "a");
+        gy_rule_give(a, p, again, "b", "b");
+        gy_rule_give(a, p, again, "bias", "bias");
         gantry_node_arg(a->graph, again, "c", z);
     }
     gantry_region grad = gy_adjoint_of(a, &c);
@@ -190,10 +200,10 @@ static gantry_region inner_adjoint(gy_adjoint *a, const gy_primal *p, int activa
 
 static gantry_status go_back_gemm_bias(gy_adjoint *a, const gy_primal *p)
 {
-    int activation = (int)number_of(a, p, "activation", NONE);
-    gy_access c = access_of(a, p, "c"), bias = access_of(a, p, "bias");
+    int activation = (int)gy_rule_number(a, p, "activation", NONE);
+    gy_access c = gy_rule_access(a, p, "c"), bias = gy_rule_access(a, p, "bias");
     gantry_region inner = activation == NONE ? gy_adjoint_of(a, &c) : inner_adjoint(a, p, activation);
-    if (wants(a, p, "bias")) {
+    if (gy_rule_wants(a, p, "bias")) {
         gy_destination target = gy_adjoint_target(a, &bias);
         gantry_node node = gantry_graph_reduce(a->graph, gy_adjoint_id(a, p, "bias"), "to = sum(d)");
         gantry_node_arg_as(a->graph, node, "to", target.region, gy_destination_access(&target));
@@ -218,13 +228,13 @@ static void go_back_written(gy_adjoint *a, const gy_primal *p, const written *w,
 {
     gantry_region from;
     gy_destination target;
-    gantry_node node = *made = begin(a, p, w->kernel, w->arg);
+    gantry_node node = *made = gy_rule_begin(a, p, w->kernel, w->arg);
     for (size_t i = 0; w->scalars[i]; i++)
         copy_scalar(a, p, node, w->scalars[i]);
     for (size_t i = 0; w->same[i]; i++)
-        give(a, p, node, w->same[i], w->same[i]);
-    give_adjoint(a, p, node, w->as, w->adjoint);
-    take_rows(a, p, node, w->to, w->arg, &from, &target);
+        gy_rule_give(a, p, node, w->same[i], w->same[i]);
+    gy_rule_give_adjoint(a, p, node, w->as, w->adjoint);
+    gy_rule_take_rows(a, p, node, w->to, w->arg, &from, &target);
     gy_adjoint_add_rows(a, p, w->arg, from, &target);
 }
 
@@ -250,7 +260,7 @@ static gantry_status go_back_scan(gy_adjoint *a, const gy_primal *p)
     static const written w = { "scan", "y", "x", "y", "x", { "exclusive" }, { NULL } };
     gantry_node node;
     go_back_written(a, p, &w, &node);
-    gantry_node_scalar(a->graph, node, "reverse", number_of(a, p, "reverse", 0) == 0);
+    gantry_node_scalar(a->graph, node, "reverse", gy_rule_number(a, p, "reverse", 0) == 0);
     return gy_adjoint_built(a);
 }
 
@@ -267,7 +277,7 @@ static gantry_status go_back_rope(gy_adjoint *a, const gy_primal *p)
     static const written w = { "rope", "y", "x", "y", "x", { "dim", "first", "length", "base", "axis" }, { NULL } };
     gantry_node node;
     go_back_written(a, p, &w, &node);
-    gantry_node_scalar(a->graph, node, "sign", -number_of(a, p, "sign", 1));
+    gantry_node_scalar(a->graph, node, "sign", -gy_rule_number(a, p, "sign", 1));
     return gy_adjoint_built(a);
 }
 
@@ -277,9 +287,9 @@ static gantry_status go_back_fft(gy_adjoint *a, const gy_primal *p)
 {
     static const written w = { "fft", "y", "x", "y", "x", { "axis", "axes" }, { NULL } };
     gy_maths_shape shape = gy_adjoint_shape(a, gy_primal_access(a, p, "x"));
-    int64_t axis = (int64_t)number_of(a, p, "axis", -2), axes = (int64_t)number_of(a, p, "axes", 1);
-    bool is_inverse = number_of(a, p, "inverse", 0) != 0;
-    double count = 1, scale = number_of(a, p, "scale", 1);
+    int64_t axis = (int64_t)gy_rule_number(a, p, "axis", -2), axes = (int64_t)gy_rule_number(a, p, "axes", 1);
+    bool is_inverse = gy_rule_number(a, p, "inverse", 0) != 0;
+    double count = 1, scale = gy_rule_number(a, p, "scale", 1);
     axis += axis < 0 ? (int64_t)shape.rank : 0;
     for (int64_t k = axis; k >= 0 && k < axis + axes && k < (int64_t)shape.rank; k++)
         count *= (double)shape.extent[k];
@@ -297,7 +307,7 @@ static gantry_status go_back_fft(gy_adjoint *a, const gy_primal *p)
 static int64_t lift_of(const gy_adjoint *a, const gy_primal *p, uint32_t logits)
 {
     int exponent = 0;
-    double scale = fabs(number_of(a, p, "scale", 1));
+    double scale = fabs(gy_rule_number(a, p, "scale", 1));
     if (a->graph->buffers.at[logits].dtype != GANTRY_F16 || !(scale > 0) || !isfinite(scale))
         return 1;
     frexp(scale, &exponent);
@@ -307,19 +317,19 @@ static int64_t lift_of(const gy_adjoint *a, const gy_primal *p, uint32_t logits)
 /* The kernel gives the gradient of its own loss; that of the graph may follow from it by more. */
 static gantry_status go_back_xent(gy_adjoint *a, const gy_primal *p)
 {
-    gy_access x = access_of(a, p, "logits"), loss = access_of(a, p, "loss");
+    gy_access x = gy_rule_access(a, p, "logits"), loss = gy_rule_access(a, p, "loss");
     gy_destination target;
     gantry_region to = gy_adjoint_written(a, &x, &target);
     bool is_loss = loss.buffer == a->loss && !target.adds && a->options->loss_scale == 1;
     gantry_region from = is_loss || target.adds ? to : gy_adjoint_rows(a, &x, gy_adjoint_clone(a, x.buffer, "inflow"));
-    gantry_node node = begin(a, p, "softmax_xent_grad", "logits");
+    gantry_node node = gy_rule_begin(a, p, "softmax_xent_grad", "logits");
     int64_t lift = is_loss ? 1 : lift_of(a, p, x.buffer);
     if (lift > 1)
-        gantry_node_scalar(a->graph, node, "scale", number_of(a, p, "scale", 1) * (double)lift);
+        gantry_node_scalar(a->graph, node, "scale", gy_rule_number(a, p, "scale", 1) * (double)lift);
     else
         copy_scalar(a, p, node, "scale");
-    give(a, p, node, "logits", "logits");
-    give(a, p, node, "labels", "labels");
+    gy_rule_give(a, p, node, "logits", "logits");
+    gy_rule_give(a, p, node, "labels", "labels");
     gantry_node_arg(a->graph, node, "grad", from);
     if (is_loss)
         return gy_adjoint_built(a);
@@ -331,7 +341,7 @@ static gantry_status go_back_xent(gy_adjoint *a, const gy_primal *p)
     gantry_node map = gantry_graph_map(a->graph, id, formula);
     gantry_node_arg(a->graph, map, "to", target.region);
     gantry_node_arg(a->graph, map, "from", from);
-    give_adjoint(a, p, map, "loss", "loss");
+    gy_rule_give_adjoint(a, p, map, "loss", "loss");
     gy_adjoint_place(a, map, p->node);
     return gy_adjoint_built(a);
 }
@@ -357,14 +367,14 @@ static gantry_status go_back_norm(gy_adjoint *a, const gy_primal *p)
     gy_destination target[3] = { { .adds = false } };
     bool has_bias = strcmp(p->manifest->name, "layernorm") == 0;
     size_t count = has_bias ? 3 : 2;
-    gantry_node node = begin(a, p, has_bias ? "layernorm_grad" : "rmsnorm_grad", "x");
+    gantry_node node = gy_rule_begin(a, p, has_bias ? "layernorm_grad" : "rmsnorm_grad", "x");
     copy_scalar(a, p, node, "eps");
-    give(a, p, node, "x", "x");
-    give(a, p, node, "gain", "gain");
-    give_adjoint(a, p, node, "dy", "y");
-    take_rows(a, p, node, to[0], args[0], &from[0], &target[0]);
+    gy_rule_give(a, p, node, "x", "x");
+    gy_rule_give(a, p, node, "gain", "gain");
+    gy_rule_give_adjoint(a, p, node, "dy", "y");
+    gy_rule_take_rows(a, p, node, to[0], args[0], &from[0], &target[0]);
     for (size_t i = 1; i < count; i++) {
-        gy_access x = access_of(a, p, args[i]);
+        gy_access x = gy_rule_access(a, p, args[i]);
         if (!is_read_before(a, p, args, args[i])) {
             take_sum(a, p, node, to[i], args[i], true);
             continue;
@@ -390,19 +400,19 @@ static gantry_status go_back_attention(gy_adjoint *a, const gy_primal *p)
         return gy_node_fail(a->graph, a->err, p->node,
                             "gives \"lse\", which the loss follows from, and attention has no adjoint by it; compute "
                             "what the loss wants of it with gemm_batched and reductions");
-    gantry_node node = begin(a, p, "attention_grad", "q");
+    gantry_node node = gy_rule_begin(a, p, "attention_grad", "q");
     copy_scalar(a, p, node, "scale");
     copy_scalar(a, p, node, "causal");
     copy_scalar(a, p, node, "dim");
     copy_scalar(a, p, node, "length");
     for (int i = 0; i < 3; i++)
-        give(a, p, node, args[i], args[i]);
-    give(a, p, node, "y", "y");
+        gy_rule_give(a, p, node, args[i], args[i]);
+    gy_rule_give(a, p, node, "y", "y");
     if (gy_adjoint_kept(a, p, "lse"))
-        give(a, p, node, "lse", "lse");
-    give_adjoint(a, p, node, "dy", "y");
+        gy_rule_give(a, p, node, "lse", "lse");
+    gy_rule_give_adjoint(a, p, node, "dy", "y");
     for (int i = 0; i < 3; i++)
-        take_rows(a, p, node, to[i], args[i], &from[i], &target[i]);
+        gy_rule_take_rows(a, p, node, to[i], args[i], &from[i], &target[i]);
     for (int i = 0; i < 3; i++)
         gy_adjoint_add_rows(a, p, args[i], from[i], &target[i]);
     return gy_adjoint_built(a);
@@ -412,11 +422,11 @@ static gantry_status go_back_attention(gy_adjoint *a, const gy_primal *p)
 
 static gantry_status go_back_embedding(gy_adjoint *a, const gy_primal *p)
 {
-    gantry_node node = begin(a, p, "embedding_grad", "table");
+    gantry_node node = gy_rule_begin(a, p, "embedding_grad", "table");
     copy_scalar(a, p, node, "first");
     copy_scalar(a, p, node, "of");
-    give(a, p, node, "ids", "ids");
-    give_adjoint(a, p, node, "dy", "y");
+    gy_rule_give(a, p, node, "ids", "ids");
+    gy_rule_give_adjoint(a, p, node, "dy", "y");
     take_sum(a, p, node, "dtable", "table", true);
     return gy_adjoint_built(a);
 }
@@ -425,15 +435,15 @@ static gantry_status go_back_conv2d(gy_adjoint *a, const gy_primal *p)
 {
     static const written w = { "conv2d_grad_x", "y", "dy", "dx", "x", { "stride", "pad" }, { "w" } };
     gantry_node node;
-    if (wants(a, p, "x"))
+    if (gy_rule_wants(a, p, "x"))
         go_back_written(a, p, &w, &node);
-    if (!wants(a, p, "w"))
+    if (!gy_rule_wants(a, p, "w"))
         return gy_adjoint_built(a);
-    node = begin(a, p, "conv2d_grad_w", "w");
+    node = gy_rule_begin(a, p, "conv2d_grad_w", "w");
     copy_scalar(a, p, node, "stride");
     copy_scalar(a, p, node, "pad");
-    give(a, p, node, "x", "x");
-    give_adjoint(a, p, node, "dy", "y");
+    gy_rule_give(a, p, node, "x", "x");
+    gy_rule_give_adjoint(a, p, node, "dy", "y");
     take_sum(a, p, node, "dw", "w", true);
     return gy_adjoint_built(a);
 }
@@ -480,7 +490,7 @@ static int64_t elements_of(const gy_adjoint *a, const gy_primal *p, const char *
 /* Pieces of y have the elements of all pieces of x, so what a piece of x gave is found among the adjoints of y. */
 static gantry_status go_back_retile(gy_adjoint *a, const gy_primal *p)
 {
-    gy_access y = access_of(a, p, "y");
+    gy_access y = gy_rule_access(a, p, "y");
     const gy_access *one = gy_primal_access(a, p, "x");
     size_t first = (size_t)(one - a->graph->access.at), end = (size_t)(end_of(a, p, one) - a->graph->access.at);
     long long given = elements_of(a, p, "y"), there = elements_of(a, p, "x");
@@ -495,7 +505,7 @@ static gantry_status go_back_retile(gy_adjoint *a, const gy_primal *p)
             continue;
         gy_destination target;
         gantry_region to = gy_adjoint_written(a, &x, &target);
-        gantry_node node = begin(a, p, "retile", "x");
+        gantry_node node = gy_rule_begin(a, p, "retile", "x");
         gantry_node_arg(a->graph, node, "x", pieces_of(a, p, "y", gy_adjoint_buffer(a, y.buffer)));
         gantry_node_arg(a->graph, node, "y", to);
         gy_adjoint_add_rows(a, p, "x", to, &target);
@@ -506,26 +516,34 @@ static gantry_status go_back_retile(gy_adjoint *a, const gy_primal *p)
 /* ---- the table ---- */
 
 static const gy_rule rules[] = {
-    { "attention", "q k v", go_back_attention, false, NULL },
-    { "conv2d", "x w", go_back_conv2d, false, NULL },
-    { "dropout", "x", go_back_dropout, false, NULL },
-    { "embedding", "table", go_back_embedding, false, NULL },
-    { "fft", "x", go_back_fft, false, NULL },
-    { "filter2d", "image", gy_stencil_go_back, false, "out" },
-    { "gaussian_blur", "image", gy_stencil_go_back, false, "out" },
-    { "gemm", "a b", go_back_gemm, false, NULL },
-    { "gemm_batched", "a b", go_back_gemm_batched, false, NULL },
-    { "gemm_bias", "a b bias", go_back_gemm_bias, false, NULL },
-    { "jacobi2d", "x", gy_stencil_go_back, false, "y" },
-    { "jacobi3d", "x", gy_stencil_go_back, false, "y" },
-    { "layernorm", "x gain bias", go_back_norm, false, NULL },
-    { "retile", "x", go_back_retile, true, NULL },
-    { "rmsnorm", "x gain", go_back_norm, false, NULL },
-    { "rope", "x", go_back_rope, false, NULL },
-    { "scan", "x", go_back_scan, false, NULL },
-    { "softmax", "x", go_back_softmax, false, NULL },
-    { "softmax_xent", "logits", go_back_xent, false, NULL },
-    { "transpose", "x", go_back_transpose, false, NULL },
+    { .kernel = "attention", .args = "q k v", .go_back = go_back_attention, .kept = "y" },
+    { .kernel = "conv2d", .args = "x w", .go_back = go_back_conv2d },
+    { .kernel = "dropout", .args = "x", .go_back = go_back_dropout },
+    { .kernel = "embedding", .args = "table", .go_back = go_back_embedding },
+    { .kernel = "fft", .args = "x", .go_back = go_back_fft },
+    { .kernel = "filter2d", .args = "image", .go_back = gy_stencil_go_back, .to = "out" },
+    { .kernel = "gaussian_blur", .args = "image", .go_back = gy_stencil_go_back, .to = "out" },
+    { .kernel = "gemm", .args = "a b", .go_back = go_back_gemm, .changed = "c" },
+    { .kernel = "gemm_batched", .args = "a b", .go_back = go_back_gemm_batched, .changed = "c" },
+    { .kernel = "gemm_bias", .args = "a b bias", .go_back = go_back_gemm_bias, .kept = "c", .kept_with = "activation" },
+    { .kernel = "jacobi2d", .args = "x", .go_back = gy_stencil_go_back, .to = "y" },
+    { .kernel = "jacobi3d", .args = "x", .go_back = gy_stencil_go_back, .to = "y" },
+    { .kernel = "layernorm", .args = "x gain bias", .go_back = go_back_norm },
+    { .kernel = "potrf", .args = "", .go_back = gy_potrf_go_back, .kept = "a", .changed = "a" },
+    { .kernel = "retile", .args = "x", .go_back = go_back_retile, .takes_lists = true },
+    { .kernel = "rmsnorm", .args = "x gain", .go_back = go_back_norm },
+    { .kernel = "rope", .args = "x", .go_back = go_back_rope },
+    { .kernel = "scan", .args = "x", .go_back = go_back_scan },
+    { .kernel = "softmax", .args = "x", .go_back = go_back_softmax, .kept = "y" },
+    { .kernel = "softmax_xent", .args = "logits", .go_back = go_back_xent },
+    { .kernel = "sort", .args = "x", .go_back = gy_sort_go_back },
+    { .kernel = "sort_pairs", .args = "keys values", .go_back = gy_sort_pairs_go_back },
+    { .kernel = "spmm_csr", .args = "val x", .go_back = gy_sparse_go_back },
+    { .kernel = "spmv_csr", .args = "val x", .go_back = gy_sparse_go_back },
+    { .kernel = "syrk", .args = "a", .go_back = gy_syrk_go_back, .changed = "c" },
+    { .kernel = "top_k", .args = "x", .go_back = gy_top_k_go_back, .kept = "indices" },
+    { .kernel = "transpose", .args = "x", .go_back = go_back_transpose },
+    { .kernel = "trsm", .args = "a", .go_back = gy_trsm_go_back, .kept = "b", .changed = "b" },
 };
 enum { RULES = sizeof rules / sizeof *rules };
 

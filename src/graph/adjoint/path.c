@@ -83,6 +83,11 @@ static const gy_rule *rule_of(const gantry_graph *g, const gy_node *n)
     return kernel && !kernel->code ? gy_adjoint_rule(kernel->manifest->name) : NULL;
 }
 
+static bool is_word(const char *words, const gantry_graph *g, const gy_node *n, const gy_access *x)
+{
+    return words && gy_adjoint_has_word(words, g->kernels.at[n->kernel].manifest->arg[x->arg].name);
+}
+
 /* Of a node with such a rule, or without one. */
 static gantry_status check_access(gy_adjoint *a, uint32_t node, const gy_rule *rule, const gy_access *x)
 {
@@ -104,7 +109,8 @@ static gantry_status check_access(gy_adjoint *a, uint32_t node, const gy_rule *r
                             "reads \"%s\" with a halo, which has no adjoint but in jacobi2d, jacobi3d, filter2d and "
                             "gaussian_blur; read the whole buffer",
                             name);
-    if (x->mode == GANTRY_READWRITE)
+    bool may_change = rule && x->buffer != a->loss && is_word(rule->changed, g, &g->nodes.at[node], x);
+    if (x->mode == GANTRY_READWRITE && !may_change)
         return gy_node_fail(g, a->err, node,
                             "changes \"%s\" in place, and the backward pass wants what it read; give the result a "
                             "buffer of its own",
@@ -166,6 +172,26 @@ static bool overlap(const gy_access *a, const gy_access *b)
     return a->first < b->last && b->first < a->last;
 }
 
+static bool is_one(const gantry_graph *g, const gy_node *n, const char *scalar)
+{
+    for (uint32_t i = n->scalar; i < n->scalar + n->scalars; i++)
+        if (strcmp(g->kernels.at[n->kernel].manifest->arg[g->scalar.at[i].arg].name, scalar) == 0)
+            return g->scalar.at[i].number.real == 1;
+    return false;
+}
+
+/* Does the backward pass of the node read what this access of it writes? */
+static bool is_kept(const gantry_graph *g, const use *u)
+{
+    const gy_node *n = &g->nodes.at[u->node];
+    const gy_rule *rule = rule_of(g, n);
+    const char *unfit;
+    const gy_maths *m = rule ? NULL : gy_node_formulas(g, n, &unfit);
+    const gy_maths_result *r = m ? gy_maths_result_of(m, u->access->arg) : NULL;
+    return rule ? is_word(rule->kept, g, n, u->access) && (!rule->kept_with || is_one(g, n, rule->kept_with))
+                : r && (r->reduction == GY_MATHS_LEAST || r->reduction == GY_MATHS_MOST);
+}
+
 /* Two accesses to a buffer, the second of a later node. */
 static gantry_status check_pair(gy_adjoint *a, const use *first, const use *second)
 {
@@ -179,6 +205,14 @@ static gantry_status check_pair(gy_adjoint *a, const use *first, const use *seco
                             "writes rows of \"%s\" that node \"%.80s\" read before, and the backward pass wants what "
                             "that read; give the result a buffer of its own",
                             name, g->nodes.at[first->node].id);
+    bool is_in_place = second->access->mode == GANTRY_READWRITE && second->on_path;
+    bool is_other = replaces && !gy_adjoint_is_active(a, first->buffer);
+    if ((is_in_place || is_other || second->access->mode == GANTRY_SUM) && is_kept(g, first))
+        return gy_node_fail(a->graph, a->err, second->node,
+                            "changes rows of \"%s\" that node \"%.80s\" wrote, and the backward pass wants what that "
+                            "wrote; change a copy in a buffer of its own",
+                            name, g->nodes.at[first->node].id);
+    replaces = replaces && !is_in_place;
     if (replaces && gy_adjoint_is_active(a, first->buffer))
         return gy_node_fail(a->graph, a->err, second->node,
                             "writes rows of \"%s\" that node \"%.80s\" wrote before, and the adjoint of both would be "

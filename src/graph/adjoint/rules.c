@@ -42,28 +42,32 @@ static gantry_status fail_kind(gy_adjoint *a, uint32_t node)
                         kinds[a->graph->nodes.at[node].kind]);
 }
 
-void gy_kernels_text(gy_text *to, bool (*has_row)(const char *kernel))
+void gy_kernels_text(gy_text *to, bool (*fits)(const gantry_kernel *kernel))
 {
     const gantry_kernel *k;
     for (size_t i = 0; (k = gantry_kernel_at(i)); i++)
-        if (k->formula || has_row(k->name))
+        if (fits(k))
             gy_text_printf(to, "%s%s", to->length ? ", " : "", k->name);
 }
 
-static bool has_rule(const char *kernel)
+/* One with a formula that changes something in place is refused. */
+static bool has_adjoint(const gantry_kernel *kernel)
 {
-    return gy_adjoint_rule(kernel) != NULL;
+    bool has_formula = kernel->formula;
+    for (int32_t i = 0; i < kernel->args; i++)
+        has_formula = has_formula && kernel->arg[i].access != GANTRY_READWRITE;
+    return has_formula || gy_adjoint_rule(kernel->name);
 }
 
 static gantry_status fail_kernel(gy_adjoint *a, uint32_t node, const char *kernel)
 {
     gy_text known = { 0 };
-    gy_kernels_text(&known, has_rule);
+    gy_kernels_text(&known, has_adjoint);
     gantry_status status =
         known.failed ? gy_fail_nomem(a->err)
                      : gy_node_fail(a->graph, a->err, node,
-                                    "lies between weights and loss, and kernel \"%s\" has no adjoint; use maps and "
-                                    "reductions, one of %s, or a kernel of your own whose manifest has a formula",
+                                    "lies between weights and loss, and kernel \"%s\" has no adjoint; use maps, "
+                                    "reductions, a kernel of your own with a formula, or one of %s",
                                     kernel, known.at);
     gy_text_free(&known);
     return status;

@@ -152,7 +152,7 @@ static gantry_status find_batch(gy_spreading *s)
 static gantry_status fail_pieces(gy_spreading *s, uint32_t node, uint32_t pieces)
 {
     gy_text known = { 0 };
-    gy_kernels_text(&known, gy_spread_has_row);
+    gy_kernels_text(&known, gy_spread_can_cut);
     gantry_status status =
         known.failed ? gy_fail_nomem(s->err)
                      : gy_node_fail(s->graph, s->err, node,

@@ -35,6 +35,7 @@ static const row table[] = {
     { "softmax", "x y", NULL, "x", GY_FIRST_LAST, NULL, 0 },
     { "softmax_xent", "logits labels", "loss", "logits", GY_FIRST_NONE, NULL, 0 },
     { "transpose", "x y", NULL, NULL, GY_FIRST_NONE, "axis", 1 },
+    { "trsm", "b", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
 };
 enum { ROWS = sizeof table / sizeof *table };
 
@@ -46,9 +47,9 @@ static const row *find(const char *kernel)
     return NULL;
 }
 
-bool gy_spread_has_row(const char *kernel)
+bool gy_spread_can_cut(const gantry_kernel *kernel)
 {
-    return find(kernel) != NULL;
+    return kernel->formula || find(kernel->name);
 }
 
 /* ---- kernels of the table ---- */

@@ -81,8 +81,8 @@ typedef struct gy_cut_rule {
 gantry_status gy_spread_rule(gy_spreading *s, uint32_t node, gy_cut_role *role, gy_cut_rule *out);
 /* The shape that all regions that a formula takes have together: its model. */
 gy_maths_shape gy_spread_model(const gantry_graph *graph, const gy_node *node, const gy_maths *maths);
-/* Can a node of that kernel be cut, whose manifest has no formula? */
-bool gy_spread_has_row(const char *kernel);
+/* Can nodes of that kernel be cut? */
+bool gy_spread_can_cut(const gantry_kernel *kernel);
 
 /* ---- the steps, in their order ---- */
 

@@ -96,8 +96,8 @@ class Refused(unittest.TestCase):
     def test_nodes(self):
         own = {"own": {"args": [{"name": "x", "access": "read", "dtype": "f64"}, {"name": "y", "access": "write", "dtype": "f64"}]}}
         wy = {"x": "w", "y": "y"}
-        self.replace({"id": "y", "kernel": "sort", "args": wy}, "/nodes/0", 'node "y" lies between weights and loss, and kernel "sort" has no adjoint',
-                     "add, attention", "softmax_xent, transpose")
+        self.replace({"id": "y", "kernel": "merge", "args": {"x": "w", "y": "x", "z": "y"}}, "/nodes/0", 'node "y" lies between weights and loss, and kernel "merge" has no adjoint',
+                     "add, attention", "softmax_xent, sort, sort_pairs, spmm_csr", "transpose, trsm")
         self.replace({"id": "y", "kernel": "own", "args": wy}, "/nodes/0", 'kernel "own" has no adjoint', kernels=own)
         self.replace({"id": "y", "work": {}, "reads": ["w"], "writes": ["y"]}, "/nodes/0", "is work, which has no adjoint")
         self.replace({"id": "y", "collective": "broadcast", "in": ["w"], "out": ["y"]}, "/nodes/0", "is a collective, which has no adjoint")

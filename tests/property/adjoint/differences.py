@@ -71,3 +71,20 @@ def compare(case, rng, text, at, others=None, devices=1, fuse=True, most=1e-6, d
     forward.close()
     trained.close()
     return gradient
+
+
+def descend(case, text, at, others, wanted, devices, dtype="f64", falls=0.9, steps=40):
+    """`wanted` gives the loss and its gradients by the weights; plain descent, as the model says."""
+    run = gantry.parse(text, train=True, devices=devices).schedule(devices, effort=0).run(backend="host")
+    rate, weights = text["train"]["learning_rate"], {name: w.copy() for name, w in at.items()}
+    cast = {name: value.astype(dtype.replace("f", "float")) for name, value in at.items()}
+    first = run(**cast, **others)["loss"][0]
+    got = [float(first)] + [float(run()["loss"][0]) for _ in range(steps - 1)]
+    want = []
+    for _ in range(steps):
+        loss, gradients = wanted(weights)
+        want.append(loss)
+        weights = {name: w - rate * gradients[name] for name, w in weights.items()}
+    case.assertLess(want[-1], falls * want[0], "the training learns something")
+    np.testing.assert_allclose(got, want, rtol=1e-9 if dtype == "f64" else 1e-5)
+    run.close()

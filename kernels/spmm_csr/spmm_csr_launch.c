@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/kernels/image.h"
 
-enum { LANES = 32, ROWS = 8 }; /* of spmm_csr.cu */
+enum { LANES = 32, ROWS = 8, MANY = 4 }; /* of spmm_csr.cu */
 
 static gantry_status launch_spmm_csr(const gantry_launch *l)
 {
@@ -10,7 +10,8 @@ static gantry_status launch_spmm_csr(const gantry_launch *l)
     void *y = out->data;
     int32_t *status = l->status;
     int64_t rows = out->rows, entries = gy_arg_size(&l->arg[1]), columns = in->rows, width = gy_arg_width(out);
-    uint32_t across = (uint32_t)gy_tiles(width, LANES);
+    /* Of few columns a lane has one: more rows are under way then. */
+    uint32_t across = (uint32_t)gy_tiles(width, width > LANES ? LANES * MANY : LANES);
     gy_grid grid = { (unsigned)(across * gy_tiles(rows, ROWS)), 1, 1, LANES, ROWS, 1 };
     return gy_cuda_image_launch(
         l, l->arg[0].dtype == GANTRY_I64, out->dtype, grid,

@@ -7,7 +7,7 @@
  * have no CUDA version are named.
  *
  *   GANTRY_GPU_KERNELS="scale,gemm"   only these
- *   GANTRY_GPU_EVERY=4                one in so many of the problems
+ *   GANTRY_GPU_EVERY="4,gemm:9"       one in so many of the problems; of these kernels other numbers
  *   GANTRY_GPU_SMALL=1                few of the problems and no large ones, for compute-sanitizer
  */
 #include "../../unit/cuda/suite.h"
@@ -118,10 +118,14 @@ static gantry_region region_of(const batch *b, const operand *o, gantry_buffer b
     return o->halo && !is_whole(b) ? gantry_halo(r, o->halo, o->halo) : r;
 }
 
-static unsigned long every(void)
+static unsigned long every(const char *kernel)
 {
-    const char *text = getenv("GANTRY_GPU_EVERY");
-    unsigned long number = text ? strtoul(text, NULL, 10) : 0;
+    char own[80];
+    const char *text = getenv("GANTRY_GPU_EVERY"), *at = NULL;
+    snprintf(own, sizeof own, ",%s:", kernel);
+    if (text)
+        at = strstr(text, own);
+    unsigned long number = at ? strtoul(at + strlen(own), NULL, 10) : text ? strtoul(text, NULL, 10) : 0;
     return number ? number : getenv("GANTRY_GPU_SMALL") ? 5 : 1;
 }
 
@@ -132,7 +136,7 @@ static void add_problem(void *user, const problem *p)
     char id[64];
     if (p->large != (b->placing == LARGE) || (b->placing == PARTS && !p->parts))
         return;
-    if (b->seen++ % every() != 0)
+    if (b->seen++ % every(p->kernel->name) != 0)
         return;
     for (int i = 0; i < p->operands; i++)
         buffer[i] = add_buffer(b, p, &p->operand[i]);

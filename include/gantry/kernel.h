@@ -202,7 +202,7 @@ typedef struct gantry_kernel {
     size_t arg_size; /* sizeof(gantry_kernel_arg), where there are arguments: how far apart they are */
     int32_t args;    /* number of entries of `arg` */
     uint32_t flags;
-    const char *flops, *bytes; /* NULL: 0 flops; bytes of all regions */
+    const char *flops, *bytes; /* NULL: 0 flops; bytes of all regions, twice those of readwrite */
     const char *scratch;       /* bytes; NULL: none */
     gantry_kernel_fn host;     /* NULL with GANTRY_KERNEL_NO_CPU */
     /** Optional. Checks shapes and values with every `data` NULL; on failure writes one line to `text`. */

@@ -179,7 +179,7 @@ typedef struct gy_node {
     uint32_t waits;      /* after sealing: gy_kernel_waits, */
     double overhead;     /* gy_kernel_overhead, */
     const char *form;    /* gy_kernel_form_name */
-    double flops, bytes; /* after sealing: given, by the manifest, or 0 and the bytes of all regions (work: 0) */
+    double flops, bytes; /* after sealing: given, by the manifest, or 0 and those of all regions (work: 0) */
     double contiguous;   /* of what it moves: bytes that lie together in memory, in the mean; 0: not known */
     int64_t scratch;     /* bytes */
 } gy_node;

@@ -151,13 +151,19 @@ static gantry_status evaluate_scratch(int64_t *out, const gy_kernel *kernel, con
     return GANTRY_OK;
 }
 
+/* How often memory carries the bytes of a region: once to read them, once to write them. */
+static int passes_of(const gantry_arg *a)
+{
+    return a->access == GANTRY_READWRITE ? 2 : a->access ? 1 : 0;
+}
+
 gantry_status gy_kernel_cost(const gy_kernel *kernel, const gantry_launch *launch, double *flops, double *bytes,
                              int64_t *scratch, gantry_error *err)
 {
     double f = 0, b = 0;
     int64_t s = 0;
     for (int i = 0; i < launch->args; i++)
-        b += launch->arg[i].access ? (double)gy_arg_bytes(&launch->arg[i]) : 0;
+        b += passes_of(&launch->arg[i]) * (double)gy_arg_bytes(&launch->arg[i]);
     gantry_status status = evaluate(&f, kernel, kernel->flops, "flops", launch, err);
     if (!status)
         status = evaluate(&b, kernel, kernel->bytes, "bytes", launch, err);

@@ -100,7 +100,7 @@ int gy_kernel_find_arg(const gantry_kernel *manifest, const char *name);
 /* The bytes of a region as handed over: of all items where it is a list. */
 int64_t gy_arg_bytes(const gantry_arg *arg);
 /* Evaluates flops, bytes and scratch of a launch (data pointers may be NULL). Negative results are refused. Without
- * expressions: 0 flops, the bytes of all regions, no scratch. */
+ * expressions: 0 flops, the bytes that are read and written, no scratch. */
 gantry_status gy_kernel_cost(const gy_kernel *kernel, const gantry_launch *launch, double *flops, double *bytes,
                              int64_t *scratch, gantry_error *err);
 /* Blocks of a launch of the kernel's CUDA code, UINT32_MAX for more; 0: not known. */

@@ -2,7 +2,8 @@
 /**
  * CUDA C++ of users, compiled by NVRTC when a graph brings a .cu file. The code that it makes is kept
  * (base/cache.h) under a name made from the source, the files that it includes from its own folder and the graph's, the
- * architecture, the options and NVRTC's version.
+ * architecture, the options and NVRTC's version. It is looked for first: an NVRTC that was found and not opened is
+ * opened where something has to be compiled.
  */
 #ifndef GY_CUDA_USERCODE_COMPILE_H
 #define GY_CUDA_USERCODE_COMPILE_H

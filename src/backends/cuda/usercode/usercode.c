@@ -71,13 +71,13 @@ gantry_status gy_user_kernel_usable(const gantry_graph *g, const gy_node *node, 
                              "cannot be given; use the back end \"host\"",
                              node->id, kernel->manifest->name, g->buffers.at[list->buffer].name);
     }
-    if (kernel->program && gy_nvrtc_open(&nvrtc, &why)) {
+    if (kernel->program && gy_nvrtc_find(&nvrtc, &why)) {
         return gy_graph_fail(g, node->origin, err, why.status,
                              "the formulas of node \"%s\" have to be compiled by NVRTC for GPUs: %s; or place the node "
                              "on the CPU with \"on\"",
                              node->id, why.text);
     }
-    if (is_source(kernel) && gy_nvrtc_open(&nvrtc, &why)) {
+    if (is_source(kernel) && gy_nvrtc_find(&nvrtc, &why)) {
         return gy_graph_fail(g, node->origin, err, why.status,
                              "kernel \"%s\" of node \"%s\" is %s%s, which NVRTC has to compile: %s",
                              kernel->manifest->name, node->id, kernel->code->cuda ? "in " : "a text of the program",
@@ -117,7 +117,7 @@ static gantry_status compile(gy_code *code, const gy_user_kernel *k, CUdevice de
 {
     gy_nvrtc nvrtc;
     int capability;
-    GY_TRY(gy_nvrtc_open(&nvrtc, err));
+    GY_TRY(gy_nvrtc_find(&nvrtc, err));
     GY_TRY(gy_driver_capability(k->driver, device, &capability, err));
     if (k->kernel->program)
         return compile_formulas(code, &nvrtc, k->kernel, capability, err);
@@ -145,7 +145,7 @@ static void name_failure(char *to, size_t size, const gy_user_kernel *k, const c
 {
     gy_nvrtc nvrtc;
     int version = 0;
-    if (is_source(k->kernel) && gy_nvrtc_open(&nvrtc, NULL) == GANTRY_OK &&
+    if (is_source(k->kernel) && gy_nvrtc_find(&nvrtc, NULL) == GANTRY_OK &&
         k->driver->cuDriverGetVersion(&version) == CUDA_SUCCESS) {
         snprintf(to, size, "the driver, which is for CUDA %d.%d, cannot load %s, compiled by NVRTC %d.%d",
                  version / 1000, version % 1000 / 10, name, nvrtc.major, nvrtc.minor);

@@ -31,7 +31,8 @@ typedef struct gy_nvrtc {
     int major, minor;
     int architectures, architecture[GY_NVRTC_ARCHITECTURES]; /* that it compiles for, 90 for 9.0 */
     char file[GY_NVRTC_FILE];                                /* where it was found; "": nobody says */
-    gy_said said; /* who hears what it says of code of users; as opened, nobody */
+    gy_said said;    /* who hears what it says of code of users; as opened, nobody */
+    bool looks_only; /* only what was kept is found, and nothing compiled; as opened, no */
 #define GY_X(result, name, parameters) result(*name) parameters;
     GY_NVRTC_FUNCTIONS(GY_X)
 #undef GY_X

@@ -154,6 +154,13 @@ static gantry_status compile_and_keep(gy_code *code, uint64_t hash, const gy_nvr
     return GANTRY_OK;
 }
 
+static gantry_status refuse_to_compile(const char *path, gantry_error *err)
+{
+    return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                   "%s is compiled each time, as nobody knows what it includes; let it name headers without macros",
+                   path);
+}
+
 /* *wanted: it is not kept, and has to be compiled by an NVRTC that is open. */
 static gantry_status find_or_compile(gy_code *code, bool *wanted, const gy_nvrtc *n, const source *s, gantry_error *err)
 {
@@ -161,12 +168,14 @@ static gantry_status find_or_compile(gy_code *code, bool *wanted, const gy_nvrtc
     bool known;
     gy_cache_entry entry;
     GY_TRY(hash_source(&hash, &known, n, s, err));
+    if (!known && n->looks_only)
+        return refuse_to_compile(s->path, err);
     *wanted = !known && !gy_nvrtc_is_open(n);
     if (!known)
         return *wanted ? GANTRY_OK : compile(code, n, s->path, s->text, s->target, &s->options, err);
     GY_TRY(gy_cache_open(&entry, hash, s->target.exact ? ".cubin" : ".ptx", err));
     gantry_status status = GANTRY_OK;
-    if (!gy_cache_find(&entry, &code->at, &code->bytes)) {
+    if (!gy_cache_find(&entry, &code->at, &code->bytes) && !n->looks_only) {
         *wanted = !gy_nvrtc_is_open(n);
         status = *wanted ? GANTRY_OK : compile_and_keep(code, hash, n, s, &entry, err);
     }

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands in for NVRTC of version VERSION.0: what it compiles is the number of its version. */
+/* Stands in for NVRTC of version VERSION.0: what it compiles is the number of its version. A text with "broken" in it
+ * does not compile. A test may set how many compilations wait for each other, and reads how many there were. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+
+enum { MOST_WAITS = 5000 }; /* of a ms */
+atomic_int other_nvrtc_wait_for, other_nvrtc_at_once, other_nvrtc_compiled;
 
 int nvrtcVersion(int *major, int *minor);
 int nvrtcGetNumSupportedArchs(int *count);
@@ -36,8 +42,8 @@ int nvrtcGetSupportedArchs(int *known)
 int nvrtcCreateProgram(void **program, const char *text, const char *name, int count, const char *const *headers,
                        const char *const *names)
 {
-    (void)text, (void)name, (void)count, (void)headers, (void)names;
-    *program = NULL;
+    (void)name, (void)count, (void)headers, (void)names;
+    *program = (void *)(unsigned long)text;
     return 0;
 }
 
@@ -47,10 +53,16 @@ int nvrtcDestroyProgram(void **program)
     return 0;
 }
 
+/* All that began stay until there were enough of them. */
 int nvrtcCompileProgram(void *program, int count, const char *const *options)
 {
-    (void)program, (void)count, (void)options;
-    return 0;
+    const struct timespec pause = { 0, 1000000 };
+    (void)count, (void)options;
+    other_nvrtc_compiled++;
+    other_nvrtc_at_once++;
+    for (int i = 0; i < MOST_WAITS && other_nvrtc_at_once < other_nvrtc_wait_for; i++)
+        nanosleep(&pause, NULL);
+    return strstr(program, "broken") ? 6 : 0; /* NVRTC_ERROR_COMPILATION */
 }
 
 int nvrtcGetSize(void *program, size_t *bytes)

@@ -2,8 +2,8 @@
 /**
  * Kernels whose host version is named in a graph file: a C file, compiled with the system's compiler ($CC, else cc)
  * into a shared object, or a shared object. Compiled ones are kept (base/cache.h) under a name made from the
- * preprocessed text with its macros, the compiler's version and all words of its command, so that nothing is compiled
- * twice. What was compiled is loaded from a copy in memory that nobody can change.
+ * preprocessed text with its macros, the compiler's file or version and all words of its command, so that nothing is
+ * compiled twice. What was compiled is loaded from a copy in memory that nobody can change.
  *
  * The function has the type gantry_kernel_fn; its name is `entry`, else the kernel's name.
  */

@@ -209,6 +209,15 @@ static gantry_status hash_version(job *j, gantry_error *err)
     return status;
 }
 
+/* Its file where that tells, else what it says of itself, which takes a process. */
+static gantry_status hash_compiler(job *j, gantry_error *err)
+{
+    words command = { 0 };
+    bool room = add_compiler(&command), known = room && gy_compiler_identify(&j->hash, command.at[0]);
+    free_words(&command);
+    return !room ? gy_fail_nomem(err) : known ? GANTRY_OK : hash_version(j, err);
+}
+
 static gantry_status hash_command(job *j, gantry_error *err)
 {
     words command = { 0 };
@@ -222,7 +231,7 @@ static gantry_status find_hash(job *j, gantry_error *err)
 {
     GY_TRY(hash_command(j, err));
     GY_TRY(hash_text(j, err));
-    return hash_version(j, err);
+    return hash_compiler(j, err);
 }
 
 /* ---- compiling ---- */

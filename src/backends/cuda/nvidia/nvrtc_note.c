@@ -103,14 +103,20 @@ static bool hash_state(uint64_t *hash)
     return add_list(hash, secure_getenv("GANTRY_CUDA_LIBRARIES")) && add_loader(hash);
 }
 
-/* A library of that name is taken wherever it came from, and opening it takes no time. */
+static int look_at_object(struct dl_phdr_info *info, size_t size, void *data)
+{
+    const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    const char *name = slash ? slash + 1 : info->dlpi_name;
+    (void)size;
+    *(bool *)data = name && strncmp(name, gy_nvrtc_names[0], strlen(gy_nvrtc_names[0])) == 0;
+    return *(bool *)data;
+}
+
+/* The loader takes a library of that name wherever it came from, and opening it takes no time. */
 static bool is_loaded(void)
 {
-    void *found = NULL;
-    for (const char *const *name = gy_nvrtc_names; *name && !found; name++)
-        found = dlopen(*name, RTLD_LAZY | RTLD_NOLOAD);
-    if (found)
-        dlclose(found);
+    bool found = false;
+    dl_iterate_phdr(look_at_object, &found);
     return found;
 }
 

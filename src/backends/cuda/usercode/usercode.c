@@ -43,7 +43,7 @@ static const gy_access *find_list(const gantry_graph *g, const gy_node *node)
     return NULL;
 }
 
-gantry_status gy_user_kernel_usable(const gantry_graph *g, const gy_node *node, gantry_error *err)
+gantry_status gy_user_kernel_usable(const gantry_graph *g, const gy_node *node, bool *found, gantry_error *err)
 {
     const gy_kernel *kernel = &g->kernels.at[node->kernel];
     const gy_access *list = find_list(g, node);
@@ -69,13 +69,16 @@ gantry_status gy_user_kernel_usable(const gantry_graph *g, const gy_node *node, 
                              "cannot be given; use the back end \"host\"",
                              node->id, kernel->manifest->name, g->buffers.at[list->buffer].name);
     }
-    if (kernel->program && gy_nvrtc_find(&nvrtc, &why)) {
+    if (*found || !gy_user_kernel_is_source(kernel))
+        return GANTRY_OK;
+    *found = gy_nvrtc_find(&nvrtc, &why) == GANTRY_OK;
+    if (!*found && kernel->program) {
         return gy_graph_fail(g, node->origin, err, why.status,
                              "the formulas of node \"%s\" have to be compiled by NVRTC for GPUs: %s; or place the node "
                              "on the CPU with \"on\"",
                              node->id, why.text);
     }
-    if (gy_user_kernel_is_source(kernel) && gy_nvrtc_find(&nvrtc, &why)) {
+    if (!*found) {
         return gy_graph_fail(g, node->origin, err, why.status,
                              "kernel \"%s\" of node \"%s\" is %s%s, which NVRTC has to compile: %s",
                              kernel->manifest->name, node->id, kernel->code->cuda ? "in " : "a text of the program",

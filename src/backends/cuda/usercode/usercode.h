@@ -30,8 +30,8 @@ typedef struct gy_user_kernel {
 /* Has the kernel code for GPUs? */
 bool gy_user_kernel_has(const gy_kernel *kernel);
 /* Everything that can be known before the code is loaded: code and launch are given, NVRTC is here if it is needed, and
- * the node gives no list of tiles. E_UNSUPPORTED, E_DEVICE. */
-gantry_status gy_user_kernel_usable(const gantry_graph *graph, const gy_node *node, gantry_error *err);
+ * the node gives no list of tiles. *found: NVRTC was looked for, and is here. E_UNSUPPORTED, E_DEVICE. */
+gantry_status gy_user_kernel_usable(const gantry_graph *graph, const gy_node *node, bool *found, gantry_error *err);
 
 /* Has NVRTC to compile it: a file, a text of the program, or what is printed of formulas? */
 bool gy_user_kernel_is_source(const gy_kernel *kernel);

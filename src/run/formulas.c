@@ -39,12 +39,12 @@ static gantry_status find_steps(gy_maths_steps_fn *steps, void *object, gantry_e
 }
 
 static gantry_status compile(void **object, gy_maths_steps_fn *steps, const gy_maths_program *program,
-                             gantry_error *err)
+                             gy_text_compiler *by, gantry_error *err)
 {
     gy_text text = { 0 };
     gy_object made = { 0 };
     gy_maths_print_c(&text, program);
-    gantry_status status = text.failed ? gy_fail_nomem(err) : gy_compile_text(&made, text.at, text.length, err);
+    gantry_status status = text.failed ? gy_fail_nomem(err) : gy_compile_text(&made, text.at, text.length, by, err);
     gy_text_free(&text);
     if (status)
         return status;
@@ -63,7 +63,7 @@ const gy_maths_code *gy_formulas_find(gy_formulas *f, const gantry_graph *graph,
     gy_maths_code *code = &f->code[kernel];
     if (code->steps)
         return code;
-    if (compile(&f->object[kernel], &code->steps, program, &err)) {
+    if (compile(&f->object[kernel], &code->steps, program, &f->by, &err)) {
         f->why = gy_strdup(err.text);
         return NULL;
     }

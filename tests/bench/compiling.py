@@ -7,7 +7,7 @@
 Each graph is run by a new process with an empty cache, then by two with what that has kept, as often as --rounds says: "run, empty cache" and "full" are
 whole processes, the least of each, so their difference is what compiling takes. Then one process opens runs of it, without starting them: "open" again with an
 empty cache and with a full one, the least of three, after one more that has loaded all libraries. "load" is what is in the cache, read and given to the
-driver piece by piece; that, and opening NVRTC, which the first line tells of new processes, is what a later start takes for its formulas. With --backend
+driver piece by piece, which is what a later start takes for its formulas. The first line tells what opening NVRTC takes new processes that compile. With --backend
 host they are compiled as C (GANTRY_COMPILE_FORMULAS). Exit code 1: something failed. Python 3.8 and NumPy.
 """
 import argparse

@@ -2,8 +2,8 @@
 /**
  * Kernels whose host version is named in a graph file: a C file, compiled with the system's compiler ($CC, else cc)
  * into a shared object, or a shared object. Compiled ones are kept (base/cache.h) under a name made from the
- * preprocessed text with its macros, the compiler's version and all words of its command, so that nothing is compiled
- * twice. What was compiled is loaded from a copy in memory that nobody can change.
+ * preprocessed text with its macros, the compiler's file or version and all words of its command, so that nothing is
+ * compiled twice. What was compiled is loaded from a copy in memory that nobody can change.
  *
  * The function has the type gantry_kernel_fn; its name is `entry`, else the kernel's name.
  */
@@ -38,8 +38,16 @@ typedef struct gy_object {
 gantry_status gy_compile_c(gy_object *object, const char *source, const gy_code_build *build, gy_said said,
                            gantry_error *err);
 
-/* The same of a text of our own, with flags for loops; messages call it formulas.c. */
-gantry_status gy_compile_text(gy_object *object, const char *text, size_t length, gantry_error *err);
+/* Which compiler texts are compiled by, which the first one asks. Zero-initialised is ready. */
+typedef struct gy_text_compiler {
+    uint64_t hash;
+    bool known;
+} gy_text_compiler;
+
+/* The same of a text of our own that includes nothing, with flags for loops; messages call it formulas.c. Where it is
+ * kept nothing is started for it, but for the first one the preprocessor, which tells the macros of this computer. */
+gantry_status gy_compile_text(gy_object *object, const char *text, size_t length, gy_text_compiler *by,
+                              gantry_error *err);
 /* usercode.c: loads `from` by a copy in memory that nobody can change; `source` is for messages. */
 gantry_status gy_object_load(void **object, const gy_object *from, const char *source, gantry_error *err);
 
@@ -51,6 +59,7 @@ typedef struct gy_formulas {
     struct gy_maths_code *code; /* NULL entries: not compiled */
     void **object;
     uint32_t count, compiled;
+    gy_text_compiler by;
     char *why; /* nothing more is compiled; NULL: all went well */
 } gy_formulas;
 

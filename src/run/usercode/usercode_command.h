@@ -33,4 +33,8 @@ void gy_compilers_end(gy_compilers *compilers);
 /* E_GRAPH: "x.c does not compile: " and why. */
 gantry_status gy_compilers_fail(const char *source, const char *why, gantry_error *err);
 
+/* usercode_compiler.c: adds the file of a compiler that is called by this name: where it lies, its size and when it was
+ * written. False: that does not say which compiler it is, as of scripts and of ccache. */
+bool gy_compiler_identify(uint64_t *hash, const char *word);
+
 #endif

@@ -145,7 +145,7 @@ static uint64_t hash_words(const words *w, uint64_t hash)
 
 typedef struct job {
     const char *source;
-    flag_set set; /* LOOP_FLAGS_TOO: a text of our own, whose name says nothing */
+    flag_set set;
     const gy_code_build *build;
     gy_compilers compilers;
     gy_said said;
@@ -186,9 +186,7 @@ static gantry_status complain(job *j, gantry_error *err)
 static gantry_status hash_text(job *j, gantry_error *err)
 {
     gy_text text = { 0 };
-    gantry_status status =
-        run(j, true, (const char *const[]){ "-E", "-dD", j->source, j->set == LOOP_FLAGS_TOO ? "-P" : NULL, NULL },
-            NULL, &text, err);
+    gantry_status status = run(j, true, (const char *const[]){ "-E", "-dD", j->source, NULL }, NULL, &text, err);
     if (status == GANTRY_OK && text.length) {
         j->hash = gy_hash_bytes(text.at, text.length, j->hash);
         j->known = !has(&text, ".incbin") && !has(&text, ".include"); /* the assembler reads more */
@@ -209,6 +207,15 @@ static gantry_status hash_version(job *j, gantry_error *err)
     return status;
 }
 
+/* Its file where that tells, else what it says of itself, which takes a process. */
+static gantry_status hash_compiler(job *j, gantry_error *err)
+{
+    words command = { 0 };
+    bool room = add_compiler(&command), known = room && gy_compiler_identify(&j->hash, command.at[0]);
+    free_words(&command);
+    return !room ? gy_fail_nomem(err) : known ? GANTRY_OK : hash_version(j, err);
+}
+
 static gantry_status hash_command(job *j, gantry_error *err)
 {
     words command = { 0 };
@@ -222,7 +229,7 @@ static gantry_status find_hash(job *j, gantry_error *err)
 {
     GY_TRY(hash_command(j, err));
     GY_TRY(hash_text(j, err));
-    return hash_version(j, err);
+    return hash_compiler(j, err);
 }
 
 /* ---- compiling ---- */
@@ -280,10 +287,10 @@ static gantry_status find_or_compile(gy_object *object, job *j, gantry_error *er
     return GANTRY_OK;
 }
 
-static gantry_status compile_source(gy_object *object, const char *source, flag_set set, const gy_code_build *build,
-                                    gy_said said, gantry_error *err)
+static gantry_status compile_source(gy_object *object, const char *source, const gy_code_build *build, gy_said said,
+                                    gantry_error *err)
 {
-    job j = { .source = source, .set = set, .build = build, .said = said };
+    job j = { .source = source, .set = KERNEL_FLAGS, .build = build, .said = said };
     GY_TRY(gy_code_file_check(source, err));
     GY_TRY(gy_compilers_begin(&j.compilers, source, err));
     gantry_status status = find_hash(&j, err);
@@ -321,27 +328,87 @@ gantry_status gy_compile_c(gy_object *object, const char *source, const gy_code_
                            gantry_error *err)
 {
     if (*source != '-' && *source != '@') /* which compilers take for something else than a file */
-        return add_remedy(compile_source(object, source, KERNEL_FLAGS, build, said, err), err);
+        return add_remedy(compile_source(object, source, build, said, err), err);
     char *path = gy_path_join(".", source);
-    gantry_status status = path ? compile_source(object, path, KERNEL_FLAGS, build, said, err) : gy_fail_nomem(err);
+    gantry_status status = path ? compile_source(object, path, build, said, err) : gy_fail_nomem(err);
     gy_free(path);
     return add_remedy(status, err);
 }
 
-/* The text lies in a folder of its own within the cache as long as it is compiled. */
-gantry_status gy_compile_text(gy_object *object, const char *text, size_t length, gantry_error *err)
+/* ---- texts of our own ---- */
+
+static gantry_status hash_macros(job *j, gantry_error *err)
 {
-    gy_cache_entry place;
-    gy_cache_work work;
-    GY_TRY(gy_cache_open(&place, 0, ".c", err));
-    gantry_status status = gy_cache_work_begin(&work, &place, err);
-    if (status == GANTRY_OK) {
-        char *path = gy_path_join(work.path, "formulas.c");
-        status = path ? gy_file_write(path, text, length, err) : gy_fail_nomem(err);
-        status = status ? status : compile_source(object, path, LOOP_FLAGS_TOO, NULL, (gy_said){ 0 }, err);
-        gy_free(path);
-        gy_cache_work_end(&work);
-    }
-    gy_cache_close(&place);
+    gy_text text = { 0 };
+    gantry_status status =
+        run(j, true, (const char *const[]){ "-E", "-dM", "-x", "c", "/dev/null", NULL }, NULL, &text, err);
+    if (status == GANTRY_OK && text.length)
+        j->hash = gy_hash_bytes(text.at, text.length, j->hash);
+    else if (status == GANTRY_OK)
+        status = gy_compilers_fail(j->source, "the compiler does not tell its macros", err);
+    gy_text_free(&text);
     return status;
+}
+
+/* All that the object depends on beside the text, which includes nothing. */
+static gantry_status ask_compiler(uint64_t *hash, gantry_error *err)
+{
+    job j = { .source = "formulas.c", .set = LOOP_FLAGS_TOO };
+    GY_TRY(gy_compilers_begin(&j.compilers, j.source, err));
+    gantry_status status = hash_command(&j, err);
+    status = status ? status : hash_macros(&j, err);
+    status = status ? status : hash_compiler(&j, err);
+    gy_compilers_end(&j.compilers);
+    *hash = j.hash;
+    return status;
+}
+
+/* The text lies in a folder of its own within the cache as long as it is compiled. */
+static gantry_status compile_text(gy_object *object, const char *text, size_t length, const gy_cache_entry *entry,
+                                  gantry_error *err)
+{
+    gy_cache_work work;
+    GY_TRY(gy_cache_work_begin(&work, entry, err));
+    char *path = gy_path_join(work.path, "formulas.c");
+    job j = { .source = path, .set = LOOP_FLAGS_TOO };
+    gantry_status status = path ? gy_file_write(path, text, length, err) : gy_fail_nomem(err);
+    status = status ? status : gy_compilers_begin(&j.compilers, path, err);
+    if (status == GANTRY_OK) {
+        status = compile(object, &j, entry, err);
+        gy_compilers_end(&j.compilers);
+    }
+    gy_free(path);
+    gy_cache_work_end(&work);
+    return status;
+}
+
+/* Another compiler may have been installed meanwhile. */
+static gantry_status compile_and_keep_text(gy_object *object, const char *text, size_t length, uint64_t compiler,
+                                           const gy_cache_entry *entry, gantry_error *err)
+{
+    uint64_t now;
+    GY_TRY(compile_text(object, text, length, entry, err));
+    GY_TRY(ask_compiler(&now, err));
+    return now == compiler ? gy_cache_keep(entry, object->at, object->bytes, err) : GANTRY_OK;
+}
+
+gantry_status gy_compile_text(gy_object *object, const char *text, size_t length, gy_text_compiler *by,
+                              gantry_error *err)
+{
+    gy_cache_entry entry;
+    gy_object made = { 0 };
+    if (!by->known)
+        GY_TRY(ask_compiler(&by->hash, err));
+    by->known = true;
+    GY_TRY(gy_cache_open(&entry, gy_hash_bytes(text, length, by->hash), ".so", err));
+    gantry_status status = gy_cache_find(&entry, &made.at, &made.bytes)
+                               ? GANTRY_OK
+                               : compile_and_keep_text(&made, text, length, by->hash, &entry, err);
+    gy_cache_close(&entry);
+    if (status) {
+        gy_free(made.at);
+        return status;
+    }
+    *object = made;
+    return GANTRY_OK;
 }

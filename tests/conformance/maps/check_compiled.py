@@ -70,10 +70,10 @@ def script(folder, name, text):
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        path, log = folder / "graph.json", folder / "log"
+        path, log, starts = folder / "graph.json", folder / "log", folder / "starts"
         path.write_text(json.dumps(graph()))
         on = {"GANTRY_COMPILE_FORMULAS": "1", "XDG_CACHE_HOME": str(folder / "cache")}
-        counted = script(folder, "cc", f'case "$*" in *-shared*) echo one >> {log};; esac\nexec cc "$@"\n')
+        counted = script(folder, "cc", f'echo one >> {starts}\ncase "$*" in *-shared*) echo one >> {log};; esac\nexec cc "$@"\n')
         want, none, silent = run(path, {**on, "GANTRY_COMPILE_FORMULAS": "0"})
         expect(none == 0 and silent is None and not (folder / "cache").exists(), "off: nothing is compiled or written", none, silent)
         got, compiled, why = run(path, {**on, "CC": counted})
@@ -81,6 +81,9 @@ def main():
         times = len(log.read_text().split())
         again, compiled, why = run(path, {**on, "CC": counted})
         expect(again == want and compiled == KERNELS and len(log.read_text().split()) == times, "kept: nothing is compiled twice", times, why)
+        started = len(starts.read_text().split())
+        run(path, {**on, "CC": counted})
+        expect(len(starts.read_text().split()) - started == 2, "kept: the compiler is asked once for its macros and its version, not for each formula")
         mode = os.stat(folder / "cache" / "gantry").st_mode & 0o777
         expect(mode == 0o700, f"the cache is open to others: {mode:o}")
         expect(not list((folder / "cache" / "gantry").glob("*.tmp")), "texts are left in the cache")

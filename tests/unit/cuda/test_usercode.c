@@ -2,6 +2,7 @@
 /* CUDA code of users on GPUs of the fake driver: sources are compiled by the NVRTC of this computer and loaded; what
  * runs in their place are C functions of the same parameters, written here, as the fake executes no GPU code. Results
  * are held against the C file that the graph names for the host. Without NVRTC only PTX and images are tested. */
+#include "base/thread.h"
 #include "control.h"
 #include "folder.h"
 #include "graph/graph.h"
@@ -228,6 +229,41 @@ START_TEST(formulas)
     ck_assert_int_eq(fakeCudaCalls("kernel") - before, 3 * 3);
     gantry_run_free(host);
     gantry_run_free(run);
+    unmake(&m);
+    folder_remove();
+}
+END_TEST
+
+static void add_map(gantry_graph *g, gantry_buffer x, const char *output, const char *text)
+{
+    const int64_t n = 100;
+    gantry_buffer y = gantry_graph_buffer(g, output, GANTRY_F32, 1, &n);
+    gantry_node node = gantry_graph_map(g, output, text);
+    gantry_node_arg(g, node, "x", gantry_all(x));
+    gantry_node_arg(g, node, "y", gantry_all(y));
+    gantry_buffer_output(g, y);
+}
+
+/* The driver has no function in place of the first one's, so that it cannot be opened. All have been compiled by then.
+ */
+START_TEST(formulas_are_compiled_before_any_is_opened)
+{
+    const int64_t n = 100;
+    char path[256];
+    gantry_error err = { 0 };
+    gantry_run *run = NULL;
+    make_files();
+    gantry_graph *g = gantry_graph_new("three");
+    gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 1, &n);
+    gantry_buffer_init_value(g, x, 1);
+    add_map(g, x, "a", "y = x + 1");
+    add_map(g, x, "b", "y = abs(x)");
+    add_map(g, x, "c", "y = sqrt(x)");
+    MUST(gantry_graph_check(g, MUST_ERR));
+    made m = make(g, 1, "stream");
+    ck_assert_int_eq(try_run(&run, &m, "cuda", &err), GANTRY_E_DEVICE);
+    ck_assert_msg(strstr(err.text, m.g->kernels.at[m.g->nodes.at[0].kernel].manifest->name), "%s", err.text);
+    ck_assert_int_eq(folder_cached(".cubin", path, sizeof path), gy_thread_processors() > 1 ? 3 : 1);
     unmake(&m);
     folder_remove();
 }
@@ -1019,6 +1055,7 @@ int main(void)
         tcase_add_loop_test(tests, the_host_s_bits, 0, 4);
         tcase_add_loop_test(tests, graph_file, 0, 4);
         tcase_add_loop_test(tests, formulas, 0, 4);
+        tcase_add_test(tests, formulas_are_compiled_before_any_is_opened);
         tcase_add_test(tests, compiled_once_for_all_devices);
         tcase_add_test(tests, sources_that_do_not_do);
         tcase_add_test(tests, source_of_a_program);

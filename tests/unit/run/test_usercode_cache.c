@@ -279,6 +279,86 @@ START_TEST(words_of_the_compiler_count)
 }
 END_TEST
 
+/* A program that notes its words and then is the compiler. */
+static void make_program(const char *name)
+{
+    char command[1400];
+    write_file("program.c", "#include <stdio.h>\n#include <unistd.h>\n"
+                            "int main(int count, char **word)\n{\n    FILE *file = fopen(FOLDER \"/words\", \"a\");\n"
+                            "    for (int i = 1; i < count; i++)\n        fprintf(file, \"%s\\n\", word[i]);\n"
+                            "    fclose(file);\n    word[0] = \"cc\";\n    return execvp(\"cc\", word);\n}\n");
+    snprintf(command, sizeof command, "cc -w -DFOLDER='\"%s\"' -o %s %s", folder, path_of(name), path_of("program.c"));
+    ck_assert_int_eq(system(command), 0);
+    setenv("CC", path_of(name), 1);
+}
+
+static int noted(const char *word)
+{
+    char line[1024];
+    int count = 0;
+    FILE *file = fopen(path_of("words"), "r");
+    while (file && fgets(line, sizeof line, file))
+        count += strncmp(line, word, strlen(word)) == 0 && line[strlen(word)] == '\n';
+    if (file)
+        fclose(file);
+    return count;
+}
+
+static void set_time_of_writing(const char *name, time_t seconds)
+{
+    struct timespec times[2] = { { .tv_sec = seconds }, { .tv_sec = seconds } };
+    ck_assert_int_eq(utimensat(AT_FDCWD, path_of(name), times, 0), 0);
+}
+
+/* By its file, if it is one: no process has to say its version. */
+START_TEST(compilers_are_known_by_their_files)
+{
+    char cc[600];
+    make_code();
+    make_program("a-gcc-12");
+    set_time_of_writing("a-gcc-12", 1000000000);
+    expect_factor("triple.c", 3);
+    expect_factor("triple.c", 3);
+    ck_assert_int_eq(noted("--version"), 0);
+    ck_assert_int_eq(noted("-shared"), 1);
+    set_time_of_writing("a-gcc-12", 1000000001); /* another compiler in its place */
+    expect_factor("triple.c", 3);
+    ck_assert_int_eq(noted("-shared"), 2);
+    set_time_of_writing("a-gcc-12", 1000000000);
+    expect_factor("triple.c", 3);
+    ck_assert_int_eq(noted("-shared"), 2);
+    ck_assert_int_eq(truncate(path_of("a-gcc-12"), size_of(path_of("a-gcc-12")) + 1), 0); /* of another size */
+    set_time_of_writing("a-gcc-12", 1000000000);
+    expect_factor("triple.c", 3);
+    ck_assert_int_eq(noted("-shared"), 3);
+    ck_assert_int_eq(symlink("a-gcc-12", path_of("link")), 0); /* by the name in $PATH, too */
+    snprintf(cc, sizeof cc, "%s:%s", folder, getenv("PATH"));
+    setenv("PATH", cc, 1);
+    setenv("CC", "link", 1);
+    expect_factor("triple.c", 3);
+    ck_assert_int_eq(noted("--version"), 0);
+    remove_folder();
+}
+END_TEST
+
+/* Programs that start a compiler may start another one tomorrow. */
+START_TEST(what_starts_compilers_is_asked)
+{
+    make_code();
+    make_program("ccache");
+    ck_assert_int_eq(symlink("ccache", path_of("gcc")), 0);
+    setenv("CC", path_of("gcc"), 1);
+    expect_factor("triple.c", 3);
+    ck_assert_int_gt(noted("--version"), 0);
+    write_compiler("case $1 in --version) echo asked >> $folder/asked;; esac\nexec cc \"$@\"");
+    ck_assert_int_eq(rename(path_of("compiler"), path_of("my-gcc")), 0);
+    setenv("CC", path_of("my-gcc"), 1);
+    expect_factor("triple.c", 3);
+    ck_assert_int_gt(size_of(path_of("asked")), 0);
+    remove_folder();
+}
+END_TEST
+
 /* No key has what the assembler reads, so that nothing is kept. */
 START_TEST(files_of_the_assembler_count)
 {
@@ -780,6 +860,8 @@ int main(void)
     tcase_add_test(all, the_folder_is_made_for_us_alone);
     tcase_add_test(all, flags_of_the_compiler_count);
     tcase_add_test(all, words_of_the_compiler_count);
+    tcase_add_test(all, compilers_are_known_by_their_files);
+    tcase_add_test(all, what_starts_compilers_is_asked);
     tcase_add_test(all, files_of_the_assembler_count);
     tcase_add_test(all, sources_that_change_meanwhile_are_not_kept);
     tcase_add_test(all, objects_are_not_mixed_up);

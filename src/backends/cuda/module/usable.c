@@ -41,15 +41,15 @@ static gantry_status fail_no_version(const gantry_graph *g, const gy_node *node,
                                  : ": gantry-cuda.so was built without nvcc; build it where nvcc is");
 }
 
-/* `known`: 1 for kernels that were looked at. */
+/* `known`: 1 for kernels that were looked at; `nvrtc`: as gy_user_kernel_usable. */
 static gantry_status check_node(const gantry_graph *g, const gy_node *node, const gy_driver *driver, uint8_t *known,
-                                gantry_error *err)
+                                bool *nvrtc, gantry_error *err)
 {
     const gy_kernel *kernel = node->kernel == GY_NONE ? NULL : &g->kernels.at[node->kernel];
     if (!kernel)
         return GANTRY_OK; /* a function of the program, which is given a stream */
     if (kernel->code)
-        return gy_user_kernel_usable(g, node, err);
+        return gy_user_kernel_usable(g, node, nvrtc, err);
     if (known[node->kernel])
         return GANTRY_OK;
     const gy_cuda_kernel *found = gy_cuda_kernel_find(kernel->manifest->name);
@@ -68,12 +68,13 @@ static gantry_status check_node(const gantry_graph *g, const gy_node *node, cons
 static gantry_status check_kernels(const gantry_schedule *s, const gy_driver *driver, gantry_error *err)
 {
     uint8_t *known = gy_calloc(s->graph ? s->graph->kernels.count + 1 : 1, 1);
+    bool nvrtc = false;
     gantry_status status = known ? GANTRY_OK : gy_fail_nomem(err);
     for (size_t i = 0; s->graph && i < s->ops.count && status == GANTRY_OK; i++) {
         const gy_op *op = &s->ops.at[i];
         uint32_t device = gy_op_device(s, op, 0);
         if (op->kind == GY_OP_LAUNCH && s->machine->device[device].gpu)
-            status = check_node(s->graph, &s->graph->nodes.at[op->node], driver, known, err);
+            status = check_node(s->graph, &s->graph->nodes.at[op->node], driver, known, &nvrtc, err);
     }
     gy_free(known);
     return status;

@@ -432,7 +432,7 @@ static gantry_status compile_all(parts *to, gy_cuda *h, CUdevice device, gantry_
     gy_nvrtc nvrtc;
     gy_code code = { 0 };
     int capability;
-    GY_TRY(gy_nvrtc_open(&nvrtc, err));
+    GY_TRY(gy_nvrtc_find(&nvrtc, err));
     GY_TRY(gy_driver_capability(&h->d, device, &capability, err));
     if (!gy_vec_push(to, first))
         return gy_fail_nomem(err);

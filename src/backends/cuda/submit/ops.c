@@ -406,10 +406,35 @@ static gantry_status make_op(gy_cuda *h, uint32_t id, gantry_error *err)
     return GANTRY_OK;
 }
 
+/* Code of users and of formulas, before its kernels are opened one after another. */
+static gantry_status compile_ahead(gy_cuda *h, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    gy_user_wants wants = { 0 };
+    bool *seen = gy_arena_calloc(&h->arena, h->job->graph->kernels.count * h->devices + 1, sizeof *seen);
+    bool room = seen;
+    for (uint32_t i = 0; i < s->ops.count && room; i++) {
+        const gy_op *op = &s->ops.at[i];
+        if (op->kind != GY_OP_LAUNCH || !gy_cuda_here(h, i))
+            continue;
+        uint32_t device = gy_op_device(s, op, 0);
+        const gy_kernel *kernel = user_kernel(h, &h->job->graph->nodes.at[op->node], device);
+        bool *known = &seen[kernel ? h->job->graph->nodes.at[op->node].kernel * h->devices + device : 0];
+        if (!kernel || *known)
+            continue;
+        *known = true;
+        room = gy_vec_push(&wants, ((gy_user_wanted){ kernel, h->device[device].id }));
+    }
+    if (room)
+        gy_user_kernels_compile(&wants, &h->d, h->job->graph->folder, h->job->said);
+    gy_vec_free(&wants);
+    return room ? GANTRY_OK : gy_fail_nomem(err);
+}
+
 gantry_status gy_cuda_ops_make(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
-    gantry_status status = GANTRY_OK;
+    gantry_status status = compile_ahead(h, err);
     for (size_t i = 0; i < s->ops.count; i++)
         h->op[i].event = GY_NONE;
     for (uint32_t i = 0; i < s->ops.count && status == GANTRY_OK; i++)

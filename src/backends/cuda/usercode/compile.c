@@ -29,28 +29,19 @@ static gantry_status fail_nvrtc(const gy_nvrtc *n, int code, const char *path, g
 static gantry_status choose_target(gy_target *to, const gy_nvrtc *n, int capability, const char *path,
                                    gantry_error *err)
 {
-    int count = 0, least = 0;
-    int code = n->nvrtcGetNumSupportedArchs(&count);
-    int *known = gy_calloc(code == 0 && count > 0 ? (size_t)count : 1, sizeof *known);
-    if (!known)
-        return gy_fail_nomem(err);
-    code = code ? code : n->nvrtcGetSupportedArchs(known);
-    gy_target best = { 0 };
-    for (int i = 0; i < count && code == 0; i++) {
-        best.architecture = known[i] <= capability && known[i] > best.architecture ? known[i] : best.architecture;
-        least = i == 0 || known[i] < least ? known[i] : least;
+    int best = 0, least = n->architecture[0];
+    for (int i = 0; i < n->architectures; i++) {
+        int known = n->architecture[i];
+        best = known <= capability && known > best ? known : best;
+        least = known < least ? known : least;
     }
-    gy_free(known);
-    if (code)
-        return fail_nvrtc(n, code, path, err);
-    if (!best.architecture) {
+    if (!best) {
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
                        "NVRTC %d.%d compiles for compute capability %d.%d and later, the device has %d.%d: %s needs an "
                        "older CUDA, or to be compiled to a .cubin beforehand",
                        n->major, n->minor, least / 10, least % 10, capability / 10, capability % 10, path);
     }
-    best.exact = best.architecture == capability;
-    *to = best;
+    *to = (gy_target){ best, best == capability };
     return GANTRY_OK;
 }
 
@@ -123,6 +114,8 @@ typedef struct source {
     size_t length;
     const char *const *folders; /* its own, the graph's, and those that the graph names */
     size_t folder_count;
+    const char *const *more; /* options, up to NULL */
+    int capability;
     gy_target target;
     gy_nvrtc_options options;
 } source;
@@ -161,19 +154,57 @@ static gantry_status compile_and_keep(gy_code *code, uint64_t hash, const gy_nvr
     return GANTRY_OK;
 }
 
-static gantry_status compile_source(gy_code *code, const gy_nvrtc *n, const source *s, gantry_error *err)
+static gantry_status refuse_to_compile(const char *path, gantry_error *err)
+{
+    return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                   "%s is compiled each time, as nobody knows what it includes; let it name headers without macros",
+                   path);
+}
+
+/* *wanted: it is not kept, and has to be compiled by an NVRTC that is open. */
+static gantry_status find_or_compile(gy_code *code, bool *wanted, const gy_nvrtc *n, const source *s, gantry_error *err)
 {
     uint64_t hash;
     bool known;
     gy_cache_entry entry;
     GY_TRY(hash_source(&hash, &known, n, s, err));
+    if (!known && n->looks_only)
+        return refuse_to_compile(s->path, err);
+    *wanted = !known && !gy_nvrtc_is_open(n);
     if (!known)
-        return compile(code, n, s->path, s->text, s->target, &s->options, err);
+        return *wanted ? GANTRY_OK : compile(code, n, s->path, s->text, s->target, &s->options, err);
     GY_TRY(gy_cache_open(&entry, hash, s->target.exact ? ".cubin" : ".ptx", err));
-    gantry_status status =
-        gy_cache_find(&entry, &code->at, &code->bytes) ? GANTRY_OK : compile_and_keep(code, hash, n, s, &entry, err);
+    gantry_status status = GANTRY_OK;
+    if (!gy_cache_find(&entry, &code->at, &code->bytes) && !n->looks_only) {
+        *wanted = !gy_nvrtc_is_open(n);
+        status = *wanted ? GANTRY_OK : compile_and_keep(code, hash, n, s, &entry, err);
+    }
     gy_cache_close(&entry);
     return status;
+}
+
+static gantry_status compile_with(gy_code *code, bool *wanted, const gy_nvrtc *n, source s, gantry_error *err)
+{
+    *wanted = false;
+    GY_TRY(choose_target(&s.target, n, s.capability, s.path, err));
+    gantry_status status = gy_nvrtc_options_make(&s.options, n, s.target, s.more, s.folders, s.folder_count)
+                               ? find_or_compile(code, wanted, n, &s, err)
+                               : gy_fail_nomem(err);
+    gy_nvrtc_options_free(&s.options);
+    return status;
+}
+
+/* NVRTC is opened where something is missing only, which takes longer than to load all that was kept. */
+static gantry_status compile_source(gy_code *code, const gy_nvrtc *n, const source *s, gantry_error *err)
+{
+    gy_nvrtc opened;
+    bool wanted;
+    GY_TRY(compile_with(code, &wanted, n, *s, err));
+    if (!wanted)
+        return GANTRY_OK;
+    GY_TRY(gy_nvrtc_open(&opened, err));
+    opened.said = n->said;
+    return compile_with(code, &wanted, &opened, *s, err);
 }
 
 /* Options of code that is linked to what calls it. */
@@ -226,18 +257,14 @@ static gantry_status compile_file(gy_code *code, const gy_nvrtc *nvrtc, const ch
 {
     char *own = gy_path_folder(path), *text = NULL;
     const char *const usual[] = { own, folder && *folder ? folder : "." };
-    source s = { .path = path, .folders = usual, .folder_count = 2 };
+    source s = { .path = path, .folders = usual, .folder_count = 2, .capability = capability };
     gy_arena arena = { 0 };
-    gantry_status status = own ? choose_target(&s.target, nvrtc, capability, path, err) : gy_fail_nomem(err);
-    status = status ? status : gy_code_file_check(path, err);
+    gantry_status status = own ? gy_code_file_check(path, err) : gy_fail_nomem(err);
     status = status ? status : read_between(&text, &s.length, path, around[0], around[1], err);
     s.text = text;
-    const char *const *macros = status ? NULL : take_build(&arena, &s, build, more);
-    if (status == GANTRY_OK &&
-        (!macros || !gy_nvrtc_options_make(&s.options, nvrtc, s.target, macros, s.folders, s.folder_count)))
-        status = gy_fail_nomem(err);
+    s.more = status ? NULL : take_build(&arena, &s, build, more);
+    status = status || s.more ? status : gy_fail_nomem(err);
     status = status ? status : compile_source(code, nvrtc, &s, err);
-    gy_nvrtc_options_free(&s.options);
     gy_arena_free(&arena);
     gy_free(text);
     gy_free(own);
@@ -262,13 +289,8 @@ gantry_status gy_nvrtc_compile_between(gy_code *code, const gy_nvrtc *nvrtc, con
 static gantry_status compile_text(gy_code *code, const gy_nvrtc *nvrtc, const char *name, const char *text,
                                   int capability, const char *const *more, gantry_error *err)
 {
-    source s = { .path = name, .text = text, .length = strlen(text) };
-    gantry_status status = choose_target(&s.target, nvrtc, capability, name, err);
-    if (status == GANTRY_OK && !gy_nvrtc_options_make(&s.options, nvrtc, s.target, more, s.folders, 0))
-        status = gy_fail_nomem(err);
-    status = status ? status : compile_source(code, nvrtc, &s, err);
-    gy_nvrtc_options_free(&s.options);
-    return status;
+    source s = { .path = name, .text = text, .length = strlen(text), .more = more, .capability = capability };
+    return compile_source(code, nvrtc, &s, err);
 }
 
 gantry_status gy_nvrtc_compile_text(gy_code *code, const gy_nvrtc *nvrtc, const char *name, const char *text,

@@ -2,7 +2,8 @@
 /**
  * CUDA C++ of users, compiled by NVRTC when a graph brings a .cu file. The code that it makes is kept
  * (base/cache.h) under a name made from the source, the files that it includes from its own folder and the graph's, the
- * architecture, the options and NVRTC's version.
+ * architecture, the options and NVRTC's version. It is looked for first: an NVRTC that was found and not opened is
+ * opened where something has to be compiled.
  */
 #ifndef GY_CUDA_USERCODE_COMPILE_H
 #define GY_CUDA_USERCODE_COMPILE_H
@@ -19,7 +20,8 @@ typedef struct gy_code {
 /* Compiles a file for devices of a compute capability (90 for 9.0), or finds what was kept: a cubin, or PTX where NVRTC
  * does not know the architecture yet. `folder` is the graph's, in which includes are looked for too; `build` has more
  * folders, and macros (NULL: none). E_GRAPH: it does not compile, with the first lines that NVRTC says; E_IO: the file
- * or the cache; E_UNSUPPORTED: the devices are too old for this NVRTC. */
+ * or the cache; E_UNSUPPORTED: the devices are too old for this NVRTC. An NVRTC that only looks finds NULL where code
+ * is not kept, and is E_UNSUPPORTED where it would not be. */
 gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char *path, const char *folder,
                                const gy_code_build *build, int capability, gantry_error *err);
 /* The same of a file between two texts, to be linked as gy_nvrtc_compile_to_link says. */

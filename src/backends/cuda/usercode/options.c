@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,11 +53,8 @@ static bool find_headers(gy_nvrtc_options *w, const char *beside, const char *fo
 static bool add_toolkit(gy_nvrtc_options *w, const gy_nvrtc *n)
 {
     const char *home = getenv("CUDA_HOME"), *path = getenv("CUDA_PATH");
-    void *function = NULL;
-    Dl_info self;
     bool room = true;
-    memcpy(&function, &n->nvrtcVersion, sizeof function);
-    char *beside = dladdr(function, &self) && self.dli_fname ? gy_path_folder(self.dli_fname) : gy_strdup(".");
+    char *beside = *n->file ? gy_path_folder(n->file) : gy_strdup(".");
     if (!beside)
         return false;
     bool found = find_headers(w, beside, "../include", &room) || find_headers(w, beside, "../../include", &room) ||

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/usercode/usercode.h"
 
-#include "backends/cuda/usercode/compile.h"
 #include "backends/cuda/usercode/entries.h"
 #include "base/cache.h"
 #include "base/error.h"
@@ -24,8 +23,7 @@ static const char *text_of(const gy_kernel *kernel)
     return kernel->code->program ? kernel->code->program->source : NULL;
 }
 
-/* NVRTC has to compile it: a file, a text of the program, or what is printed of formulas. */
-static bool is_source(const gy_kernel *kernel)
+bool gy_user_kernel_is_source(const gy_kernel *kernel)
 {
     return kernel->program || text_of(kernel) || (kernel->code->cuda && ends_in(kernel->code->cuda, ".cu"));
 }
@@ -45,7 +43,7 @@ static const gy_access *find_list(const gantry_graph *g, const gy_node *node)
     return NULL;
 }
 
-gantry_status gy_user_kernel_usable(const gantry_graph *g, const gy_node *node, gantry_error *err)
+gantry_status gy_user_kernel_usable(const gantry_graph *g, const gy_node *node, bool *found, gantry_error *err)
 {
     const gy_kernel *kernel = &g->kernels.at[node->kernel];
     const gy_access *list = find_list(g, node);
@@ -71,13 +69,16 @@ gantry_status gy_user_kernel_usable(const gantry_graph *g, const gy_node *node, 
                              "cannot be given; use the back end \"host\"",
                              node->id, kernel->manifest->name, g->buffers.at[list->buffer].name);
     }
-    if (kernel->program && gy_nvrtc_open(&nvrtc, &why)) {
+    if (*found || !gy_user_kernel_is_source(kernel))
+        return GANTRY_OK;
+    *found = gy_nvrtc_find(&nvrtc, &why) == GANTRY_OK;
+    if (!*found && kernel->program) {
         return gy_graph_fail(g, node->origin, err, why.status,
                              "the formulas of node \"%s\" have to be compiled by NVRTC for GPUs: %s; or place the node "
                              "on the CPU with \"on\"",
                              node->id, why.text);
     }
-    if (is_source(kernel) && gy_nvrtc_open(&nvrtc, &why)) {
+    if (!*found) {
         return gy_graph_fail(g, node->origin, err, why.status,
                              "kernel \"%s\" of node \"%s\" is %s%s, which NVRTC has to compile: %s",
                              kernel->manifest->name, node->id, kernel->code->cuda ? "in " : "a text of the program",
@@ -112,20 +113,26 @@ static gantry_status compile_formulas(gy_code *code, const gy_nvrtc *nvrtc, cons
     return status;
 }
 
+gantry_status gy_user_kernel_compile(gy_code *code, const gy_nvrtc *nvrtc, const gy_kernel *kernel, int capability,
+                                     const char *folder, gantry_error *err)
+{
+    const char *text = text_of(kernel);
+    if (kernel->program)
+        return compile_formulas(code, nvrtc, kernel, capability, err);
+    return text ? gy_nvrtc_compile_text(code, nvrtc, kernel->manifest->name, text, capability, err)
+                : gy_nvrtc_compile(code, nvrtc, kernel->code->cuda, folder, kernel->code->build, capability, err);
+}
+
 static gantry_status compile(gy_code *code, const gy_user_kernel *k, CUdevice device, const char *folder,
                              gantry_error *err)
 {
     gy_nvrtc nvrtc;
     int capability;
-    GY_TRY(gy_nvrtc_open(&nvrtc, err));
+    GY_TRY(gy_nvrtc_find(&nvrtc, err));
     GY_TRY(gy_driver_capability(k->driver, device, &capability, err));
-    if (k->kernel->program)
-        return compile_formulas(code, &nvrtc, k->kernel, capability, err);
-    nvrtc.said = k->said;
-    const char *text = text_of(k->kernel);
-    return text
-               ? gy_nvrtc_compile_text(code, &nvrtc, k->kernel->manifest->name, text, capability, err)
-               : gy_nvrtc_compile(code, &nvrtc, k->kernel->code->cuda, folder, k->kernel->code->build, capability, err);
+    if (!k->kernel->program)
+        nvrtc.said = k->said;
+    return gy_user_kernel_compile(code, &nvrtc, k->kernel, capability, folder, err);
 }
 
 /* A program may give PTX without a 0 behind it. */
@@ -145,7 +152,7 @@ static void name_failure(char *to, size_t size, const gy_user_kernel *k, const c
 {
     gy_nvrtc nvrtc;
     int version = 0;
-    if (is_source(k->kernel) && gy_nvrtc_open(&nvrtc, NULL) == GANTRY_OK &&
+    if (gy_user_kernel_is_source(k->kernel) && gy_nvrtc_find(&nvrtc, NULL) == GANTRY_OK &&
         k->driver->cuDriverGetVersion(&version) == CUDA_SUCCESS) {
         snprintf(to, size, "the driver, which is for CUDA %d.%d, cannot load %s, compiled by NVRTC %d.%d",
                  version / 1000, version % 1000 / 10, name, nvrtc.major, nvrtc.minor);
@@ -220,8 +227,8 @@ static gantry_status open_code(gy_user_kernel *k, CUdevice device, const char *f
     gy_code code = { 0 };
     gantry_status status = from->cuda ? gy_file_look(from->cuda, from->folder, err) : GANTRY_OK;
     if (!status)
-        status = is_source(k->kernel) ? compile(&code, k, device, folder, err)
-                 : !from->cuda        ? copy_image(&code, from->program, err)
+        status = gy_user_kernel_is_source(k->kernel) ? compile(&code, k, device, folder, err)
+                 : !from->cuda                       ? copy_image(&code, from->program, err)
                                : gy_file_read_in(&code.at, &code.bytes, from->cuda, from->folder, MOST_CODE, err);
     status = status ? status : load(k, &code, name, err);
     status = status ? status : find(k, &code, name, err);

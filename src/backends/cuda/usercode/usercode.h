@@ -9,6 +9,7 @@
 
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/nvidia/driver.h"
+#include "backends/cuda/usercode/compile.h"
 #include "graph/graph.h"
 #include "run/usercode/said.h"
 
@@ -29,8 +30,24 @@ typedef struct gy_user_kernel {
 /* Has the kernel code for GPUs? */
 bool gy_user_kernel_has(const gy_kernel *kernel);
 /* Everything that can be known before the code is loaded: code and launch are given, NVRTC is here if it is needed, and
- * the node gives no list of tiles. E_UNSUPPORTED, E_DEVICE. */
-gantry_status gy_user_kernel_usable(const gantry_graph *graph, const gy_node *node, gantry_error *err);
+ * the node gives no list of tiles. *found: NVRTC was looked for, and is here. E_UNSUPPORTED, E_DEVICE. */
+gantry_status gy_user_kernel_usable(const gantry_graph *graph, const gy_node *node, bool *found, gantry_error *err);
+
+/* Has NVRTC to compile it: a file, a text of the program, or what is printed of formulas? */
+bool gy_user_kernel_is_source(const gy_kernel *kernel);
+/* The code of one of these, which is not loaded; as gy_nvrtc_compile. `folder` is the graph's. */
+gantry_status gy_user_kernel_compile(gy_code *code, const gy_nvrtc *nvrtc, const gy_kernel *kernel, int capability,
+                                     const char *folder, gantry_error *err);
+
+/* ahead.c: kernels of a run before they are opened. What is not kept of them is compiled by several threads at once and
+ * kept; the code of several devices of one kind once. No error is told: opening meets it again, and tells the first in
+ * the order of the run. Who hears what compilers say hears it when a kernel is opened, so such code is left alone. */
+typedef struct gy_user_wanted {
+    const gy_kernel *kernel;
+    CUdevice device;
+} gy_user_wanted;
+typedef GY_VEC(gy_user_wanted) gy_user_wants;
+void gy_user_kernels_compile(const gy_user_wants *wants, const gy_driver *driver, const char *folder, gy_said said);
 
 /* Compiles, loads, finds the function; the device's context is current. E_GRAPH: does not compile or has no such
  * function; E_DEVICE: the driver does not take it. */

@@ -9,7 +9,7 @@
 #include "kernels/shared.cuh"
 #include "kernels/status.cuh"
 
-enum { THREADS = 256, WINDOW = 2048 }; /* the launcher knows them as well */
+enum { THREADS = 256, WINDOW = 1024 }; /* the launcher knows them as well */
 
 /* One number of 16 is left out, so that threads whose rows begin 16 or any other power of two apart read other banks. */
 enum { APART = 16, ROOM = WINDOW + WINDOW / APART };
@@ -97,7 +97,7 @@ static __device__ void spmv(const matrix<Index, T> &m, T *__restrict__ out, int6
             double unused = 0;
             good = good && add_alone(m, at + from, at + to, &unused);
         }
-#pragma unroll 8
+#pragma unroll 4
         for (int i = from; i < to; i++)
             total += window[place_of(i)];
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/kernels/image.h"
 
-enum { THREADS = 256, WINDOW = 2048 }; /* of spmv_csr.cu */
+enum { THREADS = 256, WINDOW = 1024 }; /* of spmv_csr.cu */
 
 /* As many rows as have about a window of entries on average, so that no thread waits long for the row of another. */
 static int32_t rows_of_block(int64_t entries, int64_t rows)

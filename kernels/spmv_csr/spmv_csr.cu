@@ -12,7 +12,7 @@
 enum { THREADS = 256, WINDOW = 1024 }; /* the launcher knows them as well */
 
 /* One number of 16 is left out, so that threads whose rows begin 16 or any other power of two apart read other banks. */
-enum { APART = 16, ROOM = WINDOW + WINDOW / APART };
+enum { APART = 16, ROOM = WINDOW + WINDOW / APART, AT_ONCE = 4 };
 
 static __device__ inline int place_of(int i)
 {
@@ -97,9 +97,17 @@ static __device__ void spmv(const matrix<Index, T> &m, T *__restrict__ out, int6
             double unused = 0;
             good = good && add_alone(m, at + from, at + to, &unused);
         }
-#pragma unroll 4
-        for (int i = from; i < to; i++)
-            total += window[place_of(i)];
+        for (; from + AT_ONCE <= to; from += AT_ONCE) {
+            double product[AT_ONCE];
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++)
+                product[i] = window[place_of(from + i)];
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++)
+                total += product[i];
+        }
+        for (; from < to; from++)
+            total += window[place_of(from)];
     }
     if (mine)
         out[r] = (T)total;

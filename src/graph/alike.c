@@ -35,8 +35,9 @@ static bool accesses_are_alike(const gantry_graph *g, const gy_access *a, const 
 bool gy_nodes_are_alike(const gantry_graph *g, uint32_t first, uint32_t second)
 {
     const gy_node *a = &g->nodes.at[first], *b = &g->nodes.at[second];
-    if (a->kind != GY_NODE_KERNEL || b->kind != GY_NODE_KERNEL || a->kernel != b->kernel || a->has_when ||
-        b->has_when || a->accesses != b->accesses || a->scalars != b->scalars || a->scratch != b->scratch)
+    if (g->orders_sums || a->kind != GY_NODE_KERNEL || b->kind != GY_NODE_KERNEL || a->kernel != b->kernel ||
+        a->has_when || b->has_when || a->accesses != b->accesses || a->scalars != b->scalars ||
+        a->scratch != b->scratch)
         return false;
     for (uint32_t i = 0; i < a->scalars; i++)
         if (!scalars_are_alike(&g->scalar.at[a->scalar + i], &g->scalar.at[b->scalar + i]))

@@ -225,6 +225,17 @@ class Ordered(unittest.TestCase):
                 several = [node for node in nodes.values() if "map" in node and len([arg for arg in node["args"].values() if ".sum" in str(arg)]) > 1]
                 self.assertEqual(bool(several), "dp" in strategy or "tp" in strategy, strategy)
 
+    def test_no_batches(self):
+        """No call of a library computes products of several nodes, which depends on the devices and may add up in another order."""
+        machine = gantry.Machine.load(ROOT / "graphs/machines/hgx-h200-8.json").select(4)
+        def batches(strategy):
+            graph = gantry.load(ROOT / "graphs/models/gpt.json", {"batch": 8}, devices=4, train=True, strategy=strategy)
+            return [op for op in json.loads(graph.schedule(machine, effort=0).json())["ops"] if op.get("batch")]
+        for strategy in "dp=4", "dp=4,zero=3":
+            with self.subTest(strategy=strategy):
+                self.assertTrue([op for op in batches(strategy) if op["kind"] == "launch"])
+                self.assertFalse([op for op in batches(strategy + ",ordered=1") if op["kind"] == "launch"])
+
     def test_price(self):
         """A step takes at most an eighth longer than with sums in any order, where devices took turns up to 2.7 times as long."""
         machine = gantry.Machine.load(ROOT / "graphs/machines/hgx-h200-8.json").select(4)

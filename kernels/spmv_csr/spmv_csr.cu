@@ -11,12 +11,13 @@
 
 enum { THREADS = 256, WINDOW = 1024 }; /* the launcher knows them as well */
 
-/* One number of 16 is left out, so that threads whose rows begin 16 or any other power of two apart read other banks. */
-enum { APART = 16, ROOM = WINDOW + WINDOW / APART, AT_ONCE = 4 };
+/* Where rows are short one number of 16 is left out, so that threads whose rows begin 16 or any other power of two apart
+ * read other banks. Few threads have a long row, and nothing to find the place of a number is faster for them. */
+enum { APART = 16, ROOM = WINDOW + WINDOW / APART, AT_ONCE = 4, MANY_ROWS = 16 };
 
-static __device__ inline int place_of(int i)
+template <bool spread> static __device__ inline int place_of(int i)
 {
-    return i + i / APART;
+    return spread ? i + i / APART : i;
 }
 
 template <typename Index, typename T> struct matrix {
@@ -40,7 +41,7 @@ static __device__ bool add_alone(const matrix<Index, T> &m, int64_t begin, int64
 
 /* `count` products from entry `at` on, which are there. No load waits for the test of another: what is behind the last
  * entry, or has no column, is replaced by something that is there. */
-template <typename Index, typename T>
+template <bool spread, typename Index, typename T>
 static __device__ inline void fill(const matrix<Index, T> &m, int64_t at, int count, double (&window)[ROOM],
                                    int *wrong)
 {
@@ -57,13 +58,13 @@ static __device__ inline void fill(const matrix<Index, T> &m, int64_t at, int co
         int i = threadIdx.x + j * THREADS;
         bool there = column[j] >= 0 && column[j] < m.columns;
         bad = bad || (i < count && !there);
-        window[place_of(i)] = (double)m.value[at + (i < count ? i : 0)] * (double)m.vector[there ? column[j] : 0];
+        window[place_of<spread>(i)] = (double)m.value[at + (i < count ? i : 0)] * (double)m.vector[there ? column[j] : 0];
     }
     if (bad)
         *wrong = 1;
 }
 
-template <typename Index, typename T>
+template <bool spread, typename Index, typename T>
 static __device__ void spmv(const matrix<Index, T> &m, T *__restrict__ out, int64_t rows, int32_t rows_of_block,
                             int32_t *status)
 {
@@ -89,7 +90,7 @@ static __device__ void spmv(const matrix<Index, T> &m, T *__restrict__ out, int6
         if (threadIdx.x == 0)
             wrong = 0;
         __syncthreads();
-        fill(m, at, count, window, &wrong);
+        fill<spread>(m, at, count, window, &wrong);
         __syncthreads();
         int from = begin <= at ? 0 : begin >= at + count ? count : (int)(begin - at);
         int to = end <= at ? 0 : end >= at + count ? count : (int)(end - at);
@@ -97,17 +98,17 @@ static __device__ void spmv(const matrix<Index, T> &m, T *__restrict__ out, int6
             double unused = 0;
             good = good && add_alone(m, at + from, at + to, &unused);
         }
-        for (; from + AT_ONCE <= to; from += AT_ONCE) {
+        for (; spread && from + AT_ONCE <= to; from += AT_ONCE) {
             double product[AT_ONCE];
 #pragma unroll
             for (int i = 0; i < AT_ONCE; i++)
-                product[i] = window[place_of(from + i)];
+                product[i] = window[place_of<spread>(from + i)];
 #pragma unroll
             for (int i = 0; i < AT_ONCE; i++)
                 total += product[i];
         }
         for (; from < to; from++)
-            total += window[place_of(from)];
+            total += window[place_of<spread>(from)];
     }
     if (mine)
         out[r] = (T)total;
@@ -121,7 +122,11 @@ static __device__ void spmv(const matrix<Index, T> &m, T *__restrict__ out, int6
                        int64_t rows, int64_t entries, int64_t columns, int32_t rows_of_block, int32_t *status)         \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        spmv(matrix<index, type>{ row, column, value, vector, entries, columns }, out, rows, rows_of_block, status);   \
+        const matrix<index, type> m = { row, column, value, vector, entries, columns };                                \
+        if (rows_of_block >= MANY_ROWS)                                                                                \
+            spmv<true>(m, out, rows, rows_of_block, status);                                                           \
+        else                                                                                                           \
+            spmv<false>(m, out, rows, rows_of_block, status);                                                          \
     }
 KERNEL(_i32_f32, int32_t, float)
 KERNEL(_i32_f64, int32_t, double)

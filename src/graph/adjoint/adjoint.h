@@ -219,6 +219,11 @@ double gy_rule_number(const gy_adjoint *a, const gy_primal *p, const char *name,
 bool gy_rule_wants(const gy_adjoint *a, const gy_primal *p, const char *arg);
 /* A node of a kernel, where the node's adjoint of `arg` is. */
 gantry_node gy_rule_begin(gy_adjoint *a, const gy_primal *p, const char *kernel, const char *arg);
+/* A node of formulas, there too. */
+gantry_node gy_rule_map(gy_adjoint *a, const gy_primal *p, const char *name, const char *formulas);
+/* A constant of the numbers first, first + step, ..., beside that buffer. */
+gantry_buffer gy_rule_numbers(gy_adjoint *a, uint32_t beside, const char *name, gantry_dtype dtype, int rank,
+                              const int64_t *shape, double first, double step);
 /* Argument `as` of the new node is what the old one has as `arg`. */
 void gy_rule_give(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *as, const char *arg);
 /* Argument `as` is the adjoint of `arg`. */

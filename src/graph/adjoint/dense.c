@@ -47,13 +47,7 @@ static gantry_buffer make_square(const dense *d, const char *name)
 static gantry_buffer make_numbers(const dense *d, const char *name, int rank, double first)
 {
     const int64_t shape[] = { d->order, 1 };
-    gantry_contents contents = GANTRY_CONTENTS_INIT;
-    gantry_buffer made = gy_build_beside(d->a->graph, access_to(d, d->arg)->buffer, name, GANTRY_I32, rank, shape);
-    contents.kind = GANTRY_IOTA;
-    contents.first = first;
-    gantry_buffer_set_class(d->a->graph, made, GANTRY_CONST);
-    gantry_buffer_init_with(d->a->graph, made, &contents);
-    return made;
+    return gy_rule_numbers(d->a, access_to(d, d->arg)->buffer, name, GANTRY_I32, rank, shape, first, 1);
 }
 
 /* `arg` is changed in place, and `square` has the order of the triangle. */
@@ -73,17 +67,10 @@ static gantry_region adjoint_of(const dense *d)
     return gy_adjoint_of(d->a, access_to(d, d->arg));
 }
 
-static gantry_node begin_map(const dense *d, const char *name, const char *formulas)
-{
-    gantry_node node = gantry_graph_map(d->a->graph, gy_adjoint_id(d->a, d->p, name), formulas);
-    gy_adjoint_place(d->a, node, d->p->node);
-    return node;
-}
-
 /* A map of matrices of the triangle's order, whose formula asks for the place of an element. */
 static gantry_node begin_triangle(const dense *d, const char *name, const char *formulas)
 {
-    gantry_node node = begin_map(d, name, formulas);
+    gantry_node node = gy_rule_map(d->a, d->p, name, formulas);
     gantry_node_arg(d->a->graph, node, "row", gantry_all(d->row));
     gantry_node_arg(d->a->graph, node, "column", gantry_all(d->column));
     return node;

@@ -31,6 +31,26 @@ gantry_node gy_rule_begin(gy_adjoint *a, const gy_primal *p, const char *kernel,
 }
 
 /* A scalar that the node was not given is the same by default in its gradient's kernel. */
+gantry_node gy_rule_map(gy_adjoint *a, const gy_primal *p, const char *name, const char *formulas)
+{
+    gantry_node node = gantry_graph_map(a->graph, gy_adjoint_id(a, p, name), formulas);
+    gy_adjoint_place(a, node, p->node);
+    return node;
+}
+
+gantry_buffer gy_rule_numbers(gy_adjoint *a, uint32_t beside, const char *name, gantry_dtype dtype, int rank,
+                              const int64_t *shape, double first, double step)
+{
+    gantry_contents contents = GANTRY_CONTENTS_INIT;
+    gantry_buffer made = gy_build_beside(a->graph, beside, name, dtype, rank, shape);
+    contents.kind = GANTRY_IOTA;
+    contents.first = first;
+    contents.second = step;
+    gantry_buffer_set_class(a->graph, made, GANTRY_CONST);
+    gantry_buffer_init_with(a->graph, made, &contents);
+    return made;
+}
+
 static void copy_scalar(gy_adjoint *a, const gy_primal *p, gantry_node node, const char *name)
 {
     const gy_scalar *s = gy_primal_scalar(a, p, name);
@@ -84,10 +104,9 @@ void gy_rule_scale(gy_adjoint *a, const gy_primal *p, const char *arg, double fa
     gy_access x = gy_rule_access(a, p, arg);
     if (factor == 1)
         return;
-    gantry_node node = gantry_graph_map(a->graph, gy_adjoint_id(a, p, arg), "to = factor * to");
+    gantry_node node = gy_rule_map(a, p, arg, "to = factor * to");
     gantry_node_arg(a->graph, node, "to", gy_adjoint_of(a, &x));
     gantry_node_scalar(a->graph, node, "factor", factor);
-    gy_adjoint_place(a, node, p->node);
 }
 
 /* ---- products ---- */

@@ -109,9 +109,8 @@ gantry_status gy_top_k_go_back(gy_adjoint *a, const gy_primal *p)
                             "has no adjoint; give each two axes",
                             (int)shape.rank, (int)best.rank, (int)places.rank);
     const int64_t column[] = { shape.extent[1], 1 };
-    gantry_buffer number = make(a, &x, "number", a->graph->buffers.at[indices.buffer].dtype, 2, column);
-    gantry_buffer_set_class(a->graph, number, GANTRY_CONST);
-    gantry_buffer_init_iota(a->graph, number);
+    gantry_dtype dtype = a->graph->buffers.at[indices.buffer].dtype;
+    gantry_buffer number = gy_rule_numbers(a, x.buffer, "number", dtype, 2, column, 0, 1);
     gantry_region at = turned(a, p, "grad.places", gy_adjoint_primal_rows(a, &indices), "indices");
     gantry_region given = turned(a, p, "grad.given", gy_adjoint_of(a, &values), "values");
     gy_destination target = gy_adjoint_target(a, &x);

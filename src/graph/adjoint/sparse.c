@@ -64,13 +64,6 @@ static void give(const sparse *s, gantry_node node, const char *as, gantry_buffe
     gantry_node_arg(s->a->graph, node, as, gantry_all(whole));
 }
 
-static gantry_node begin_map(const sparse *s, const char *name, const char *formulas)
-{
-    gantry_node node = gantry_graph_map(s->a->graph, gy_adjoint_id(s->a, s->p, name), formulas);
-    gy_adjoint_place(s->a, node, s->p->node);
-    return node;
-}
-
 static gantry_node begin_kernel(const sparse *s, const char *name, const char *kernel)
 {
     return gy_rule_begin(s->a, s->p, kernel, name);
@@ -79,14 +72,7 @@ static gantry_node begin_kernel(const sparse *s, const char *name, const char *k
 /* first, first + 2, ... */
 static gantry_buffer make_odd(const sparse *s, const char *name, int64_t count, double first)
 {
-    gantry_contents contents = GANTRY_CONTENTS_INIT;
-    gantry_buffer made = make_array(s, name, GANTRY_I64, count);
-    contents.kind = GANTRY_IOTA;
-    contents.first = first;
-    contents.second = 2;
-    gantry_buffer_set_class(s->a->graph, made, GANTRY_CONST);
-    gantry_buffer_init_with(s->a->graph, made, &contents);
-    return made;
+    return gy_rule_numbers(s->a, access_to(s, "y")->buffer, name, GANTRY_I64, 1, &count, first, 2);
 }
 
 /* ---- counts ---- */
@@ -103,14 +89,14 @@ static gantry_buffer count_upto(const sparse *s, const char *name, gantry_region
     gantry_buffer is_number = make_array(s, "grad.is_number", GANTRY_U8, elements + count);
     gantry_buffer upto = make_array(s, "grad.upto", GANTRY_I64, elements + count);
     gantry_buffer found = make_array(s, name, GANTRY_I64, count), unused = make_array(s, "grad.count", GANTRY_I64, 1);
-    gantry_node node = begin_map(s, "twice", "twice = 2 * i64(x)");
+    gantry_node node = gy_rule_map(s->a, s->p, "twice", "twice = 2 * i64(x)");
     gantry_node_arg(s->a->graph, node, "x", sorted);
     give(s, node, "twice", twice);
     node = begin_kernel(s, "merge", "merge");
     give(s, node, "x", twice);
     give(s, node, "y", odd);
     give(s, node, "z", merged);
-    node = begin_map(s, "is", "element = z == 2 * i64(z / 2); number = z != 2 * i64(z / 2)");
+    node = gy_rule_map(s->a, s->p, "is", "element = z == 2 * i64(z / 2); number = z != 2 * i64(z / 2)");
     give(s, node, "z", merged);
     give(s, node, "element", is_element);
     give(s, node, "number", is_number);
@@ -148,8 +134,9 @@ static void go_back_x(const sparse *s)
     gy_destination target;
     gantry_buffer row = make_array(s, "grad.row", s->index, s->entries), columns;
     gantry_buffer val = make_array(s, "grad.val", s->value, s->entries);
-    gantry_node node = begin_map(
-        s, "own", "to = max(min(row, i64(rows)), 1) - 1; value = select((row >= 1) * (row <= i64(rows)), val, 0)");
+    gantry_node node =
+        gy_rule_map(s->a, s->p, "own",
+                    "to = max(min(row, i64(rows)), 1) - 1; value = select((row >= 1) * (row <= i64(rows)), val, 0)");
     give(s, node, "row", s->row);
     gy_rule_give(a, s->p, node, "val", "val");
     gantry_node_scalar(a->graph, node, "rows", (double)s->rows);
@@ -160,7 +147,7 @@ static void go_back_x(const sparse *s)
     gantry_buffer begins =
         count_upto(s, "grad.begins", gantry_all(columns), s->entries, s->columns + 1, -1); /* below 0, 1, ... */
     gantry_buffer pointers = make_array(s, "grad.row_ptr", s->index, s->columns + 1);
-    node = begin_map(s, "row_ptr", "row_ptr = select(rows > 0, begins, 0)"); /* without rows none is there */
+    node = gy_rule_map(s->a, s->p, "row_ptr", "row_ptr = select(rows > 0, begins, 0)"); /* without rows none is there */
     gantry_node_scalar(a->graph, node, "rows", (double)s->rows);
     give(s, node, "begins", begins);
     give(s, node, "row_ptr", pointers);

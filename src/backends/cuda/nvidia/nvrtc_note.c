@@ -123,7 +123,7 @@ static bool is_loaded(void)
 /* ---- notes ---- */
 
 typedef struct note {
-    identity library;
+    identity opened;
     int32_t name, major, minor, architectures, architecture[GY_NVRTC_ARCHITECTURES];
     char file[GY_NVRTC_FILE];
 } note;
@@ -147,7 +147,7 @@ static bool take(gy_nvrtc *to, const gy_cache_entry *entry)
     if (found)
         memcpy(&n, data, sizeof n);
     gy_free(data);
-    if (!found || !is_whole(&n) || !identify(&now, n.file) || memcmp(&now, &n.library, sizeof now) != 0)
+    if (!found || !is_whole(&n) || !identify(&now, n.file) || memcmp(&now, &n.opened, sizeof now) != 0)
         return false;
     *to = (gy_nvrtc){
         .lib.name = gy_nvrtc_names[n.name], .major = n.major, .minor = n.minor, .architectures = n.architectures
@@ -161,8 +161,7 @@ static bool take(gy_nvrtc *to, const gy_cache_entry *entry)
 static void keep(const gy_nvrtc *from, const gy_cache_entry *entry)
 {
     note n = { .major = from->major, .minor = from->minor, .architectures = from->architectures };
-    if (*from->file != '/' || !identify(&n.library, from->file) ||
-        n.library.changed[0] + SETTLED > (uint64_t)time(NULL))
+    if (*from->file != '/' || !identify(&n.opened, from->file) || n.opened.changed[0] + SETTLED > (uint64_t)time(NULL))
         return;
     while (gy_nvrtc_names[n.name] && strcmp(gy_nvrtc_names[n.name], from->lib.name) != 0)
         n.name++;

@@ -418,11 +418,11 @@ static gantry_status compile_ahead(gy_cuda *h, gantry_error *err)
         if (op->kind != GY_OP_LAUNCH || !gy_cuda_here(h, i))
             continue;
         uint32_t device = gy_op_device(s, op, 0);
-        const gy_kernel *kernel = user_kernel(h, &h->job->graph->nodes.at[op->node], device);
-        bool *known = &seen[kernel ? h->job->graph->nodes.at[op->node].kernel * h->devices + device : 0];
-        if (!kernel || *known)
+        const gy_node *node = &h->job->graph->nodes.at[op->node];
+        const gy_kernel *kernel = user_kernel(h, node, device);
+        if (!kernel || seen[node->kernel * h->devices + device])
             continue;
-        *known = true;
+        seen[node->kernel * h->devices + device] = true;
         room = gy_vec_push(&wants, ((gy_user_wanted){ kernel, h->device[device].id }));
     }
     if (room)

@@ -30,6 +30,7 @@
  *   FAKE_CUDA_DISPLAY  devices drive a display: the driver ends kernels that take long
  *   FAKE_CUDA_KERNELS  a folder of libraries that are opened: kernels on the CPU (cuda_emulator)
  *   FAKE_CUDA_ONLY     "saxpy,gemm": kernels of the library that can be used (all)
+ *   FAKE_CUDA_REFUSED  1: the kernel that copies and combines for collectives cannot be launched
  */
 #ifndef FAKE_CUDA_CONTROL_H
 #define FAKE_CUDA_CONTROL_H

@@ -90,10 +90,11 @@ static gantry_status combine(const gantry_launch *l)
     return GANTRY_OK;
 }
 
+/* FAKE_CUDA_REFUSED: the driver refuses it. */
 static gantry_status launch_combine(const gantry_launch *l)
 {
     const handle *h = l->handle;
-    return parcel_queue(h->driver, l, combine, NULL);
+    return getenv("FAKE_CUDA_REFUSED") ? GANTRY_E_DEVICE : parcel_queue(h->driver, l, combine, NULL);
 }
 
 /* ---- conditions ---- */

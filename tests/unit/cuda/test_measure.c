@@ -339,6 +339,23 @@ START_TEST(every_call)
 }
 END_TEST
 
+/* What copies tells no code of the driver, but the message says which kernel it is, and where. */
+START_TEST(refused_kernel)
+{
+    gantry_machine *m = NULL;
+    gantry_error err = { 0 };
+    gantry_calibrate_options o = quick(NULL);
+    static const char want[] = "kernel \"(combine)\" cannot be launched on device \"gpu";
+    fakeCudaDevices(2, "all", SMALL);
+    setenv("FAKE_CUDA_REFUSED", "1", 1);
+    gantry_status status = gantry_machine_calibrate(&m, NULL, &o, &err);
+    unsetenv("FAKE_CUDA_REFUSED");
+    ck_assert_int_eq(status, GANTRY_E_DEVICE);
+    ck_assert_msg(!strncmp(err.text, want, strlen(want)), "%s", err.text);
+    check_alive("a refused kernel");
+}
+END_TEST
+
 START_TEST(tolerated_calls)
 {
     fakeCudaDevices(2, "all", SMALL);
@@ -597,6 +614,7 @@ int main(void)
     tcase_add_test(few, some_devices);
     tcase_add_test(few, machine_is_good);
     tcase_add_test(few, fingerprint);
+    tcase_add_test(few, refused_kernel);
     tcase_add_loop_test(few, every_call, 0, 15);
     tcase_add_test(few, tolerated_calls);
     tcase_add_loop_test(few, lost_context, 0, 6);

@@ -29,6 +29,16 @@ gantry_status gy_harness_fail(const gy_harness *harness, CUresult code, uint32_t
     return status;
 }
 
+gantry_status gy_harness_launched(const gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel, void *handle,
+                                  gantry_status status, gantry_error *err)
+{
+    const char *why = status && kernel->why ? kernel->why(handle) : NULL;
+    return status ? gy_fail(err, GANTRY_E_DEVICE, NULL, "kernel \"%s\" cannot be launched on device \"%s\": %s",
+                            kernel->name, harness->machine->device[harness->gpu[gpu].device].id,
+                            why ? why : gantry_status_text(status))
+                  : GANTRY_OK;
+}
+
 gantry_status gy_harness_use(const gy_harness *harness, uint32_t gpu, gantry_error *err)
 {
     return gy_harness_check(harness, harness->d.cuCtxSetCurrent(harness->gpu[gpu].context), gpu,

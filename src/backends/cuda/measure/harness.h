@@ -7,6 +7,7 @@
 #ifndef GY_CUDA_MEASURE_HARNESS_H
 #define GY_CUDA_MEASURE_HARNESS_H
 
+#include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/nvidia/driver.h"
 #include "machine/measured.h"
 #include <stdint.h>
@@ -62,6 +63,9 @@ static inline gantry_status gy_harness_check(const gy_harness *harness, CUresult
 {
     return code == CUDA_SUCCESS ? GANTRY_OK : gy_harness_fail(harness, code, gpu, what, err);
 }
+/* Fails if launching that kernel did: `handle` may know why. */
+gantry_status gy_harness_launched(const gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel, void *handle,
+                                  gantry_status status, gantry_error *err);
 /* Makes its context current. */
 gantry_status gy_harness_use(const gy_harness *harness, uint32_t gpu, gantry_error *err);
 /* Waits until the event has happened. E_TIMEOUT: it hangs. */

@@ -27,10 +27,8 @@ static gantry_status queue(gy_harness *harness, const void *what, gantry_error *
 {
     const batch *b = what;
     GY_TRY(gy_harness_use(harness, b->one->gpu, err));
-    gantry_status status = b->one->kernel->launch_batch(&b->launch[0], &b->what);
-    return status ? gy_fail(err, GANTRY_E_DEVICE, NULL, "kernel \"%s\" cannot be launched in a batch",
-                            b->one->kernel->name)
-                  : GANTRY_OK;
+    return gy_harness_launched(harness, b->one->gpu, b->one->kernel, b->launch[0].handle,
+                               b->one->kernel->launch_batch(&b->launch[0], &b->what), err);
 }
 
 /* The bytes from the arguments of one launch to those of the next. */

@@ -52,9 +52,8 @@ static gantry_status queue_kernel(gy_harness *harness, const void *what, gantry_
     gantry_launch l = { .struct_size = sizeof l, .args = 2, .arg = arg, .arg_size = sizeof *arg, .handle = p->handle };
     GY_TRY(gy_harness_use(harness, gpu_of(p), err));
     l.stream = gy_harness_stream(harness, (gy_harness_lane){ gpu_of(p), 0 });
-    return gy_cuda_kernel_find(GY_CUDA_COMBINE)->launch(&l)
-               ? gy_fail(err, GANTRY_E_DEVICE, NULL, "the driver refused a kernel that copies")
-               : GANTRY_OK;
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
+    return gy_harness_launched(harness, gpu_of(p), kernel, l.handle, kernel->launch(&l), err);
 }
 
 static gantry_status sample(gy_measure *m, const pair *p, gy_harness_queue *queue, int64_t until_ns, gy_figure *figure,

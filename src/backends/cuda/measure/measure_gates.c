@@ -69,9 +69,8 @@ static gantry_status queue_gate(gy_harness *harness, const side *s, uint32_t rou
     l.handle = s->ends->handle[s->gpu];
     l.stream = gy_harness_stream(harness, (gy_harness_lane){ s->gpu, 0 });
     GY_TRY(gy_harness_use(harness, s->gpu, err));
-    return gy_cuda_kernel_find(GY_CUDA_GATE)->launch(&l)
-               ? gy_fail(err, GANTRY_E_DEVICE, NULL, "the driver refused a kernel that waits for another GPU")
-               : GANTRY_OK;
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_GATE);
+    return gy_harness_launched(harness, s->gpu, kernel, l.handle, kernel->launch(&l), err);
 }
 
 /* The part of one GPU in all rounds: the first begins each. */

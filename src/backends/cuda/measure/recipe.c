@@ -503,14 +503,8 @@ void gy_recipe_free(gy_recipe_launch *l, gy_harness *harness)
 gantry_status gy_recipe_queue(gy_harness *harness, const void *what, gantry_error *err)
 {
     const gy_recipe_launch *l = what;
-    gantry_status status = gy_harness_use(harness, l->gpu, err);
-    if (!status && (status = l->kernel->launch(&l->launch))) {
-        const char *why = l->kernel->why ? l->kernel->why(l->launch.handle) : NULL;
-        return gy_fail(err, GANTRY_E_DEVICE, NULL, "kernel \"%s\" cannot be launched on device \"%s\": %s",
-                       l->kernel->name, harness->machine->device[l->launch.device].id,
-                       why ? why : gantry_status_text(status));
-    }
-    return status;
+    GY_TRY(gy_harness_use(harness, l->gpu, err));
+    return gy_harness_launched(harness, l->gpu, l->kernel, l->launch.handle, l->kernel->launch(&l->launch), err);
 }
 
 bool gy_recipe_failed(gy_harness *harness, const gy_recipe_launch *l)

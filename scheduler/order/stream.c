@@ -24,6 +24,7 @@ typedef struct lane {
     bool urgent;
     uint32_t tail;    /* compute: position of its last op */
     gy_ticks free_at; /* compute: when that has ended */
+    uint32_t needs;   /* where workers carry ops out: thousandths of the GPU's, for the widest of its ops */
 } lane;
 
 typedef struct queue {
@@ -33,6 +34,13 @@ typedef struct queue {
 
 /* The lanes of one kind of one device; for copies a heap by the time at which they are free. */
 typedef GY_VEC(queue) queues;
+
+/* Workers of a GPU, in thousandths: a lane keeps those that it has for a whole start. */
+typedef struct crew {
+    uint32_t needed; /* by all lanes so far */
+    uint32_t widest; /* lane so far: its needs */
+    uint32_t most;   /* that any op needs, to come or not */
+} crew;
 
 typedef struct stream {
     gy_plan *p;
@@ -44,12 +52,12 @@ typedef struct stream {
     gy_ticks *end;            /* by op: when it may have ended, ops of a device waiting for their lane only */
     bool *urgent;             /* by op: the end waits for it; NULL: ops of a device do not compute beside each other */
     bool *has_urgent;         /* by device: the first compute lane is kept for such ops */
-    uint32_t *wide;           /* by device: where workers carry ops out, the lane of wide ones; GY_NONE: none yet */
+    crew *crews;              /* by device, where workers carry ops out */
 } stream;
 
 static bool add_lane(stream *st, queues *q, uint32_t device, uint8_t kind)
 {
-    lane new = { device, (uint32_t)q->count, 0, kind, false, GY_NONE, 0 };
+    lane new = { device, (uint32_t)q->count, 0, kind, false, GY_NONE, 0, 0 };
     queue entry = { (uint32_t)st->lanes.count, 0 };
     return gy_vec_push(&st->lanes, new) && gy_vec_push(q, entry);
 }
@@ -254,16 +262,28 @@ typedef struct choice {
     bool kin;             /* the op in it that this one waits for writes the same rows, of another buffer */
 } choice;
 
+/* An op that is to have a lane: how long it takes, and with how many workers, in thousandths of the GPU's. */
+typedef struct seeker {
+    uint32_t device, position, needs;
+    gy_ticks duration;
+} seeker;
+
+/* How long all workers of the GPU could do what those of the lane do not, while the op has but some of them. */
+static gy_ticks idle_in(const lane *l, seeker o)
+{
+    return l && l->needs > o.needs ? o.duration * (l->needs - o.needs) / GY_WHOLE_DEVICE : 0;
+}
+
 /* Kin are worth a signal: so the ops of a part stay in one lane where its neighbours end a little later, and lanes are
  * as long as each other. */
-static void offer(const stream *st, uint32_t device, uint32_t position, choice c, choice *best)
+static void offer(const stream *st, seeker o, choice c, choice *best)
 {
     const lane *l = c.lane == GY_NONE ? NULL : &st->lanes.at[c.lane];
-    if (l && (l->device != device || l->kind != GY_LANE_COMPUTE))
+    if (l && (l->device != o.device || l->kind != GY_LANE_COMPUTE))
         return;
-    gy_ticks worth = c.kin ? st->p->machine->device[device].signal : 0;
-    c.begin = begin_in(st, device, position, c.lane);
-    c.rank = c.begin - worth;
+    gy_ticks worth = c.kin ? st->p->machine->device[o.device].signal : 0;
+    c.begin = begin_in(st, o.device, o.position, c.lane);
+    c.rank = c.begin - worth + idle_in(l, o);
     if (c.rank < best->rank)
         *best = c;
 }
@@ -283,62 +303,107 @@ static bool are_kin(const gantry_schedule *s, const gy_op *a, const gy_op *b)
     return x && y && x->first == y->first && x->last == y->last;
 }
 
-/* An op that leaves less than half of its GPU to others has to have most of its workers. A lane keeps its workers for a
- * whole start, so such ops have one lane together: in two, each would have half of the workers, and they could not
- * overlap anyway. One that takes hardly more than an empty call is none, whatever is known of it. */
-static bool is_wide(const gy_plan *p, const gy_draft_op *d, const gy_op *op)
+enum { ONE_LANE = GY_WHOLE_DEVICE / 2 + 1 }; /* workers, in thousandths: no two lanes have so many */
+
+/* The workers with which an op takes what is predicted. One that needs more than half of them needs so many that no
+ * other lane has as many: two such ops could not overlap. One that takes hardly more than an empty call has enough with
+ * one worker, as each lane has, whatever is known of it. */
+static uint32_t needs_of(const gy_plan *p, const gy_draft_op *d, const gy_op *op)
 {
     const gy_device *device = &p->machine->device[d->device];
-    return d->lane == GY_LANE_COMPUTE && gy_op_calls(op) && op->spare < GY_WHOLE_DEVICE / 2 &&
-           op->duration > 2 * device->launch;
+    uint32_t one = GY_WHOLE_DEVICE / device->lanes, used = GY_WHOLE_DEVICE - op->spare;
+    bool calls = d->lane == GY_LANE_COMPUTE && gy_op_calls(op) && op->duration > 2 * device->launch;
+    return !calls || used < one ? one : used < ONE_LANE ? used : ONE_LANE;
 }
 
-/* The lane of wide ops: a new one for the first, if there may be another. */
-static bool choose_wide_lane(stream *st, uint32_t device, uint32_t position, uint32_t *lane_id, gy_ticks *begin)
+/* Are there workers enough, if that lane (GY_NONE: a new one) is the op's, and one has as many as any op needs? */
+static bool has_workers(const stream *st, seeker o, uint32_t id)
 {
-    queues *q = &st->of[device * 3 + GY_LANE_COMPUTE];
-    uint32_t lanes = st->p->machine->device[device].lanes;
-    size_t next = q->count < lanes ? q->count : lanes - 1;
-    if (st->wide[device] == GY_NONE && !nth_lane(st, device, GY_LANE_COMPUTE, next, &st->wide[device]))
+    const crew *c = &st->crews[o.device];
+    uint32_t has = id == GY_NONE ? 0 : st->lanes.at[id].needs;
+    uint32_t more = o.needs > has ? o.needs - has : 0, widest = has + more > c->widest ? has + more : c->widest;
+    return c->needed + more + (c->most > widest ? c->most - widest : 0) <= GY_WHOLE_DEVICE;
+}
+
+/* Lanes of what the op waits for. */
+static void offer_behind(const stream *st, seeker o, choice *best)
+{
+    const gy_plan *p = st->p;
+    const gy_op *op = &p->schedule->ops.at[o.position];
+    for (size_t e = p->sequence.need_first[o.position]; e < p->sequence.need_first[o.position + 1]; e++) {
+        const gy_op *from = &p->schedule->ops.at[p->sequence.need.at[e].from];
+        bool kin = are_kin(p->schedule, op, from);
+        for (uint32_t k = 0; k < from->lanes; k++) {
+            uint32_t id = st->op_lane.at[from->lane + k];
+            if (has_workers(st, o, id))
+                offer(st, o, (choice){ .lane = id, .kin = kin }, best);
+        }
+    }
+}
+
+/* The lane that is free first, or a new one; the lane that needs most may always be it. */
+static void offer_free(const stream *st, seeker o, choice *best)
+{
+    const queues *q = &st->of[o.device * 3 + GY_LANE_COMPUTE];
+    uint32_t free = GY_NONE, widest = GY_NONE;
+    gy_ticks told = begin_in(st, o.device, o.position, GY_NONE), least = GY_TICKS_MAX;
+    for (size_t i = 0; i < q->count; i++) {
+        const lane *l = &st->lanes.at[q->at[i].lane];
+        gy_ticks rank = (l->free_at > told ? l->free_at : told) + idle_in(l, o);
+        if (rank < least && has_workers(st, o, q->at[i].lane)) {
+            free = q->at[i].lane;
+            least = rank;
+        }
+        if (widest == GY_NONE || l->needs > st->lanes.at[widest].needs)
+            widest = q->at[i].lane;
+    }
+    if (free != GY_NONE)
+        offer(st, o, (choice){ .lane = free }, best);
+    if (widest != GY_NONE)
+        offer(st, o, (choice){ .lane = widest }, best);
+    if (!q->count || (q->count < st->p->machine->device[o.device].lanes && has_workers(st, o, GY_NONE)))
+        offer(st, o, (choice){ .lane = GY_NONE }, best);
+}
+
+/* A lane keeps its workers for a whole start, and ops are predicted with as many as they can use. So lanes are not to
+ * need more workers together than there are: a lane that had a wide op once would take from all others for good. */
+static bool choose_workers_lane(stream *st, const gy_draft_op *d, uint32_t position, uint32_t *lane_id, gy_ticks *begin)
+{
+    const gy_op *op = &st->p->schedule->ops.at[position];
+    uint32_t device = d->device, needs = needs_of(st->p, d, op);
+    const seeker o = { device, position, needs, op->duration };
+    choice best = { .lane = GY_NONE, .rank = GY_TICKS_MAX };
+    offer_behind(st, o, &best);
+    offer_free(st, o, &best);
+    *begin = best.begin;
+    *lane_id = best.lane;
+    if (best.lane == GY_NONE &&
+        !nth_lane(st, device, GY_LANE_COMPUTE, st->of[device * 3 + GY_LANE_COMPUTE].count, lane_id))
         return false;
-    *lane_id = st->wide[device];
-    *begin = begin_in(st, device, position, *lane_id);
+    lane *l = &st->lanes.at[*lane_id];
+    crew *c = &st->crews[device];
+    c->needed += needs > l->needs ? needs - l->needs : 0;
+    l->needs = needs > l->needs ? needs : l->needs;
+    c->widest = l->needs > c->widest ? l->needs : c->widest;
     return true;
 }
 
-/* The lane in which the op begins first: one of an op that it waits for, the one that is free first, or a new one. */
-static bool choose_worker(stream *st, uint32_t device, uint32_t position, uint32_t *lane_id, gy_ticks *begin)
+/* Of the ops that compute on a device, what the widest needs. */
+static void note_needs(stream *st, uint32_t position)
 {
-    const gy_plan *p = st->p;
-    queues *q = &st->of[device * 3 + GY_LANE_COMPUTE];
-    choice best = { .rank = GY_TICKS_MAX };
-    const gy_op *op = &p->schedule->ops.at[position];
-    size_t free = 0;
-    for (size_t e = p->sequence.need_first[position]; e < p->sequence.need_first[position + 1]; e++) {
-        const gy_op *from = &p->schedule->ops.at[p->sequence.need.at[e].from];
-        bool kin = are_kin(p->schedule, op, from);
-        for (uint32_t k = 0; k < from->lanes; k++)
-            offer(st, device, position, (choice){ .lane = st->op_lane.at[from->lane + k], .kin = kin }, &best);
-    }
-    for (size_t i = 1; i < q->count; i++)
-        if (st->lanes.at[q->at[i].lane].free_at < st->lanes.at[q->at[free].lane].free_at)
-            free = i;
-    if (q->count)
-        offer(st, device, position, (choice){ .lane = q->at[free].lane }, &best);
-    if (q->count < p->machine->device[device].lanes)
-        offer(st, device, position, (choice){ .lane = GY_NONE }, &best);
-    *lane_id = best.lane;
-    *begin = best.begin;
-    return best.lane != GY_NONE || nth_lane(st, device, GY_LANE_COMPUTE, q->count, lane_id);
+    const gy_draft_op *d = &st->p->draft.op.at[st->p->sequence.draft_of[position]];
+    if (d->lane != GY_LANE_COMPUTE || !st->p->machine->workers || !spreads(st->p, d->device))
+        return;
+    uint32_t needs = needs_of(st->p, d, &st->p->schedule->ops.at[position]);
+    crew *c = &st->crews[d->device];
+    c->most = needs > c->most ? needs : c->most;
 }
 
 static bool choose_compute_lane(stream *st, const gy_draft_op *d, uint32_t position, uint32_t *lane_id)
 {
     gy_ticks ready = ready_at(st, position);
     if (st->p->machine->workers && spreads(st->p, d->device)) {
-        const gy_op *op = &st->p->schedule->ops.at[position];
-        if (!(is_wide(st->p, d, op) ? choose_wide_lane(st, d->device, position, lane_id, &ready)
-                                    : choose_worker(st, d->device, position, lane_id, &ready)))
+        if (!choose_workers_lane(st, d, position, lane_id, &ready))
             return false;
     } else if (!(spreads(st->p, d->device) ? choose_spread_lane(st, d->device, position, ready, lane_id)
                                            : nth_lane(st, d->device, GY_LANE_COMPUTE, 0, lane_id))) {
@@ -474,7 +539,7 @@ static void free_stream(stream *st)
     gy_free(st->end);
     gy_free(st->urgent);
     gy_free(st->has_urgent);
-    gy_free(st->wide);
+    gy_free(st->crews);
     gy_vec_free(&st->lanes);
     gy_vec_free(&st->op_lane);
 }
@@ -486,11 +551,11 @@ gantry_status gy_plan_stream(gy_plan *p, const gy_arrangement *how, gantry_error
     st.of = gy_calloc(st.queues, sizeof *st.of);
     st.host_lane = gy_calloc((size_t)p->devices * 2, sizeof *st.host_lane);
     st.end = gy_calloc(p->schedule->ops.count + 1, sizeof *st.end);
-    st.wide = gy_calloc(p->devices, sizeof *st.wide);
-    bool room = st.of && st.host_lane && st.end && st.wide && find_urgent(&st);
+    st.crews = gy_calloc(p->devices, sizeof *st.crews);
+    bool room = st.of && st.host_lane && st.end && st.crews && find_urgent(&st);
     gantry_status status = room ? GANTRY_OK : gy_fail_nomem(err);
-    for (size_t i = 0; i < p->devices && !status; i++)
-        st.wide[i] = GY_NONE;
+    for (uint32_t i = 0; i < p->schedule->ops.count && !status; i++)
+        note_needs(&st, i);
     for (size_t i = 0; i < (size_t)p->devices * 2 && !status; i++)
         st.host_lane[i] = GY_NONE;
     for (uint32_t i = 0; i < p->schedule->ops.count && !status; i++)

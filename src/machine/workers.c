@@ -107,6 +107,28 @@ static void slow_down(gy_device *d)
 
 /* ---- all of it ---- */
 
+static uint32_t workers_of(const gy_device *d)
+{
+    return d->multiprocessors ? d->multiprocessors : WORKERS;
+}
+
+/* Thousandths of the workers that ops take, at those points. Small launches beside each other wait for the driver to
+ * give them out, so that each was measured to take as much of the device as that lasts, however few its blocks are.
+ * Workers wait for nobody: they take what a launch takes beyond the one that takes least. NULL: out of memory. */
+static const uint16_t *shares_of_workers(gantry_machine *m, const gy_kernel_table *t, const gy_point *point,
+                                         uint32_t workers)
+{
+    uint16_t *to = gy_arena_calloc(&m->arena, t->points + (size_t)1, sizeof *to);
+    gy_ticks least = GY_TICKS_MAX, one = GY_WHOLE_DEVICE / workers + 1;
+    for (uint32_t i = 0; i < t->points; i++)
+        least = t->point[i].time * t->share[i] < least ? t->point[i].time * t->share[i] : least;
+    for (uint32_t i = 0; to && i < t->points; i++) {
+        gy_ticks part = (t->point[i].time * t->share[i] - least) / (point[i].time > 0 ? point[i].time : 1);
+        to[i] = (uint16_t)(part < one ? one : part < t->share[i] ? part : t->share[i]);
+    }
+    return to;
+}
+
 /* Tables lose the part of their times that is a launch's. */
 static bool shorten_tables(gantry_machine *m, const gantry_machine *from)
 {
@@ -114,17 +136,22 @@ static bool shorten_tables(gantry_machine *m, const gantry_machine *from)
     gy_kernel_table *to = gy_arena_calloc(&m->arena, m->kernels + (size_t)1, sizeof *to);
     for (uint32_t i = 0; to && i < m->kernels; i++) {
         gy_ticks launch = turn;
+        uint32_t workers = 0;
         to[i] = m->kernel[i];
         for (uint32_t d = 0; d < from->devices; d++)
-            if (from->device[d].gpu && !strcmp(from->device[d].kind, to[i].kind))
+            if (from->device[d].gpu && !strcmp(from->device[d].kind, to[i].kind)) {
                 launch = from->device[d].launch;
+                workers = workers_of(&from->device[d]);
+            }
         gy_ticks most = LAUNCHES * launch, least = to[i].points ? to[i].point[0].time : 0;
         const gy_device *measured = measured_of(from, to[i].kind);
         if (measured)
             to[i].point = by_workers(m, &to[i], measured);
         else if (least > turn)
             to[i].point = less(m, to[i].point, to[i].points, least - turn < most ? least - turn : most, turn);
-        if (!to[i].point)
+        if (to[i].point && to[i].share && workers)
+            to[i].share = shares_of_workers(m, &m->kernel[i], to[i].point, workers);
+        if (!to[i].point || (m->kernel[i].share && !to[i].share))
             return false;
     }
     m->kernel = to;
@@ -133,7 +160,7 @@ static bool shorten_tables(gantry_machine *m, const gantry_machine *from)
 
 static void become_workers(gantry_machine *m, gy_device *d)
 {
-    uint32_t workers = d->multiprocessors ? d->multiprocessors : WORKERS;
+    uint32_t workers = workers_of(d);
     gy_ticks signal = gy_ticks_from_us(SIGNAL_US);
     d->lanes = d->lanes > workers ? d->lanes : workers;
     d->launch = d->workers.points ? d->workers.point[0].time : gy_ticks_from_us(TURN_US);

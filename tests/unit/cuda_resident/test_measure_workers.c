@@ -41,7 +41,7 @@ START_TEST(figures)
     gantry_machine *made = NULL;
     fakeCudaDevices(gpus, "all", 0);
     gantry_machine *m = little_machine(gpus);
-    MUST(gy_measure_workers(&what, m, m, 60, MUST_ERR));
+    MUST(gy_measure_workers(&what, m, m, 200, MUST_ERR));
     check_notes(what.notes.at);
     ck_assert_uint_eq(what.workers.count, 1);
     const gy_measured_workers *w = &what.workers.at[0];

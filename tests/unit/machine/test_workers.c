@@ -82,6 +82,31 @@ START_TEST(kernels)
 }
 END_TEST
 
+/* Of all the time in which the GPU takes launches, each of these takes 0.4 us, though the smallest have next to nothing
+ * to do: workers have what is beyond. The last one has all of them: (10 x 1 - 0.4) of 9.6 us, without its launch. */
+START_TEST(shares)
+{
+    static const char gpu[] =
+        "{'gantry_machine':1,'memories':[{'id':'host','capacity':'8GiB'},{'id':'a','capacity':'1GiB'}],"
+        "'devices':[{'id':'g0','kind':'big','type':'gpu','memory':'a','multiprocessors':100,'launch_us':1},"
+        "{'id':'cpu','type':'cpu','memory':'host','use':'host'}],'routes':[{'from':'host','to':'a','both':true,"
+        "'bandwidth_gbs':10}],'kernels':[{'kernel':'copy','dtype':'f32','kind':'big','by':'bytes','points':"
+        "[[1024,1],[4096,1.6],[65536,2],[16777216,10]],'share':[0.4,0.25,0.6,1]},"
+        "{'kernel':'copy','dtype':'f64','kind':'big','by':'bytes','points':[[1024,1],[4096,1.6]]}]}";
+    gantry_machine *m = machine_of(gpu), *w = gy_machine_for_workers(m);
+    const gy_kernel_table *t = &w->kernel[0];
+    ck_assert_int_eq(t->point[1].time, us(1.2)); /* all 0.4 less */
+    ck_assert_uint_eq(t->share[0], 11);          /* a worker of 100, and a little more */
+    ck_assert_uint_eq(t->share[1], 11);
+    ck_assert_uint_eq(t->share[2], 500); /* (2 x 0.6 - 0.4) of 1.6 */
+    ck_assert_uint_eq(t->share[3], 1000);
+    ck_assert_ptr_null(w->kernel[1].share); /* not known */
+    ck_assert_uint_eq(m->kernel[0].share[0], 400);
+    gantry_machine_free(m);
+    gantry_machine_free(w);
+}
+END_TEST
+
 static const char measured[] =
     "{'gantry_machine':1,'memories':[{'id':'host','capacity':'8GiB'},{'id':'a','capacity':'1GiB'}],"
     "'devices':[{'id':'g0','kind':'big','type':'gpu','memory':'a','launch_us':1.3,'bandwidth_gbs':1000,"
@@ -228,6 +253,7 @@ int main(void)
     tcase_add_test(tests, devices);
     tcase_add_test(tests, copies);
     tcase_add_test(tests, kernels);
+    tcase_add_test(tests, shares);
     tcase_add_test(tests, times);
     tcase_add_test(tests, by_measured_times);
     tcase_add_test(tests, formulas);

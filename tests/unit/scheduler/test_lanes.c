@@ -248,16 +248,22 @@ static uint32_t lane_of_chain(const char *name, int steps)
     return lane;
 }
 
-/* Chains that have nothing to do with each other: of ops that fill the GPU, and of small ones. Workers are dealt out to
- * lanes for a whole start, so all of the former are in one lane, and each of the latter has its own. */
-START_TEST(wide_ops_of_workers)
+/* 1 TB/s on d0. */
+static void know_bandwidth(void)
 {
-    enum { STEPS = 5 };
     char text[sizeof machine + 40];
     const char *rest = strstr(machine, "\"lanes\":4");
     snprintf(text, sizeof text, "%.*s\"bandwidth_gbs\":1000,%s", (int)(rest - machine), machine, rest);
     gantry_machine_free(m);
     m = parse_machine(text);
+}
+
+/* Chains that have nothing to do with each other: of ops that fill the GPU, and of small ones. Workers are dealt out to
+ * lanes for a whole start, so all of the former are in one lane, and each of the latter has its own. */
+START_TEST(wide_ops_of_workers)
+{
+    enum { STEPS = 5 };
+    know_bandwidth();
     add_chain("large", 1 << 22, STEPS);
     add_chain("larger", 1 << 23, STEPS);
     add_chain("small", 1000, STEPS);
@@ -268,6 +274,50 @@ START_TEST(wide_ops_of_workers)
     ck_assert(small != wide);
     uint32_t smaller = lane_of_chain("smaller", STEPS);
     ck_assert(smaller != wide && smaller != small);
+}
+END_TEST
+
+/* The workers that lanes of the device need together, in thousandths: each as many as the widest of its ops. One that
+ * is no longer than two empty calls, of 0.6 us, has enough with one, and more than half are as good as all. */
+static uint32_t needed(uint32_t device)
+{
+    uint32_t sum = 0;
+    for (uint32_t lane = 0; lane < s->lanes.count; lane++) {
+        uint32_t most = 0;
+        for (size_t i = 0; i < s->ops.count; i++) {
+            const gy_op *op = &s->ops.at[i];
+            bool calls = gy_op_calls(op) && op->duration > GY_TICKS_PER_US * 12 / 10;
+            uint32_t used = calls ? 1000 - op->spare : 1;
+            if (op->lanes == 1 && s->op_lane.at[op->lane] == lane && used > most)
+                most = used;
+        }
+        sum += s->lanes.at[lane].device != device ? 0 : most > 500 ? 500 : most;
+    }
+    return sum;
+}
+
+/* Each of 40 steps adds up a gradient of its own, in rows that are filled at once, and but one step at a time has work
+ * for workers. Was each sum in the lane of its fill, workers were dealt out to 40 lanes, and a sum had three of the 32
+ * with which it was predicted. */
+START_TEST(workers_for_all_lanes)
+{
+    static const char two[] =
+        "{\"gantry_machine\":1,\"name\":\"two\",\"memories\":[{\"id\":\"host\",\"capacity\":\"8GiB\"},"
+        "{\"id\":\"m0\",\"capacity\":\"1GiB\"},{\"id\":\"m1\",\"capacity\":\"1GiB\"}],\"devices\":["
+        "{\"id\":\"d0\",\"type\":\"gpu\",\"memory\":\"m0\",\"multiprocessors\":132,\"bandwidth_gbs\":1000},"
+        "{\"id\":\"d1\",\"type\":\"gpu\",\"memory\":\"m1\",\"multiprocessors\":132,\"bandwidth_gbs\":1000}],"
+        "\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"latency_us\":1,\"bandwidth_gbs\":100}]}";
+    gantry_load_options lo = GANTRY_LOAD_OPTIONS_INIT;
+    lo.devices = 2;
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+    m = parse_machine(two);
+    ck_assert_int_eq(gantry_graph_load(&g, GANTRY_SOURCE_DIR "/graphs/loss_scale.json", &lo, NULL), GANTRY_OK);
+    s = by_device(g);
+    for (uint32_t d = 0; d < 2; d++) {
+        ck_assert_uint_ge(needed(d), 240);
+        ck_assert_msg(needed(d) <= 1000, "lanes need %u thousandths of the workers", needed(d));
+    }
 }
 END_TEST
 
@@ -305,6 +355,7 @@ int main(void)
     tcase_add_test(t, beside_copies);
     tcase_add_loop_test(t, workers, 0, 2);
     tcase_add_test(t, wide_ops_of_workers);
+    tcase_add_test(t, workers_for_all_lanes);
     tcase_add_test(t, no_workers);
     suite_add_tcase(suite, t);
     return run_suite(suite);

@@ -47,7 +47,7 @@ endfunction()
 function(gantry_test_sources target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${target} PRIVATE GANTRY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_link_libraries(${target} PRIVATE gantry_flags PkgConfig::check)
+  target_link_libraries(${target} PRIVATE gantry_flags test_places PkgConfig::check)
 endfunction()
 
 # gantry_mpi_program(<name> <source> <label> <processes> [words...]): a program that uses MPI itself, <name>_<mpi> for each that there is a

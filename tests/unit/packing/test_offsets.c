@@ -116,9 +116,22 @@ static bool exhaust(const gy_offset_item *item, size_t count, uint64_t capacity,
     return false;
 }
 
+/* No capacity is enough that is less than what is there at one time, which is the most when an item begins. */
+static uint64_t most_at_once(const gy_offset_item *item, size_t count)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t there = 0;
+        for (size_t k = 0; k < count; k++)
+            there += item[k].first <= item[i].first && item[i].first < item[k].last ? item[k].size : 0;
+        most = there > most ? there : most;
+    }
+    return most;
+}
+
 static uint64_t least_peak(const gy_offset_item *item, size_t count)
 {
-    uint64_t capacity = 0, offset[MOST];
+    uint64_t capacity = most_at_once(item, count), offset[MOST];
     while (!exhaust(item, count, capacity, offset, 0))
         capacity++;
     return capacity;

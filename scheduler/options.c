@@ -70,6 +70,18 @@ static gantry_status check_in_flight(const gy_options *o, gantry_error *err)
     return GANTRY_OK;
 }
 
+/* Branch and bound proves makespans; of other objectives there would be a plan, and no proof. */
+static gantry_status check_optimal(const gy_options *o, gantry_error *err)
+{
+    if (!o->optimal || o->objective == GY_OBJECTIVE_MAKESPAN)
+        return GANTRY_OK;
+    return gy_fail(
+        err, GANTRY_E_INVALID, NULL,
+        "optimal is asked for, but the objective is \"%s\"; only of \"makespan\" an optimum is proved: leave "
+        "one of the two out",
+        gy_word(&gy_objective_words, o->objective));
+}
+
 gantry_status gy_options_read(gy_options *to, const gantry_schedule_options *from, gantry_error *err)
 {
     gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
@@ -84,5 +96,6 @@ gantry_status gy_options_read(gy_options *to, const gantry_schedule_options *fro
         to->effort = o.policy && !o.optimal ? 0 : GY_EFFORT_DEFAULT;
     GY_TRY(read_words(to, &o, err));
     GY_TRY(check_in_flight(to, err));
+    GY_TRY(check_optimal(to, err));
     return o.policy ? gy_policy_find(&to->policy, o.policy, err) : GANTRY_OK;
 }

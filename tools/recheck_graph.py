@@ -71,6 +71,8 @@ WORDS = {"min": min, "max": max, "ceil_div": lambda a, b: -(-a // b), "clamp": l
          "floor": math.floor, "ceil": math.ceil, "round": round, **{one: getattr(math, one) for one in ("sqrt", "exp", "log", "log2", "sin", "cos", "pow")}}
 REGION = re.compile(r"([^\[{~]+)((?:\[[^\]]*\])*)\s*(?:\{([^}]*)\})?\s*(?:~(.*))?")
 
+NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+
 def evaluate(text, names):
     """The value of an expression of the graph format: Python's operators, and nothing else of Python."""
     if not isinstance(text, str):
@@ -79,7 +81,8 @@ def evaluate(text, names):
         known = one in names or one in WORDS or one in ("and", "or", "not") or re.match(r"\d|//|[<>=!]=|[-+*/%<>(),]$", one)
         if not known or "**" in text:
             raise Unread(f"the expression {text!r}")
-    value = eval(text.strip(), {"__builtins__": {}, **WORDS}, names)
+    mine = {f"name_{one}": value for one, value in names.items()}  # A param may be called `in` or `lambda`, which are words of Python.
+    value = eval(NAME.sub(lambda one: f"name_{one[0]}" if one[0] in names else one[0], text.strip()), {"__builtins__": {}, **WORDS}, mine)
     return int(value) if isinstance(value, bool) or isinstance(value, float) and value.is_integer() else value
 
 def split_at(text, mark):

@@ -32,7 +32,7 @@ typedef struct gantry_schedule_options {
     size_t struct_size;
     const char *policy; /* a name of gantry_policy_name; NULL: the default */
     int32_t effort;     /* 0..9; -1: the default */
-    int32_t optimal;    /* 1: branch and bound, for graphs of up to 64 tasks */
+    int32_t optimal;    /* 1: branch and bound, for graphs of up to 64 tasks and the objective "makespan" */
     uint64_t seed;
     const char *objective;  /* "makespan", "period" or "max_load" (not for graphs with collective nodes: E_UNSUPPORTED);
                                NULL: "makespan" */

@@ -58,7 +58,8 @@ static const char *remedy_of(const char *path)
     if (ending && strcmp(ending, ".npy") == 0)
         return CUT_OFF;
     bool is_meant = ending && (strcmp(ending, ".raw") == 0 || strcmp(ending, ".bin") == 0);
-    return is_meant ? "" : "; what does not end in .npy is plain bytes in C order: numpy.save writes .npy";
+    return is_meant ? "; it has all elements of the buffer, in C order, and nothing else: write it anew"
+                    : "; what does not end in .npy is plain bytes in C order: numpy.save writes .npy";
 }
 
 static gantry_status fail_bytes(uint64_t has, const gy_buffer *b, const gy_file *file, gantry_error *err)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`gantry scale --ranks`: one rank is the plain machine, rows are what `schedule` says of joined machines, which the checker passes."""
+"""`gantry scale --ranks` and `--strategy`: one rank is the plain machine, rows are what `schedule` says of joined machines, which the checker passes."""
 import json
 import os
 import pathlib
@@ -112,6 +112,24 @@ def check_owners(gantry, source, joined):
     assert makespan[""] == min(makespan[policy] for policy in makespan if policy), makespan
 
 
+def check_strategies(gantry, source):
+    """Each row is the training for its devices, told without warnings about weights, which a step writes; what no row can be is refused with the row."""
+    mlp = source / "graphs" / "models" / "mlp.json"
+    words = [gantry, "scale", mlp, "--machine", "h200-8", "--effort", "0"]
+    for text, at in (("dp=devices", "dp={}"), ("micro=devices,dp=devices", "micro={},dp={}")):
+        done = subprocess.run([*words, "--devices", "1,2", "--strategy", text, "--json"], capture_output=True, text=True)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        for devices, row in zip((1, 2), json.loads(done.stdout)["rows"]):
+            alone = json.loads(run(gantry, "train", mlp, "--machine", "h200-8", "--devices", devices, "--effort", 0, "--steps", 0,
+                                   "--strategy", at.replace("{}", str(devices)), "--json"))
+            assert row["makespan_us"] == alone["makespan_us"], (text, row)
+    for text, devices, wanted in (("auto", "1,2", "--strategy auto is for train, run and schedule, which choose for one machine; give numbers, and \"devices\""),
+                                  ("dp=3", "1,4", "--strategy \"dp=3\" is for 3 devices, and the row of 1 device has fewer; begin with more (--devices 3..6)"),
+                                  ("dp=devices,pp=2", "2,3", "--strategy \"dp=2,pp=2\" is for 4 devices, and the row of 2 devices has fewer")):
+        done = subprocess.run([*words, "--devices", devices, "--strategy", text], capture_output=True, text=True)
+        assert done.returncode == 2 and wanted in done.stderr, (text, done.stderr)
+
+
 def main(gantry, source):
     gantry, source = pathlib.Path(gantry).resolve(), pathlib.Path(source).resolve()
     machines = source / "graphs" / "machines"
@@ -128,6 +146,7 @@ def main(gantry, source):
                 check_halos(gantry, source, joined)
                 check_owners(gantry, source, joined)
         check_weak(gantry)
+        check_strategies(gantry, source)
 
 
 if __name__ == "__main__":

@@ -161,15 +161,44 @@ static string_list grown_params(const options *o, const char *weak, const char *
     return all;
 }
 
-/* "dp=devices,zero=1" with the number in place of the word. */
+/* "dp=devices,zero=1" with the number in place of the word, wherever that stands. */
 static void count_strategy(char *to, size_t size, const char *text, size_t devices)
 {
     static const char word[] = "devices";
-    const char *at = strstr(text, word);
-    if (at)
-        snprintf(to, size, "%.*s%zu%s", (int)(at - text), text, devices, at + strlen(word));
-    else
-        snprintf(to, size, "%s", text);
+    size_t at = 0;
+    while (*text && at + 1 < size) {
+        bool is_word = strncmp(text, word, strlen(word)) == 0;
+        int wrote = is_word ? snprintf(to + at, size - at, "%zu", devices) : snprintf(to + at, size - at, "%c", *text);
+        at += (size_t)wrote;
+        text += is_word ? strlen(word) : 1;
+    }
+    to[at < size ? at : size - 1] = 0;
+}
+
+/* A strategy is for so many devices, and a row may have fewer. */
+static int check_strategy(const options *o, int devices)
+{
+    char text[256];
+    gantry_error err;
+    gantry_strategy strategy = GANTRY_STRATEGY_INIT;
+    if (!o->strategy)
+        return EXIT_FINE;
+    if (strcmp(o->strategy, "auto") == 0) {
+        complain("gantry scale: --strategy auto is for train, run and schedule, which choose for one machine; give "
+                 "numbers, and \"devices\" for the devices of each row, such as --strategy dp=devices\n");
+        return EXIT_USAGE;
+    }
+    count_strategy(text, sizeof text, o->strategy, (size_t)devices);
+    if (gantry_strategy_parse(&strategy, text, &err))
+        return fail(&err);
+    int64_t wants = (int64_t)strategy.dp * strategy.tp * strategy.pp;
+    if (wants <= devices)
+        return EXIT_FINE;
+    complain("gantry scale: --strategy \"%s\" is for %lld devices, and the row of %d %s has fewer; begin with more "
+             "(--devices %lld..%lld), or name the devices of each row: dp=devices\n",
+             text, (long long)wants, devices, devices == 1 ? "device" : "devices", (long long)wants,
+             (long long)wants * 2);
+    return EXIT_USAGE;
 }
 
 /* The graph for so many devices, where it asks for them, with that value of the param; with --strategy, its training.
@@ -250,8 +279,10 @@ static int find_row(scale *s, scale_row *row, const options *o, gantry_graph *gr
     if (!code) {
         row->devices = (int)gantry_machine_worker_count(made);
         row->work = s->base ? pow((double)row->value / (double)s->base, s->power) : 1;
-        code = plan(&schedule, o, is_own ? NULL : graph, s->weak, row->value, made);
+        code = check_strategy(o, row->devices);
     }
+    if (!code)
+        code = plan(&schedule, o, is_own ? NULL : graph, s->weak, row->value, made);
     if (!code)
         code = fill_row(row, schedule);
     s->count += !code;
@@ -359,6 +390,7 @@ static int run(const options *o)
     options all = *o; /* --devices is a list here */
     all.devices = NULL;
     all.strategy = NULL;
+    all.train = o->strategy != NULL; /* as in each row: weights are outputs that are written */
     int code = read_weak(&s, o);
     if (!code)
         code = load_graph(&graph, &all, o->positional.at[0]);

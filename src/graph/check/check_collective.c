@@ -160,9 +160,11 @@ gantry_status gy_check_collective(const gantry_graph *graph, const gy_node *node
     if (!status)
         status = check_sizes(&s, rule, err);
     if (!status && e->collective == GANTRY_ALL_TO_ALL && elements(&s, in) % s.ranks != 0) {
-        status = gy_graph_fail(graph, node->origin, err, GANTRY_E_GRAPH,
-                               "all_to_all \"%s\" sends %lld elements a rank, which %u ranks do not divide", node->id,
-                               (long long)elements(&s, in), s.ranks);
+        status =
+            gy_graph_fail(graph, node->origin, err, GANTRY_E_GRAPH,
+                          "all_to_all \"%s\" sends %lld elements a rank, which %u ranks do not divide; give each rank "
+                          "a multiple of %u, or take other ranks",
+                          node->id, (long long)elements(&s, in), s.ranks, s.ranks);
     }
     return status;
 }

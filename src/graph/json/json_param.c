@@ -114,8 +114,8 @@ static gantry_status take_sizes(gy_reader *r, const gy_json_at *shape, const cha
     gantry_status status = GANTRY_OK;
     size_t axes = json_array_size(shape->value);
     if (rank != axes)
-        return gy_read_fail(r, shape, "has %zu %s, but the file %s has %zu", axes, axes == 1 ? "axis" : "axes", file,
-                            rank);
+        return gy_read_fail(r, shape, "has %zu %s, but the file %s has %zu; reshape the array, or change the shape",
+                            axes, axes == 1 ? "axis" : "axes", file, rank);
     for (size_t i = 0; i < rank && !status; i++) {
         gy_json_at entry = gy_read_item(shape, i);
         status = take_size(r, &entry, file, size[i], all);

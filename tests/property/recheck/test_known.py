@@ -32,6 +32,11 @@ PAST_NOTHING = {  # `first` and `last` become one node, before which `nothing` w
               {"id": "nothing", "map": {"y": "x + 1"}, "args": {"x": "x{0:0}", "y": "y{4:4}"}},
               {"id": "last", "map": {"y": "x + 2"}, "args": {"x": "between", "y": "y"}}]}
 
+WORDS_OF_PYTHON = {
+    "gantry": 1, "name": "words of python", "params": {"in": 3, "lambda": "2 * in", "e3": 2},
+    "buffers": {"x": {"dtype": "f32", "shape": ["lambda"], "split": "in", "init": "1e3 / e3"}, "y": {"dtype": "f32", "shape": ["in * e3"], "split": "in", "output": True}},
+    "nodes": [{"id": "n[is]", "for": {"is": "in"}, "map": {"y": "x + 1"}, "args": {"x": "x[is]", "y": "y[is]"}}]}
+
 ONE_PART = {  # The part that `first` writes and `last` reads, by two names.
     "gantry": 1, "name": "one part",
     "buffers": {"x": {"dtype": "f32", "shape": [8], "init": 1}, "between": {"dtype": "f32", "shape": [16], "split": 2},
@@ -114,7 +119,8 @@ def values_of_all_iterations(s):
     s["values"] += [{"buffer": 1, "generation": len(s["values"]) - 2 + i} for i in range(4)]
 
 
-KNOWN = [(PAST_NOTHING, 1, as_it_is, "right"), (ONE_PART, 1, as_it_is, "right"), (HALO_BY_FLAG, 2, as_it_is, "right"), (TWO_TYPES, 1, bytes_over_whole, "unsound"),
+KNOWN = [(PAST_NOTHING, 1, as_it_is, "right"), (WORDS_OF_PYTHON, 2, as_it_is, "right"),
+         (ONE_PART, 1, as_it_is, "right"), (HALO_BY_FLAG, 2, as_it_is, "right"), (TWO_TYPES, 1, bytes_over_whole, "unsound"),
          (SUM, 2, sum_elsewhere, "right"), (SUM, 2, sum_of_another_type, "right"),
          (SUM, 2, zeros_of_other_rows, "right"), (SUM, 2, contributions_in_other_rows, "unsound"), (SUM, 2, start_twice, "unsound"),
          *[(nothing_in(*loops), 1, as_it_is, "right") for loops in ([2, 5], [1, 2, 9], [3, 1], [7], [0, 4])],

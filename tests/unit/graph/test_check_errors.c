@@ -473,7 +473,8 @@ static const struct mistake {
     { all_gather_sizes, "all_gather \"c\": y[0] has 3 elements and should have 6, as many as all regions in together" },
     { reduce_scatter_sizes,
       "reduce_scatter \"c\": x[0] has 3 elements and should have 6, as many as all regions out together" },
-    { all_to_all_division, "all_to_all \"c\" sends 3 elements a rank, which 2 ranks do not divide" },
+    { all_to_all_division, "all_to_all \"c\" sends 3 elements a rank, which 2 ranks do not divide; give each rank a "
+                           "multiple of 2, or take other ranks" },
     { scatter_sizes, "scatter \"c\": x has 12 elements and should have 6, as many as all regions out together" },
     { gather_sizes, "gather \"c\": y has 12 elements and should have 6, as many as all regions in together" },
     { broadcast_sizes, "broadcast \"c\": y[1:3] has 6 elements and should have 3, as many as the first" },

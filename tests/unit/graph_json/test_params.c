@@ -170,7 +170,7 @@ START_TEST(sizes_of_files)
     ck_assert_str_eq(err.where, "/buffers/z/shape/0");
     ck_assert_str_eq(err.text, "--input files disagree about \"n\": x.npy has 20, z.npy has 21");
     ck_assert_int_eq(load_with(flat, 1, NULL, 0, &g, &err), GANTRY_E_GRAPH);
-    ck_assert_str_eq(err.text, "has 2 axes, but the file flat.npy has 1");
+    ck_assert_str_eq(err.text, "has 2 axes, but the file flat.npy has 1; reshape the array, or change the shape");
     ck_assert_int_eq(load_with(raw, 1, NULL, 0, &g, &err), GANTRY_OK); /* a raw file says no sizes */
     check_shapes(g, 10, 4, 5);
     gantry_graph_free(g);

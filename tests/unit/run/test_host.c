@@ -746,7 +746,10 @@ START_TEST(outputs_are_saved_and_read_back)
     file = fopen(raw, "wb");
     fwrite(x, 8, 3, file);
     fclose(file);
-    snprintf(expected, sizeof expected, "%s has 24 bytes of data, but buffer \"x\" has 512", raw);
+    snprintf(expected, sizeof expected,
+             "%s has 24 bytes of data, but buffer \"x\" has 512; it has all elements of the buffer, in C order, and "
+             "nothing else: write it anew",
+             raw);
     fail_with(gantry_run_bind_file(run, c.x, raw, &err), GANTRY_E_IO, &err, expected);
     gantry_run_free(run);
     free_simple(c);

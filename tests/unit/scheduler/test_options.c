@@ -26,6 +26,16 @@ START_TEST(options_are_checked)
         { { .effort = -1, .in_flight = 2 },
           GANTRY_E_INVALID,
           "in_flight is 2, but the objective is \"makespan\"; only with \"period\" do starts overlap" },
+        { { .effort = -1, .objective = "period", .optimal = 1 },
+          GANTRY_E_INVALID,
+          "optimal is asked for, but the objective is \"period\"; only of \"makespan\" an optimum is proved: leave one "
+          "of "
+          "the two out" },
+        { { .effort = -1, .objective = "max_load", .optimal = 1 },
+          GANTRY_E_INVALID,
+          "optimal is asked for, but the objective is \"max_load\"; only of \"makespan\" an optimum is proved: leave "
+          "one of "
+          "the two out" },
         { { .effort = -1, .objective = "period", .in_flight = 65 },
           GANTRY_E_INVALID,
           "in_flight is 65; it must be 1 to 64, or 0: chosen" },
@@ -193,7 +203,7 @@ int main(void)
 {
     Suite *suite = suite_create("options");
     TCase *c = tcase_create("options");
-    tcase_add_loop_test(c, options_are_checked, 0, 8);
+    tcase_add_loop_test(c, options_are_checked, 0, 10);
     tcase_add_test(c, options_are_recorded);
     tcase_add_test(c, shorter_options_get_defaults);
     tcase_add_test(c, policies_are_listed);

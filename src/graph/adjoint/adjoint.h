@@ -235,9 +235,13 @@ void gy_rule_take_rows(gy_adjoint *a, const gy_primal *p, gantry_node node, cons
 /* The adjoint of an argument that was changed in place becomes so many times what it is. */
 void gy_rule_scale(gy_adjoint *a, const gy_primal *p, const char *arg, double factor);
 
-/* ---- dense.c, sorting.c, sparse.c ---- */
+/* ---- dense.c, resize.c, sorting.c, sparse.c ---- */
 
+gantry_status gy_getrf_go_back(gy_adjoint *a, const gy_primal *p);
+gantry_status gy_getrs_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_potrf_go_back(gy_adjoint *a, const gy_primal *p);
+gantry_status gy_qr_go_back(gy_adjoint *a, const gy_primal *p);
+gantry_status gy_resize_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_syrk_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_top_k_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_trsm_go_back(gy_adjoint *a, const gy_primal *p);

@@ -58,6 +58,8 @@ typedef enum gy_cut_role {
     GY_CUT_WHOLE,  /* each piece has all of it */
     GY_CUT_ROWS,   /* each piece has its rows */
     GY_CUT_SUMMED, /* each piece gives something to all of it, by a reduction */
+    GY_CUT_ALL,    /* each piece has all of it, and it has rows of all pieces */
+    GY_CUT_BOUNDS, /* each piece has its rows and the next: where each row of something begins, and the last one ends */
 } gy_cut_role;
 
 /* A number of the node that says where its rows begin: how much of it is before row 1. */

@@ -67,7 +67,7 @@ typedef struct gy_buffer {
     gantry_dtype dtype;
     gantry_buffer_class cls;
     bool output, split_auto;
-    bool in_pieces; /* a strategy cut it into its parts, which are pieces of the batch */
+    bool in_pieces; /* its parts are pieces of the batch, into which a strategy cut it */
     int32_t rank;
     const int64_t *shape;
     int64_t rows, row_bytes;         /* row_bytes is 0 for a tiled buffer */

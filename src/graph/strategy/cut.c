@@ -60,21 +60,6 @@ static void find_numbers(const cutter *c, uint32_t node, cut_node *made)
     made->numbers = gy_slice_numbers(c->g, node, c->axis, c->s->strategy.tp, made->number);
 }
 
-/* Does it matter where rows of such a node begin? Not to softmax, unless it is causal. */
-static bool tells_rows_apart(const gantry_graph *g, const gy_node *n)
-{
-    const gantry_kernel *k = g->kernels.at[n->kernel].manifest;
-    for (int32_t arg = 0; arg < k->args; arg++) {
-        if (strcmp(k->arg[arg].name, "causal") != 0)
-            continue;
-        for (uint32_t i = n->scalar; i < n->scalar + n->scalars; i++)
-            if (g->scalar.at[i].arg == (uint32_t)arg)
-                return g->scalar.at[i].number.real != 0;
-        return false;
-    }
-    return true;
-}
-
 static gantry_status find_rules(cutter *c)
 {
     for (uint32_t i = 0; i < c->g->nodes.count; i++) {
@@ -91,8 +76,6 @@ static gantry_status find_rules(cutter *c)
             made->rule = (gy_cut_rule){ .role = made->rule.role };
         else if (made->rule.first != GY_FIRST_NONE)
             made->step = step_of(c, n, made->rule.first, made->count);
-        if (made->step && tells_rows_apart(c->g, n))
-            c->g->moves_parts = false; /* the step is a number of the node, whatever its rows are */
     }
     return GANTRY_OK;
 }

@@ -100,19 +100,10 @@ static gantry_status spread(gy_spreading *s)
 {
     GY_TRY(find_slices(s));
     GY_TRY(gy_spread_pieces(s));
+    GY_TRY(gy_spread_find_moving(s));
     GY_TRY(gy_spread_cut(s));
     GY_TRY(gy_spread_place(s));
     return gy_spread_shards(s);
-}
-
-/* Stages and slices have several devices for one piece. Parts of the file's own may be treated differently by its
- * nodes, and sums in one order are those of equal parts. */
-static bool can_move_parts(const gy_spreading *s)
-{
-    bool has_parts = false;
-    for (size_t i = 0; i < s->graph->buffers.count; i++)
-        has_parts = has_parts || s->graph->buffers.at[i].parts;
-    return s->strategy.dp > 1 && s->strategy.pp == 1 && s->strategy.tp == 1 && !s->strategy.ordered && !has_parts;
 }
 
 gantry_status gantry_graph_parallelize(gantry_graph *graph, const gantry_strategy *strategy,
@@ -136,7 +127,6 @@ gantry_status gantry_graph_parallelize(gantry_graph *graph, const gantry_strateg
     gantry_status status = options ? gy_train_note(graph, options, s.err) : GANTRY_OK;
     s.options = graph->train;
     s.pieces = (uint32_t)(s.strategy.dp * s.strategy.micro * s.strategy.tp);
-    graph->moves_parts = can_move_parts(&s);
     status = status ? status : spread(&s);
     graph->recompute = s.strategy.recompute;
     graph->orders_sums = s.strategy.ordered;

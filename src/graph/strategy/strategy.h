@@ -95,6 +95,8 @@ gantry_status gy_spread_slices(gy_spreading *s);
 gantry_status gy_spread_classes(gy_spreading *s, bool *has_changed);
 /* pieces.c: which pieces each node computes. */
 gantry_status gy_spread_pieces(gy_spreading *s);
+/* moving.c: whether pieces may be cut elsewhere, and which buffers are in them. */
+gantry_status gy_spread_find_moving(gy_spreading *s);
 /* How many nodes a node becomes along the batch: one that is in slices has all pieces of a micro-batch in each. */
 static inline uint32_t gy_spread_count(const gy_spreading *s, uint32_t node)
 {

@@ -134,20 +134,58 @@ class Unequal(unittest.TestCase):
                     np.testing.assert_allclose(seen, want, rtol=most, atol=most)
                     self.assertGreater(max(cut), min(cut) + 1)
 
+    def by_parts(self, factors=(1, 1), mean=False):
+        """The file has two parts, a node for each."""
+        text = strategies.chain(1, 24)
+        for name in ("h0", "z1", "h1"):
+            text["buffers"][name]["split"] = 2
+        text["nodes"] = []
+        for i, factor in enumerate(factors):
+            text["nodes"] += [{"id": f"fc{i}", "kernel": "gemm", "args": {"alpha": factor, "a": f"h0[{i}]", "b": "w0", "c": f"z1[{i}]"}},
+                              {"id": f"act{i}", "map": {"h": "tanh(z)"}, "args": {"z": f"z1[{i}]", "h": f"h1[{i}]"}},
+                              {"id": f"loss{i}", "reduce": {"l": "mean(square(h))"}, "args": {"h": f"h1[{i}]", "l": f"of_part[{i}]"}} if mean else
+                              {"id": f"loss{i}", "reduce": {"l": "sum(square(h) / 384)"}, "access": {"l": "sum"}, "args": {"h": f"h1[{i}]", "l": "loss"}}]
+        if mean:
+            text["buffers"]["of_part"] = buffer([2], split=2)
+            text["nodes"].append({"id": "loss", "reduce": {"l": "mean(p)"}, "args": {"p": "of_part", "l": "loss"}})
+        return text
+
     def test_parts_that_stay(self):
-        """Equal parts: where sums have one order, where nodes have numbers of their rows, and where the file has parts of its own."""
+        """Equal parts: where sums have one order, where nodes have numbers of their rows, and where nodes treat the file's own parts differently."""
         machine = host(self.folder, (1, 0.25))
-        chain = strategies.chain(2, 24)
-        drop = strategies.chain(1, 24)
+        chain, drop = strategies.chain(2, 24), strategies.chain(1, 24)
         drop["buffers"]["d"] = buffer([24, 16])
         drop["nodes"] = [{"id": "drop", "kernel": "dropout", "args": {"p": 0.5, "seed": 3, "x": "h0", "y": "d"}}, *drop["nodes"]]
         drop["nodes"][1]["args"]["a"] = "d"
-        split = strategies.chain(2, 24)
-        split["buffers"]["h0"]["split"] = 2
-        for text, strategy, is_equal in ((chain, "dp=2", False), (chain, "dp=2,ordered=1", True), (drop, "dp=2", True), (split, "dp=2", True)):
-            schedule = gantry.parse(text, train=True, strategy=strategy, devices=2).schedule(machine, effort=0)
-            with self.subTest(strategy=strategy, nodes=text["nodes"][0]["id"]):
-                self.assertEqual(parts(schedule, "h0") == [12, 12], is_equal)
+        soft, causal = (strategies.chain(1, 16) for _ in range(2))
+        for text, extra in ((soft, {}), (causal, {"causal": 1})):
+            text["nodes"][1] = {"id": "act0", "kernel": "softmax", "args": {"x": "z1", "y": "h1"} | extra}
+        for text, strategy, moves in ((chain, "dp=2", True), (chain, "dp=2,ordered=1", False), (drop, "dp=2", False), (soft, "dp=2", True), (causal, "dp=2", False),
+                                      (self.by_parts(), "dp=2", True), (self.by_parts((1, 0.5)), "dp=2", False), (self.by_parts(mean=True), "dp=2", False)):
+            schedule = gantry.parse(text, train=True, strategy=strategy, devices=2).schedule(machine, effort=0, balance="dynamic")
+            with self.subTest(strategy=strategy, nodes=text["nodes"]):
+                self.assertEqual(len(set(parts(schedule, "h0"))) > 1, moves)
+                run = schedule.run(backend="host")
+                run()
+                one = gantry.parse(text, train=True).schedule(1, effort=0).run(backend="host")
+                one()
+                np.testing.assert_allclose(run()["loss"], one()["loss"], rtol=1e-12)
+
+    def test_gallery(self):
+        """Models whose files have parts of the batch: as equal parts learn, in less than three quarters of their time, as one device is a quarter as fast."""
+        machine = host(self.folder, (1, 0.25))
+        for name in ("mlp", "cnn", "digits_mlp"):
+            graph = gantry.load(ROOT / f"graphs/models/{name}.json", train=True, strategy="dp=2", devices=2)
+            took, seen = [], []
+            for how in ({}, {"balance": "static"}):
+                schedule = graph.schedule(machine, effort=0, **how)
+                took.append(schedule.summary.makespan_us)
+                run = schedule.run(backend="host")
+                seen.append([float(run()["loss"][0]) for _ in range(5)])
+                run.close()
+            with self.subTest(model=name):
+                self.assertLess(took[0], 0.75 * took[1])
+                np.testing.assert_allclose(*seen, rtol=1e-5)
 
     def test_table(self):
         """The table of strategies says of what parts the batch is."""

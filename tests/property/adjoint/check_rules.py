@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that a strategy cuts along the batch, one in the middle of a small model each: losses of some steps are those of the model whole, whose
-gradients check_kernels.py and others hold against finite differences."""
+"""Kernels that a strategy cuts along the batch, one in the middle of a small model each: losses of some steps are those of the model whole, on
+devices that are alike and that are not. Its gradients check_kernels.py and others hold against finite differences."""
 import math
 import re
+import tempfile
 import unittest
 
 from check_algebra import sparse
+from check_unequal import host
 from differences import buffer, gantry, np
 
 INPUT = {"class": "input"}
@@ -32,8 +34,9 @@ class Rules(unittest.TestCase):
         data = {name: rng.normal(size=b["shape"]).astype(b["dtype"].replace("f", "float")) for name, b in text["buffers"].items()
                 if b.get("class") == "input" and b["dtype"][0] == "f"} | (given or {})
 
-        def losses(strategy, devices):
-            run = gantry.parse(text, train=True, strategy=strategy, devices=devices).schedule(devices, effort=0).run(backend="host")
+        def losses(strategy, devices, machine=None):
+            graph = gantry.parse(text, train=True, strategy=strategy, devices=devices)
+            run = graph.schedule(machine or devices, effort=0, balance="dynamic").run(backend="host")
             seen = [float(run(**data)["loss"][0])] + [float(run()["loss"][0]) for _ in range(STEPS - 1)]
             run.close()
             return seen
@@ -45,6 +48,20 @@ class Rules(unittest.TestCase):
                 pieces = math.prod(int(number) for number in re.findall(r"(?:dp|micro)=(\d)", strategy))
                 self.assertEqual(len(re.findall(r'"kernel\[\d+\]"', graph.json())), pieces, "a node for each piece")
                 np.testing.assert_allclose(losses(strategy, devices), want, rtol=most)
+        with tempfile.TemporaryDirectory() as folder, self.subTest(kernel=text["name"], machine="not alike"):
+            for strategy in ("dp=2", "dp=2,micro=2,zero=1"):
+                np.testing.assert_allclose(losses(strategy, 2, host(folder, (1, 0.3))), want, rtol=most)
+
+    def test_layers(self):
+        """Kernels that had rules before."""
+        self.check(model("gemm", {}, [BATCH, 5], [BATCH, 3], wholes={"b": ([5, 3], "f64")}, as_x="a", as_y="c"))
+        for activation in (0, 1, 2, 3):
+            self.check(model("gemm_bias", {"activation": activation}, [BATCH, 5], [BATCH, 3], wholes={"b": ([5, 3], "f64"), "bias": ([3], "f64")}, as_x="a", as_y="c"))
+        self.check(model("softmax", {}, [BATCH, 5], [BATCH, 5]))
+        self.check(model("transpose", {"axis": 1}, [BATCH, 3, 4], [BATCH, 4, 3]))
+        self.check(model("conv2d", {"pad": 1}, [BATCH, 2, 5, 5], [BATCH, 3, 5, 5], wholes={"w": ([3, 2, 3, 3], "f64")}))
+        self.check(model("attention", {"q": "h", "k": "h", "v": "h"}, [BATCH, 2, 4, 3], [BATCH, 2, 4, 3], as_x="q"))
+        self.check(model("attention", {"dim": 2, "length": 2, "q": "h", "k": "h", "v": "h"}, [2 * BATCH, 6], [2 * BATCH, 6], as_x="q"))
 
     def test_stacks(self):
         for ta, tb in ((0, 0), (1, 0), (0, 1)):

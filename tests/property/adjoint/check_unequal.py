@@ -121,7 +121,7 @@ class Unequal(unittest.TestCase):
         self.assertGreater(uneven, 12, "most batches were cut by speed")
 
     def test_losses_of_networks(self):
-        """Losses by classes, clipped gradients and schedules; layernorm with gates. In f32 within 1e-5."""
+        """Losses by classes, clipped gradients and schedules; in f32 within 1e-5."""
         x, labels, w = training.data()
         for dtype, most in (("f64", 1e-9), ("f32", 1e-5)):
             real = np.dtype(dtype.replace("f", "float"))

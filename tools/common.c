@@ -352,6 +352,17 @@ gantry_schedule_options schedule_options(const options *o)
     return so;
 }
 
+/* A training that goes on on fewer devices than its strategy is for has the pieces of the batch that it had: where some
+ * devices have several, smaller ones would be faster there, but more than the order of sums would change. */
+static bool keeps_pieces(const options *o, size_t devices)
+{
+    gantry_error err;
+    gantry_strategy strategy = GANTRY_STRATEGY_INIT;
+    if (!o->resume || !o->strategy || o->balance || gantry_strategy_parse(&strategy, o->strategy, &err))
+        return false;
+    return (int64_t)devices < (int64_t)strategy.dp * strategy.tp * strategy.pp;
+}
+
 int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine)
 {
     enum { MANY = 256 }; /* planning for as many devices takes seconds */
@@ -360,6 +371,7 @@ int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *grap
     size_t devices = gantry_machine_worker_count(machine);
     if (devices >= MANY && !o->quiet && !progress_shown())
         fprintf(stderr, "planning for %zu devices%s\n", devices, o->effort ? "; --effort 0 takes less time" : "");
+    so.balance = keeps_pieces(o, devices) ? "static" : so.balance;
     so.user = &devices;
     progress_stage("planning");
     gantry_status status = gantry_schedule_new(schedule, graph, machine, &so, &err);

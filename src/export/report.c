@@ -274,6 +274,25 @@ static void add_without(gy_text *to, const gantry_schedule *s)
         add_text(to, "bound_without_by", s->bound_without_by);
 }
 
+/* The first buffer whose parts are not as long as each other, but for a row. */
+static void add_parts(gy_text *to, const gantry_schedule *s)
+{
+    for (size_t i = 0; i < s->bounds.count; i++) {
+        int64_t least = INT64_MAX, most = 0;
+        for (int64_t k = 0; k < s->bounds.at[i].parts; k++) {
+            int64_t rows = s->bounds.at[i].first[k + 1] - s->bounds.at[i].first[k];
+            least = rows < least ? rows : least;
+            most = rows > most ? rows : most;
+        }
+        if (most <= least + 1 || s->bounds.at[i].parts < 1)
+            continue;
+        gy_text_add(to, ",\n  \"parts\": { \"buffer\": ");
+        gy_text_json(to, s->bounds.at[i].buffer);
+        gy_text_printf(to, ", \"least\": %" PRId64 ", \"most\": %" PRId64 " }", least, most);
+        return;
+    }
+}
+
 void gy_export_report(gy_text *to, const gy_view *view)
 {
     const gantry_schedule *s = view->s;
@@ -285,6 +304,8 @@ void gy_export_report(gy_text *to, const gy_view *view)
     add_text(to, "replay", gy_word(&gy_replay_words, s->replay));
     if (s->balance)
         add_text(to, "balance", s->balance);
+    if (s->balance)
+        add_parts(to, s);
     add_count(to, "devices", s->machine->devices);
     add_real(to, "makespan_us", view->sum.makespan_us);
     add_real(to, "bound_us", view->sum.bound_us);

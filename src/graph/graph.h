@@ -67,6 +67,7 @@ typedef struct gy_buffer {
     gantry_dtype dtype;
     gantry_buffer_class cls;
     bool output, split_auto;
+    bool in_pieces; /* its parts are pieces of the batch, into which a strategy cut it */
     int32_t rank;
     const int64_t *shape;
     int64_t rows, row_bytes;         /* row_bytes is 0 for a tiled buffer */
@@ -251,6 +252,7 @@ struct gantry_graph {
     int32_t recompute; /* layers of each stage whose activations are computed again, see gantry_strategy; 0: none */
     uint32_t stage_devices; /* a stage of a pipeline has so many devices in a row; 0: there are no stages */
     int32_t weight_delay;   /* nodes that give to gradients of weights alone have so much less of priority */
+    bool moves_parts;       /* what is computed does not depend on where the batch is cut into pieces */
     bool orders_sums;       /* contributions to a sum come one after the other, see gantry_strategy */
     bool differentiated;
     bool is_used;            /* a model as it is used: nothing will be differentiated */

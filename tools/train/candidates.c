@@ -20,6 +20,16 @@ static void offer(char *limit, size_t size, double *most, double busy_us, double
     snprintf(limit, size, "%s, busy %.0f %%", name, 100 * busy_us / us);
 }
 
+/* Rows of the smallest and the largest part of the batch, where the scheduler has cut it by the speed of devices. */
+static void add_parts(candidate *c, const json_t *parts)
+{
+    size_t length = strlen(c->limit);
+    if (parts)
+        snprintf(c->limit + length, sizeof c->limit - length, "; parts of %lld to %lld rows",
+                 (long long)json_integer_value(json_object_get(parts, "least")),
+                 (long long)json_integer_value(json_object_get(parts, "most")));
+}
+
 /* The device or the route that has most to do. */
 static int find_limit(candidate *c, const gantry_schedule *schedule)
 {
@@ -40,6 +50,7 @@ static int find_limit(candidate *c, const gantry_schedule *schedule)
     json_array_foreach(json_object_get(report, "routes"), i, value)
         offer(c->limit, sizeof c->limit, &most, json_number_value(json_object_get(value, "busy_us")), c->us, "%s -> %s",
               json_string_value(json_object_get(value, "from")), json_string_value(json_object_get(value, "to")));
+    add_parts(c, json_object_get(report, "parts"));
     json_decref(report);
     return EXIT_FINE;
 }

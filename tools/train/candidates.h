@@ -23,7 +23,7 @@ typedef struct candidate {
     double bound_us; /* no schedule is faster; 0: not known */
     double busy_us;  /* of the device that computes longest */
     uint64_t moved, peak;
-    char limit[80];
+    char limit[140];   /* what is busiest, and which parts of the batch there are where these are not equal */
     char refusal[512]; /* why it does not fit: the text of the scheduler */
 } candidate;
 

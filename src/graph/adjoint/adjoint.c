@@ -135,6 +135,7 @@ static gantry_status differentiate(gy_adjoint *a)
     if (!status && a->graph->recompute)
         status = gy_adjoint_recompute(a);
     status = status ? status : gy_order_sums(a->graph, a->err);
+    status = status ? status : gy_move_parts(a->graph, a->err);
     a->graph->build_->unique_ids = unique;
     return status;
 }

@@ -235,9 +235,13 @@ void gy_rule_take_rows(gy_adjoint *a, const gy_primal *p, gantry_node node, cons
 /* The adjoint of an argument that was changed in place becomes so many times what it is. */
 void gy_rule_scale(gy_adjoint *a, const gy_primal *p, const char *arg, double factor);
 
-/* ---- dense.c, sorting.c, sparse.c ---- */
+/* ---- dense.c, resize.c, sorting.c, sparse.c ---- */
 
+gantry_status gy_getrf_go_back(gy_adjoint *a, const gy_primal *p);
+gantry_status gy_getrs_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_potrf_go_back(gy_adjoint *a, const gy_primal *p);
+gantry_status gy_qr_go_back(gy_adjoint *a, const gy_primal *p);
+gantry_status gy_resize_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_syrk_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_top_k_go_back(gy_adjoint *a, const gy_primal *p);
 gantry_status gy_trsm_go_back(gy_adjoint *a, const gy_primal *p);
@@ -268,6 +272,8 @@ gantry_status gy_adjoint_optimise(gy_adjoint *a);
 /* Adds the nodes that the `recompute` of the graph asks for: called behind all else. See recompute.h. */
 gantry_status gy_adjoint_recompute(gy_adjoint *a);
 
+/* moving_parts.c: pieces of the batch become parts that the scheduler may cut elsewhere, where a strategy says so. */
+gantry_status gy_move_parts(gantry_graph *graph, gantry_error *err);
 /* order_sums.c: with gantry_strategy.ordered, contributions to a sum come one after the other. */
 gantry_status gy_order_sums(gantry_graph *graph, gantry_error *err);
 /* partial_sums.c: sums that nodes of several places give to become one for each place, and a map that adds them up. */

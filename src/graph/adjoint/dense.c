@@ -4,9 +4,12 @@
  * one read, what it becomes one that only nodes behind it have added to: so the adjoint is changed in place, too.
  * Formulas for trsm and potrf are those of Giles, Collected Matrix Derivative Results for Forward and Reverse Mode
  * Algorithmic Differentiation, 2008, and Murray, Differentiation of the Cholesky decomposition, 2016. Kernels read and
- * write lower triangles; what lies above the diagonal stays as it is, and so does its adjoint.
+ * write lower triangles; what lies above the diagonal stays as it is, and so does its adjoint. That of getrf is by de
+ * Hoog, Anderssen and Lukas, Differentiation of matrix functionals using triangular factorization, Mathematics of
+ * Computation 80, 2011; that of qr by Walter and Lehmann, Algorithmic differentiation of linear algebra functions,
+ * 2010.
  *
- * Both multiply by the inverse of a lower factor, which getrs does with its transpose: an upper factor, beside which
+ * They multiply by the inverse of a lower factor, which getrs does with its transpose: an upper factor, beside which
  * the lower one is 1, and no rows are exchanged.
  */
 #include "base/error.h"
@@ -190,5 +193,230 @@ gantry_status gy_potrf_go_back(gy_adjoint *a, const gy_primal *p)
     gantry_node_arg(a->graph, node, "s", sides);
     gantry_node_arg(a->graph, node, "turned", half);
     gantry_node_arg(a->graph, node, "to", adjoint_of(&d));
+    return gy_adjoint_built(a);
+}
+
+/* ---- factors with rows exchanged ---- */
+
+/* The transpose of the matrix that the node has as that argument. */
+static gantry_region turned_of(const dense *d, const char *arg)
+{
+    return transpose(d, "turned", gy_adjoint_primal_rows(d->a, access_to(d, arg)),
+                     gantry_all(make_square(d, "grad.turned")));
+}
+
+/* The transpose of the lower factor, whose diagonal of ones is not stored. */
+static gantry_region unit_of(const dense *d, gantry_region turned)
+{
+    gantry_region unit = gantry_all(make_square(d, "grad.unit"));
+    gantry_node node = begin_triangle(d, "unit", "unit = select(column > row, turned, select(column == row, 1, 0))");
+    gantry_node_arg(d->a->graph, node, "turned", turned);
+    gantry_node_arg(d->a->graph, node, "unit", unit);
+    return unit;
+}
+
+/* The upper triangle of the factors, or of their adjoint. */
+static gantry_region above(const dense *d, const char *name, gantry_region from)
+{
+    gantry_region upper = gantry_all(make_square(d, "grad.above"));
+    gantry_node node = begin_triangle(d, name, "upper = select(column >= row, from, 0)");
+    gantry_node_arg(d->a->graph, node, "from", from);
+    gantry_node_arg(d->a->graph, node, "upper", upper);
+    return upper;
+}
+
+/* Rows go back to where they were exchanged from. As getrs exchanges the numbers of rows, too, it says where that is,
+ * and their order where each row is now. */
+static void exchange_back(const dense *d, const char *name, gantry_region rows, gantry_region to)
+{
+    gantry_graph *g = d->a->graph;
+    gantry_region one = gantry_all(make_square(d, "grad.one")),
+                  number = gantry_all(make(d, "grad.number", d->order, 1));
+    gantry_region place = gantry_all(
+        gy_build_beside(g, access_to(d, d->arg)->buffer, "grad.place", GANTRY_I32, 1, &(int64_t){ d->order }));
+    gantry_node node = begin_triangle(d, "one", "one = select(column == row, 1, 0)");
+    gantry_node_arg(g, node, "one", one);
+    node = gy_rule_map(d->a, d->p, "number", "number = row");
+    gantry_node_arg(g, node, "row", gantry_all(d->row));
+    gantry_node_arg(g, node, "number", number);
+    node = gy_rule_begin(d->a, d->p, "getrs", "exchanged");
+    gantry_node_arg(g, node, "a", one);
+    gy_rule_give(d->a, d->p, node, "pivots", "pivots");
+    gantry_node_arg(g, node, "b", number);
+    node = gy_rule_begin(d->a, d->p, "argsort", "place");
+    gantry_node_arg(g, node, "x", number);
+    gantry_node_arg(g, node, "index", place);
+    node = gy_rule_begin(d->a, d->p, "embedding", name);
+    gantry_node_arg(g, node, "table", rows);
+    gantry_node_arg(g, node, "ids", place);
+    gantry_node_arg(g, node, "y", to);
+}
+
+/* P a = L U. With M what L^T times the adjoint of L has below the diagonal, and what the adjoint of U times U^T has on
+ * it and above, that of a is P^T L^-T M U^-T. */
+gantry_status gy_getrf_go_back(gy_adjoint *a, const gy_primal *p)
+{
+    dense d = describe(a, p, "a", "a");
+    gantry_region unit = unit_of(&d, turned_of(&d, "a"));
+    gantry_region upper = above(&d, "upper", gy_adjoint_primal_rows(a, access_to(&d, "a")));
+    gantry_region low = gantry_all(make_square(&d, "grad.low")), both = gantry_all(make_square(&d, "grad.both"));
+    gantry_region of_lower = gantry_all(make_square(&d, "grad.product")),
+                  of_upper = gantry_all(make_square(&d, "grad.product"));
+    gantry_node node = begin_triangle(&d, "a.low", "low = select(column < row, d, 0)");
+    gantry_node_arg(a->graph, node, "d", adjoint_of(&d));
+    gantry_node_arg(a->graph, node, "low", low);
+    node = gy_rule_begin(a, p, "gemm", "a.of_lower");
+    gantry_node_arg(a->graph, node, "a", unit);
+    gantry_node_arg(a->graph, node, "b", low);
+    gantry_node_arg(a->graph, node, "c", of_lower);
+    gantry_region high = above(&d, "a.high", adjoint_of(&d));
+    node = gy_rule_begin(a, p, "gemm", "a.of_upper");
+    gantry_node_scalar(a->graph, node, "tb", 1);
+    gantry_node_arg(a->graph, node, "a", high);
+    gantry_node_arg(a->graph, node, "b", upper);
+    gantry_node_arg(a->graph, node, "c", of_upper);
+    node = begin_triangle(&d, "a.both", "both = select(column < row, lower, upper)");
+    gantry_node_arg(a->graph, node, "lower", of_lower);
+    gantry_node_arg(a->graph, node, "upper", of_upper);
+    gantry_node_arg(a->graph, node, "both", both);
+    solve(&d, "a.one_side", unit, both);
+    gantry_region sides = transpose(&d, "a.sides", both, gantry_all(make_square(&d, "grad.sides")));
+    solve(&d, "a.both_sides", upper, sides);
+    exchange_back(&d, "a", transpose(&d, "a.other", sides, both), adjoint_of(&d));
+    return gy_adjoint_built(a);
+}
+
+/* Columns as rows, or rows as columns: a vector lies in memory as it did. */
+static gantry_region turn(const dense *d, const char *name, gantry_region from, int64_t rows, int64_t columns)
+{
+    gantry_region to = gantry_all(make(d, "grad.turned", rows, columns));
+    if (rows > 1 && columns > 1)
+        return transpose(d, name, from, to);
+    gantry_node node = gantry_graph_copy(d->a->graph, gy_adjoint_id(d->a, d->p, name), from, to);
+    gy_adjoint_place(d->a, node, d->p->node);
+    return to;
+}
+
+/* The share of getrs in the adjoint of its factors: y and z are those of gy_getrs_go_back, y with columns as rows. */
+static void give_to_factors(const dense *d, gantry_region turned_y, gantry_region z, int64_t columns)
+{
+    gy_adjoint *a = d->a;
+    gantry_region x = turn(d, "b.was", gy_adjoint_primal_rows(a, access_to(d, "b")), columns, d->order), from;
+    gantry_region upper = above(d, "upper", gy_adjoint_primal_rows(a, access_to(d, "a")));
+    gantry_region between = gantry_all(make(d, "grad.between", columns, d->order));
+    gantry_region of_lower = gantry_all(make_square(d, "grad.product")),
+                  of_upper = gantry_all(make_square(d, "grad.product"));
+    gy_destination target;
+    gantry_node node = gy_rule_begin(a, d->p, "gemm", "a.between");
+    gantry_node_scalar(a->graph, node, "tb", 1);
+    gantry_node_arg(a->graph, node, "a", x);
+    gantry_node_arg(a->graph, node, "b", upper);
+    gantry_node_arg(a->graph, node, "c", between);
+    node = gy_rule_begin(a, d->p, "gemm", "a.of_lower");
+    gantry_node_scalar(a->graph, node, "alpha", -1);
+    gantry_node_arg(a->graph, node, "a", z);
+    gantry_node_arg(a->graph, node, "b", between);
+    gantry_node_arg(a->graph, node, "c", of_lower);
+    node = gy_rule_begin(a, d->p, "gemm", "a.of_upper");
+    gantry_node_scalar(a->graph, node, "alpha", -1);
+    gantry_node_scalar(a->graph, node, "ta", 1);
+    gantry_node_arg(a->graph, node, "a", turned_y);
+    gantry_node_arg(a->graph, node, "b", x);
+    gantry_node_arg(a->graph, node, "c", of_upper);
+    node = begin_triangle(d, "a", "to = select(column < row, lower, upper)");
+    gantry_node_arg(a->graph, node, "lower", of_lower);
+    gantry_node_arg(a->graph, node, "upper", of_upper);
+    gy_rule_take_rows(a, d->p, node, "to", "a", &from, &target);
+    gy_adjoint_add_rows(a, d->p, "a", from, &target);
+}
+
+/* b' = U^-1 L^-1 P b. With y = U^-T times the adjoint of b' and z = L^-T y, the adjoint of b is P^T z, that of U the
+ * upper triangle of -y b'^T, and that of L what -z (U b')^T has below the diagonal. */
+gantry_status gy_getrs_go_back(gy_adjoint *a, const gy_primal *p)
+{
+    dense d = describe(a, p, "b", "a");
+    gy_maths_shape shape = gy_adjoint_shape(a, access_to(&d, "b"));
+    int64_t columns = d.rows ? gy_maths_shape_elements(&shape) / d.rows : 0;
+    gantry_region turned = turned_of(&d, "a"), unit = unit_of(&d, turned);
+    gantry_region y = turn(&d, "b.turned", adjoint_of(&d), columns, d.order);
+    gantry_node node = gy_rule_begin(a, p, "trsm", "b.upper"); /* reads what is on the diagonal and below: U^T */
+    gantry_node_arg(a->graph, node, "a", turned);
+    gantry_node_arg(a->graph, node, "b", y);
+    gantry_region z = turn(&d, "b.back", y, d.order, columns);
+    solve(&d, "b.lower", unit, z);
+    if (gy_rule_wants(a, p, "a"))
+        give_to_factors(&d, y, z, columns);
+    if (shape.rank == 2) {
+        exchange_back(&d, "b", z, adjoint_of(&d));
+        return gy_adjoint_built(a);
+    }
+    gantry_region column = gantry_all(make(&d, "grad.column", d.order, columns));
+    exchange_back(&d, "b.rows", z, column);
+    node = gantry_graph_copy(a->graph, gy_adjoint_id(a, p, "b"), column, adjoint_of(&d));
+    gy_adjoint_place(a, node, p->node);
+    return gy_adjoint_built(a);
+}
+
+/* ---- orthogonal factors ---- */
+
+/* Is something but zeros given to the adjoint of that factor? One of them stands for zeros where both have these. */
+static bool is_given(const dense *d, const char *factor)
+{
+    bool has_r = gy_adjoint_is_given(d->a, access_to(d, "r")->buffer);
+    return *factor == 'r' ? has_r : !has_r || gy_adjoint_is_given(d->a, access_to(d, "q")->buffer);
+}
+
+/* r times the adjoint of r, transposed, less the adjoint of q, transposed, times q. */
+static gantry_region product_of_factors(const dense *d)
+{
+    gy_adjoint *a = d->a;
+    gantry_region product = gantry_all(make_square(d, "grad.product"));
+    bool has_r = is_given(d, "r"), has_q = is_given(d, "q");
+    if (has_r) {
+        gantry_node node = gy_rule_begin(a, d->p, "gemm", "a.of_r");
+        gantry_node_scalar(a->graph, node, "tb", 1);
+        gy_rule_give(a, d->p, node, "a", "r");
+        gy_rule_give_adjoint(a, d->p, node, "b", "r");
+        gantry_node_arg(a->graph, node, "c", product);
+    }
+    if (has_q) {
+        gantry_node node = gy_rule_begin(a, d->p, "gemm", "a.of_q");
+        gantry_node_scalar(a->graph, node, "alpha", -1);
+        gantry_node_scalar(a->graph, node, "beta", has_r);
+        gantry_node_scalar(a->graph, node, "ta", 1);
+        gy_rule_give_adjoint(a, d->p, node, "a", "q");
+        gy_rule_give(a, d->p, node, "b", "q");
+        gantry_node_arg_as(a->graph, node, "c", product, has_r ? GANTRY_READWRITE : GANTRY_WRITE);
+    }
+    return product;
+}
+
+/* a = q r. With S symmetric, and the product above on its diagonal and below, the adjoint of a is that of q and q S,
+ * times r^-T: here all of it with columns as rows. */
+gantry_status gy_qr_go_back(gy_adjoint *a, const gy_primal *p)
+{
+    dense d = describe(a, p, "q", "r");
+    gantry_region product = product_of_factors(&d), both = gantry_all(make_square(&d, "grad.both"));
+    gantry_region turned = transpose(&d, "a.turned", product, gantry_all(make_square(&d, "grad.turned")));
+    gantry_region solved = gantry_all(make(&d, "grad.solved", d.order, d.rows)), from;
+    bool has_q = is_given(&d, "q");
+    gy_destination target;
+    gantry_node node = begin_triangle(&d, "a.both", "both = select(column > row, turned, product)");
+    gantry_node_arg(a->graph, node, "turned", turned);
+    gantry_node_arg(a->graph, node, "product", product);
+    gantry_node_arg(a->graph, node, "both", both);
+    if (has_q)
+        transpose(&d, "a.q", adjoint_of(&d), solved);
+    node = gy_rule_begin(a, p, "gemm", "a.rows");
+    gantry_node_scalar(a->graph, node, "beta", has_q);
+    gantry_node_scalar(a->graph, node, "tb", 1);
+    gantry_node_arg(a->graph, node, "a", both);
+    gy_rule_give(a, p, node, "b", "q");
+    gantry_node_arg_as(a->graph, node, "c", solved, has_q ? GANTRY_READWRITE : GANTRY_WRITE);
+    solve(&d, "a.solved", gy_adjoint_primal_rows(a, access_to(&d, "r")), solved); /* zeros are below its diagonal */
+    node = gy_rule_begin(a, p, "transpose", "a");
+    gantry_node_arg(a->graph, node, "x", solved);
+    gy_rule_take_rows(a, p, node, "y", "a", &from, &target);
+    gy_adjoint_add_rows(a, p, "a", from, &target);
     return gy_adjoint_built(a);
 }

@@ -50,27 +50,29 @@ void gy_kernels_text(gy_text *to, bool (*fits)(const gantry_kernel *kernel))
             gy_text_printf(to, "%s%s", to->length ? ", " : "", k->name);
 }
 
-/* One with a formula that changes something in place is refused. */
-static bool has_adjoint(const gantry_kernel *kernel)
-{
-    bool has_formula = kernel->formula;
-    for (int32_t i = 0; i < kernel->args; i++)
-        has_formula = has_formula && kernel->arg[i].access != GANTRY_READWRITE;
-    return has_formula || gy_adjoint_rule(kernel->name);
-}
+/* Kernels of the library that have none, by a part of their name, and what to do without them. */
+static const struct {
+    const char *part, *instead;
+} without[] = {
+    { "_append", "it is for decoding: use attention" },
+    { "_cached", "it is for decoding: use attention" },
+    { "_grad", "it is an adjoint itself: write what it computes as maps, reductions and products" },
+    { "merge", "use sort or sort_pairs on one buffer with both" },
+    { "select", "use a map that multiplies rows by zeros and ones" },
+    { "sobel", "use filter2d for each direction, and a map of both" },
+};
+enum { WITHOUT = sizeof without / sizeof *without };
 
-static gantry_status fail_kernel(gy_adjoint *a, uint32_t node, const char *kernel)
+static gantry_status fail_kernel(gy_adjoint *a, uint32_t node, const gy_kernel *kernel)
 {
-    gy_text known = { 0 };
-    gy_kernels_text(&known, has_adjoint);
-    gantry_status status =
-        known.failed ? gy_fail_nomem(a->err)
-                     : gy_node_fail(a->graph, a->err, node,
-                                    "lies between weights and loss, and kernel \"%s\" has no adjoint; use maps, "
-                                    "reductions, a kernel of your own with a formula, or one of %s",
-                                    kernel, known.at);
-    gy_text_free(&known);
-    return status;
+    const char *instead =
+        "give it a formula (\"map\" or \"reduce\"), or use maps, reductions, copies and kernels of the "
+        "library";
+    for (size_t i = 0; i < WITHOUT && !kernel->code; i++)
+        if (strstr(kernel->manifest->name, without[i].part))
+            instead = without[i].instead;
+    return gy_node_fail(a->graph, a->err, node, "lies between weights and loss, and kernel \"%s\" has no adjoint; %s",
+                        kernel->manifest->name, instead);
 }
 
 /* ---- formulas of manifests ---- */
@@ -134,7 +136,7 @@ gantry_status gy_adjoint_look(gy_adjoint *a, uint32_t node, gy_primal *out)
                             "give them one shape",
                             kernel->manifest->name, unfit);
     out->rule = kernel->code ? NULL : gy_adjoint_rule(kernel->manifest->name);
-    return out->rule ? GANTRY_OK : fail_kernel(a, node, kernel->manifest->name);
+    return out->rule ? GANTRY_OK : fail_kernel(a, node, kernel);
 }
 
 /* ---- what gives something ---- */

@@ -134,6 +134,7 @@ static gantry_status split(cutter *c, uint32_t buffer)
         return gy_fail_nomem(c->s->err);
     for (int64_t i = 0; i <= parts; i++)
         first[i] = gy_part_bound(b->rows, parts, i);
+    b->in_pieces = axis == GY_SLICE_WHOLE;
     b->parts = parts;
     b->part_first = first;
     return GANTRY_OK;
@@ -174,6 +175,16 @@ static gy_access rows_of_piece(const cutter *c, gy_access x, const place_of_piec
     return x;
 }
 
+/* Numbers of which there is one more than rows: those of piece i, and the first of the next. */
+static gy_access bounds_of_piece(gy_access x, const place_of_piece *p)
+{
+    int64_t rows = (x.last - x.first - 1) / p->count;
+    x.first += rows * p->i;
+    x.last = x.first + rows + 1;
+    x.part = x.part_last = -1;
+    return x;
+}
+
 /* The slice of an access: a tile, or a part. */
 static gy_access slice_of_piece(const cutter *c, gy_access x, gy_cut_role role, const place_of_piece *p)
 {
@@ -201,6 +212,8 @@ static gy_access access_piece(const cutter *c, const gy_node *n, gy_access x, co
         return slice_of_piece(c, x, role, p);
     if (role == GY_CUT_ROWS)
         return rows_of_piece(c, x, p);
+    if (role == GY_CUT_BOUNDS)
+        return bounds_of_piece(x, p);
     x.part *= x.part >= 0 && factor ? factor : 1;
     x.part_last *= x.part_last >= 0 && factor ? factor : 1;
     return x;

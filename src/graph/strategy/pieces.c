@@ -207,7 +207,7 @@ static gy_piece_range pieces_read(const gy_spreading *s, uint32_t node, const gy
         if (one.from == one.to)
             continue;
         bool is_same = cut.from == cut.to || (one.from == cut.from && one.to == cut.to);
-        *fits = *fits && is_even && is_same && rule->role[i] == GY_CUT_ROWS;
+        *fits = *fits && is_same && ((is_even && rule->role[i] == GY_CUT_ROWS) || rule->role[i] == GY_CUT_ALL);
         cut = one;
     }
     return all;

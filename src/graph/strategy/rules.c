@@ -3,7 +3,7 @@
  * How a node is cut along the batch, which is axis 0 of what it is cut along: one row a kernel, which names the
  * arguments whose rows go with the batch and those that are summed. Formulas, those of manifests too, need none: what
  * has the extent of their model along its first axis is cut, and a reduction along that axis is summed. Whatever a rule
- * says holds for any number of pieces.
+ * says holds for any number of pieces. A product by a sparse matrix reads rows of all pieces and gives rows of one.
  */
 #include "base/error.h"
 #include "graph/adjoint/adjoint.h"
@@ -20,22 +20,35 @@ typedef struct row {
     gy_cut_first first;
     const char *number; /* that has to be `value`, and is 0 if the node does not say it; NULL: none */
     double value;
+    uint32_t axes;      /* of `deep`, where it has to have more than two */
+    const char *shared; /* arguments that are for all pieces where they have one row; NULL: none */
+    const char *all;    /* GY_CUT_ALL */
+    const char *bounds; /* GY_CUT_BOUNDS */
+    bool keeps_first;   /* `axis`, which is -2 if the node does not say it, is not the first */
 } row;
 
 static const row table[] = {
-    { "attention", "q k v y lse", NULL, "q", GY_FIRST_NONE, NULL, 0 },
-    { "conv2d", "x y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
-    { "dropout", "x y", NULL, NULL, GY_FIRST_ELEMENTS, "run", 0 },
-    { "embedding", "ids y", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
-    { "gemm", "a c", NULL, NULL, GY_FIRST_NONE, "ta", 0 },
-    { "gemm_bias", "a c", NULL, NULL, GY_FIRST_NONE, "ta", 0 },
-    { "layernorm", "x y", NULL, "x", GY_FIRST_NONE, NULL, 0 },
-    { "rmsnorm", "x y", NULL, "x", GY_FIRST_NONE, NULL, 0 },
-    { "rope", "x y", NULL, NULL, GY_FIRST_ROWS, NULL, 0 },
-    { "softmax", "x y", NULL, "x", GY_FIRST_LAST, NULL, 0 },
-    { "softmax_xent", "logits labels", "loss", "logits", GY_FIRST_NONE, NULL, 0 },
-    { "transpose", "x y", NULL, NULL, GY_FIRST_NONE, "axis", 1 },
-    { "trsm", "b", NULL, NULL, GY_FIRST_NONE, NULL, 0 },
+    { .kernel = "attention", .rows = "q k v y lse", .deep = "q" },
+    { .kernel = "conv2d", .rows = "x y" },
+    { .kernel = "dropout", .rows = "x y", .first = GY_FIRST_ELEMENTS, .number = "run" },
+    { .kernel = "embedding", .rows = "ids y" },
+    { .kernel = "fft", .rows = "x y", .keeps_first = true },
+    { .kernel = "filter2d", .rows = "image out", .deep = "image", .axes = 3 },
+    { .kernel = "gaussian_blur", .rows = "image out", .deep = "image", .axes = 3 },
+    { .kernel = "gemm", .rows = "a c", .number = "ta" },
+    { .kernel = "gemm_batched", .rows = "a b c", .shared = "a b" },
+    { .kernel = "gemm_bias", .rows = "a c", .number = "ta" },
+    { .kernel = "layernorm", .rows = "x y", .deep = "x" },
+    { .kernel = "resize", .rows = "image out" },
+    { .kernel = "rmsnorm", .rows = "x y", .deep = "x" },
+    { .kernel = "rope", .rows = "x y", .first = GY_FIRST_ROWS },
+    { .kernel = "softmax", .rows = "x y", .deep = "x", .first = GY_FIRST_LAST },
+    { .kernel = "softmax_xent", .rows = "logits labels", .summed = "loss", .deep = "logits" },
+    { .kernel = "spmm_csr", .rows = "y", .all = "x", .bounds = "row_ptr" },
+    { .kernel = "spmv_csr", .rows = "y", .all = "x", .bounds = "row_ptr" },
+    { .kernel = "top_k", .rows = "x values indices", .deep = "x" },
+    { .kernel = "transpose", .rows = "x y", .number = "axis", .value = 1 },
+    { .kernel = "trsm", .rows = "b" },
 };
 enum { ROWS = sizeof table / sizeof *table };
 
@@ -80,18 +93,43 @@ static int64_t sequence_of(const gantry_graph *g, const gy_node *n, const gantry
     return dim == 0 ? 0 : length > 0 ? (int64_t)length : INT64_MAX;
 }
 
+static bool is_word(const char *words, const char *name)
+{
+    return words && gy_adjoint_has_word(words, name);
+}
+
+static gy_cut_role role_of(const row *r, const char *name, const gy_access *x)
+{
+    if (is_word(r->summed, name))
+        return GY_CUT_SUMMED;
+    if (is_word(r->all, name))
+        return GY_CUT_ALL;
+    if (is_word(r->bounds, name))
+        return GY_CUT_BOUNDS;
+    bool is_shared = is_word(r->shared, name) && x->last - x->first == 1;
+    return is_word(r->rows, name) && !is_shared ? GY_CUT_ROWS : GY_CUT_WHOLE;
+}
+
+/* Does a transform along some axes leave the first one as it is? */
+static bool keeps_first(const gantry_graph *g, const gy_node *n, const gantry_kernel *k)
+{
+    int64_t axis = -2, rank = gy_access_shape(g, &g->access.at[n->access]).rank;
+    for (uint32_t i = n->scalar; i < n->scalar + n->scalars; i++)
+        if (strcmp(k->arg[g->scalar.at[i].arg].name, "axis") == 0)
+            axis = (int64_t)g->scalar.at[i].number.real;
+    return axis > 0 || (axis < 0 && axis + rank > 0);
+}
+
 static void rule_of_kernel(const gantry_graph *g, const gy_node *n, gy_cut_rule *out)
 {
     const gantry_kernel *k = g->kernels.at[n->kernel].manifest;
     const row *r = g->kernels.at[n->kernel].code ? NULL : find(k->name);
-    out->can_cut = r && has_number(g, n, k, r);
+    out->can_cut = r && has_number(g, n, k, r) && (!r->keeps_first || keeps_first(g, n, k));
     for (uint32_t i = 0; i < gy_node_regions(n) && out->can_cut; i++) {
         const gy_access *x = &g->access.at[n->access + i];
         const char *name = k->arg[x->arg].name;
-        out->role[i] = gy_adjoint_has_word(r->rows, name) ? GY_CUT_ROWS : GY_CUT_WHOLE;
-        if (r->summed && strcmp(r->summed, name) == 0)
-            out->role[i] = GY_CUT_SUMMED;
-        if (r->deep && strcmp(r->deep, name) == 0 && gy_access_shape(g, x).rank < 2)
+        out->role[i] = role_of(r, name, x);
+        if (r->deep && strcmp(r->deep, name) == 0 && gy_access_shape(g, x).rank < (r->axes ? r->axes : 2))
             out->can_cut = false;
     }
     out->first = r ? r->first : GY_FIRST_NONE;

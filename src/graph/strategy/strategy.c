@@ -100,6 +100,7 @@ static gantry_status spread(gy_spreading *s)
 {
     GY_TRY(find_slices(s));
     GY_TRY(gy_spread_pieces(s));
+    GY_TRY(gy_spread_find_moving(s));
     GY_TRY(gy_spread_cut(s));
     GY_TRY(gy_spread_place(s));
     return gy_spread_shards(s);

@@ -58,6 +58,8 @@ typedef enum gy_cut_role {
     GY_CUT_WHOLE,  /* each piece has all of it */
     GY_CUT_ROWS,   /* each piece has its rows */
     GY_CUT_SUMMED, /* each piece gives something to all of it, by a reduction */
+    GY_CUT_ALL,    /* each piece has all of it, and it has rows of all pieces */
+    GY_CUT_BOUNDS, /* each piece has its rows and the next: where each row of something begins, and the last one ends */
 } gy_cut_role;
 
 /* A number of the node that says where its rows begin: how much of it is before row 1. */
@@ -93,6 +95,8 @@ gantry_status gy_spread_slices(gy_spreading *s);
 gantry_status gy_spread_classes(gy_spreading *s, bool *has_changed);
 /* pieces.c: which pieces each node computes. */
 gantry_status gy_spread_pieces(gy_spreading *s);
+/* moving.c: whether pieces may be cut elsewhere, and which buffers are in them. */
+gantry_status gy_spread_find_moving(gy_spreading *s);
 /* How many nodes a node becomes along the batch: one that is in slices has all pieces of a micro-batch in each. */
 static inline uint32_t gy_spread_count(const gy_spreading *s, uint32_t node)
 {

@@ -166,6 +166,85 @@ class Dense(unittest.TestCase):
         for n in (1, 2, 5, 8):
             self.check(rng, "potrf", {}, {"a": [n, n]}, "a", eye=4 * n)
 
+    def factors(self, n, m=(), also=None, solves=1):
+        """A copy of `a` is factored, and right sides `b0`, `b1`, ... are solved for; the loss weighs the factors, too, where `also` says so."""
+        buffers = {"a": buffer([n, n], **INPUT), "lu": buffer([n, n]), "pivots": buffer([n], "i32")}
+        nodes = [{"id": "lu", "copy": {"from": "a", "to": "lu"}}, {"id": "factor", "kernel": "getrf", "args": {"a": "lu", "pivots": "pivots"}}]
+        results = {"lu": [n, n]} if also else {}
+        for i in range(solves):
+            buffers |= {f"b{i}": buffer([n, *m], **INPUT), f"x{i}": buffer([n, *m])}
+            nodes += [{"id": f"x{i}", "copy": {"from": f"b{i}", "to": f"x{i}"}},
+                      {"id": f"solve{i}", "kernel": "getrs", "args": {"a": "lu", "pivots": "pivots", "b": f"x{i}"}}]
+            results[f"x{i}"] = [n, *m]
+        return buffers, nodes, results
+
+    def test_getrf(self):
+        """Rows are exchanged, all and some; what the loss weighs is the factors, what was solved by them, or both."""
+        rng = np.random.default_rng(13)
+        exchanged = 0
+        for n, m, also, solves in ((1, (), True, 0), (5, (), True, 0), (1, (), False, 1), (4, (), False, 1), (6, (1,), False, 1), (1, (3,), True, 1), (5, (3,), False, 1),
+                                   (5, (3,), True, 2)):
+            buffers, nodes, results = self.factors(n, m, also, solves)
+            weigh(rng, buffers, nodes, results)
+            at = {name: rng.normal(size=b["shape"]) for name, b in buffers.items() if b.get("class") == "input"}
+            at["a"] += np.roll(4 * np.eye(n), int(rng.integers(n)), axis=0)
+            exchanged += not np.array_equal(np.argmax(np.abs(at["a"]), axis=0), np.arange(n))
+            for weights in {tuple(at), ("a",), tuple(at)[1:] or ("a",)}:
+                others = {name: value for name, value in at.items() if name not in weights}
+                with self.subTest(n=n, m=m, also=also, solves=solves, weights=weights):
+                    compare(self, rng, model(dict(buffers), nodes, weights), {name: at[name] for name in weights}, others, directions=2)
+        self.assertGreater(exchanged, 3, "rows were exchanged")
+
+    def test_solve(self):
+        """The gradient of a solution is known: A^-T times what the loss weighs it by, and less that times the solution for A (Giles, 2.3.1)."""
+        rng = np.random.default_rng(14)
+        for n, m, dtype, devices in ((6, (4,), "f64", 1), (6, (), "f64", 2), (9, (2,), "f32", 2)):
+            buffers, nodes, _ = self.factors(n, m)
+            buffers |= {"r": buffer([n, *m], **INPUT), "loss": buffer([1], output=True)}
+            for b in buffers.values():
+                b["dtype"] = dtype if b["dtype"] == "f64" else b["dtype"]
+            nodes.append({"id": "loss", "reduce": {"l": "sum(x * r)"}, "args": {"x": "x0", "r": "r", "l": "loss"}})
+            real = dtype.replace("f", "float")
+            a, b, r = rng.permutation(rng.normal(size=(n, n)) + n * np.eye(n)), rng.normal(size=(n, *m)), rng.normal(size=(n, *m))
+            run = gantry.parse(model(buffers, nodes, ["a", "b0"]), train=True, devices=devices).schedule(devices, effort=0).run(backend="host")
+            got = run(a=a.astype(real), b0=b.astype(real), r=r.astype(real))
+            x, want = np.linalg.solve(a, b).reshape(n, -1), np.linalg.solve(a.T, r)
+            near = {"rtol": 1e-11, "atol": 1e-13} if dtype == "f64" else {"rtol": 1e-4, "atol": 1e-6}
+            np.testing.assert_allclose(got["b0.grad"], want, **near)
+            np.testing.assert_allclose(got["a.grad"], -want.reshape(n, -1) @ x.T, **near)
+            run.close()
+
+    def test_qr(self):
+        """Tall and square; the loss weighs one factor, or both, of a matrix that others read, too (in check_kernels.py)."""
+        rng = np.random.default_rng(15)
+        for rows, columns in ((1, 1), (4, 4), (7, 3), (9, 1), (40, 6)):
+            for results in (("q",), ("r",), ("q", "r")):
+                shapes = {"q": [rows, columns], "r": [columns, columns]}
+                buffers = {"a": buffer(shapes["q"], **INPUT)} | {name: buffer(shape) for name, shape in shapes.items()}
+                nodes = [{"id": "qr", "kernel": "qr", "args": {"a": "a", "q": "q", "r": "r"}}]
+                weigh(rng, buffers, nodes, {name: shapes[name] for name in results})
+                with self.subTest(rows=rows, columns=columns, results=results):
+                    compare(self, rng, model(buffers, nodes, ["a"]), {"a": rng.normal(size=(rows, columns))})
+
+    def test_least_squares(self):
+        """a w = t in the sense of least squares is r^-1 q^T t, whose square error is known by the pseudo-inverse: descent on a and on t, by rows of two devices."""
+        rng = np.random.default_rng(16)
+        m, n = 12, 3
+
+        def wanted(at):
+            w, *_ = np.linalg.lstsq(at["a"], at["t"], rcond=None)
+            rest = at["a"] @ w - at["t"]
+            return np.sum(rest ** 2), {"a": 2 * rest @ w.T, "t": -2 * rest}
+        buffers = {"a": buffer([m, n], **INPUT), "t": buffer([m, 2], **INPUT), "q": buffer([m, n]), "r": buffer([n, n]), "lu": buffer([n, n]), "pivots": buffer([n], "i32"),
+                   "w": buffer([n, 2]), "y": buffer([m, 2]), "loss": buffer([1], output=True)}
+        nodes = [{"id": "qr", "kernel": "qr", "args": {"a": "a", "q": "q", "r": "r"}}, {"id": "w", "kernel": "gemm", "args": {"ta": 1, "a": "q", "b": "t", "c": "w"}},
+                 {"id": "lu", "copy": {"from": "r", "to": "lu"}}, {"id": "factor", "kernel": "getrf", "args": {"a": "lu", "pivots": "pivots"}},
+                 {"id": "solve", "kernel": "getrs", "args": {"a": "lu", "pivots": "pivots", "b": "w"}}, {"id": "y", "kernel": "gemm", "args": {"a": "a", "b": "w", "c": "y"}},
+                 {"id": "loss", "reduce": {"l": "sum(square(y - t))"}, "args": {"y": "y", "t": "t", "l": "loss"}}]
+        at = {"a": rng.normal(size=(m, n)), "t": rng.normal(size=(m, 2))}
+        for devices in (1, 2):
+            descend(self, model(buffers, nodes, ["a", "t"], optimizer="sgd", learning_rate=0.02), at, {}, wanted, devices, falls=0.5)
+
     def test_tiles(self):
         """Cholesky in tiles, by chains of products in place, on one device and two: the gradients are those of one node for all."""
         rng = np.random.default_rng(7)

@@ -3,8 +3,10 @@
 through x * sigmoid(x), and a third beside a residual; the loss is the mean of sqrt(1 + error^2) - 1. 100 steps by strategies against
 NumPy in float64, written by hand."""
 import os
+import tempfile
 import unittest
 
+from check_unequal import host
 from differences import buffer, gantry, np
 
 ROWS, INPUTS, WIDTH, INNER, OUTPUTS, LAYERS, STEPS = 24, 5, 12, 18, 3, 3, 100
@@ -100,7 +102,7 @@ class Gated(unittest.TestCase):
             self.assertAlmostEqual((ends[1] - ends[0]) / 2e-6, np.sum(g[name] * way), delta=1e-7 + 1e-6 * abs(np.sum(g[name] * way)))
         self.assertGreater(loss, 0)
 
-    def compare(self, dtype, cases, near, **how):
+    def compare(self, dtype, cases, near, machine=lambda devices: devices, **how):
         given = {name: value.astype(dtype) for name, value in (self.w | {"x": self.x, "wanted": self.wanted}).items()}
         wide = {name: value.astype(np.float64) for name, value in given.items()}
         wanted = by_hand({name: wide[name] for name in SHAPES}, wide["x"], wide["wanted"])
@@ -111,7 +113,7 @@ class Gated(unittest.TestCase):
                 if BACKEND == "cuda" and devices > int(os.environ.get("ADJOINT_DEVICES", "2")):
                     self.skipTest(f"{devices} devices")
                 graph = gantry.parse(text, train=True, strategy=strategy, devices=devices)
-                run = graph.schedule(devices, **{"effort": 0, **how}).run(backend=BACKEND)
+                run = graph.schedule(machine(devices), **{"effort": 0, **how}).run(backend=BACKEND)
                 seen = [float((run(**given) if t == 0 else run())["loss"][0]) for t in range(STEPS)]
                 np.testing.assert_allclose(seen, wanted, rtol=near, atol=near)
 
@@ -122,6 +124,12 @@ class Gated(unittest.TestCase):
 
     def test_strategies(self):
         self.compare(np.float64, self.CASES, 1e-9 if BACKEND == "host" else 1e-8)
+
+    def test_devices_that_are_not_alike(self):
+        """The batch is cut by speed."""
+        with tempfile.TemporaryDirectory() as folder:
+            cases = [("dp=2", 2), ("dp=4,zero=1", 4), ("dp=2,zero=3,micro=3", 2), ("dp=2,recompute=all", 2)]
+            self.compare(np.float64, cases, 1e-9, lambda devices: host(folder, (1, 0.3, 0.5, 2)[:devices]), balance="dynamic")
 
     def test_float32(self):
         self.compare(np.float32, [self.CASES[i] for i in (0, 1, 5, 6, 9, 10, 12)], 1e-5)

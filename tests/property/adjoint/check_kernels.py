@@ -63,6 +63,7 @@ def cases(rng):
     for descending in (0, 1):
         yield "sort", {"descending": descending}, {"x": [3, 4]}, {}, {"y": [3, 4]}
         yield "sort_pairs", {"descending": descending}, {"keys": [9], "values": [9]}, {}, {"sorted": [9], "moved": [9]}
+    yield "qr", {}, {"a": [5, 3]}, {}, {"q": [5, 3], "r": [3, 3]}
     entries = {"row_ptr": np.array([0, 2, 2, 5, 9]), "col": np.array([4, 1, 0, 4, 2, 1, 1, 4, 0])}
     yield "spmv_csr", {}, {"val": [9], "x": [6]}, entries, {"y": [4]}
     yield "spmm_csr", {}, {"val": [9], "x": [6, 3]}, entries, {"y": [4, 3]}
@@ -206,7 +207,7 @@ class Kernels(unittest.TestCase):
         formulas = {name for name, text in manifests.items() if ".formula = " in text and "GANTRY_READWRITE" not in text}
         self.assertGreater(len(rows), 12)
         self.assertGreater(len(formulas), 8)
-        self.assertEqual((rows | formulas) - {"filter2d", "gaussian_blur", "potrf", "syrk", "top_k", "trsm"}, {case[0] for case in cases(np.random.default_rng(3))})
+        self.assertEqual((rows | formulas) - {"filter2d", "gaussian_blur", "getrf", "getrs", "potrf", "resize", "syrk", "top_k", "trsm"}, {case[0] for case in cases(np.random.default_rng(3))})
 
     def test_own_kernels(self):
         """Code of one's own, of which the graph says in formulas what it computes, is a map and a sum to the backward pass."""
@@ -396,6 +397,40 @@ class Kernels(unittest.TestCase):
                 got = graph.schedule(devices, effort=0).run(backend="host")(**given)["x.grad"]
                 with self.subTest(turn=turn, kernel=kernel, shape=whole, parts=parts, devices=devices):
                     np.testing.assert_allclose(got, want, rtol=0, atol=3e-6 * max(1, float(np.abs(matrix).sum(1).max())))
+
+    def test_resize(self):
+        """Of f32 alone: the gradient of a sum of products is the matrix that each axis is multiplied by, transposed, by NumPy; frames in parts, read by others, too."""
+        def matrix(to, size):
+            made = np.zeros((to, size))
+            for i in range(to):
+                at = (i + 0.5) * size / to - 0.5
+                first = int(np.floor(at))
+                for pixel, part in ((first, first + 1 - at), (first + 1, at - first)):
+                    made[i, min(max(pixel, 0), size - 1)] += part
+            return made
+
+        rng = np.random.default_rng(21)
+        for frames, old, new, channels, parts, also in ((1, (5, 7), (3, 4), (), 1, False), (4, (4, 3), (9, 5), (), 2, True), (3, (8, 6), (4, 3), (3,), 1, False),
+                                                        (4, (3, 5), (6, 7), (2,), 2, True), (2, (1, 4), (5, 1), (1,), 1, True), (2, (6, 6), (6, 6), (), 1, False)):
+            split = {"split": parts} if parts > 1 else {}
+            cut = lambda size, **how: buffer([frames, *size, *channels], "f32", **split, **how)  # noqa: E731
+            buffers = {"x": cut(old, **INPUT), "y": cut(new), "r": cut(new, **INPUT), "s": cut(old, **INPUT), "loss": buffer([1], "f32", output=True)}
+            nodes = []
+            for i in range(parts):
+                at = f"[{i}]" if split else ""
+                nodes += [{"id": f"y{i}", "kernel": "resize", "args": {"image": "x" + at, "out": "y" + at}},
+                          {"id": f"l{i}", "reduce": {"l": "sum(y * r)"}, "access": {"l": "sum"}, "args": {"y": "y" + at, "r": "r" + at, "l": "loss"}}]
+                if also:
+                    nodes.append({"id": f"also{i}", "reduce": {"l": "sum(x * s)"}, "access": {"l": "sum"}, "args": {"x": "x" + at, "s": "s" + at, "l": "loss"}})
+            given = {name: rng.normal(size=buffers[name]["shape"]).astype(np.float32) for name in ("x", "r", "s")}
+            if not also:
+                del buffers["s"], given["s"]
+            down, across = matrix(new[0], old[0]), matrix(new[1], old[1])
+            want = np.einsum("th,uw,ftu...->fhw...", down, across, given["r"].astype(np.float64)) + given.get("s", 0)
+            with self.subTest(old=old, new=new, channels=channels, parts=parts):
+                run = gantry.parse(model(buffers, nodes, ["x"]), train=True, devices=parts).schedule(parts, effort=0).run(backend="host")
+                np.testing.assert_allclose(run(**given)["x.grad"], want, rtol=1e-5, atol=1e-5)
+                run.close()
 
     def test_filters_refused(self):
         """Weights of a filter, and parts with filters of their own."""

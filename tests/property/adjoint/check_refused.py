@@ -97,8 +97,14 @@ class Refused(unittest.TestCase):
         own = {"own": {"args": [{"name": "x", "access": "read", "dtype": "f64"}, {"name": "y", "access": "write", "dtype": "f64"}]}}
         wy = {"x": "w", "y": "y"}
         self.replace({"id": "y", "kernel": "merge", "args": {"x": "w", "y": "x", "z": "y"}}, "/nodes/0", 'node "y" lies between weights and loss, and kernel "merge" has no adjoint',
-                     "add, attention", "softmax_xent, sort, sort_pairs, spmm_csr", "transpose, trsm")
-        self.replace({"id": "y", "kernel": "own", "args": wy}, "/nodes/0", 'kernel "own" has no adjoint', kernels=own)
+                     "use sort or sort_pairs")
+        self.replace({"id": "y", "kernel": "softmax_grad", "args": {"y": "x", "dy": "w", "dx": "y"}}, "/nodes/0", 'kernel "softmax_grad" has no adjoint; it is an adjoint itself')
+        self.replace({"id": "y", "kernel": "select", "args": {"x": "w", "mask": "mask", "y": "y", "count": "count"}}, "/nodes/0", 'kernel "select" has no adjoint; use a map',
+                     buffers={"mask": buffer([4], "i32", init=1), "count": buffer([1], "i32")})
+        self.replace({"id": "y", "kernel": "busy", "args": {"us": 1, "x": "w", "y": "y"}}, "/nodes/0", 'kernel "busy" has no adjoint; give it a formula')
+        self.replace({"id": "y", "kernel": "own", "args": wy}, "/nodes/0", 'kernel "own" has no adjoint; give it a formula ("map" or "reduce")', kernels=own)
+        image = {name: buffer([4, 3], "f32", **({} if name == "y" else {"init": 1})) for name in ("w", "y")}
+        self.replace({"id": "y", "kernel": "sobel", "args": {"image": "w", "out": "y"}}, "/nodes/0", 'kernel "sobel" has no adjoint; use filter2d', buffers=image)
         self.replace({"id": "y", "work": {}, "reads": ["w"], "writes": ["y"]}, "/nodes/0", "is work, which has no adjoint")
         self.replace({"id": "y", "collective": "broadcast", "in": ["w"], "out": ["y"]}, "/nodes/0", "is a collective, which has no adjoint")
         self.replace({"repeat": 2, "nodes": [{"id": "y", "map": {"y": "x"}, "args": wy}]}, "/nodes/0/nodes/0", "in a loop (repeat)", '"for"')

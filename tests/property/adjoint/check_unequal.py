@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replicas on devices that are not alike: the batch is cut by their speed, so a step is predicted to be shorter, and what is learnt is the
+same, against NumPy in float64, written by hand."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+import check_strategy as strategies
+import check_training as training
+from differences import buffer, gantry, np
+from suite import ROOT
+
+INPUT = {"class": "input"}
+
+
+def host(folder, speeds):
+    """Virtual devices of a CPU, so many times as fast as those of host-8."""
+    machine = json.loads((ROOT / "graphs/machines/host-8.json").read_text())
+    machine["devices"] = machine["devices"][:len(speeds)]
+    for device, speed in zip(machine["devices"], speeds):
+        device["gflops"] = {dtype: speed * flops for dtype, flops in device["gflops"].items()}
+        device["bandwidth_gbs"] *= speed
+    return written(folder, machine)
+
+
+def gpus(folder, speeds):
+    """GPUs that reach each other directly."""
+    ids = [f"gpu{i}" for i in range(len(speeds))]
+    made = {"gantry_machine": 1, "name": "unlike", "memories": [{"id": "host", "capacity": "64GiB", "pinned": True}, *({"id": at, "capacity": "24GiB"} for at in ids)],
+            "devices": [{"id": at, "kind": f"kind{i}", "type": "gpu", "memory": at, "lanes": 4, "copy_engines": 2, "gflops": {"f32": 1e4 * speeds[i], "f64": 1e4 * speeds[i]},
+                         "bandwidth_gbs": 1000 * speeds[i], "launch_us": 1, "ordinal": i} for i, at in enumerate(ids)],
+            "routes": [{"from": a, "to": b, "latency_us": 2, "bandwidth_gbs": 25 if "host" in (a, b) else 300} for a in ["host", *ids] for b in ["host", *ids] if a != b]}
+    return written(folder, made)
+
+
+def written(folder, machine):
+    path = pathlib.Path(folder) / "machine.json"
+    path.write_text(json.dumps(machine))
+    return gantry.Machine(path)
+
+
+def parts(schedule, name):
+    return np.diff(json.loads(schedule.json())["bounds"][name]).tolist()
+
+
+def by_hand(w, x, steps, rate):
+    """Losses of the chain of check_strategy: the mean of the squares of the last of tanh(... tanh(x w0) w1 ...)."""
+    w, losses = [one.copy() for one in w], []
+    for _ in range(steps):
+        h = [x]
+        for one in w:
+            h.append(np.tanh(h[-1] @ one))
+        losses.append(np.mean(h[-1] ** 2))
+        d = 2 * h[-1] / h[-1].size
+        for i in reversed(range(len(w))):
+            z = d * (1 - h[i + 1] ** 2)
+            d, w[i] = z @ w[i].T, w[i] - rate * h[i].T @ z
+    return losses
+
+
+class Unequal(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def losses(self, text, strategy, machine, given, batch, steps, **how):
+        schedule = gantry.parse(text, train=True, strategy=strategy, devices=machine.workers).schedule(machine, effort=0, **how)
+        run = schedule.run(backend="host")
+        seen = [float(run(**given)["loss"][0])] + [float(run()["loss"][0]) for _ in range(steps - 1)]
+        run.close()
+        return seen, parts(schedule, batch)
+
+    def test_step_is_shorter(self):
+        """One GPU half as fast as the other: a step takes two thirds of the time of equal parts, and a bit for what does not depend on rows."""
+        text = strategies.chain(rows=6144, widths=[512] * 9)
+        for speeds, strategy, least, most in (((1, 0.5), "dp=2", 0.66, 0.75), ((1, 0.5), "dp=2,micro=2", 0.66, 0.75), ((1, 0.5), "dp=2,zero=1", 0.66, 0.75),
+                                              ((0.25, 1, 1), "dp=3", 0.33, 0.5), ((1, 1), "dp=2", 1, 1)):
+            machine = gpus(self.folder, speeds)
+            graph = gantry.parse(text, train=True, strategy=strategy, devices=len(speeds))
+            took = {how: graph.schedule(machine, effort=0, **({"balance": how} if how else {})) for how in (None, "static")}
+            ratio = took[None].summary.makespan_us / took["static"].summary.makespan_us
+            with self.subTest(speeds=speeds, strategy=strategy):
+                self.assertTrue(least <= ratio <= most, ratio)
+                rows = parts(took[None], "h0")
+                self.assertEqual(sum(rows), 6144)
+                if len(set(speeds)) == 1:
+                    self.assertEqual(len(set(rows)), 1, "devices that are alike have equal parts")
+
+    def test_machine_of_three(self):
+        """A desktop whose GPUs are not alike (graphs/machines/rtx-mixed-3.json)."""
+        text = strategies.chain(4, rows=12288, widths=[1024] * 5, dtype="f32")
+        graph = gantry.parse(text, train=True, strategy="dp=3", devices=3)
+        by_speed, equal = (graph.schedule("rtx-mixed-3", effort=0, **how).summary.makespan_us for how in ({}, {"balance": "static"}))
+        self.assertLess(by_speed, 0.95 * equal)
+
+    def test_losses_of_random_chains(self):
+        rng = np.random.default_rng(31)
+        uneven = 0
+        for turn in range(24):
+            dp, micro, zero = int(rng.integers(2, 5)), int(rng.integers(1, 3)), int(rng.integers(0, 4))
+            layers = int(rng.integers(1, 4))
+            widths, rows = [int(n) for n in rng.integers(1, 40, layers + 1)], dp * micro * int(rng.integers(2, 20))
+            speeds = rng.choice([0.1, 0.3, 0.5, 1, 2], dp)
+            text = strategies.chain(layers, rows, widths)
+            w = [rng.normal(size=widths[i:i + 2]) * 0.5 for i in range(layers)]
+            x = rng.normal(size=(rows, widths[0]))
+            for name in ("h0", *(f"w{i}" for i in range(layers))):
+                text["buffers"][name].pop("init", None)
+                text["buffers"][name] |= INPUT
+            given = {"h0": x} | {f"w{i}": one for i, one in enumerate(w)}
+            strategy = f"dp={dp},micro={micro},zero={zero}"
+            with self.subTest(turn=turn, strategy=strategy, speeds=speeds, rows=rows, widths=widths):
+                seen, cut = self.losses(text, strategy, host(self.folder, speeds), given, "h0", 8, balance="dynamic")
+                np.testing.assert_allclose(seen, by_hand(w, x, 8, 0.1), rtol=1e-9)
+                uneven += max(cut) > min(cut) + 1
+        self.assertGreater(uneven, 12, "most batches were cut by speed")
+
+    def test_losses_of_networks(self):
+        """Losses by classes, clipped gradients and schedules; in f32 within 1e-5."""
+        x, labels, w = training.data()
+        for dtype, most in (("f64", 1e-9), ("f32", 1e-5)):
+            real = np.dtype(dtype.replace("f", "float"))
+            given = {"x": x.astype(real), "labels": labels} | {name: value.astype(real) for name, value in w.items()}
+            for case, hand in training.CASES[1::2]:
+                rate = 0.02 if isinstance(case["learning_rate"], str) else case["learning_rate"]
+                want = training.by_hand({name: given[name] for name in training.SHAPES}, given["x"].astype(np.float64), labels, case["optimizer"], rate, **hand)
+                with self.subTest(dtype=dtype, case=case):
+                    seen, cut = self.losses(strategies.whole(dtype, **case), "dp=2,micro=2", host(self.folder, (1, 0.3)), given, "x", training.STEPS, balance="dynamic")
+                    np.testing.assert_allclose(seen, want, rtol=most, atol=most)
+                    self.assertGreater(max(cut), min(cut) + 1)
+
+    def by_parts(self, factors=(1, 1), mean=False):
+        """The file has two parts, a node for each."""
+        text = strategies.chain(1, 24)
+        for name in ("h0", "z1", "h1"):
+            text["buffers"][name]["split"] = 2
+        text["nodes"] = []
+        for i, factor in enumerate(factors):
+            text["nodes"] += [{"id": f"fc{i}", "kernel": "gemm", "args": {"alpha": factor, "a": f"h0[{i}]", "b": "w0", "c": f"z1[{i}]"}},
+                              {"id": f"act{i}", "map": {"h": "tanh(z)"}, "args": {"z": f"z1[{i}]", "h": f"h1[{i}]"}},
+                              {"id": f"loss{i}", "reduce": {"l": "mean(square(h))"}, "args": {"h": f"h1[{i}]", "l": f"of_part[{i}]"}} if mean else
+                              {"id": f"loss{i}", "reduce": {"l": "sum(square(h) / 384)"}, "access": {"l": "sum"}, "args": {"h": f"h1[{i}]", "l": "loss"}}]
+        if mean:
+            text["buffers"]["of_part"] = buffer([2], split=2)
+            text["nodes"].append({"id": "loss", "reduce": {"l": "mean(p)"}, "args": {"p": "of_part", "l": "loss"}})
+        return text
+
+    def test_parts_that_stay(self):
+        """Equal parts: where sums have one order, where nodes have numbers of their rows, and where nodes treat the file's own parts differently."""
+        machine = host(self.folder, (1, 0.25))
+        chain, drop = strategies.chain(2, 24), strategies.chain(1, 24)
+        drop["buffers"]["d"] = buffer([24, 16])
+        drop["nodes"] = [{"id": "drop", "kernel": "dropout", "args": {"p": 0.5, "seed": 3, "x": "h0", "y": "d"}}, *drop["nodes"]]
+        drop["nodes"][1]["args"]["a"] = "d"
+        soft, causal = (strategies.chain(1, 16) for _ in range(2))
+        for text, extra in ((soft, {}), (causal, {"causal": 1})):
+            text["nodes"][1] = {"id": "act0", "kernel": "softmax", "args": {"x": "z1", "y": "h1"} | extra}
+        for text, strategy, moves in ((chain, "dp=2", True), (chain, "dp=2,ordered=1", False), (drop, "dp=2", False), (soft, "dp=2", True), (causal, "dp=2", False),
+                                      (self.by_parts(), "dp=2", True), (self.by_parts((1, 0.5)), "dp=2", False), (self.by_parts(mean=True), "dp=2", False)):
+            schedule = gantry.parse(text, train=True, strategy=strategy, devices=2).schedule(machine, effort=0, balance="dynamic")
+            with self.subTest(strategy=strategy, nodes=text["nodes"]):
+                self.assertEqual(len(set(parts(schedule, "h0"))) > 1, moves)
+                run = schedule.run(backend="host")
+                run()
+                one = gantry.parse(text, train=True).schedule(1, effort=0).run(backend="host")
+                one()
+                np.testing.assert_allclose(run()["loss"], one()["loss"], rtol=1e-12)
+
+    def test_gallery(self):
+        """Models whose files have parts of the batch: as equal parts learn, in less than three quarters of their time, as one device is a quarter as fast."""
+        machine = host(self.folder, (1, 0.25))
+        for name in ("mlp", "cnn", "digits_mlp"):
+            graph = gantry.load(ROOT / f"graphs/models/{name}.json", train=True, strategy="dp=2", devices=2)
+            took, seen = [], []
+            for how in ({}, {"balance": "static"}):
+                schedule = graph.schedule(machine, effort=0, **how)
+                took.append(schedule.summary.makespan_us)
+                run = schedule.run(backend="host")
+                seen.append([float(run()["loss"][0]) for _ in range(5)])
+                run.close()
+            with self.subTest(model=name):
+                self.assertLess(took[0], 0.75 * took[1])
+                np.testing.assert_allclose(*seen, rtol=1e-5)
+
+    def test_table(self):
+        """The table of strategies says of what parts the batch is."""
+        path = pathlib.Path(self.folder) / "chain.json"
+        path.write_text(json.dumps(strategies.chain(4, rows=4096, widths=[512] * 5)))
+        gpus(self.folder, (1, 0.5))
+        done = subprocess.run([os.environ["GANTRY"], "train", path, "--machine", pathlib.Path(self.folder) / "machine.json", "--strategy", "auto", "--steps", "0", "--effort", "0"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row = next(line for line in done.stdout.splitlines() if line.startswith("dp=2 "))
+        least, most = (int(n) for n in re.search(r"; parts of (\d+) to (\d+) rows$", row).groups())
+        self.assertEqual(least + most, 4096)
+        self.assertLess(abs(most / least - 2), 0.2, "twice as many for the GPU that is twice as fast")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -339,7 +339,7 @@ START_TEST(every_call)
 }
 END_TEST
 
-/* What copies tells no code of the driver, but the message says which kernel it is, and where. */
+/* Copying tells no code of the driver, but the message says which kernel it is, and where. */
 START_TEST(refused_kernel)
 {
     gantry_machine *m = NULL;

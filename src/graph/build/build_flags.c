@@ -29,6 +29,7 @@ typedef struct placed {
 /* Both flags, as nodes of these loops find them until something writes one of them. */
 typedef struct joint {
     gy_access outer, inner, both;
+    uint32_t loop, within; /* of the nodes: the outermost loop and the innermost one */
 } joint;
 
 typedef struct flags {
@@ -121,10 +122,13 @@ static void stand(flags *x, uint32_t node, uint32_t kind)
 static gy_access join(flags *x, const gy_access *outer, const gy_access *inner)
 {
     gantry_graph *g = x->g;
-    joint made = { *outer, *inner, *inner };
-    for (size_t i = 0; i < x->joint.count; i++)
-        if (is_same(&x->joint.at[i].outer, outer) && is_same(&x->joint.at[i].inner, inner))
-            return x->joint.at[i].both;
+    joint made = { *outer, *inner, *inner, g->build_->open_loop, g->build_->open_inner };
+    for (size_t i = 0; i < x->joint.count; i++) {
+        const joint *j = &x->joint.at[i];
+        bool alike = j->loop == made.loop && j->within == made.within;
+        if (alike && is_same(&j->outer, outer) && is_same(&j->inner, inner))
+            return j->both;
+    }
     gantry_dtype dtype = g->buffers.at[inner->buffer].dtype;
     gantry_buffer both = gy_build_beside(g, inner->buffer, "both", dtype, 1, &(int64_t){ 1 });
     gantry_region all = gantry_all(both);
@@ -177,14 +181,40 @@ static void forget(flags *x, uint32_t node)
     }
 }
 
+static bool is_named_by_loop(const gantry_graph *g, uint32_t buffer)
+{
+    for (size_t i = 0; i < gy_loop_count(g); i++) {
+        const gy_loop *l = gy_loop_at(g, i);
+        for (size_t c = 0; c < l->carry.count; c++)
+            if (l->carry.at[c].prev == buffer || l->carry.at[c].next == buffer)
+                return true;
+        if (l->until == buffer)
+            return true;
+    }
+    return false;
+}
+
+static bool are_in_one_loop(const gy_node *a, const gy_node *b)
+{
+    return a->loop == b->loop && a->inner == b->inner;
+}
+
+/* A loop begins or ends: a name that is carried may mean something else. */
+static void forget_carried(flags *x)
+{
+    for (size_t i = x->joint.count; i > 0; i--)
+        if (is_named_by_loop(x->g, x->joint.at[i - 1].outer.buffer) ||
+            is_named_by_loop(x->g, x->joint.at[i - 1].inner.buffer))
+            x->joint.at[i - 1] = x->joint.at[--x->joint.count];
+}
+
 static void give_one_flag(flags *x)
 {
     gantry_graph *g = x->g;
     for (uint32_t i = 0; i < x->old && !g->error.status; i++) {
         uint32_t count = x->more[i + 1] - x->more[i];
-        bool moved =
-            i && (g->nodes.at[i].loop != g->nodes.at[i - 1].loop || g->nodes.at[i].inner != g->nodes.at[i - 1].inner);
-        x->joint.count = moved ? 0 : x->joint.count;
+        if (i && !are_in_one_loop(&g->nodes.at[i], &g->nodes.at[i - 1]))
+            forget_carried(x);
         stand(x, i, AHEAD);
         if (count) {
             gy_access first = *first_flag(g, i), flag = join_all(x, &first, &x->flag[x->more[i]], count);
@@ -319,19 +349,6 @@ static void begin_loops(flags *x)
 }
 
 /* ---- collectives ---- */
-
-static bool is_named_by_loop(const gantry_graph *g, uint32_t buffer)
-{
-    for (size_t i = 0; i < gy_loop_count(g); i++) {
-        const gy_loop *l = gy_loop_at(g, i);
-        for (size_t c = 0; c < l->carry.count; c++)
-            if (l->carry.at[c].prev == buffer || l->carry.at[c].next == buffer)
-                return true;
-        if (l->until == buffer)
-            return true;
-    }
-    return false;
-}
 
 static bool runs_by(flags *x, uint32_t node, const gy_access *flag)
 {

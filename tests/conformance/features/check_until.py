@@ -66,12 +66,14 @@ class Program:
             found += [self.map("write"), self.map("read")]
         return found
 
-    def inner(self):
+    def inner(self, deep=0):
         """Nodes of a repeat, and when it ends."""
         r = self.r
         nodes = self.leaves(r.randint(1, 3))
         if r.random() < 0.3:
             nodes.insert(r.randint(0, len(nodes)), ("repeat", r.randint(1, 3), None, 1, [self.map(None), self.sum()]))
+        if r.random() < 0.3 and not deep:
+            nodes.append(self.inner(1))
         condition = r.choice([("count", r.randint(1, 6)), ("sum", "s", r.randint(1, 96)), ("sum", "t", r.randint(1, 96))])
         carry = {}
         if r.random() < 0.5:
@@ -139,6 +141,8 @@ def graph_of(seed):
     program = p.whole()
     buffers = {name: {"dtype": "f64", "shape": ["n"], "split": "p", "init": {"random": {"seed": i, "high": 1}}, "output": True} for i, name in enumerate(ARRAYS)}
     buffers = {name: entry | {"init": i + 2} for i, (name, entry) in enumerate(buffers.items())}
+    if not p.all and seed % 2:
+        buffers = {name: entry | {"split": {"auto": "p"}} for name, entry in buffers.items()}
     buffers |= {name: {"dtype": "f64", "shape": [1], "init": 5, "output": True} for name in NUMBERS}
     buffers |= {name: {"dtype": p.flag, "shape": [1], "init": 1} for name in "fg"}
     buffers |= {"c": {"dtype": "i32", "shape": [1], "init": 0, "output": True}, "done": {"dtype": p.flag, "shape": [1]}}

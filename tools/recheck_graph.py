@@ -218,6 +218,8 @@ class Graph:
         for one in turns(form, names):
             flag = (form["when"]["buffer"], one) if "when" in form else when
             flag = self.both(when, flag, path) if when and "when" in form else flag
+            if flag and "collective" in form:
+                raise Unread("a collective that runs by a flag")
             for inner in form.get("nodes", []):
                 self.block(inner, one, path, loops, flag)
             if "nodes" not in form:

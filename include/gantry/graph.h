@@ -462,7 +462,7 @@ GANTRY_API void gantry_node_with(gantry_graph *graph, gantry_node node, gantry_n
 GANTRY_API void gantry_node_apart(gantry_graph *graph, gantry_node node, gantry_node other);
 /** The node runs only where the one element `flag` is not zero; NaN is not. Else what it writes or contributes to keeps
  * what it held, so this has to be something. The flag is read when the node's turn comes, on its device: no host waits
- * for it. Not for collectives. */
+ * for it. A collective runs in every start, and what it gives is taken where the flag is not zero. */
 GANTRY_API void gantry_node_when(gantry_graph *graph, gantry_node node, gantry_region flag);
 /** Larger runs earlier where there is a choice. */
 GANTRY_API void gantry_node_priority(gantry_graph *graph, gantry_node node, int priority);

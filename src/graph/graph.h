@@ -156,6 +156,8 @@ typedef struct gy_node_extra {
     GY_VEC(gy_rank_place) rank_on; /* collectives: of each rank; empty: placement decides */
     GY_VEC(uint32_t) with, apart;
     GY_VEC(gy_node_time) time;
+    gy_access flag; /* of a collective that `meets`: who knows what it gives runs by it */
+    bool meets;     /* it has a `when`, and runs in every start all the same: see build_flags.c */
     int32_t priority;
     int32_t back_delay; /* nodes of its adjoint have so much less of priority */
     double share;       /* 1 by default */

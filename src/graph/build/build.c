@@ -215,6 +215,9 @@ void gy_build_trim(gy_build *build)
     gy_vec_free(&build->late_scalar);
     gy_vec_free(&build->late_after);
     gy_vec_free(&build->uses);
+    gy_vec_free(&build->more_flag);
+    gy_vec_free(&build->handed);
+    gy_vec_free(&build->going);
 }
 
 void gy_build_free(gy_build *build)

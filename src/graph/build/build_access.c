@@ -2,8 +2,7 @@
 /* Building: what nodes do to which rows. */
 #include "graph/build/build_state.h"
 
-/* Appended where the node's others are, or kept until gantry_graph_check merges. */
-static void push_access(gantry_graph *g, gy_node *node, gy_access access)
+void gy_build_push_access(gantry_graph *g, gy_node *node, gy_access access)
 {
     gy_build *b = g->build_;
     bool ok;
@@ -74,7 +73,7 @@ static void push_tiles(gantry_graph *g, gy_node *node, const gantry_region *r, g
     base.part = base.part_last = 0;
     base.first = base.last = 0;
     if (box.tiles == 0) {
-        push_access(g, node, base);
+        gy_build_push_access(g, node, base);
         return;
     }
     int64_t run = each ? 1 : box.together;
@@ -85,7 +84,7 @@ static void push_tiles(gantry_graph *g, gy_node *node, const gantry_region *r, g
         base.last = base.first + run;
         base.part = (int32_t)base.first;
         base.part_last = (int32_t)base.last;
-        push_access(g, node, base);
+        gy_build_push_access(g, node, base);
     }
 }
 
@@ -131,7 +130,7 @@ void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, g
     access.mode = (uint8_t)mode;
     access.arg = arg;
     if (b->tiles[0] == 0) {
-        push_access(graph, node, access);
+        gy_build_push_access(graph, node, access);
         return;
     }
     if (as_list || check_together(graph, node, &region, b))

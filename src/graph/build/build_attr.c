@@ -214,6 +214,32 @@ static void say_no_flag(gantry_graph *g, const gy_node *n, const gy_access *a)
                                      : what);
 }
 
+static bool has_flag(const gantry_graph *g, const gy_node *n)
+{
+    return n->has_when || (n->extra != GY_NONE && g->extra.at[n->extra].meets);
+}
+
+void gy_build_flag(gantry_graph *graph, uint32_t node, gy_access flag)
+{
+    gy_node *n = node < GY_BEGINS ? &graph->nodes.at[node] : NULL;
+    flag.mode = GANTRY_READ;
+    flag.arg = GY_ARG_WHEN;
+    if (!n || has_flag(graph, n)) {
+        gy_more_flag more = { node, flag };
+        if (!gy_vec_push(&graph->build_->more_flag, more))
+            gy_build_nomem(graph);
+    } else if (n->kind == GY_NODE_COLLECTIVE) {
+        gy_node_extra *extra = gy_build_extra(graph, n);
+        if (!extra)
+            return;
+        extra->meets = true;
+        extra->flag = flag;
+    } else {
+        gy_build_push_access(graph, n, flag);
+        n->has_when = true;
+    }
+}
+
 void gantry_node_when(gantry_graph *graph, gantry_node node, gantry_region flag)
 {
     gy_node *n = open_node(graph, node);
@@ -221,12 +247,7 @@ void gantry_node_when(gantry_graph *graph, gantry_node node, gantry_region flag)
     if (!n || !gy_region_resolve(graph, &flag, &access))
         return;
     const gy_buffer *b = &graph->buffers.at[access.buffer];
-    if (n->kind == GY_NODE_COLLECTIVE) {
-        gy_graph_mistake(graph, GANTRY_E_GRAPH,
-                         "collective \"%s\" has a when; its ranks meet in every start: let it run, and give the when "
-                         "to the nodes before or behind it",
-                         n->id);
-    } else if (n->has_when) {
+    if (has_flag(graph, n)) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH,
                          "node \"%s\" has two whens; one is allowed: compute one flag of both, such as the map "
                          "\"both = a * b\"",
@@ -235,8 +256,7 @@ void gantry_node_when(gantry_graph *graph, gantry_node node, gantry_region flag)
                gy_buffer_span(b, access.first, access.last) != (int64_t)gantry_dtype_size(b->dtype)) {
         say_no_flag(graph, n, &access);
     } else {
-        gy_build_access(graph, n, flag, GANTRY_READ, GY_ARG_WHEN, false);
-        n->has_when = true;
+        gy_build_flag(graph, node.id, access);
     }
 }
 

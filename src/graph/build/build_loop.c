@@ -181,6 +181,7 @@ void gantry_graph_repeat_end(gantry_graph *graph)
     if (graph->build_->open_inner != GY_NONE && loop->until != GY_NONE) {
         gy_build_guard(graph, loop);
         loop->until = GY_NONE;
+        loop->carry.count = 0; /* copies do it */
     }
     loop->last_node = (uint32_t)graph->nodes.count;
     loop->inner_last = (uint32_t)graph->inner.count;

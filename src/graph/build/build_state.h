@@ -38,6 +38,18 @@ typedef struct gy_used_nodes {
     uint32_t first, last, depth;
 } gy_used_nodes;
 
+/* A flag that a node has besides its first: it runs where all are set. Nodes from GY_BEGINS on are the first copies of
+ * carried pairs, numbers of `handed`. */
+typedef struct gy_more_flag {
+    uint32_t node;
+    gy_access flag;
+} gy_more_flag;
+#define GY_BEGINS (UINT32_C(1) << 31)
+/* A pair that the loop `loop` of `inner` carries by copies, since it ends by a flag. */
+typedef struct gy_handed {
+    uint32_t loop, prev, next;
+} gy_handed;
+
 typedef struct gy_build {
     /* The source location that was set last: a line of the program, or a pointer. */
     gy_text pointer;
@@ -60,6 +72,9 @@ typedef struct gy_build {
     GY_VEC(gy_late_access) late_access;
     GY_VEC(gy_late_scalar) late_scalar;
     GY_VEC(gy_late_after) late_after;
+    GY_VEC(gy_more_flag) more_flag;
+    GY_VEC(gy_handed) handed;
+    GY_VEC(uint32_t) going;     /* buffers: flags of loops that end within others */
     GY_VEC(gy_used_nodes) uses; /* those inside of others before these */
     GY_VEC(gy_used_file *) used_files;
     gy_names use_ids; /* of what a program uses */
@@ -114,6 +129,19 @@ bool gy_build_copy_extra(gantry_graph *graph, gy_node *node, uint32_t count);
 /* The region, resolved, added to the node: tile by tile if `as_list` and the buffer is tiled. */
 void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, gantry_access mode, uint32_t arg,
                      bool as_list);
+/* The access is the node's: appended where its others are, or kept until gantry_graph_check merges. */
+void gy_build_push_access(gantry_graph *graph, gy_node *node, gy_access access);
+/* The node runs by this flag, and by those that it has. */
+void gy_build_flag(gantry_graph *graph, uint32_t node, gy_access flag);
+/* build_flags.c: after merging, nodes of several flags get one that is set where all are, loops that end by a flag
+ * begin with what they carry, and collectives that run by a flag meet in every start and hand on by it what they give.
+ */
+gantry_status gy_build_flags(gantry_graph *graph, gantry_error *err);
+/* How many pieces a buffer is copied in: its parts or tiles, or 1; and one of them. */
+int64_t gy_build_pieces(const gy_buffer *buffer);
+gantry_region gy_build_piece(const gantry_graph *graph, uint32_t buffer, int64_t piece);
+/* A copy "WHAT.NAME[piece]" of a piece of one buffer to that of another. */
+gantry_node gy_build_copy_piece(gantry_graph *graph, const char *what, uint32_t from, uint32_t to, int64_t piece);
 /* Adds the late entries to where they belong. false: out of memory. */
 bool gy_build_merge(gantry_graph *graph);
 /* Nodes came or went: what names them by number, `after`, loops and uses, follows. `number` is by old number, and one

@@ -2,6 +2,7 @@
 /*
  * A repeat inside of another that has an `until` runs all of its iterations, and its nodes by a flag of its own, which
  * a map behind them sets to 0 once the repeat has ended, and back to 1 in the last iteration: the host asks nobody.
+ * A node that has a flag already has two then, which build_flags.c makes one. What the repeat carries is copied.
  */
 #include "graph/build/build_state.h"
 #include "graph/nest.h"
@@ -14,27 +15,51 @@ static gantry_buffer make_going(gantry_graph *g, uint32_t flag)
     return made;
 }
 
-static bool say_no_guard(gantry_graph *g, const gy_node *n, const char *why)
+/* All nodes of the loop so far run by the flag, and what those inside of it begin with. */
+static void guard(gantry_graph *g, const gy_loop *loop, gantry_buffer going)
 {
-    gy_graph_mistake(
-        g, GANTRY_E_GRAPH,
-        "node \"%s\" %s, in a repeat with an until inside of another, which leaves its nodes out by a flag "
-        "of its own; let the inner repeat run all of its iterations, or the outermost have the until",
-        n->id, why);
-    return false;
+    gantry_region all = gantry_all(going);
+    gy_access flag;
+    if (!gy_region_resolve(g, &all, &flag))
+        return;
+    for (uint32_t i = loop->first_node; i < g->nodes.count && !g->error.status; i++)
+        gy_build_flag(g, i, flag);
+    for (uint32_t i = 0; i < g->build_->handed.count && !g->error.status; i++)
+        if (g->build_->handed.at[i].loop > g->build_->open_inner)
+            gy_build_flag(g, GY_BEGINS + i, flag);
+    if (!gy_vec_push(&g->build_->going, going.id))
+        gy_build_nomem(g);
 }
 
-static bool guard(gantry_graph *g, const gy_loop *loop, gantry_buffer going)
+/* ---- carried pairs ---- */
+
+static bool is_cut_alike(const gy_buffer *a, const gy_buffer *b)
 {
-    for (uint32_t i = loop->first_node; i < g->nodes.count && !g->error.status; i++) {
-        const gy_node *n = &g->nodes.at[i];
-        if (n->kind == GY_NODE_COLLECTIVE)
-            return say_no_guard(g, n, "is a collective");
-        if (n->has_when)
-            return say_no_guard(g, n, "has a when");
-        gantry_node_when(g, (gantry_node){ i, g->number }, gantry_all(going));
+    bool alike = a->bytes == b->bytes && gy_build_pieces(a) == gy_build_pieces(b) && a->split_auto == b->split_auto;
+    for (int64_t i = 0; alike && a->parts && i <= a->parts; i++)
+        alike = a->part_first[i] == b->part_first[i];
+    return alike && (a->tiles[0] != 0) == (b->tiles[0] != 0);
+}
+
+/* Pairs are copied at the end of each iteration, by nodes that the flag guards, too: so names mean the same
+ * behind the last one that runs, and those behind it cost nothing. */
+static void hand_on(gantry_graph *g, const gy_loop *loop)
+{
+    for (size_t c = 0; c < loop->carry.count && !g->error.status; c++) {
+        gy_carry pair = loop->carry.at[c];
+        gy_handed handed = { g->build_->open_inner, pair.prev, pair.next };
+        if (!is_cut_alike(&g->buffers.at[pair.prev], &g->buffers.at[pair.next])) {
+            gy_graph_mistake(g, GANTRY_E_GRAPH,
+                             "carry of \"%s\" and \"%s\", which differ in size or in how they are cut; give both the "
+                             "same dtype, shape and cut",
+                             g->buffers.at[pair.prev].name, g->buffers.at[pair.next].name);
+            return;
+        }
+        for (int64_t i = 0; i < gy_build_pieces(&g->buffers.at[pair.prev]) && !g->error.status; i++)
+            gy_build_copy_piece(g, "carry", pair.next, pair.prev, i);
+        if (!gy_vec_push(&g->build_->handed, handed))
+            gy_build_nomem(g);
     }
-    return !g->error.status;
 }
 
 static void give_expr(gantry_graph *g, gantry_node node, const char *name, const char *index, int64_t modulus)
@@ -76,13 +101,6 @@ void gy_build_guard(gantry_graph *graph, const gy_loop *innermost)
 {
     gy_loop loop = *innermost; /* nodes that are added leave it where it is, buffers too */
     const gy_buffer *flag = &graph->buffers.at[loop.until];
-    if (loop.carry.count) {
-        gy_graph_mistake(graph, GANTRY_E_GRAPH,
-                         "a repeat inside of another with an until carries \"%s\", which would be carried on after it "
-                         "has ended; change the buffer in place, or copy \"%s\" to it, and carry nothing",
-                         graph->buffers.at[loop.carry.at[0].prev].name, graph->buffers.at[loop.carry.at[0].next].name);
-        return;
-    }
     if (flag->bytes != gantry_dtype_size(flag->dtype)) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "until watches \"%s\", which has %llu elements; it must have one",
                          flag->name, (unsigned long long)(flag->bytes / gantry_dtype_size(flag->dtype)));
@@ -91,6 +109,9 @@ void gy_build_guard(gantry_graph *graph, const gy_loop *innermost)
     if (flag->init.kind == GY_INIT_NONE && !flag->class_given) /* where a start begins, nothing has ended */
         gantry_buffer_init_value(graph, (gantry_buffer){ loop.until, graph->number }, 0);
     gantry_buffer going = make_going(graph, loop.until);
-    if (!graph->error.status && guard(graph, &loop, going))
+    hand_on(graph, &loop);
+    if (!graph->error.status)
+        guard(graph, &loop, going);
+    if (!graph->error.status)
         ask(graph, &loop, going);
 }

@@ -46,6 +46,8 @@ typedef struct guarding {
 
 static const gy_access *flag_of(const gantry_graph *g, const gy_node *n)
 {
+    if (n->kind == GY_NODE_COLLECTIVE && n->extra != GY_NONE && g->extra.at[n->extra].meets)
+        return &g->extra.at[n->extra].flag; /* it runs in every start, and nobody else asks what it reads or gives */
     return n->has_when ? &g->access.at[n->access + n->accesses - 1] : NULL;
 }
 

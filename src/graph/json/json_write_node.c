@@ -315,10 +315,10 @@ static void write_place(gy_text *to, const gantry_graph *g, const gy_node_extra 
 
 static void write_extras(gy_text *to, const gantry_graph *g, const gy_node *n, const gy_node_extra *x)
 {
-    if (n->has_when) {
+    if (n->has_when || x->meets) {
         gy_write_key(to, "when");
         gy_text_add(to, "{ \"buffer\": ");
-        write_reference(to, g, &g->access.at[n->access + gy_node_regions(n)]);
+        write_reference(to, g, x->meets ? &x->flag : &g->access.at[n->access + gy_node_regions(n)]);
         gy_text_add(to, " }");
     }
     write_ids(to, g, "after", gy_vec_from(&g->after, n->after), n->afters);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeats within repeats that end by `until`: random programs of maps and sums, whose inner repeats end when a counter or a sum says so, on 1
-to 3 devices, unrolled or in phases, fused or not, in checking mode, against the same program carried out by NumPy, which leaves its loops by
-break. The same seed is the same test.
+"""Repeats within repeats that end by `until`: random programs of maps, sums, collectives and blocks that run by a flag, whose inner repeats end
+when a counter or a sum says so, and may carry, on 1 to 3 devices, unrolled or in phases, fused or not, in checking mode, against the same program
+carried out by NumPy, which leaves its loops by break and its blocks by if. The same seed is the same test.
 
 check_until.py GANTRY INCLUDE FIRST LAST
 """
@@ -12,7 +12,8 @@ import sys
 from runner import Gantry, difference
 import numpy as np
 
-ARRAYS, NUMBERS = ["x", "y", "z"], ["s", "t"]
+ARRAYS, NUMBERS = ["x", "y", "z", "w"], ["s", "t"]
+REDUCE = {"sum": np.sum, "max": np.max, "min": np.min}
 DTYPES = {"i32": np.int32, "f32": np.float32, "f64": np.float64, "u8": np.uint8, "i64": np.int64}
 
 
@@ -20,7 +21,8 @@ class Program:
     """Elements are (kind, ...); values stay whole and below 97, so that sums have one value in any order."""
     def __init__(self, seed):
         self.r, self.ids, self.temps = random.Random(seed), 0, 0
-        self.n, self.p = self.r.randint(2, 12), self.r.randint(1, 4)
+        self.p, self.all = self.r.randint(1, 4), self.r.random() < 0.7
+        self.n = self.p * self.r.randint(1, 3) if self.all else self.r.randint(2, 12)
         self.flag = self.r.choice(list(DTYPES))
 
     def map(self, temp):
@@ -34,21 +36,51 @@ class Program:
     def sum(self):
         return ("sum", self.r.choice(NUMBERS), self.r.choice(ARRAYS))
 
+    def collective(self):
+        """Among arrays; or to a buffer that only the map behind it reads."""
+        r = self.r
+        kind = r.choice(["broadcast", "sum", "max", "min"])
+        if r.random() < 0.6:
+            return [("all", kind, r.choice(ARRAYS), r.choice(ARRAYS))]
+        self.temps += 1
+        return [("all", kind, r.choice(ARRAYS), f"tmp{self.temps}"), self.map("read")]
+
+    def guarded(self):
+        """Nodes that run where a sum is odd, some of them by a second one, too."""
+        r = self.r
+        nodes = [self.map(None) for _ in range(r.randint(0, 2))] + (self.collective() if self.all and r.random() < 0.6 else []) + [self.map(None)]
+        if r.random() < 0.3:
+            nodes = [*nodes, ("odd", "g", r.choice(NUMBERS)), ("when", "g", [self.map(None), self.map(None)])]
+        return [("odd", "f", r.choice(NUMBERS)), ("when", "f", nodes)]
+
+    def leaf(self):
+        chance = self.r.random()
+        if chance < 0.15 and self.all:
+            return self.collective()
+        return self.guarded() if chance < 0.3 else [self.sum()] if chance < 0.5 else [self.map(None)]
+
     def leaves(self, count):
-        found = [self.sum() if self.r.random() < 0.3 else self.map(None) for _ in range(count)]
+        found = [one for _ in range(count) for one in self.leaf()]
         if self.r.random() < 0.5:  # a buffer that only the nodes of the repeat know
             self.temps += 1
             found += [self.map("write"), self.map("read")]
         return found
 
-    def inner(self):
+    def inner(self, deep=0):
         """Nodes of a repeat, and when it ends."""
         r = self.r
         nodes = self.leaves(r.randint(1, 3))
         if r.random() < 0.3:
             nodes.insert(r.randint(0, len(nodes)), ("repeat", r.randint(1, 3), None, 1, [self.map(None), self.sum()]))
+        if r.random() < 0.3 and not deep:
+            nodes.append(self.inner(1))
         condition = r.choice([("count", r.randint(1, 6)), ("sum", "s", r.randint(1, 96)), ("sum", "t", r.randint(1, 96))])
-        return ("repeat", r.randint(1, 7), condition, r.randint(1, 3), [("count",), *nodes])
+        carry = {}
+        if r.random() < 0.5:
+            prev, following = r.sample(ARRAYS, 2)
+            carry = {prev: following}
+            nodes = [("map", following, r.choice(["a + b + 1", "2 * a + b"]), prev, r.choice([one for one in ARRAYS + NUMBERS if one != following])), *nodes]
+        return ("repeat", r.randint(1, 7), condition, r.randint(1, 3), [("count",), *nodes], carry)
 
     def whole(self):
         r = self.r
@@ -66,6 +98,13 @@ class Program:
         name, part = f"n{self.ids}", lambda one: f"{one}[i]" if one not in NUMBERS else one
         if element[0] == "count":
             return [{"id": name, "map": {"c": "c + 1"}, "args": {"c": "c"}}]
+        if element[0] == "odd":
+            return [{"id": name, "map": {element[1]: "s - floor(s / 2) * 2 > 0"}, "args": {element[1]: element[1], "s": element[2]}}]
+        if element[0] == "all":
+            parts = lambda one: [{"for": {"i": "p"}, "ref": f"{one}[i]"}]
+            if element[1] == "broadcast":
+                return [{"id": name, "collective": "broadcast", "in": [f"{element[2]}[0]"], "out": parts(element[3])}]
+            return [{"id": name, "collective": "all_reduce", "op": element[1], "in": parts(element[2]), "out": parts(element[3])}]
         if element[0] == "zero":
             return [{"id": name, "fill": {"to": "c", "value": 0}}]
         if element[0] == "sum":
@@ -73,18 +112,21 @@ class Program:
                     {"id": name + "m", "map": {"s": "s - floor(s / 97) * 97"}, "args": {"s": element[1]}}]
         _, target, formula, a, b = element
         formula = re.sub(r"\b[ab]\b", lambda one: a if one[0] == "a" else b, formula)
-        used = set(re.findall(r"\b(?:[xyzstk]|tmp\d+)\b", formula)) | {target}
+        used = set(re.findall(r"\b(?:[xyzwstk]|tmp\d+)\b", formula)) | {target}
         args = {one: part(one) for one in sorted(used - {"k"})} | ({"k": "it" if inside else 0} if "k" in used else {})
         return [{"id": name + "[i]", "for": {"i": "p"}, "map": {target: f"({formula}) - floor(({formula}) / 97) * 97"}, "args": args}]
 
     def elements(self, program, inside=False):
         found = []
         for element in program:
+            if element[0] == "when":
+                found.append({"when": {"buffer": element[1]}, "nodes": self.elements(element[2], inside)})
+                continue
             if element[0] != "repeat":
                 found += self.node(element, inside)
                 continue
-            _, count, condition, every, nodes = element
-            one = {"repeat": count, "nodes": self.elements(nodes, True)}
+            _, count, condition, every, nodes, *carry = element
+            one = {"repeat": count, "nodes": self.elements(nodes, True)} | ({"carry": carry[0]} if carry and carry[0] else {})
             if condition:
                 self.ids += 1
                 text = f"{'c' if condition[0] == 'count' else 'v'} >= {condition[-1]}"
@@ -99,7 +141,10 @@ def graph_of(seed):
     program = p.whole()
     buffers = {name: {"dtype": "f64", "shape": ["n"], "split": "p", "init": {"random": {"seed": i, "high": 1}}, "output": True} for i, name in enumerate(ARRAYS)}
     buffers = {name: entry | {"init": i + 2} for i, (name, entry) in enumerate(buffers.items())}
+    if not p.all and seed % 2:
+        buffers = {name: entry | {"split": {"auto": "p"}} for name, entry in buffers.items()}
     buffers |= {name: {"dtype": "f64", "shape": [1], "init": 5, "output": True} for name in NUMBERS}
+    buffers |= {name: {"dtype": p.flag, "shape": [1], "init": 1} for name in "fg"}
     buffers |= {"c": {"dtype": "i32", "shape": [1], "init": 0, "output": True}, "done": {"dtype": p.flag, "shape": [1]}}
     buffers |= {f"tmp{k + 1}": {"dtype": "f64", "shape": ["n"], "split": "p"} for k in range(p.temps)}
     return {"gantry": 1, "params": {"n": p.n, "p": p.p}, "buffers": buffers, "nodes": p.elements(program)}, program, p
@@ -121,10 +166,20 @@ def carry_out(program, p):
                 now["c"] = now["c"] + np.int32(1)
             elif element[0] == "zero":
                 now["c"] = np.zeros(1, np.int32)
+            elif element[0] == "odd":
+                now[element[1]] = now[element[2]] % 2
+            elif element[0] == "when":
+                if now[element[1]][0]:
+                    walk(element[2], it)
+            elif element[0] == "all":
+                parts = now[element[2]].reshape(p.p, -1)
+                now[element[3]] = np.tile(parts[0] if element[1] == "broadcast" else REDUCE[element[1]](parts, axis=0), p.p)
             else:
-                _, count, condition, every, nodes = element
+                _, count, condition, every, nodes, *carry = element
                 for i in range(count):
                     walk(nodes, i)
+                    for prev, following in (carry[0] if carry else {}).items():
+                        now[prev] = now[following].copy()
                     if condition and (i + 1) % every == 0 and now["c" if condition[0] == "count" else condition[1]][0] >= condition[-1]:
                         break
     walk(program, 0)

@@ -7,6 +7,7 @@ check_when.py GANTRY INCLUDE RECHECK FIRST LAST
 """
 import copy
 import itertools
+import json
 import random
 import subprocess
 import sys
@@ -56,13 +57,13 @@ class Guard:
 
     def elements(self, elements, loops, turns=False):
         out = []
-        if "collective" not in str(elements) and self.r.random() < self.often / 5:
+        if self.r.random() < self.often / 5:
             flag = self.flag(None if turns else out, loops)
             return out + [{"when": {"buffer": flag}, "nodes": self.within(elements, loops, turns)}]
         for element in elements:
             if "repeat" in element:
                 element["nodes"] = self.elements(element["nodes"], loops + 1, turns)
-            elif "collective" not in str(element) and self.r.random() < self.often:
+            elif self.r.random() < self.often:
                 element["when"] = {"buffer": self.flag(None if turns else out, loops)}
                 if "nodes" in element:
                     element["nodes"] = self.within(element["nodes"], loops, turns or "for" in element or "if" in element)
@@ -103,7 +104,7 @@ def make_inner(seed, r, starts):
     if not generator.invalid and r.random() < 0.5:
         graph = Guard(seed, graph).whole()
     names = graph["buffers"]
-    if generator.invalid or "collective" in str(graph["nodes"]) or "'host'" in str(graph["nodes"]):
+    if generator.invalid or "'host'" in str(graph["nodes"]):
         return None, False, None
     for entry in names.values():
         if entry.get("output") or entry.get("class") == "state":  # it keeps what it held
@@ -136,7 +137,8 @@ def check(gantry, recheck, graph, chosen):
     if "tiles" in str(graph):
         return 0, ""  # the second checker knows no lists of tiles
     second = subprocess.run([sys.executable, recheck, "graph.json", "schedule.json"], cwd=gantry.folder, capture_output=True, text=True, timeout=100)
-    return (0, "") if second.returncode in (0, 77) else (second.returncode, second.stdout + second.stderr)
+    unread = "does not read a collective that runs by a flag" in second.stdout + second.stderr
+    return (0, "") if second.returncode in (0, 77) or unread else (second.returncode, second.stdout + second.stderr)
 
 
 LAYER = {
@@ -171,6 +173,47 @@ def layers(gantry):
     return failed
 
 
+def mutants(gantry):
+    """The results of a collective with a `when` are taken on two devices by a flag that changes from iteration to iteration: plans in which one device
+    asks without waiting for its flag, asks another one, or none, so that devices could differ."""
+    graph = {"gantry": 1, "name": "mutants", "buffers": {
+        "x": {"dtype": "f32", "shape": [8], "split": 2, "init": 1, "class": "state"}, "y": {"dtype": "f32", "shape": [8], "split": 2, "init": 3, "output": True},
+        "flag": {"dtype": "u8", "shape": [1]}, "other": {"dtype": "u8", "shape": [1], "init": 1, "class": "const"}}, "nodes": [{"repeat": 2, "nodes": [
+            {"id": "flag", "map": {"f": "it > other - 1"}, "args": {"f": "flag", "it": "it", "other": "other"}},
+            {"id": "y", "when": {"buffer": "flag"}, "collective": "all_reduce", "op": "sum", "in": ["x[0]", "x[1]"], "out": ["y[0]", "y[1]"], "on": ["dev0", "dev1"]},
+            {"id": "x[i]", "for": {"i": 2}, "on": "i", "map": {"x": "x + y"}, "args": {"x": "x[i]", "y": "y[i]"}}]}]}
+    name = gantry.write(graph)
+    gantry.words("schedule", name, "--devices", 2, "-o", "schedule.json")
+    plan = json.loads((gantry.folder / "schedule.json").read_text())
+    flags = [i for i, one in enumerate(plan["instances"]) if plan["values"][one["value"]]["name"] in ("flag", "other")]
+    known = [i for i in flags if plan["values"][plan["instances"][i]["value"]]["name"] == "flag"]
+    takes = [i for i, op in enumerate(plan["ops"]) if op.get("node", "").startswith("when.y.met")]
+    makes = [i for i, op in enumerate(plan["ops"]) if any(mode == "write" and instance in known for mode, instance, *_ in op["uses"])]
+    changed = []
+    for i, row in enumerate(plan["sync"]):  # a flag that is waited for: nobody else says that it is there
+        if row["from"] in makes and row["to"] in takes + makes:
+            changed.append(copy.deepcopy(plan))
+            del changed[-1]["sync"][i]
+    for i in takes:
+        changed.append(copy.deepcopy(plan))
+        del changed[-1]["ops"][i]["uses"][-1]
+        for instance in flags:
+            if instance != plan["ops"][i]["uses"][-1][1]:
+                changed.append(copy.deepcopy(plan))
+                changed[-1]["ops"][i]["uses"][-1][1] = instance
+    right = gantry.words("check", name, "schedule.json")
+    failed = right.code != 0 or len(takes) != 4 or len(changed) < 12
+    if failed:
+        print(f"FAILED mutants: {len(takes)} copies, {len(changed)} plans, exit {right.code}: {right.err}", flush=True)
+    for i, one in enumerate(changed):
+        (gantry.folder / "changed.json").write_text(json.dumps(one))
+        result = gantry.words("check", name, "changed.json")
+        if result.code == 0 or "rule" not in result.err:
+            failed += 1
+            print(f"FAILED mutants: plan {i}: exit {result.code}: {result.err}", flush=True)
+    return int(failed)
+
+
 def nested(elements, around=False):
     """How many flags are within others."""
     return sum((around and "when" in one) + nested(one.get("nodes", []), around or "when" in one) for one in elements)
@@ -182,7 +225,7 @@ KEEPS = 'runs under a "when" and else keeps'  # what a loop carries
 
 def main():
     gantry, recheck, first, last = Gantry(sys.argv[1], sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
-    count = {"graphs": 0, "invalid": 0, "refused": 0, "failed": layers(gantry), "flags": 0, "nested": 0, "inner": 0}
+    count = {"graphs": 0, "invalid": 0, "refused": 0, "failed": layers(gantry) + mutants(gantry), "flags": 0, "nested": 0, "inner": 0}
     for seed, how in itertools.product(range(first, last), (make, make_inner)):
         r = random.Random(seed * 15485863)
         starts = r.choice([1, 1, 2, 3])

@@ -540,8 +540,6 @@ class Oracle:
         self.node_at = node
         names = {**self.names, **index}
         self.flag = self.flag_of(node, names) or self.around
-        if self.flag and "collective" in node:
-            raise Invalid("when of a collective")
         self.carry_out(node, names)
         if self.flag and not self.is_set(self.flag):
             for value, data in self.before:

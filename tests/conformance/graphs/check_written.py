@@ -218,7 +218,69 @@ def largest_numbers():
     return form, {"x": x}, {"y": y, "sum": np.array([y.sum()]), "top": np.array([y.max()]), "sorted": np.sort(y)}
 
 
-CASES = (wave_in_tiles, shortest_ways, metropolis, roots_in_steps, chunks_of_several_sizes, graphs_within_graphs, largest_numbers)
+def newton_in_time():
+    """u' = -u^3 by implicit steps: Newton's method in each until a norm that all parts agree on is small; it carries its guess, and steps carry what it ends with."""
+    n, p, steps, most = 12, 4, 5, 9
+    ranks = lambda name: [{"for": {"i": p}, "ref": f"{name}[i]"}]
+    buffers = {"u": given("f64", n, split=p, output=True), "count": buffer("i32", 1, init=0, output=True), "done": buffer("u8", 1)}
+    buffers |= {name: buffer("f64", n, split=p) for name in ("guess", "next")} | {name: buffer("f64", p, split=p) for name in ("off", "norm")}
+    newton = [{**each(i=p), "nodes": [
+        {"id": "newton[i]", "map": {"y": "g - (g + dt * g * g * g - u) / (1 + 3 * dt * g * g)"},
+         "args": {"g": "guess[i]", "u": "u[i]", "dt": "0.3 * (step + 1)", "y": "next[i]"}},
+        {"id": "off[i]", "reduce": {"r": "sum(square(y - g))"}, "args": {"y": "next[i]", "g": "guess[i]", "r": "off[i]"}}]},
+        {"id": "norm", "collective": "all_reduce", "op": "sum", "in": ranks("off"), "out": ranks("norm")},
+        {"id": "count", "map": {"c": "c + 1"}, "args": {"c": "count"}},
+        {"id": "done", "map": {"d": "s < 1e-9"}, "args": {"d": "done", "s": "norm[0]"}}]
+    form = graph(buffers, [
+        {"id": "first[i]", **each(i=p), "copy": {"from": "u[i]", "to": "guess[i]"}},
+        {"repeat": steps, "index": "step", "carry": {"u": "next"}, "nodes": [
+            {"repeat": most, "carry": {"guess": "next"}, "until": {"buffer": "done"}, "nodes": newton}]}])
+    start = rng.random(n) * 3
+    u, guess, count = start, start, 0
+    for step in range(steps):
+        for _ in range(most):
+            dt, before = 0.3 * (step + 1), guess
+            guess = before - (before + dt * before**3 - u) / (1 + 3 * dt * before**2)
+            count += 1
+            if np.sum((guess - before)**2) < 1e-9:
+                break
+        u = guess
+    assert steps < count < steps * most
+    return form, {"u": start}, {"u": u, "count": np.array([count], np.int32)}
+
+
+def steps_that_overflow():
+    """Steps of a descent: gradients of parts are summed up over all in a block that runs where none of them overflowed, in place and into another buffer."""
+    n, p, steps = 6, 3, 5
+    ranks = lambda name: [{"for": {"i": p}, "ref": f"{name}[i]"}]
+    buffers = {"x": given("f64", p * n, split=p), "w": buffer("f64", p * n, split=p, init=0.5, output=True), "fine": buffer("u8", 1),
+               "scale": buffer("f64", 1, init=1e306, output=True), "total": buffer("f64", p * n, split=p, init=7, output=True)}
+    buffers |= {name: buffer("f64", p * n, split=p) for name in ("g", "mean")}
+    loop = [{"id": "g[i]", **each(i=p), "map": {"g": "2 * x * scale"}, "args": {"x": "x[i]", "scale": "scale", "g": "g[i]"}},
+            {"id": "fine", "reduce": {"ok": "all(g - g == 0)"}, "args": {"g": "g", "ok": "fine"}},
+            {"id": "smaller", "map": {"s": "select(ok == 0, s / 1e3, s)"}, "args": {"s": "scale", "ok": "fine"}},
+            {"when": {"buffer": "fine"}, "nodes": [
+                {"id": "half[i]", **each(i=p), "map": {"t": "g / scale / 2"}, "args": {"t": "total[i]", "g": "g[i]", "scale": "scale"}},
+                {"id": "total", "collective": "all_reduce", "op": "sum", "in": ranks("total"), "out": ranks("total")},
+                {"id": "mean", "collective": "all_reduce", "op": "max", "in": ranks("total"), "out": ranks("mean")},
+                {"id": "step[i]", **each(i=p), "map": {"w": "w - 0.01 * m"}, "args": {"w": "w[i]", "m": "mean[i]"}}]}]
+    x = rng.random((p, n)) * 400
+    w, scale, total, taken = np.full(p * n, 0.5), 1e306, np.full(p * n, 7.0), 0
+    form = graph(buffers, [{"repeat": steps, "nodes": loop}])
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(steps):
+            g = 2 * x * scale
+            if not np.isfinite(g).all():
+                scale /= 1e3
+                continue
+            total, taken = np.tile((g / scale / 2).sum(0), p), taken + 1
+            w = w - 0.01 * total
+    assert 0 < taken < steps
+    return form, {"x": x.ravel()}, {"w": w, "scale": np.array([scale]), "total": total}
+
+
+CASES = (wave_in_tiles, shortest_ways, metropolis, roots_in_steps, newton_in_time, steps_that_overflow, chunks_of_several_sizes, graphs_within_graphs,
+         largest_numbers)
 
 
 def check(command, case, arguments):

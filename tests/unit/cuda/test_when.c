@@ -250,6 +250,47 @@ START_TEST(no_code_for_the_gpu)
 }
 END_TEST
 
+/* By `flag`: m is the sum of the parts of g = 2 x, which it alone knows, y += m; then, in place, y is the largest of
+ * its parts. */
+static const char collectives[] =
+    "{\"gantry\":1,\"buffers\":{\"flag\":{\"dtype\":\"i32\",\"shape\":[1],\"class\":\"input\"},"
+    "\"x\":{\"dtype\":\"f32\",\"shape\":[12],\"split\":3,\"init\":\"iota\"},"
+    "\"g\":{\"dtype\":\"f32\",\"shape\":[12],\"split\":3},\"m\":{\"dtype\":\"f32\",\"shape\":[12],\"split\":3},"
+    "\"y\":{\"dtype\":\"f32\",\"shape\":[12],\"split\":3,\"init\":\"iota\",\"output\":true}},"
+    "\"nodes\":[{\"when\":{\"buffer\":\"flag\"},\"nodes\":["
+    "{\"id\":\"g[i]\",\"for\":{\"i\":3},\"kernel\":\"scale\",\"args\":{\"a\":2,\"x\":\"x[i]\",\"y\":\"g[i]\"}},"
+    "{\"id\":\"m\",\"collective\":\"all_reduce\",\"op\":\"sum\",\"in\":[\"g[0]\",\"g[1]\",\"g[2]\"],"
+    "\"out\":[\"m[0]\",\"m[1]\",\"m[2]\"]},"
+    "{\"id\":\"y[i]\",\"for\":{\"i\":3},\"kernel\":\"axpby\",\"args\":{\"a\":1,\"x\":\"m[i]\",\"b\":1,\"y\":\"y[i]\"}},"
+    "{\"id\":\"top\",\"collective\":\"all_reduce\",\"op\":\"max\",\"in\":[\"y[0]\",\"y[1]\",\"y[2]\"],"
+    "\"out\":[\"y[0]\",\"y[1]\",\"y[2]\"]}]}]}";
+
+START_TEST(collectives_are_taken_by_a_flag)
+{
+    const char *replay = replays[_i % REPLAYS], *policy = policies[_i / REPLAYS % POLICIES];
+    int gpus = 1 + _i / (REPLAYS * POLICIES);
+    int32_t flag = 0;
+    world w = { .m = gpu_machine(gpus, false) };
+    fakeCudaDevices(gpus, "all", 0);
+    MUST(gantry_graph_parse(&w.g, collectives, strlen(collectives), "text", NULL, NULL, MUST_ERR));
+    w.s = make_schedule(w.g, w.m, replay, policy);
+    w.run = open_run(w.s, "cuda");
+    bind(&w, &flag, sizeof flag);
+    for (int start = 0; start < 6; start++) {
+        uint64_t ticket;
+        flag = start % 3; /* 0, 1, 2, 0, ... */
+        MUST(gantry_run_start(w.run, &ticket, MUST_ERR));
+        MUST(gantry_run_wait(w.run, ticket, MUST_ERR));
+        const float *y = output(&w, "y");
+        for (int i = 0; i < N; i++) { /* x is j, 4 + j, 8 + j; the last part of y is the largest */
+            int j = i % (N / PARTS);
+            ck_assert_float_eq(y[i], flag ? (float)(8 + j + 2 * (12 + 3 * j)) : (float)i);
+        }
+    }
+    drop(&w);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("nodes by a flag on GPUs");
@@ -259,6 +300,7 @@ int main(void)
     tcase_add_loop_test(all, what_changes_is_captured_anew, 0, REPLAYS);
     tcase_add_loop_test(all, flags_that_are_real_numbers, 0, REPLAYS);
     tcase_add_loop_test(all, times_are_recorded, 0, REPLAYS);
+    tcase_add_loop_test(all, collectives_are_taken_by_a_flag, 0, REPLAYS * POLICIES * MOST_GPUS);
     tcase_add_test(all, a_graph_of_an_op_is_made_once);
     tcase_add_test(all, calls_that_fail);
     tcase_add_test(all, no_code_for_the_gpu);

@@ -694,10 +694,11 @@ MISTAKE(when_twice)
     gantry_node_when(g, work, gantry_rows(y, 3, 4));
     gantry_node_when(g, work, gantry_rows(y, 4, 5));
 }
-MISTAKE(when_of_a_collective)
+MISTAKE(when_twice_of_a_collective)
 {
     gantry_region part[] = { gantry_part(x, 0), gantry_part(x, 1) };
     gantry_node n = gantry_graph_collective(g, "c", GANTRY_ALL_REDUCE, GANTRY_SUM, 2, part, 2, part, 0);
+    gantry_node_when(g, n, gantry_rows(y, 3, 4));
     gantry_node_when(g, n, gantry_rows(y, 3, 4));
 }
 MISTAKE(share_large)
@@ -1015,10 +1016,8 @@ static const struct mistake {
       "y{100:101} is out of range: \"y\" has 100 rows, and the first may not be behind the last" },
     { when_twice, GANTRY_E_GRAPH,
       "node \"w\" has two whens; one is allowed: compute one flag of both, such as the map \"both = a * b\"" },
-    { when_of_a_collective, GANTRY_E_GRAPH,
-      "collective \"c\" has a when; its ranks meet in every start: let it run, and give the when to the nodes before "
-      "or "
-      "behind it" },
+    { when_twice_of_a_collective, GANTRY_E_GRAPH,
+      "node \"c\" has two whens; one is allowed: compute one flag of both, such as the map \"both = a * b\"" },
     { share_large, GANTRY_E_GRAPH, "node \"w\" fills 1.5 of a device; 0 to 1 are allowed" },
     { scratch_negative, GANTRY_E_GRAPH, "node \"w\" needs -8 bytes of scratch; it must be at least 0" },
 

@@ -8,89 +8,52 @@
  * lets the first reader begin, and what it makes go back, while the rest comes. With contention off a copy that would
  * wait gets a new lane, so copies never hold each other up (colouring intervals by their beginnings). Each rank of a
  * collective is in a collective lane of its device; two ranks on one device take two lanes. Where workers of GPUs
- * carry ops out, copies between GPUs are in lanes that compute. Where starts overlap, each
+ * carry ops out (stream_workers.c), copies between GPUs are in lanes that compute. Where starts overlap, each
  * route has a copy lane of its own, or what a start fetches at its end would hold up what the next one brings. Lanes
  * are numbered by device, kind, and order of appearance.
  */
-#include "scheduler/plan/plan.h"
+#include "scheduler/order/stream.h"
 
 #include "base/error.h"
 #include "scheduler/order/order.h"
 #include <stdlib.h>
 
-typedef struct lane {
-    uint32_t device, index, final; /* final: its number in the schedule */
-    uint8_t kind;
-    bool urgent;
-    uint32_t tail;    /* compute: position of its last op */
-    gy_ticks free_at; /* compute: when that has ended */
-    uint32_t needs;   /* where workers carry ops out: thousandths of the GPU's, for the widest of its ops */
-} lane;
-
-typedef struct queue {
-    uint32_t lane;
-    gy_ticks free_at;
-} queue;
-
-/* The lanes of one kind of one device; for copies a heap by the time at which they are free. */
-typedef GY_VEC(queue) queues;
-
-/* Workers of a GPU, in thousandths: a lane keeps those that it has for a whole start. */
-typedef struct crew {
-    uint32_t needed; /* by all lanes so far */
-    uint32_t widest; /* lane so far: its needs */
-    uint32_t most;   /* that any op needs, to come or not */
-} crew;
-
-typedef struct stream {
-    gy_plan *p;
-    GY_VEC(lane) lanes;
-    queues *of; /* device * 3 + kind; then, where starts overlap, those of routes */
-    size_t queues;
-    uint32_t *host_lane;      /* device * 2 + direction: the lane of long copies from (0) and to (1) host memory */
-    GY_VEC(uint32_t) op_lane; /* by op, unnumbered lanes */
-    gy_ticks *end;            /* by op: when it may have ended, ops of a device waiting for their lane only */
-    bool *urgent;             /* by op: the end waits for it; NULL: ops of a device do not compute beside each other */
-    bool *has_urgent;         /* by device: the first compute lane is kept for such ops */
-    crew *crews;              /* by device, where workers carry ops out */
-} stream;
-
-static bool add_lane(stream *st, queues *q, uint32_t device, uint8_t kind)
+static bool add_lane(gy_stream *st, gy_stream_queues *q, uint32_t device, uint8_t kind)
 {
-    lane new = { device, (uint32_t)q->count, 0, kind, false, GY_NONE, 0, 0 };
-    queue entry = { (uint32_t)st->lanes.count, 0 };
+    gy_stream_lane new = { device, (uint32_t)q->count, 0, kind, false, GY_NONE, 0, 0 };
+    gy_stream_queue entry = { (uint32_t)st->lanes.count, 0 };
     return gy_vec_push(&st->lanes, new) && gy_vec_push(q, entry);
 }
 
-static bool is_before(const queue *a, const queue *b)
+static bool is_before(const gy_stream_queue *a, const gy_stream_queue *b)
 {
     return a->free_at != b->free_at ? a->free_at < b->free_at : a->lane < b->lane;
 }
 
-static void sift_up(queues *q, size_t i)
+static void sift_up(gy_stream_queues *q, size_t i)
 {
     for (; i && is_before(&q->at[i], &q->at[(i - 1) / 2]); i = (i - 1) / 2) {
-        queue t = q->at[i];
+        gy_stream_queue t = q->at[i];
         q->at[i] = q->at[(i - 1) / 2];
         q->at[(i - 1) / 2] = t;
     }
 }
 
-static void sift_down(queues *q, size_t i)
+static void sift_down(gy_stream_queues *q, size_t i)
 {
     for (size_t child; (child = 2 * i + 1) < q->count; i = child) {
         if (child + 1 < q->count && is_before(&q->at[child + 1], &q->at[child]))
             child++;
         if (!is_before(&q->at[child], &q->at[i]))
             break;
-        queue t = q->at[i];
+        gy_stream_queue t = q->at[i];
         q->at[i] = q->at[child];
         q->at[child] = t;
     }
 }
 
 /* The lanes for a copy by the device: those of the route where starts overlap. */
-static queues *copy_queue(const stream *st, uint32_t device, const gy_op *op)
+static gy_stream_queues *copy_queue(const gy_stream *st, uint32_t device, const gy_op *op)
 {
     const gantry_schedule *s = st->p->schedule;
     const gantry_machine *m = st->p->machine;
@@ -103,7 +66,7 @@ static queues *copy_queue(const stream *st, uint32_t device, const gy_op *op)
 }
 
 /* Brings the lane that is free first to the top, a new one if that is not free at `ready` and there may be another. */
-static bool find_free_lane(stream *st, queues *q, uint32_t device, gy_ticks ready)
+static bool find_free_lane(gy_stream *st, gy_stream_queues *q, uint32_t device, gy_ticks ready)
 {
     const gantry_machine *m = st->p->machine;
     size_t engines = st->p->attempt->in_flight > 1 ? 1 : m->device[device].copy_engines;
@@ -117,7 +80,7 @@ static bool find_free_lane(stream *st, queues *q, uint32_t device, gy_ticks read
 }
 
 /* Where the lane of long copies of this direction is kept, or NULL if the copy is none. */
-static uint32_t *host_lane_of(const stream *st, uint32_t device, const gy_op *op)
+static uint32_t *host_lane_of(const gy_stream *st, uint32_t device, const gy_op *op)
 {
     const gantry_schedule *s = st->p->schedule;
     const gy_use *u = gy_vec_from(&s->use, op->use);
@@ -129,7 +92,7 @@ static uint32_t *host_lane_of(const stream *st, uint32_t device, const gy_op *op
     return &st->host_lane[device * 2 + (to == 0)];
 }
 
-static size_t index_of(const queues *q, uint32_t lane_id)
+static size_t index_of(const gy_stream_queues *q, uint32_t lane_id)
 {
     size_t i = 0;
     while (q->at[i].lane != lane_id)
@@ -137,9 +100,9 @@ static size_t index_of(const queues *q, uint32_t lane_id)
     return i;
 }
 
-static bool choose_copy_lane(stream *st, uint32_t device, const gy_op *op, gy_ticks ready, uint32_t *lane_id)
+static bool choose_copy_lane(gy_stream *st, uint32_t device, const gy_op *op, gy_ticks ready, uint32_t *lane_id)
 {
-    queues *q = copy_queue(st, device, op);
+    gy_stream_queues *q = copy_queue(st, device, op);
     uint32_t *host = host_lane_of(st, device, op);
     size_t i = 0;
     if (host && *host != GY_NONE)
@@ -154,9 +117,9 @@ static bool choose_copy_lane(stream *st, uint32_t device, const gy_op *op, gy_ti
     return true;
 }
 
-static bool nth_lane(stream *st, uint32_t device, uint8_t kind, size_t n, uint32_t *lane_id)
+bool gy_stream_nth_lane(gy_stream *st, uint32_t device, uint8_t kind, size_t n, uint32_t *lane_id)
 {
-    queues *q = &st->of[device * 3 + kind];
+    gy_stream_queues *q = &st->of[device * 3 + kind];
     while (q->count <= n)
         if (!add_lane(st, q, device, kind))
             return false;
@@ -166,13 +129,13 @@ static bool nth_lane(stream *st, uint32_t device, uint8_t kind, size_t n, uint32
 
 /* ---- computing ---- */
 
-static bool spreads(const gy_plan *p, uint32_t device)
+bool gy_stream_spreads(const gy_plan *p, uint32_t device)
 {
     return gy_plan_spreads(p, device) && !(p->one_lane && p->one_lane[device]);
 }
 
 /* The lane, of those from `first` on, whose last op this one waits for; GY_NONE: there is none. */
-static uint32_t lane_behind(const stream *st, const queues *q, size_t first, uint32_t position)
+static uint32_t lane_behind(const gy_stream *st, const gy_stream_queues *q, size_t first, uint32_t position)
 {
     const gy_plan *p = st->p;
     for (size_t e = p->sequence.need_first[position]; e < p->sequence.need_first[position + 1]; e++)
@@ -184,7 +147,8 @@ static uint32_t lane_behind(const stream *st, const queues *q, size_t first, uin
 
 /* The lane, of those from `first` on, that is free first, a new one if that is not free at `ready` and there may be
  * another. There is one before `first`, if that is not 0. */
-static bool free_lane(stream *st, queues *q, size_t first, uint32_t device, gy_ticks ready, uint32_t *lane_id)
+static bool free_lane(gy_stream *st, gy_stream_queues *q, size_t first, uint32_t device, gy_ticks ready,
+                      uint32_t *lane_id)
 {
     size_t best = first;
     for (size_t i = first + 1; i < q->count; i++)
@@ -201,7 +165,7 @@ static bool free_lane(stream *st, queues *q, size_t first, uint32_t device, gy_t
 }
 
 /* When all that the op waits for may have ended. */
-static gy_ticks ready_at(const stream *st, uint32_t position)
+static gy_ticks ready_at(const gy_stream *st, uint32_t position)
 {
     const gy_plan *p = st->p;
     gy_ticks ready = 0;
@@ -215,7 +179,7 @@ static gy_ticks ready_at(const stream *st, uint32_t position)
  * earlier, and copies of it begin earlier: without that, lanes that wait for copies would seem to be busy for long, and
  * one lane would get all the rest. What waits for nothing begins as expected, when its link is free. Where the host
  * takes time to give out each wait, that is what ops follow each other by, and more lanes are more waits. */
-static gy_ticks begins_at(const stream *st, uint32_t position)
+static gy_ticks begins_at(const gy_stream *st, uint32_t position)
 {
     const gy_plan *p = st->p;
     bool waits = p->sequence.need_first[position] < p->sequence.need_first[position + 1];
@@ -223,14 +187,14 @@ static gy_ticks begins_at(const stream *st, uint32_t position)
 }
 
 /* Any lane but the one of urgent ops, which such an op takes where it is free. */
-static bool choose_spread_lane(stream *st, uint32_t device, uint32_t position, gy_ticks ready, uint32_t *lane_id)
+static bool choose_spread_lane(gy_stream *st, uint32_t device, uint32_t position, gy_ticks ready, uint32_t *lane_id)
 {
-    queues *q = &st->of[device * 3 + GY_LANE_COMPUTE];
+    gy_stream_queues *q = &st->of[device * 3 + GY_LANE_COMPUTE];
     size_t first = st->has_urgent && st->has_urgent[device];
     if (first) {
-        if (!nth_lane(st, device, GY_LANE_COMPUTE, 0, lane_id))
+        if (!gy_stream_nth_lane(st, device, GY_LANE_COMPUTE, 0, lane_id))
             return false;
-        lane *l = &st->lanes.at[*lane_id];
+        gy_stream_lane *l = &st->lanes.at[*lane_id];
         l->urgent = true;
         if (st->urgent[position] && l->free_at <= ready)
             return true;
@@ -239,177 +203,18 @@ static bool choose_spread_lane(stream *st, uint32_t device, uint32_t position, g
     return *lane_id != GY_NONE || free_lane(st, q, first, device, ready, lane_id);
 }
 
-/* ---- computing by workers ---- */
-
-/* When the op could begin in a compute lane of the device, GY_NONE: a new one. Other lanes have to tell it of their
- * ends. */
-static gy_ticks begin_in(const stream *st, uint32_t device, uint32_t position, uint32_t id)
-{
-    const gy_plan *p = st->p;
-    gy_ticks begin = id == GY_NONE ? 0 : st->lanes.at[id].free_at;
-    for (size_t e = p->sequence.need_first[position]; e < p->sequence.need_first[position + 1]; e++) {
-        uint32_t from = p->sequence.need.at[e].from;
-        bool same = id != GY_NONE && st->op_lane.at[p->schedule->ops.at[from].lane] == id;
-        gy_ticks told = same ? st->end[from] : gy_ticks_both(st->end[from], p->machine->device[device].signal);
-        begin = told > begin ? told : begin;
-    }
-    return begin;
-}
-
-typedef struct choice {
-    uint32_t lane;        /* GY_NONE: a new one */
-    gy_ticks begin, rank; /* the least rank is chosen */
-    bool kin;             /* the op in it that this one waits for writes the same rows, of another buffer */
-} choice;
-
-/* An op that is to have a lane: how long it takes, and with how many workers, in thousandths of the GPU's. */
-typedef struct seeker {
-    uint32_t device, position, needs;
-    gy_ticks duration;
-} seeker;
-
-/* How long all workers of the GPU could do what those of the lane do not, while the op has but some of them. */
-static gy_ticks idle_in(const lane *l, seeker o)
-{
-    return l && l->needs > o.needs ? o.duration * (l->needs - o.needs) / GY_WHOLE_DEVICE : 0;
-}
-
-/* Kin are worth a signal: so the ops of a part stay in one lane where its neighbours end a little later, and lanes are
- * as long as each other. */
-static void offer(const stream *st, seeker o, choice c, choice *best)
-{
-    const lane *l = c.lane == GY_NONE ? NULL : &st->lanes.at[c.lane];
-    if (l && (l->device != o.device || l->kind != GY_LANE_COMPUTE))
-        return;
-    gy_ticks worth = c.kin ? st->p->machine->device[o.device].signal : 0;
-    c.begin = begin_in(st, o.device, o.position, c.lane);
-    c.rank = c.begin - worth + idle_in(l, o);
-    if (c.rank < best->rank)
-        *best = c;
-}
-
-/* The rows that the op writes first, NULL if it writes none. */
-static const gy_use *written(const gantry_schedule *s, const gy_op *op)
-{
-    for (uint32_t i = 0; i < op->uses; i++)
-        if (s->use.at[op->use + i].mode != GANTRY_READ)
-            return &s->use.at[op->use + i];
-    return NULL;
-}
-
-static bool are_kin(const gantry_schedule *s, const gy_op *a, const gy_op *b)
-{
-    const gy_use *x = written(s, a), *y = written(s, b);
-    return x && y && x->first == y->first && x->last == y->last;
-}
-
-enum { ONE_LANE = GY_WHOLE_DEVICE / 2 + 1 }; /* workers, in thousandths: no two lanes have so many */
-
-/* The workers with which an op takes what is predicted. One that needs more than half of them needs so many that no
- * other lane has as many: two such ops could not overlap. One that takes hardly more than an empty call has enough with
- * one worker, as each lane has, whatever is known of it. */
-static uint32_t needs_of(const gy_plan *p, const gy_draft_op *d, const gy_op *op)
-{
-    const gy_device *device = &p->machine->device[d->device];
-    uint32_t one = GY_WHOLE_DEVICE / device->lanes, used = GY_WHOLE_DEVICE - op->spare;
-    bool calls = d->lane == GY_LANE_COMPUTE && gy_op_calls(op) && op->duration > 2 * device->launch;
-    return !calls || used < one ? one : used < ONE_LANE ? used : ONE_LANE;
-}
-
-/* Are there workers enough, if that lane (GY_NONE: a new one) is the op's, and one has as many as any op needs? */
-static bool has_workers(const stream *st, seeker o, uint32_t id)
-{
-    const crew *c = &st->crews[o.device];
-    uint32_t has = id == GY_NONE ? 0 : st->lanes.at[id].needs;
-    uint32_t more = o.needs > has ? o.needs - has : 0, widest = has + more > c->widest ? has + more : c->widest;
-    return c->needed + more + (c->most > widest ? c->most - widest : 0) <= GY_WHOLE_DEVICE;
-}
-
-/* Lanes of what the op waits for. */
-static void offer_behind(const stream *st, seeker o, choice *best)
-{
-    const gy_plan *p = st->p;
-    const gy_op *op = &p->schedule->ops.at[o.position];
-    for (size_t e = p->sequence.need_first[o.position]; e < p->sequence.need_first[o.position + 1]; e++) {
-        const gy_op *from = &p->schedule->ops.at[p->sequence.need.at[e].from];
-        bool kin = are_kin(p->schedule, op, from);
-        for (uint32_t k = 0; k < from->lanes; k++) {
-            uint32_t id = st->op_lane.at[from->lane + k];
-            if (has_workers(st, o, id))
-                offer(st, o, (choice){ .lane = id, .kin = kin }, best);
-        }
-    }
-}
-
-/* The lane that is free first, or a new one; the lane that needs most may always be it. */
-static void offer_free(const stream *st, seeker o, choice *best)
-{
-    const queues *q = &st->of[o.device * 3 + GY_LANE_COMPUTE];
-    uint32_t free = GY_NONE, widest = GY_NONE;
-    gy_ticks told = begin_in(st, o.device, o.position, GY_NONE), least = GY_TICKS_MAX;
-    for (size_t i = 0; i < q->count; i++) {
-        const lane *l = &st->lanes.at[q->at[i].lane];
-        gy_ticks rank = (l->free_at > told ? l->free_at : told) + idle_in(l, o);
-        if (rank < least && has_workers(st, o, q->at[i].lane)) {
-            free = q->at[i].lane;
-            least = rank;
-        }
-        if (widest == GY_NONE || l->needs > st->lanes.at[widest].needs)
-            widest = q->at[i].lane;
-    }
-    if (free != GY_NONE)
-        offer(st, o, (choice){ .lane = free }, best);
-    if (widest != GY_NONE)
-        offer(st, o, (choice){ .lane = widest }, best);
-    if (!q->count || (q->count < st->p->machine->device[o.device].lanes && has_workers(st, o, GY_NONE)))
-        offer(st, o, (choice){ .lane = GY_NONE }, best);
-}
-
-/* A lane keeps its workers for a whole start, and ops are predicted with as many as they can use. So lanes are not to
- * need more workers together than there are: a lane that had a wide op once would take from all others for good. */
-static bool choose_workers_lane(stream *st, const gy_draft_op *d, uint32_t position, uint32_t *lane_id, gy_ticks *begin)
-{
-    const gy_op *op = &st->p->schedule->ops.at[position];
-    uint32_t device = d->device, needs = needs_of(st->p, d, op);
-    const seeker o = { device, position, needs, op->duration };
-    choice best = { .lane = GY_NONE, .rank = GY_TICKS_MAX };
-    offer_behind(st, o, &best);
-    offer_free(st, o, &best);
-    *begin = best.begin;
-    *lane_id = best.lane;
-    if (best.lane == GY_NONE &&
-        !nth_lane(st, device, GY_LANE_COMPUTE, st->of[device * 3 + GY_LANE_COMPUTE].count, lane_id))
-        return false;
-    lane *l = &st->lanes.at[*lane_id];
-    crew *c = &st->crews[device];
-    c->needed += needs > l->needs ? needs - l->needs : 0;
-    l->needs = needs > l->needs ? needs : l->needs;
-    c->widest = l->needs > c->widest ? l->needs : c->widest;
-    return true;
-}
-
-/* Of the ops that compute on a device, what the widest needs. */
-static void note_needs(stream *st, uint32_t position)
-{
-    const gy_draft_op *d = &st->p->draft.op.at[st->p->sequence.draft_of[position]];
-    if (d->lane != GY_LANE_COMPUTE || !st->p->machine->workers || !spreads(st->p, d->device))
-        return;
-    uint32_t needs = needs_of(st->p, d, &st->p->schedule->ops.at[position]);
-    crew *c = &st->crews[d->device];
-    c->most = needs > c->most ? needs : c->most;
-}
-
-static bool choose_compute_lane(stream *st, const gy_draft_op *d, uint32_t position, uint32_t *lane_id)
+static bool choose_compute_lane(gy_stream *st, const gy_draft_op *d, uint32_t position, uint32_t *lane_id)
 {
     gy_ticks ready = ready_at(st, position);
-    if (st->p->machine->workers && spreads(st->p, d->device)) {
-        if (!choose_workers_lane(st, d, position, lane_id, &ready))
+    if (st->p->machine->workers && gy_stream_spreads(st->p, d->device)) {
+        if (!gy_stream_choose_worker(st, d, position, lane_id, &ready))
             return false;
-    } else if (!(spreads(st->p, d->device) ? choose_spread_lane(st, d->device, position, ready, lane_id)
-                                           : nth_lane(st, d->device, GY_LANE_COMPUTE, 0, lane_id))) {
+    } else if (!(gy_stream_spreads(st->p, d->device)
+                     ? choose_spread_lane(st, d->device, position, ready, lane_id)
+                     : gy_stream_nth_lane(st, d->device, GY_LANE_COMPUTE, 0, lane_id))) {
         return false;
     }
-    lane *l = &st->lanes.at[*lane_id];
+    gy_stream_lane *l = &st->lanes.at[*lane_id];
     l->tail = position;
     l->free_at = st->end[position] = (l->free_at > ready ? l->free_at : ready) + d->op.duration;
     return true;
@@ -427,7 +232,7 @@ static bool is_by_worker(const gy_plan *p, const gy_draft_op *d, const gy_op *op
            !m->memory[s->instances.at[u[1].instance].memory].host;
 }
 
-static bool choose_rank_lanes(stream *st, const gy_draft_op *d)
+static bool choose_rank_lanes(gy_stream *st, const gy_draft_op *d)
 {
     const uint32_t *device = &st->p->rank_device.at[d->rank];
     for (uint32_t i = 0; i < d->ranks; i++) {
@@ -435,14 +240,14 @@ static bool choose_rank_lanes(stream *st, const gy_draft_op *d)
         uint32_t id;
         for (uint32_t k = 0; k < i; k++)
             before += device[k] == device[i];
-        if (!nth_lane(st, device[i], GY_LANE_COLLECTIVE, before, &id) || !gy_vec_push(&st->op_lane, id))
+        if (!gy_stream_nth_lane(st, device[i], GY_LANE_COLLECTIVE, before, &id) || !gy_vec_push(&st->op_lane, id))
             return false;
     }
     return true;
 }
 
 /* In a batch all are in the same lanes, and end together. */
-static bool follow_batch(stream *st, uint32_t position)
+static bool follow_batch(gy_stream *st, uint32_t position)
 {
     const gy_op *op = &st->p->schedule->ops.at[position];
     st->end[position] = st->end[position - 1];
@@ -455,7 +260,7 @@ static bool follow_batch(stream *st, uint32_t position)
     return true;
 }
 
-static bool choose_lanes(stream *st, uint32_t position)
+static bool choose_lanes(gy_stream *st, uint32_t position)
 {
     gy_plan *p = st->p;
     const gy_draft_op *d = &p->draft.op.at[p->sequence.draft_of[position]];
@@ -476,8 +281,8 @@ static bool choose_lanes(stream *st, uint32_t position)
 
 static int by_device(const void *a, const void *b, void *context)
 {
-    const stream *st = context;
-    const lane *x = &st->lanes.at[*(const uint32_t *)a], *y = &st->lanes.at[*(const uint32_t *)b];
+    const gy_stream *st = context;
+    const gy_stream_lane *x = &st->lanes.at[*(const uint32_t *)a], *y = &st->lanes.at[*(const uint32_t *)b];
     if (x->device != y->device)
         return x->device < y->device ? -1 : 1;
     if (x->kind != y->kind)
@@ -487,7 +292,7 @@ static int by_device(const void *a, const void *b, void *context)
     return x < y ? -1 : x > y;
 }
 
-static gantry_status number_lanes(stream *st, gantry_error *err)
+static gantry_status number_lanes(gy_stream *st, gantry_error *err)
 {
     gantry_schedule *s = st->p->schedule;
     size_t count = st->lanes.count;
@@ -501,7 +306,7 @@ static gantry_status number_lanes(stream *st, gantry_error *err)
         sorted[i] = i;
     qsort_r(sorted, count, sizeof *sorted, by_device, st);
     for (uint32_t i = 0; i < count; i++) {
-        lane *l = &st->lanes.at[sorted[i]];
+        gy_stream_lane *l = &st->lanes.at[sorted[i]];
         l->final = i;
         s->lanes.at[i] = (gy_lane){ l->device, l->kind, l->urgent };
     }
@@ -513,7 +318,7 @@ static gantry_status number_lanes(stream *st, gantry_error *err)
 
 /* Where ops of a GPU compute beside each other, those that the end waits for have its first lane, if it has several.
  * Workers have no precedence. */
-static bool find_urgent(stream *st)
+static bool find_urgent(gy_stream *st)
 {
     const gy_plan *p = st->p;
     if (!p->machine->contention || p->machine->workers)
@@ -524,13 +329,13 @@ static bool find_urgent(stream *st)
         return false;
     for (size_t i = 0; i < p->schedule->ops.count; i++) {
         const gy_draft_op *d = &p->draft.op.at[p->sequence.draft_of[i]];
-        if (d->lane == GY_LANE_COMPUTE && st->urgent[i] && spreads(p, d->device))
+        if (d->lane == GY_LANE_COMPUTE && st->urgent[i] && gy_stream_spreads(p, d->device))
             st->has_urgent[d->device] = true;
     }
     return true;
 }
 
-static void free_stream(stream *st)
+static void free_stream(gy_stream *st)
 {
     for (size_t i = 0; st->of && i < st->queues; i++)
         gy_vec_free(&st->of[i]);
@@ -546,8 +351,8 @@ static void free_stream(stream *st)
 
 gantry_status gy_plan_stream(gy_plan *p, const gy_arrangement *how, gantry_error *err)
 {
-    stream st = { .p = p,
-                  .queues = (size_t)p->devices * (p->attempt->in_flight == 1 ? 3 : 3 + 2 * p->machine->memories) };
+    gy_stream st = { .p = p,
+                     .queues = (size_t)p->devices * (p->attempt->in_flight == 1 ? 3 : 3 + 2 * p->machine->memories) };
     st.of = gy_calloc(st.queues, sizeof *st.of);
     st.host_lane = gy_calloc((size_t)p->devices * 2, sizeof *st.host_lane);
     st.end = gy_calloc(p->schedule->ops.count + 1, sizeof *st.end);
@@ -555,7 +360,7 @@ gantry_status gy_plan_stream(gy_plan *p, const gy_arrangement *how, gantry_error
     bool room = st.of && st.host_lane && st.end && st.crews && find_urgent(&st);
     gantry_status status = room ? GANTRY_OK : gy_fail_nomem(err);
     for (uint32_t i = 0; i < p->schedule->ops.count && !status; i++)
-        note_needs(&st, i);
+        gy_stream_note_needs(&st, i);
     for (size_t i = 0; i < (size_t)p->devices * 2 && !status; i++)
         st.host_lane[i] = GY_NONE;
     for (uint32_t i = 0; i < p->schedule->ops.count && !status; i++)

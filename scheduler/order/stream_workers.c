@@ -103,6 +103,20 @@ static void offer_behind(const gy_stream *st, seeker o, choice *best)
     }
 }
 
+enum { FEW = 8 }; /* lanes, whose workers are a small part of a GPU's */
+
+/* May there be one more lane for the op? A fill that waits for nothing could begin before all else: of a loop that adds
+ * something up in each iteration all of them, each in a lane of its own. But nobody waits for it before its turn. */
+static bool may_have_new(const gy_stream *st, seeker o, size_t lanes)
+{
+    const gy_plan *p = st->p;
+    bool waits = p->sequence.need_first[o.position] < p->sequence.need_first[o.position + 1];
+    size_t most = p->machine->device[o.device].lanes;
+    if (!waits && p->schedule->ops.at[o.position].kind == GY_OP_FILL && most > FEW)
+        most = FEW;
+    return lanes < most && has_workers(st, o, GY_NONE);
+}
+
 /* The lane that is free first, or a new one; the lane that needs most may always be it. */
 static void offer_free(const gy_stream *st, seeker o, choice *best)
 {
@@ -123,7 +137,7 @@ static void offer_free(const gy_stream *st, seeker o, choice *best)
         offer(st, o, (choice){ .lane = free }, best);
     if (widest != GY_NONE)
         offer(st, o, (choice){ .lane = widest }, best);
-    if (!q->count || (q->count < st->p->machine->device[o.device].lanes && has_workers(st, o, GY_NONE)))
+    if (!q->count || may_have_new(st, o, q->count))
         offer(st, o, (choice){ .lane = GY_NONE }, best);
 }
 

@@ -57,6 +57,7 @@ static bool copy_device(gantry_machine *m, gy_device *to, const gy_device *from)
 static void copy_model(gantry_machine *m, const gantry_machine *from)
 {
     m->contention = from->contention;
+    m->workers = from->workers;
     m->launch = from->launch;
     m->issue = from->issue;
     m->submit = from->submit;

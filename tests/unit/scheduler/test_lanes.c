@@ -321,6 +321,44 @@ START_TEST(workers_for_all_lanes)
 }
 END_TEST
 
+/* Each step of a chain adds up what it has come to, in a number of its own, which begins as 0. All of these fills could
+ * be carried out at once, each in a lane of its own, which has a worker then; nobody waits for them before their turn.
+ */
+START_TEST(fills_of_a_loop)
+{
+    enum { STEPS = 40 };
+    char id[24];
+    gantry_buffer b[2];
+    for (int k = 0; k < 2; k++) {
+        b[k] = gantry_graph_buffer(g, k ? "y" : "x", GANTRY_F32, 1, (int64_t[]){ 1000 });
+        gantry_buffer_set_class(g, b[k], GANTRY_STATE);
+        gantry_buffer_init_value(g, b[k], 1);
+    }
+    gantry_buffer sums = gantry_graph_buffer(g, "sums", GANTRY_F32, 1, (int64_t[]){ STEPS });
+    gantry_buffer_split(g, sums, STEPS);
+    gantry_buffer_output(g, sums);
+    know_bandwidth();
+    for (int i = 0; i < STEPS; i++) {
+        gantry_region sum = gantry_part(sums, i);
+        gantry_node_on(g, gantry_graph_fill(g, NULL, sum, 0), "d0");
+        for (int k = 0; k < 2; k++) {
+            snprintf(id, sizeof id, "%s%d", k ? "add" : "step", i);
+            gantry_node n = gantry_graph_kernel(g, id, k ? "reduce_sum" : "scale");
+            gantry_node_arg(g, n, "x", gantry_all(b[k ? 1 - i % 2 : i % 2]));
+            gantry_node_arg(g, n, k ? "out" : "y", k ? sum : gantry_all(b[1 - i % 2]));
+            if (!k)
+                gantry_node_scalar(g, n, "a", 0.5);
+            gantry_node_on(g, n, "d0");
+        }
+    }
+    s = by_device(g);
+    uint32_t computing = 0;
+    for (size_t i = 0; i < s->lanes.count; i++)
+        computing += s->lanes.at[i].kind == GY_LANE_COMPUTE;
+    ck_assert_msg(computing <= 12, "%u lanes", computing);
+}
+END_TEST
+
 /* One kernel that workers have no code for, and it is planned as if it were launched: in the lanes that the machine
  * has. */
 START_TEST(no_workers)
@@ -356,6 +394,7 @@ int main(void)
     tcase_add_loop_test(t, workers, 0, 2);
     tcase_add_test(t, wide_ops_of_workers);
     tcase_add_test(t, workers_for_all_lanes);
+    tcase_add_test(t, fills_of_a_loop);
     tcase_add_test(t, no_workers);
     suite_add_tcase(suite, t);
     return run_suite(suite);

@@ -66,16 +66,18 @@ static bool are_kin(const gantry_schedule *s, const gy_op *a, const gy_op *b)
 }
 
 enum { ONE_LANE = GY_WHOLE_DEVICE / 2 + 1 }; /* workers, in thousandths: no two lanes have so many */
+enum { FEW_WORKERS = 4 };
 
 /* The workers with which an op takes what is predicted. One that needs more than half of them needs so many that no
- * other lane has as many: two such ops could not overlap. One that takes hardly more than an empty call has enough with
- * one worker, as each lane has, whatever is known of it. */
+ * other lane has as many: two such ops could not overlap. One that takes hardly more than an empty call, or a few of
+ * them, as far as so small a share can be measured, has enough with one worker, as each lane has: there may be as many
+ * such lanes as workers. */
 static uint32_t needs_of(const gy_plan *p, const gy_draft_op *d, const gy_op *op)
 {
     const gy_device *device = &p->machine->device[d->device];
     uint32_t one = GY_WHOLE_DEVICE / device->lanes, used = GY_WHOLE_DEVICE - op->spare;
     bool calls = d->lane == GY_LANE_COMPUTE && gy_op_calls(op) && op->duration > 2 * device->launch;
-    return !calls || used < one ? one : used < ONE_LANE ? used : ONE_LANE;
+    return !calls || used < FEW_WORKERS * one ? one : used < ONE_LANE ? used : ONE_LANE;
 }
 
 /* Are there workers enough, if that lane (GY_NONE: a new one) is the op's, and one has as many as any op needs? */

@@ -297,9 +297,11 @@ static bool is_known_outside(const gantry_graph *g, const gy_handed *handed)
         for (size_t c = 0; c < l->carry.count; c++)
             known = known || l->carry.at[c].prev == handed->next || l->carry.at[c].next == handed->next;
     }
-    for (uint32_t i = 0; i < g->nodes.count && !known; i++)
-        for (uint32_t k = 0; k < g->nodes.at[i].accesses && (i < loop->first_node || i >= loop->last_node); k++)
+    for (uint32_t i = 0; i < g->nodes.count && !known; i++) {
+        bool is_outside = i < loop->first_node || i >= loop->last_node;
+        for (uint32_t k = 0; k < g->nodes.at[i].accesses && is_outside; k++)
             known = known || g->access.at[g->nodes.at[i].access + k].buffer == handed->next;
+    }
     return known;
 }
 

@@ -182,8 +182,7 @@ static gy_ticks ready_at(const gy_stream *st, uint32_t position)
 static gy_ticks begins_at(const gy_stream *st, uint32_t position)
 {
     const gy_plan *p = st->p;
-    bool waits = p->sequence.need_first[position] < p->sequence.need_first[position + 1];
-    return waits && !p->machine->issue ? ready_at(st, position) : p->sequence.expect[position];
+    return gy_stream_waits(p, position) && !p->machine->issue ? ready_at(st, position) : p->sequence.expect[position];
 }
 
 /* Any lane but the one of urgent ops, which such an op takes where it is free. */

@@ -42,6 +42,12 @@ typedef struct gy_stream {
     gy_stream_crew *crews;    /* by device, where workers carry ops out */
 } gy_stream;
 
+/* Does the op at that position wait for another one? */
+static inline bool gy_stream_waits(const gy_plan *p, uint32_t position)
+{
+    return p->sequence.need_first[position] < p->sequence.need_first[position + 1];
+}
+
 /* The n-th lane of that kind of the device, which is made if need be. false: out of memory. */
 bool gy_stream_nth_lane(gy_stream *st, uint32_t device, uint8_t kind, size_t n, uint32_t *lane_id);
 /* Do ops of the device compute in several lanes? */

@@ -112,9 +112,8 @@ enum { FEW = 8 }; /* lanes, whose workers are a small part of a GPU's */
 static bool may_have_new(const gy_stream *st, seeker o, size_t lanes)
 {
     const gy_plan *p = st->p;
-    bool waits = p->sequence.need_first[o.position] < p->sequence.need_first[o.position + 1];
     size_t most = p->machine->device[o.device].lanes;
-    if (!waits && p->schedule->ops.at[o.position].kind == GY_OP_FILL && most > FEW)
+    if (!gy_stream_waits(p, o.position) && p->schedule->ops.at[o.position].kind == GY_OP_FILL && most > FEW)
         most = FEW;
     return lanes < most && has_workers(st, o, GY_NONE);
 }

@@ -131,6 +131,28 @@ static gantry_region upper_of(const dense *d, const char *arg)
     return upper;
 }
 
+/* A matrix of a product, as it is or with rows as columns. */
+typedef struct operand {
+    gantry_region of;
+    bool turned;
+} operand;
+
+/* to = alpha a b. */
+static void multiply(const dense *d, const char *name, double alpha, operand a, operand b, gantry_region to)
+{
+    gantry_graph *g = d->a->graph;
+    gantry_node node = gy_rule_begin(d->a, d->p, "gemm", name);
+    if (alpha != 1)
+        gantry_node_scalar(g, node, "alpha", alpha);
+    if (a.turned)
+        gantry_node_scalar(g, node, "ta", 1);
+    if (b.turned)
+        gantry_node_scalar(g, node, "tb", 1);
+    gantry_node_arg(g, node, "a", a.of);
+    gantry_node_arg(g, node, "b", b.of);
+    gantry_node_arg(g, node, "c", to);
+}
+
 /* b becomes upper^-1 b. */
 static void solve(const dense *d, const char *name, gantry_region upper, gantry_region b)
 {
@@ -176,12 +198,7 @@ gantry_status gy_potrf_go_back(gy_adjoint *a, const gy_primal *p)
     gantry_node node = begin_triangle(&d, "a.lower", "lower = select(column <= row, d, 0)");
     gantry_node_arg(a->graph, node, "d", adjoint_of(&d));
     gantry_node_arg(a->graph, node, "lower", lower);
-    node = gy_rule_begin(a, p, "gemm", "a.product"); /* transposed */
-    gantry_node_scalar(a->graph, node, "ta", 1);
-    gantry_node_scalar(a->graph, node, "tb", 1);
-    gantry_node_arg(a->graph, node, "a", lower);
-    gantry_node_arg(a->graph, node, "b", upper);
-    gantry_node_arg(a->graph, node, "c", product);
+    multiply(&d, "a.product", 1, (operand){ lower, true }, (operand){ upper, true }, product); /* transposed */
     node = begin_triangle(&d, "a.half", "half = select(column < row, 0, select(column == row, 0.5, 1) * product)");
     gantry_node_arg(a->graph, node, "product", product);
     gantry_node_arg(a->graph, node, "half", half);
@@ -265,16 +282,9 @@ gantry_status gy_getrf_go_back(gy_adjoint *a, const gy_primal *p)
     gantry_node node = begin_triangle(&d, "a.low", "low = select(column < row, d, 0)");
     gantry_node_arg(a->graph, node, "d", adjoint_of(&d));
     gantry_node_arg(a->graph, node, "low", low);
-    node = gy_rule_begin(a, p, "gemm", "a.of_lower");
-    gantry_node_arg(a->graph, node, "a", unit);
-    gantry_node_arg(a->graph, node, "b", low);
-    gantry_node_arg(a->graph, node, "c", of_lower);
+    multiply(&d, "a.of_lower", 1, (operand){ unit, false }, (operand){ low, false }, of_lower);
     gantry_region high = above(&d, "a.high", adjoint_of(&d));
-    node = gy_rule_begin(a, p, "gemm", "a.of_upper");
-    gantry_node_scalar(a->graph, node, "tb", 1);
-    gantry_node_arg(a->graph, node, "a", high);
-    gantry_node_arg(a->graph, node, "b", upper);
-    gantry_node_arg(a->graph, node, "c", of_upper);
+    multiply(&d, "a.of_upper", 1, (operand){ high, false }, (operand){ upper, true }, of_upper);
     node = begin_triangle(&d, "a.both", "both = select(column < row, lower, upper)");
     gantry_node_arg(a->graph, node, "lower", of_lower);
     gantry_node_arg(a->graph, node, "upper", of_upper);
@@ -307,23 +317,10 @@ static void give_to_factors(const dense *d, gantry_region turned_y, gantry_regio
     gantry_region of_lower = gantry_all(make_square(d, "grad.product")),
                   of_upper = gantry_all(make_square(d, "grad.product"));
     gy_destination target;
-    gantry_node node = gy_rule_begin(a, d->p, "gemm", "a.between");
-    gantry_node_scalar(a->graph, node, "tb", 1);
-    gantry_node_arg(a->graph, node, "a", x);
-    gantry_node_arg(a->graph, node, "b", upper);
-    gantry_node_arg(a->graph, node, "c", between);
-    node = gy_rule_begin(a, d->p, "gemm", "a.of_lower");
-    gantry_node_scalar(a->graph, node, "alpha", -1);
-    gantry_node_arg(a->graph, node, "a", z);
-    gantry_node_arg(a->graph, node, "b", between);
-    gantry_node_arg(a->graph, node, "c", of_lower);
-    node = gy_rule_begin(a, d->p, "gemm", "a.of_upper");
-    gantry_node_scalar(a->graph, node, "alpha", -1);
-    gantry_node_scalar(a->graph, node, "ta", 1);
-    gantry_node_arg(a->graph, node, "a", turned_y);
-    gantry_node_arg(a->graph, node, "b", x);
-    gantry_node_arg(a->graph, node, "c", of_upper);
-    node = begin_triangle(d, "a", "to = select(column < row, lower, upper)");
+    multiply(d, "a.between", 1, (operand){ x, false }, (operand){ upper, true }, between);
+    multiply(d, "a.of_lower", -1, (operand){ z, false }, (operand){ between, false }, of_lower);
+    multiply(d, "a.of_upper", -1, (operand){ turned_y, true }, (operand){ x, false }, of_upper);
+    gantry_node node = begin_triangle(d, "a", "to = select(column < row, lower, upper)");
     gantry_node_arg(a->graph, node, "lower", of_lower);
     gantry_node_arg(a->graph, node, "upper", of_upper);
     gy_rule_take_rows(a, d->p, node, "to", "a", &from, &target);

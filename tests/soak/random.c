@@ -24,7 +24,7 @@ static int64_t draw(uint64_t *state, int64_t below)
 /* ---- a graph ---- */
 
 typedef struct world {
-    uint64_t random;
+    uint64_t seed, random;
     gantry_graph *g;
     gantry_dtype dtype;
     int64_t rows, width, parts, bytes;
@@ -153,6 +153,7 @@ static void add_buffers(world *w)
 static void make_world(world *w, uint64_t seed)
 {
     static const gantry_dtype types[] = { GANTRY_I32, GANTRY_I64, GANTRY_U8 };
+    w->seed = seed;
     w->random = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
     w->dtype = types[draw(&w->random, 3)];
     w->parts = 1 + draw(&w->random, MOST_PARTS);
@@ -238,6 +239,11 @@ static bool go(world *w, const way *how, bool keep, bool *differs)
     bool fine = !told(gantry_schedule_new(&s, w->g, how->machine, &options, &err), &err) &&
                 !told(gantry_run_new(&run, s, &run_options, &err), &err) && bind_all(w, run) &&
                 run_starts(w, run, keep, differs);
+    if (!fine) { /* ahead of what follows, which may wait for a GPU that hangs */
+        printf("seed %" PRIu64 ": failed with replay %s, policy %s\n", w->seed, how->replay ? how->replay : "auto",
+               how->policy ? how->policy : "auto");
+        fflush(stdout);
+    }
     gantry_run_free(run);
     gantry_schedule_free(s);
     return fine;
@@ -261,8 +267,8 @@ static bool try_graph(world *w, uint64_t seed, const way *one, const way *ways, 
         }
         t->graphs++;
         t->wrong += differs || !fine;
-        if (differs || !fine)
-            printf("seed %" PRIu64 ": %s\n", seed, fine ? "results differ" : "failed");
+        if (fine && differs)
+            printf("seed %" PRIu64 ": results differ\n", seed);
     } else {
         t->refused++;
     }

@@ -84,11 +84,11 @@ template <typename T, typename F> struct gy_each {
 
 /* z[i] = f(x[i], y[i]), 4 loads of a thread in flight. With one input y is not read. z may be x or y. */
 template <int INPUTS, typename P, typename F>
-static __device__ void gy_tiles(const P *x, const P *y, P *z, int64_t n, const F &f)
+static __device__ void gy_tiles(const P *x, const P *y, P *z, uint64_t n, const F &f)
 {
     const int rows = 4 / INPUTS;
-    const int64_t tile = (int64_t)blockDim.x * rows, whole = n / tile * tile;
-    for (int64_t first = blockIdx.x * tile + threadIdx.x; first < whole; first += gridDim.x * tile) {
+    const uint64_t tile = (uint64_t)blockDim.x * rows, whole = n / tile * tile;
+    for (uint64_t first = blockIdx.x * tile + threadIdx.x; first < whole; first += gridDim.x * tile) {
         P a[rows], b[rows];
 #pragma unroll
         for (int k = 0; k < rows; k++) {
@@ -99,24 +99,25 @@ static __device__ void gy_tiles(const P *x, const P *y, P *z, int64_t n, const F
         for (int k = 0; k < rows; k++)
             GY_STORE(&z[first + k * blockDim.x], f(a[k], b[k]));
     }
-    GY_FOR_EACH (i, n - whole) {
+    GY_FOR_EACH (i, (int64_t)(n - whole)) {
         const P a = gy_load(&x[whole + i]);
         GY_STORE(&z[whole + i], f(a, INPUTS == 2 ? gy_load(&y[whole + i]) : a));
     }
 }
 
-/* The same in packs, but for the elements before `head`, at which all pointers are aligned to 16 bytes, and the last
- * few. A `head` of n means that they never are. */
-template <int INPUTS, typename T, typename F>
-static __device__ void gy_stream_of(const T *x, const T *y, T *z, int64_t n, int64_t head, const F &f)
+/* The same by `each` in packs P of 16 bytes, but for the elements before `head`, at which all pointers are aligned to 16 bytes, and
+ * the last few, which f takes. A `head` of n means that they never are. */
+template <int INPUTS, typename P, typename T, typename E, typename F>
+static __device__ void gy_stream_of(const T *x, const T *y, T *z, int64_t n, int64_t head, const E &each, const F &f)
 {
-    const int64_t packs = (n - head) / gy_pack<T>::COUNT, tail = head + packs * gy_pack<T>::COUNT;
-    const gy_each<T, F> each = { f };
-    gy_tiles<INPUTS>((const gy_pack<T> *)(x + head), (const gy_pack<T> *)(y + head), (gy_pack<T> *)(z + head), packs,
-                     each);
+    enum { COUNT = sizeof(P) / sizeof(T) };
+    const uint64_t packs = (uint64_t)(n - head) / COUNT, tail = head + packs * COUNT;
+    gy_tiles<INPUTS>((const P *)(x + head), (const P *)(y + head), (P *)(z + head), packs, each);
+    if (packs * COUNT == (uint64_t)n)
+        return;
 #pragma unroll 1
     for (int end = 0; end < 2; end++) {
-        const int64_t first = end ? tail : 0, count = end ? n - tail : head;
+        const uint64_t first = end ? tail : 0, count = end ? n - tail : head;
         if (count == 0)
             continue;
         gy_tiles<INPUTS>(x + first, y + first, z + first, count, f);
@@ -127,14 +128,22 @@ static __device__ void gy_stream_of(const T *x, const T *y, T *z, int64_t n, int
 template <typename T, typename F>
 static __device__ void gy_stream(const T *x, const T *y, T *z, int64_t n, int64_t head, const F &f)
 {
-    gy_stream_of<2>(x, y, z, n, head, f);
+    gy_stream_of<2, gy_pack<T>>(x, y, z, n, head, gy_each<T, F>{ f }, f);
 }
 
 /* z[i] = f(x[i]) */
 template <typename T, typename F>
 static __device__ void gy_stream(const T *x, T *z, int64_t n, int64_t head, const F &f)
 {
-    gy_stream_of<1>(x, x, z, n, head, [&](T a, T) { return f(a); });
+    const auto g = [&](T a, T) { return f(a); };
+    gy_stream_of<1, gy_pack<T>>(x, x, z, n, head, gy_each<T, decltype(g)>{ g }, g);
+}
+
+/* z[i] = x[i], whole packs at a time: bytes that are taken out of a pack and put in again take longer than the pack. */
+template <typename T> static __device__ void gy_stream(const T *x, T *z, int64_t n, int64_t head)
+{
+    const auto same = [](const auto &a, const auto &) { return a; };
+    gy_stream_of<1, uint4>(x, x, z, n, head, same, same);
 }
 
 #endif

@@ -6,6 +6,6 @@
     extern "C" __global__ void copy_##suffix(const type *x, type *y, int64_t n, int64_t head)                          \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        gy_stream(x, y, n, head, [](type v) { return v; });                                                            \
+        gy_stream(x, y, n, head);                                                            \
     }
 GY_CUDA_TYPES(KERNEL)

@@ -474,8 +474,9 @@ static __device__ void end_shared(const worker &self, bool stopped)
     set_near(&self.me.meet->done, 0);
 }
 
-/* Packets are fetched AHEAD of their turn, those of the next start too, a part each by some threads of another warp than the first. When
- * they write to a stage, the packet that was there has ended: it is two turns old, and each turn has a barrier. */
+/* Packets are fetched AHEAD of their turn, those of the next start too, a part each by some threads of another warp than the first, which
+ * others meet at a barrier when it has seen them there. When it writes to a stage, the packet that was there has ended: it is two
+ * turns old, and each turn has a barrier. */
 enum { QUADS = sizeof(gy_resident_packet) / sizeof(uint4), FETCHER = 64, GUARD = 96 };
 static_assert(sizeof(gy_resident_packet) % sizeof(uint4) == 0, "packets are fetched in words of 16 bytes");
 
@@ -485,12 +486,16 @@ struct feed {
     uint64_t turn, turns;
 };
 
+static __device__ bool fetches(void) { return threadIdx.x / 32 == FETCHER / 32; }
+
 static __device__ void fetch(const worker &self, feed &next)
 {
-    uint32_t part = threadIdx.x - FETCHER;
-    if (part < QUADS && next.turn < next.turns)
-        copy_ahead((uint4 *)&staged[next.turn % STAGES] + part, (const uint4 *)(self.me.packet + next.packet) + part);
-    end_copies();
+    if (fetches()) {
+        const uint32_t part = threadIdx.x - FETCHER;
+        if (part < QUADS && next.turn < next.turns)
+            copy_ahead((uint4 *)&staged[next.turn % STAGES] + part, (const uint4 *)(self.me.packet + next.packet) + part);
+        end_copies();
+    }
     next.turn++;
     next.packet = next.packet + 1 < self.me.packets ? next.packet + 1 : 0;
 }
@@ -552,7 +557,8 @@ static __device__ bool carry_out_start(const worker &self, const gy_resident_ser
     for (uint32_t i = 0; i < self.me.packets; i++) {
         const uint32_t stage = (uint32_t)(next.turn - AHEAD) % STAGES;
         fetch(self, next);
-        await_copies<AHEAD - 1>(); /* the next packet is there */
+        if (fetches())
+            await_copies<AHEAD - 1>(); /* the next packet is there */
         bool well = threadIdx.x < 32 ? begin(self, stage, stopped)
                                      : threadIdx.x != GUARD || i > 0 || look_at(series.halt) < GY_COUNTER_STOP;
         stopped = __syncthreads_or(!well);

@@ -237,7 +237,7 @@ static void print_kernel(FILE *to, const gy_kernel *kernel)
     gy_text text = { 0 };
     const char *name = kernel->manifest->name;
     const char *runner = kernel->program->maths->reduces ? "run_together" : "run_threads";
-    gy_maths_print_cuda(&text, kernel->program, name);
+    gy_maths_print_cuda(&text, kernel->program, name, GY_MATHS_PRINT_ALL);
     ck_assert(!text.failed);
     fprintf(
         to,
@@ -489,7 +489,7 @@ START_TEST(nvrtc_compiles_it)
         gy_text text = { 0 };
         gy_code code = { 0 };
         const char *name = kernel_of(i)->manifest->name;
-        gy_maths_print_cuda(&text, kernel_of(i)->program, name);
+        gy_maths_print_cuda(&text, kernel_of(i)->program, name, GY_MATHS_PRINT_ALL);
         gantry_status status = gy_nvrtc_compile_text(&code, &nvrtc, name, text.at, 90, &err);
         ck_assert_msg(status == GANTRY_OK, "%s\n%s", err.text, text.at);
         gy_free(code.at);

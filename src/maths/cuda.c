@@ -129,12 +129,12 @@ static void add_body_call(gy_text *to, const gy_maths_program *p, const char *ty
     gy_text_add(to, ");\n");
 }
 
-void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const char *name)
+void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const char *name, gy_maths_printed printed)
 {
     gy_text_add(to, gy_maths_conversions);
     gy_text_add(to, gy_maths_cuda_prelude);
     if (program->maths->reduces) {
-        gy_maths_print_cuda_reduction(to, program, name);
+        gy_maths_print_cuda_reduction(to, program, name, printed);
         return;
     }
     add_element(to, program);

@@ -370,7 +370,7 @@ static void add_macros(gy_text *to, const gy_maths_program *p)
     gy_maths_cuda_add_total_macros(to, p);
 }
 
-void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const char *name)
+void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const char *name, gy_maths_printed printed)
 {
     static const char *const lanes[] = { short_text,      eight_text, short_end_text, lanes_text, segment_text,
                                          lanes_meet_text, NULL };
@@ -387,10 +387,12 @@ void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const
         gy_maths_cuda_add_down(to, p);
     gy_maths_cuda_add_total_functions(to, p);
     add_macros(to, p);
-    if (gy_maths_tiny(p))
+    if (gy_maths_tiny(p) && printed != GY_MATHS_PRINT_FIRST)
         add_tiny(to, p);
-    add_kernel(to, p, name, false, p->is_columns ? columns : lanes);
-    add_kernel(to, p, finish_name.at ? finish_name.at : "", true, finish);
+    if (printed != GY_MATHS_PRINT_FINISH)
+        add_kernel(to, p, name, false, p->is_columns ? columns : lanes);
+    if (printed != GY_MATHS_PRINT_FIRST)
+        add_kernel(to, p, finish_name.at ? finish_name.at : "", true, finish);
     gy_text_add(to,
                 "#undef SEGMENT\n#undef LIVE\n#undef RUN\n#undef PLACES\n#undef SHORT\n#undef FEW\n#undef LOW\n#undef "
                 "MANY\n#undef STEP\n#undef PLACE\n#undef VALUE\n"

@@ -68,6 +68,7 @@ void gy_maths_cuda_add_total_functions(gy_text *to, const gy_maths_program *prog
 void gy_maths_cuda_add_total_macros(gy_text *to, const gy_maths_program *program);
 
 /* cuda_reduce.c: everything behind the prelude. */
-void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *program, const char *name);
+void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *program, const char *name,
+                                   gy_maths_printed printed);
 
 #endif

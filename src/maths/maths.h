@@ -334,7 +334,9 @@ bool gy_maths_has_period(const gy_maths_program *program, uint32_t arg, uint32_t
 bool gy_maths_has_inner(const gy_maths_program *program, uint32_t arg, uint32_t run);
 enum { GY_MATHS_BLOCK = 256 };
 int64_t gy_maths_block_elements(const gy_maths_program *program);
-void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const char *name);
+/* A reduction has two kernels, which are printed together, or one of them with what it needs. */
+typedef enum gy_maths_printed { GY_MATHS_PRINT_ALL, GY_MATHS_PRINT_FIRST, GY_MATHS_PRINT_FINISH } gy_maths_printed;
+void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const char *name, gy_maths_printed printed);
 
 /*
  * Reductions. The elements of a result are taken in a stated order, that of m. Where inner is 1: lane i of
@@ -362,7 +364,8 @@ enum { GY_MATHS_SHORT = 2048, GY_MATHS_FEW = 2048, GY_MATHS_LOW = 64, GY_MATHS_M
 enum { GY_MATHS_BLOCKS = 4 };
 /* Elements that a thread loads before it waits for the first of them. */
 uint32_t gy_maths_ahead(const gy_maths_program *program);
-/* The most elements of results that are taken together; 0: none are. */
+/* The most elements of results that are taken together; 0: none are. Where some are, the second kernel takes compilers
+ * as long as the first, and each is better compiled by itself. */
 int gy_maths_tiny(const gy_maths_program *program);
 /* Neighbouring segments that a block of threads can have the totals of: 1, 2, 4 or 8. */
 int gy_maths_most_run(const gy_maths *maths);

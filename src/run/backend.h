@@ -67,6 +67,7 @@ typedef struct gy_job {
     const struct gy_backend *inner;
     const uint64_t *room;
     void *beside;
+    const struct gy_job *whole; /* in the job of a phase: that of which it is one, whose schedule has them all */
 } gy_job;
 
 /* Nanoseconds after which a start that does not move is given up. Unless the caller has said how long that is, no

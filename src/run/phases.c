@@ -386,6 +386,7 @@ static gy_job job_of(phased *p, size_t i)
     job.bound = st->bound;
     job.room = p->room;
     job.beside = i > 0 ? p->stage[0].state : NULL;
+    job.whole = p->job;
     return job;
 }
 

@@ -252,7 +252,7 @@ static void *compile(void)
     ck_assert_ptr_nonnull(file);
     for (size_t i = 0; i < FORMULAS; i++) {
         gy_text text = { 0 };
-        gy_maths_print_cuda(&text, formulas[i].program, formulas[i].name);
+        gy_maths_print_cuda(&text, formulas[i].program, formulas[i].name, GY_MATHS_PRINT_ALL);
         ck_assert(!text.failed);
         fprintf(file, "namespace n_%s {\n%s", formulas[i].name, text.at);
         print_caller(file, &formulas[i]);
@@ -311,7 +311,7 @@ START_TEST(nvrtc_compiles_it)
     for (uint32_t i = 0; i < FORMULAS; i += 6) {
         gy_text text = { 0 };
         gy_code code = { 0 };
-        gy_maths_print_cuda(&text, formulas[i].program, formulas[i].name);
+        gy_maths_print_cuda(&text, formulas[i].program, formulas[i].name, GY_MATHS_PRINT_ALL);
         gantry_status status = gy_nvrtc_compile_text(&code, &nvrtc, formulas[i].name, text.at, 90, &err);
         ck_assert_msg(status == GANTRY_OK, "%s\n%s", err.text, text.at);
         ck_assert_uint_gt(code.bytes, 100);

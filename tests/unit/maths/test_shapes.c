@@ -8,7 +8,8 @@
  */
 #include "maths/maths.h"
 
-#include "backends/cuda/usercode/compile.h"
+#include "backends/cuda/usercode/entries.h"
+#include "backends/cuda/usercode/usercode.h"
 #include "base/memory.h"
 #include "graph/graph.h"
 #include "support/run_suite.h"
@@ -237,7 +238,7 @@ static void print_kernel(FILE *to, const gy_kernel *kernel)
     gy_text text = { 0 };
     const char *name = kernel->manifest->name;
     const char *runner = kernel->program->maths->reduces ? "run_together" : "run_threads";
-    gy_maths_print_cuda(&text, kernel->program, name);
+    gy_maths_print_cuda(&text, kernel->program, name, GY_MATHS_PRINT_ALL);
     ck_assert(!text.failed);
     fprintf(
         to,
@@ -477,8 +478,46 @@ START_TEST(code_gives_the_bits_of_the_host)
 }
 END_TEST
 
+static bool has(const gy_code *code, const char *name, const char *end)
+{
+    char entry[64];
+    snprintf(entry, sizeof entry, "%s%s", name, end);
+    return gy_entries_have(code->at, code->bytes, entry);
+}
+
+/* The kernel in this text is, to the letter, one of those in the other. */
+static void is_part(const char *text, const char *whole)
+{
+    const char *from = strstr(text, "extern \"C\" __global__"), *to = from ? strstr(from, "#undef SEGMENT") : NULL;
+    ck_assert_ptr_nonnull(to);
+    char *kernel = gy_strndup(from, (size_t)(to - from));
+    ck_assert_ptr_nonnull(kernel);
+    ck_assert_msg(strstr(whole, kernel) != NULL, "%s", kernel);
+    gy_free(kernel);
+}
+
+static void compile_printed(const gy_nvrtc *nvrtc, const gy_kernel *kernel, gy_maths_printed printed)
+{
+    gy_text text = { 0 }, whole = { 0 };
+    gy_code code = { 0 };
+    const char *name = kernel->manifest->name;
+    bool ends = kernel->program->maths->reduces && printed != GY_MATHS_PRINT_FIRST;
+    gy_maths_print_cuda(&text, kernel->program, name, printed);
+    gy_maths_print_cuda(&whole, kernel->program, name, GY_MATHS_PRINT_ALL);
+    gantry_status status = gy_nvrtc_compile_text(&code, nvrtc, name, text.at, 90, &err);
+    ck_assert_msg(status == GANTRY_OK, "%s\n%s", err.text, text.at);
+    ck_assert_int_eq(has(&code, name, ""), printed != GY_MATHS_PRINT_FINISH);
+    ck_assert_int_eq(has(&code, name, "_finish"), ends);
+    if (printed != GY_MATHS_PRINT_ALL)
+        is_part(text.at, whole.at);
+    gy_free(code.at);
+    gy_text_free(&text);
+    gy_text_free(&whole);
+}
+
 START_TEST(nvrtc_compiles_it)
 {
+    uint32_t apart = 0;
     gy_nvrtc nvrtc;
     if (gy_nvrtc_open(&nvrtc, &err)) {
         printf("skipped: %s\n", err.text);
@@ -486,15 +525,13 @@ START_TEST(nvrtc_compiles_it)
     }
     make_graph(18);
     for (uint32_t i = 0; i < NODES; i += 4) {
-        gy_text text = { 0 };
-        gy_code code = { 0 };
-        const char *name = kernel_of(i)->manifest->name;
-        gy_maths_print_cuda(&text, kernel_of(i)->program, name);
-        gantry_status status = gy_nvrtc_compile_text(&code, &nvrtc, name, text.at, 90, &err);
-        ck_assert_msg(status == GANTRY_OK, "%s\n%s", err.text, text.at);
-        gy_free(code.at);
-        gy_text_free(&text);
+        bool is_apart = gy_user_kernel_is_apart(kernel_of(i));
+        compile_printed(&nvrtc, kernel_of(i), is_apart ? GY_MATHS_PRINT_FIRST : GY_MATHS_PRINT_ALL);
+        if (is_apart)
+            compile_printed(&nvrtc, kernel_of(i), GY_MATHS_PRINT_FINISH);
+        apart += is_apart;
     }
+    ck_assert_uint_gt(apart, 0);
     gantry_graph_free(graph);
 }
 END_TEST

@@ -263,7 +263,7 @@ void gy_resident_print_linked(gy_text *to, const gantry_graph *g, const uint32_t
             continue;
         }
         gy_text_printf(to, "namespace %s {\n", name);
-        gy_maths_print_cuda(to, g->kernels.at[k].program, name);
+        gy_maths_print_cuda(to, g->kernels.at[k].program, name, GY_MATHS_PRINT_ALL);
         gy_text_add(to, "}\n");
     }
     gy_text_add(to, dispatch);

@@ -406,35 +406,55 @@ static gantry_status make_op(gy_cuda *h, uint32_t id, gantry_error *err)
     return GANTRY_OK;
 }
 
-/* Code of users and of formulas, before its kernels are opened one after another. */
-static gantry_status compile_ahead(gy_cuda *h, gantry_error *err)
+/* ---- compiling ahead ---- */
+
+/* Adds the kernel of a launch unless it is among them. False: out of memory. */
+static bool want(gy_user_wants *wants, bool *seen, const gy_cuda *h, const gantry_schedule *s, const gantry_graph *g,
+                 uint32_t op)
 {
-    const gantry_schedule *s = h->job->schedule;
+    CUdevice id;
+    uint32_t device = gy_op_device(s, &s->ops.at[op], 0), kernel = g->nodes.at[s->ops.at[op].node].kernel;
+    const gy_kernel *of = kernel == GY_NONE ? NULL : &g->kernels.at[kernel];
+    if (!of || !of->code || gy_kernel_code_launches(of->code) || !s->machine->device[device].gpu ||
+        seen[kernel * h->devices + device])
+        return true;
+    seen[kernel * h->devices + device] = true;
+    return h->d.cuDeviceGet(&id, gy_device_ordinal(s->machine, device)) != CUDA_SUCCESS ||
+           gy_vec_push(wants, ((gy_user_wanted){ of, id }));
+}
+
+/* The machine is that of the run. */
+static void want_all(gy_user_wants *wants, const gy_cuda *h, const gantry_schedule *s, const gantry_graph *g)
+{
+    bool *seen = gy_calloc(g->kernels.count * h->devices + 1, sizeof *seen), room = seen;
+    for (uint32_t i = 0; i < s->ops.count && room; i++)
+        if (s->ops.at[i].kind == GY_OP_LAUNCH && (s != h->job->schedule || gy_cuda_here(h, i)))
+            room = want(wants, seen, h, s, g, i);
+    gy_free(seen);
+}
+
+/* Code of users and of formulas, before its kernels are opened one after another. The first phase has that of all
+ * compiled, which otherwise would wait for one another. */
+struct gy_ahead *gy_cuda_compile_begin(gy_cuda *h)
+{
+    const gy_job *job = h->job;
+    const gantry_schedule *whole = job->whole && !job->beside && !job->network ? job->whole->schedule : NULL;
     gy_user_wants wants = { 0 };
-    bool *seen = gy_arena_calloc(&h->arena, h->job->graph->kernels.count * h->devices + 1, sizeof *seen);
-    bool room = seen;
-    for (uint32_t i = 0; i < s->ops.count && room; i++) {
-        const gy_op *op = &s->ops.at[i];
-        if (op->kind != GY_OP_LAUNCH || !gy_cuda_here(h, i))
-            continue;
-        uint32_t device = gy_op_device(s, op, 0);
-        const gy_node *node = &h->job->graph->nodes.at[op->node];
-        const gy_kernel *kernel = user_kernel(h, node, device);
-        if (!kernel || seen[node->kernel * h->devices + device])
-            continue;
-        seen[node->kernel * h->devices + device] = true;
-        room = gy_vec_push(&wants, ((gy_user_wanted){ kernel, h->device[device].id }));
+    want_all(&wants, h, job->schedule, job->graph);
+    for (size_t i = 0; whole && i < whole->phases.count; i++) {
+        const gantry_schedule *s = whole->phases.at[i].schedule;
+        if (s != job->schedule)
+            want_all(&wants, h, s, s->graph);
     }
-    if (room)
-        gy_user_kernels_compile(&wants, &h->d, h->job->graph->folder, h->job->said);
+    struct gy_ahead *ahead = gy_user_kernels_begin(&wants, &h->d, job->graph->folder, job->said);
     gy_vec_free(&wants);
-    return room ? GANTRY_OK : gy_fail_nomem(err);
+    return ahead;
 }
 
 gantry_status gy_cuda_ops_make(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
-    gantry_status status = compile_ahead(h, err);
+    gantry_status status = GANTRY_OK;
     for (size_t i = 0; i < s->ops.count; i++)
         h->op[i].event = GY_NONE;
     for (uint32_t i = 0; i < s->ops.count && status == GANTRY_OK; i++)

@@ -101,11 +101,19 @@ static gantry_status ask(const gy_user_kernel *k, int *value, CUdevice_attribute
     return code == CUDA_SUCCESS ? GANTRY_OK : fail_driver(k, code, "asking what the device can do", err);
 }
 
-static gantry_status compile_formulas(gy_code *code, const gy_nvrtc *nvrtc, const gy_kernel *kernel, int capability,
-                                      gantry_error *err)
+bool gy_user_kernel_is_apart(const gy_kernel *kernel)
+{
+    return kernel->program && kernel->code->finish && gy_maths_tiny(kernel->program) > 0;
+}
+
+static gantry_status compile_formulas(gy_code *code, const gy_nvrtc *nvrtc, const gy_kernel *kernel, bool ends,
+                                      int capability, gantry_error *err)
 {
     gy_text text = { 0 };
-    gy_maths_print_cuda(&text, kernel->program, kernel->manifest->name);
+    gy_maths_printed printed = ends                              ? GY_MATHS_PRINT_FINISH
+                               : gy_user_kernel_is_apart(kernel) ? GY_MATHS_PRINT_FIRST
+                                                                 : GY_MATHS_PRINT_ALL;
+    gy_maths_print_cuda(&text, kernel->program, kernel->manifest->name, printed);
     gantry_status status = text.failed
                                ? gy_fail_nomem(err)
                                : gy_nvrtc_compile_text(code, nvrtc, kernel->manifest->name, text.at, capability, err);
@@ -113,17 +121,17 @@ static gantry_status compile_formulas(gy_code *code, const gy_nvrtc *nvrtc, cons
     return status;
 }
 
-gantry_status gy_user_kernel_compile(gy_code *code, const gy_nvrtc *nvrtc, const gy_kernel *kernel, int capability,
-                                     const char *folder, gantry_error *err)
+gantry_status gy_user_kernel_compile(gy_code *code, const gy_nvrtc *nvrtc, const gy_kernel *kernel, bool ends,
+                                     int capability, const char *folder, gantry_error *err)
 {
     const char *text = text_of(kernel);
     if (kernel->program)
-        return compile_formulas(code, nvrtc, kernel, capability, err);
+        return compile_formulas(code, nvrtc, kernel, ends, capability, err);
     return text ? gy_nvrtc_compile_text(code, nvrtc, kernel->manifest->name, text, capability, err)
                 : gy_nvrtc_compile(code, nvrtc, kernel->code->cuda, folder, kernel->code->build, capability, err);
 }
 
-static gantry_status compile(gy_code *code, const gy_user_kernel *k, CUdevice device, const char *folder,
+static gantry_status compile(gy_code *code, const gy_user_kernel *k, bool ends, CUdevice device, const char *folder,
                              gantry_error *err)
 {
     gy_nvrtc nvrtc;
@@ -132,7 +140,7 @@ static gantry_status compile(gy_code *code, const gy_user_kernel *k, CUdevice de
     GY_TRY(gy_driver_capability(k->driver, device, &capability, err));
     if (!k->kernel->program)
         nvrtc.said = k->said;
-    return gy_user_kernel_compile(code, &nvrtc, k->kernel, capability, folder, err);
+    return gy_user_kernel_compile(code, &nvrtc, k->kernel, ends, capability, folder, err);
 }
 
 /* A program may give PTX without a 0 behind it. */
@@ -161,16 +169,17 @@ static void name_failure(char *to, size_t size, const gy_user_kernel *k, const c
     }
 }
 
-static gantry_status load(gy_user_kernel *k, const gy_code *code, const char *name, gantry_error *err)
+static gantry_status load(const gy_user_kernel *k, CUmodule *to, const gy_code *code, const char *name,
+                          gantry_error *err)
 {
     enum { LOG = 1024 };
     char what[256], log[LOG] = "", line[256];
     CUjit_option option[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
     void *value[] = { log, (void *)(uintptr_t)LOG };
-    CUresult result = k->driver->cuModuleLoadDataEx(&k->module, code->at, 2, option, value);
+    CUresult result = k->driver->cuModuleLoadDataEx(to, code->at, 2, option, value);
     if (result == CUDA_SUCCESS)
         return GANTRY_OK;
-    k->module = NULL;
+    *to = NULL;
     log[LOG - 1] = '\0';
     name_failure(what, sizeof what, k, name);
     gantry_error why = { 0 };
@@ -204,14 +213,27 @@ static gantry_status find(gy_user_kernel *k, const gy_code *code, const char *na
     return status;
 }
 
+static gantry_status load_ends(gy_user_kernel *k, CUdevice device, const char *folder, const char *name,
+                               gantry_error *err)
+{
+    gy_code code = { 0 };
+    GY_TRY(compile(&code, k, true, device, folder, err));
+    gantry_status status = load(k, &k->ends, &code, name, err);
+    gy_free(code.at);
+    return status;
+}
+
 /* Of formulas: the function that joins what the blocks of the first one left. */
-static gantry_status find_finish(gy_user_kernel *k, gantry_error *err)
+static gantry_status open_finish(gy_user_kernel *k, CUdevice device, const char *folder, const char *of,
+                                 gantry_error *err)
 {
     char name[128];
     if (!k->kernel->code->finish)
         return GANTRY_OK;
+    if (gy_user_kernel_is_apart(k->kernel))
+        GY_TRY(load_ends(k, device, folder, of, err));
     snprintf(name, sizeof name, "%s_finish", k->kernel->manifest->name);
-    CUresult result = k->driver->cuModuleGetFunction(&k->finish, k->module, name);
+    CUresult result = k->driver->cuModuleGetFunction(&k->finish, k->ends ? k->ends : k->module, name);
     return result == CUDA_SUCCESS ? GANTRY_OK
                                   : fail_driver(k, result, "finding the function that ends a reduction", err);
 }
@@ -227,12 +249,12 @@ static gantry_status open_code(gy_user_kernel *k, CUdevice device, const char *f
     gy_code code = { 0 };
     gantry_status status = from->cuda ? gy_file_look(from->cuda, from->folder, err) : GANTRY_OK;
     if (!status)
-        status = gy_user_kernel_is_source(k->kernel) ? compile(&code, k, device, folder, err)
+        status = gy_user_kernel_is_source(k->kernel) ? compile(&code, k, false, device, folder, err)
                  : !from->cuda                       ? copy_image(&code, from->program, err)
                                : gy_file_read_in(&code.at, &code.bytes, from->cuda, from->folder, MOST_CODE, err);
-    status = status ? status : load(k, &code, name, err);
+    status = status ? status : load(k, &k->module, &code, name, err);
     status = status ? status : find(k, &code, name, err);
-    status = status ? status : find_finish(k, err);
+    status = status ? status : open_finish(k, device, folder, name, err);
     gy_free(code.at);
     return status;
 }
@@ -315,5 +337,7 @@ void gy_user_kernel_close(gy_user_kernel *k)
 {
     if (k->module)
         k->driver->cuModuleUnload(k->module);
+    if (k->ends)
+        k->driver->cuModuleUnload(k->ends);
     gy_free(k);
 }

@@ -17,7 +17,7 @@
 typedef struct gy_user_kernel {
     const gy_driver *driver;
     const gy_kernel *kernel;
-    CUmodule module;             /* NULL: the function is the program's own */
+    CUmodule module, ends;       /* NULL: the function is the program's own; `finish` is in the same module */
     CUfunction function, finish; /* `finish` is launched behind it; NULL: there is none */
     int most_threads, most_block[3], most_grid[3];
     unsigned shared_bytes;
@@ -35,19 +35,26 @@ gantry_status gy_user_kernel_usable(const gantry_graph *graph, const gy_node *no
 
 /* Has NVRTC to compile it: a file, a text of the program, or what is printed of formulas? */
 bool gy_user_kernel_is_source(const gy_kernel *kernel);
-/* The code of one of these, which is not loaded; as gy_nvrtc_compile. `folder` is the graph's. */
-gantry_status gy_user_kernel_compile(gy_code *code, const gy_nvrtc *nvrtc, const gy_kernel *kernel, int capability,
-                                     const char *folder, gantry_error *err);
+/* Are its two functions compiled apart, so that neither waits for the other: a reduction whose second takes long? */
+bool gy_user_kernel_is_apart(const gy_kernel *kernel);
+/* The code of one of these, which is not loaded; as gy_nvrtc_compile. `folder` is the graph's. Of one whose functions
+ * are apart: the second function if it `ends`, else the first. */
+gantry_status gy_user_kernel_compile(gy_code *code, const gy_nvrtc *nvrtc, const gy_kernel *kernel, bool ends,
+                                     int capability, const char *folder, gantry_error *err);
 
-/* ahead.c: kernels of a run before they are opened. What is not kept of them is compiled by several threads at once and
- * kept; the code of several devices of one kind once. No error is told: opening meets it again, and tells the first in
- * the order of the run. Who hears what compilers say hears it when a kernel is opened, so such code is left alone. */
+/* ahead.c: kernels of a run before they are opened. What is not kept of them is compiled by threads between these two
+ * and kept; the code of several devices of one kind once. NULL: there is nothing to do. Kernels, driver and folder live
+ * until the second, which waits. No error is told: opening meets it again, and tells the first in the order of the run.
+ * Who hears what compilers say hears it when a kernel is opened, so such code is left alone. */
 typedef struct gy_user_wanted {
     const gy_kernel *kernel;
     CUdevice device;
 } gy_user_wanted;
 typedef GY_VEC(gy_user_wanted) gy_user_wants;
-void gy_user_kernels_compile(const gy_user_wants *wants, const gy_driver *driver, const char *folder, gy_said said);
+struct gy_ahead;
+struct gy_ahead *gy_user_kernels_begin(const gy_user_wants *wants, const gy_driver *driver, const char *folder,
+                                       gy_said said);
+void gy_user_kernels_end(struct gy_ahead *ahead);
 
 /* Compiles, loads, finds the function; the device's context is current. E_GRAPH: does not compile or has no such
  * function; E_DEVICE: the driver does not take it. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Code of a run is compiled by several threads before its kernels are opened. A library stands in for NVRTC: it says
+/* Code of a run is compiled by threads before its kernels are opened. A library stands in for NVRTC: it says
  * how often it was asked, and lets compilations wait until there are several at once. */
 #include "backends/cuda/usercode/usercode.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "folder.h"
+#include "graph/graph.h"
 #include "suite.h"
 
 #include <dlfcn.h>
@@ -76,7 +77,7 @@ static int kept(void)
 static int compiled_ahead(fixture *f, gy_said said)
 {
     int before = *f->compiled;
-    gy_user_kernels_compile(&f->wants, &f->driver, folder, said);
+    gy_user_kernels_end(gy_user_kernels_begin(&f->wants, &f->driver, folder, said));
     return *f->compiled - before;
 }
 
@@ -85,7 +86,7 @@ static gantry_status compile(const fixture *f, int kernel, gantry_error *err)
     gy_nvrtc n;
     gy_code code = { 0 };
     MUST(gy_nvrtc_find(&n, MUST_ERR));
-    gantry_status status = gy_user_kernel_compile(&code, &n, &f->kernel[kernel], 90, folder, err);
+    gantry_status status = gy_user_kernel_compile(&code, &n, &f->kernel[kernel], false, 90, folder, err);
     ck_assert(status || strcmp(code.at, "41") == 0);
     gy_free(code.at);
     return status;
@@ -145,14 +146,116 @@ START_TEST(texts_that_are_heard_wait)
 }
 END_TEST
 
-/* Code that is not kept would be compiled twice, and one text alone gains nothing. */
-START_TEST(texts_that_gain_nothing)
+/* Beginning does not wait: the second compilation that the text waits for is the test's own. */
+START_TEST(one_text_beside_other_work)
+{
+    fixture f;
+    begin(&f, texts, 1);
+    atomic_int *at_once = find("other_nvrtc_at_once");
+    *f.wait_for = 2;
+    int64_t limit = 4000000000, from = gy_now_ns();
+    struct gy_ahead *ahead = gy_user_kernels_begin(&f.wants, &f.driver, folder, nobody);
+    ck_assert_ptr_nonnull(ahead);
+    ck_assert_int_eq(kept(), 0);
+    (*at_once)++;
+    gy_user_kernels_end(ahead);
+    ck_assert_int_lt(gy_now_ns() - from, limit);
+    ck_assert_int_eq(kept(), 1);
+    end(&f);
+}
+END_TEST
+
+/* ---- formulas ---- */
+
+static gantry_graph *parse(const char *text)
+{
+    gantry_graph *g = NULL;
+    MUST(gantry_graph_parse(&g, text, strlen(text), "ahead.json", folder, NULL, MUST_ERR));
+    return g;
+}
+
+static const gy_kernel *formulas_of(const gantry_graph *g)
+{
+    for (uint32_t i = 0; i < g->kernels.count; i++)
+        if (g->kernels.at[i].program)
+            return &g->kernels.at[i];
+    ck_abort_msg("the graph has no formulas");
+}
+
+static const char rows[] =
+    "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[9,5],\"init\":1},\"y\":{\"dtype\":\"f32\","
+    "\"shape\":[9],\"output\":true}},\"nodes\":[{\"id\":\"rows\",\"reduce\":{\"y\":\"sum(x, 1)\"},"
+    "\"args\":{\"x\":\"x\",\"y\":\"y\"}}]}";
+static const char columns[] =
+    "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[9,5],\"init\":1},\"y\":{\"dtype\":\"f32\","
+    "\"shape\":[5],\"output\":true}},\"nodes\":[{\"id\":\"columns\",\"reduce\":{\"y\":\"sum(x, 0)\"},"
+    "\"args\":{\"x\":\"x\",\"y\":\"y\"}}]}";
+
+/* The two functions of a reduction whose second takes long are two texts. Graphs of two phases may have the same. */
+START_TEST(functions_of_a_reduction)
+{
+    fixture f;
+    begin(&f, texts, 0);
+    gantry_graph *g[] = { parse(rows), parse(rows), parse(columns) };
+    for (int i = 0; i < 2; i++)
+        ck_assert(gy_vec_push(&f.wants, ((gy_user_wanted){ formulas_of(g[i]), 0 })));
+    ck_assert(gy_user_kernel_is_apart(formulas_of(g[0])));
+    *f.wait_for = 2;
+    int64_t limit = 4000000000, from = gy_now_ns();
+    ck_assert_int_eq(compiled_ahead(&f, nobody), 2);
+    ck_assert_int_lt(gy_now_ns() - from, limit);
+    ck_assert_int_eq(kept(), 2);
+    ck_assert(gy_vec_push(&f.wants, ((gy_user_wanted){ formulas_of(g[2]), 0 })));
+    ck_assert(!gy_user_kernel_is_apart(formulas_of(g[2])));
+    *f.wait_for = 0;
+    ck_assert_int_eq(compiled_ahead(&f, nobody), 1);
+    for (int i = 0; i < 3; i++)
+        gantry_graph_free(g[i]);
+    end(&f);
+}
+END_TEST
+
+static const char loop[] =
+    "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[8],\"init\":1,\"output\":true},"
+    "\"done\":{\"dtype\":\"i32\",\"shape\":[1],\"init\":0}},\"nodes\":["
+    "{\"id\":\"first\",\"map\":{\"x\":\"x + 1\"},\"args\":{\"x\":\"x\"}},"
+    "{\"repeat\":9,\"until\":{\"buffer\":\"done\"},\"nodes\":["
+    "{\"id\":\"twice\",\"map\":{\"x\":\"x * 2\"},\"args\":{\"x\":\"x\"}},"
+    "{\"id\":\"ends\",\"map\":{\"done\":\"1\"},\"args\":{\"done\":\"done\"}}]},"
+    "{\"id\":\"last\",\"map\":{\"x\":\"x - 3\"},\"args\":{\"x\":\"x\"}}]}";
+
+/* The first phase has those of all compiled. Its first kernel, whose code is none, ends the opening. */
+START_TEST(formulas_of_all_phases)
+{
+    fixture f;
+    begin(&f, texts, 0);
+    gantry_run *run = NULL;
+    gantry_error err = { 0 };
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    gantry_graph *g = parse(loop);
+    gantry_machine *m = gpu_machine(1, false);
+    gantry_schedule *s = make_schedule(g, m, "stream", "round-robin");
+    options.backend = "cuda";
+    ck_assert_int_eq(gantry_run_new(&run, s, &options, &err), GANTRY_E_DEVICE);
+    ck_assert_msg(strstr(err.text, "\"first\""), "%s", err.text);
+    ck_assert_int_eq(kept(), 4);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+    end(&f);
+}
+END_TEST
+
+/* ---- what is left alone ---- */
+
+/* Code that is not kept would be compiled twice. */
+START_TEST(texts_that_are_not_kept)
 {
     static const char *const some[] = { "#define H \"h\"\n#include H\n", "#if __has_include(<h>)\n#endif\n", "c" };
     fixture f;
     begin(&f, some, 3);
-    ck_assert_int_eq(compiled_ahead(&f, nobody), 0);
-    ck_assert_int_eq(kept(), 0);
+    ck_assert_int_eq(compiled_ahead(&f, nobody), 1);
+    ck_assert_int_eq(kept(), 1);
     end(&f);
 }
 END_TEST
@@ -202,9 +305,12 @@ int main(void)
         tcase_add_test(tests, several_at_once);
         tcase_add_test(tests, mistakes_are_told_when_opened);
         tcase_add_test(tests, files_that_may_not_be_named);
+        tcase_add_test(tests, one_text_beside_other_work);
+        tcase_add_test(tests, functions_of_a_reduction);
+        tcase_add_test(tests, formulas_of_all_phases);
+        tcase_add_test(tests, texts_that_are_not_kept);
     }
     tcase_add_test(tests, texts_that_are_heard_wait);
-    tcase_add_test(tests, texts_that_gain_nothing);
     tcase_add_test(tests, without_a_second_processor);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -120,8 +120,9 @@ static bool keeps_first(const gantry_graph *g, const gy_node *n, const gantry_ke
     return axis > 0 || (axis < 0 && axis + rank > 0);
 }
 
-static void rule_of_kernel(const gantry_graph *g, const gy_node *n, gy_cut_rule *out)
+static void rule_of_kernel(const gantry_graph *g, uint32_t node, gy_cut_rule *out)
 {
+    const gy_node *n = &g->nodes.at[node];
     const gantry_kernel *k = g->kernels.at[n->kernel].manifest;
     const row *r = g->kernels.at[n->kernel].code ? NULL : find(k->name);
     out->can_cut = r && has_number(g, n, k, r) && (!r->keeps_first || keeps_first(g, n, k));
@@ -132,7 +133,9 @@ static void rule_of_kernel(const gantry_graph *g, const gy_node *n, gy_cut_rule 
         if (r->deep && strcmp(r->deep, name) == 0 && gy_access_shape(g, x).rank < (r->axes ? r->axes : 2))
             out->can_cut = false;
     }
-    out->first = r ? r->first : GY_FIRST_NONE;
+    gy_first_number number; /* positions along another axis do not depend on the batch */
+    bool counts = out->can_cut && (!gy_first_number_of(g, node, &number) || number.arg != GY_NONE);
+    out->first = counts ? r->first : GY_FIRST_NONE;
     out->whole = r && strcmp(r->kernel, "attention") == 0 ? sequence_of(g, n, k) : 0;
 }
 
@@ -278,6 +281,6 @@ gantry_status gy_spread_rule(gy_spreading *s, uint32_t node, gy_cut_role *role, 
     cutting c = { .s = s, .number = node, .node = n, .maths = gy_node_formulas(g, n, &unfit) };
     if (c.maths)
         return rule_of_formulas(&c, out);
-    rule_of_kernel(g, n, out);
+    rule_of_kernel(g, node, out);
     return GANTRY_OK;
 }

@@ -83,7 +83,8 @@ class Unequal(unittest.TestCase):
                                               ((0.25, 1, 1), "dp=3", 0.33, 0.5), ((1, 1), "dp=2", 1, 1)):
             machine = gpus(self.folder, speeds)
             graph = gantry.parse(text, train=True, strategy=strategy, devices=len(speeds))
-            took = {how: graph.schedule(machine, effort=0, **({"balance": how} if how else {})) for how in (None, "static")}
+            took = {how: graph.schedule(machine, effort=0, **({"balance": how} if how else {})) for how in (None, "static", "dynamic")}
+            self.assertEqual(took[None].summary.makespan_us, min(took[how].summary.makespan_us for how in ("static", "dynamic")), "equal parts are left out only where they cannot win")
             ratio = took[None].summary.makespan_us / took["static"].summary.makespan_us
             with self.subTest(speeds=speeds, strategy=strategy):
                 self.assertTrue(least <= ratio <= most, ratio)

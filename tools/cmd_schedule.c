@@ -44,6 +44,8 @@ static int schedule_graph(const options *o)
     if (!code)
         code = make_schedule(&schedule, o, graph, &k);
     if (!code)
+        code = tell_idle_balance(schedule, o);
+    if (!code)
         code = write_files(schedule, o);
     if (!code)
         code = explain(schedule, graph, o, &explanation);

@@ -135,6 +135,8 @@ int check_explain(const options *o, const gantry_graph *graph);
 int write_text(const char *path, const char *text, size_t length); /* "-": standard output */
 int print_schedule(const gantry_schedule *schedule, gantry_format format);
 int load_report(json_t **report, const gantry_schedule *schedule); /* GANTRY_REPORT as an object, yours */
+/* On standard error, where --balance has nothing to cut. */
+int tell_idle_balance(const gantry_schedule *schedule, const options *o);
 /* Files that appear together: those that were added, when all could be (`code` is 0). Frees `files`; the exit code. */
 int begin_files(gantry_files **files);
 int end_files(gantry_files *files, int code);

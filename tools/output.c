@@ -154,6 +154,22 @@ int load_report(json_t **report, const gantry_schedule *schedule)
     return *report ? EXIT_FINE : fail_nomem();
 }
 
+int tell_idle_balance(const gantry_schedule *schedule, const options *o)
+{
+    json_t *report = NULL;
+    if (!o->balance || o->quiet)
+        return EXIT_FINE;
+    int code = load_report(&report, schedule);
+    if (!code && !json_object_get(report, "balance"))
+        fprintf(
+            stderr,
+            "note: --balance %s changes nothing: it says where automatic splits are cut, and graph \"%s\" has none; "
+            "\"split\": {\"auto\": N} makes one\n",
+            o->balance, json_string_value(json_object_get(report, "graph")));
+    json_decref(report);
+    return code;
+}
+
 static int add_schedule(gantry_files *files, const gantry_schedule *schedule, const char *path)
 {
     gantry_error err;

@@ -200,12 +200,13 @@ static gantry_status add_cuts(gy_splits *s, gy_cut *cut, size_t *cuts, uint32_t 
     for (uint32_t b = 0; b < s->graph->buffers.count; b++) {
         if (s->group_of[b] != group)
             continue;
-        int64_t rows = s->graph->buffers.at[b].rows;
-        int64_t *first = gy_arena_alloc(&s->arena, ((size_t)x->parts + 1) * sizeof *first);
+        const gy_buffer *of = &s->graph->buffers.at[b];
+        int64_t turns = gy_buffer_turns(of), rows = of->rows / turns;
+        int64_t *first = gy_arena_alloc(&s->arena, ((size_t)of->parts + 1) * sizeof *first);
         if (!first)
             return gy_fail_nomem(err);
-        for (int64_t i = 0; i <= x->parts; i++)
-            first[i] = gy_part_bound(rows, x->unit, x->bound[i]);
+        for (int64_t i = 0; i <= of->parts; i++)
+            first[i] = i / x->parts * rows + gy_part_bound(rows, x->unit, x->bound[i % x->parts]);
         cut[(*cuts)++] = (gy_cut){ b, first };
     }
     return GANTRY_OK;

@@ -23,6 +23,17 @@ static bool names_part(const gantry_graph *g, const gy_access *a)
     return a->part >= 0 && buffer_of(g, a)->parts > 0;
 }
 
+/* Parts and rows of each of the arrays that lie in a buffer. */
+static int64_t parts_of(const gy_buffer *b)
+{
+    return b->parts / gy_buffer_turns(b);
+}
+
+static int64_t rows_of(const gy_buffer *b)
+{
+    return b->rows / gy_buffer_turns(b);
+}
+
 static uint32_t find_root(uint32_t *root, uint32_t b)
 {
     while (root[b] != b) {
@@ -46,7 +57,8 @@ static void join_in_node(const gantry_graph *g, const gy_node *n, uint32_t *root
         const gy_access *a = &g->access.at[n->access + i];
         for (uint32_t k = 0; k < i && names_part(g, a) && buffer_of(g, a)->split_auto; k++) {
             const gy_access *b = &g->access.at[n->access + k];
-            if (names_part(g, b) && buffer_of(g, b)->split_auto && buffer_of(g, b)->parts == buffer_of(g, a)->parts) {
+            if (names_part(g, b) && buffer_of(g, b)->split_auto &&
+                parts_of(buffer_of(g, b)) == parts_of(buffer_of(g, a))) {
                 join(root, a->buffer, b->buffer);
                 break; /* those before are joined with each other already */
             }
@@ -79,19 +91,25 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-/* The largest unit that all its buffers are whole numbers of; if that is too coarse, the most rows that one has. */
+/* The largest unit that all its buffers are whole numbers of, and of their grains; if that is too coarse, the most rows
+ * that one has, or equal parts where rows stay together. */
 static void choose_unit(gy_splits *s, uint32_t group)
 {
     gy_split_group *x = &s->group[group];
     int64_t most = 0;
+    bool has_grain = false;
     for (uint32_t b = 0; b < s->graph->buffers.count; b++) {
         if (s->group_of[b] != group)
             continue;
-        int64_t rows = s->graph->buffers.at[b].rows;
-        x->unit = gcd(x->unit, rows);
+        const gy_buffer *of = &s->graph->buffers.at[b];
+        int64_t rows = rows_of(of), grain = of->grain ? of->grain : 1;
+        x->unit = gcd(x->unit, rows / grain);
         most = rows > most ? rows : most;
-        x->fixed = x->fixed || rows < x->parts;
+        has_grain = has_grain || grain > 1;
+        x->fixed = x->fixed || rows < x->parts || rows % grain;
     }
+    if (x->unit < x->parts && has_grain)
+        x->fixed = true;
     if (x->unit < x->parts)
         x->unit = most;
 }
@@ -118,7 +136,7 @@ static bool make_groups(gy_splits *s, uint32_t *root)
         if (!buffer->split_auto)
             continue;
         if (first == b) {
-            if (!make_group(s, &s->group[s->groups], buffer->parts))
+            if (!make_group(s, &s->group[s->groups], parts_of(buffer)))
                 return false;
             s->group_of[b] = s->groups++;
         } else {
@@ -138,8 +156,9 @@ static void fix_groups(gy_splits *s, const gy_node *n)
         const gy_access *a = &g->access.at[n->access + i];
         for (uint32_t k = 0; k < n->accesses && names_part(g, a) && buffer_of(g, a)->split_auto; k++) {
             const gy_access *b = &g->access.at[n->access + k];
-            if (names_part(g, b) && !buffer_of(g, b)->split_auto && buffer_of(g, b)->parts == buffer_of(g, a)->parts &&
-                buffer_of(g, b)->rows == buffer_of(g, a)->rows)
+            if (names_part(g, b) && !buffer_of(g, b)->split_auto &&
+                parts_of(buffer_of(g, b)) == parts_of(buffer_of(g, a)) &&
+                rows_of(buffer_of(g, b)) == rows_of(buffer_of(g, a)))
                 s->group[s->group_of[a->buffer]].fixed = true;
         }
     }
@@ -158,7 +177,7 @@ static void find_owner(gy_splits *s, uint32_t node)
         writes = a->mode != GANTRY_READ;
         if (writes || s->owner[node] == GY_NONE) {
             s->owner[node] = s->group_of[a->buffer];
-            s->part[node] = (uint32_t)a->part;
+            s->part[node] = (uint32_t)(a->part % parts_of(buffer_of(s->graph, a)));
         }
     }
 }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "schedule/words.h"
 #include "scheduler/phases/phases.h"
+#include "scheduler/pipeline/pipeline.h"
 
 typedef struct choice {
     gantry_graph *graph;
@@ -82,6 +83,20 @@ static gantry_status try_method(choice *c, gy_balance method, gantry_error *err)
     return status == GANTRY_E_CAPACITY ? GANTRY_OK : status;
 }
 
+/* Can equal parts be better than the best so far? What no schedule of these can beat may be more than that: then they
+ * are not planned. */
+static gantry_status ask_equal(const choice *c, bool *can, gantry_error *err)
+{
+    const gantry_schedule *best = c->best;
+    gy_bound bound;
+    *can = true;
+    if (!best || c->equal_done || best->period > 0 || best->phases.count)
+        return GANTRY_OK;
+    GY_TRY(gy_pipeline_bound(&bound, c->graph, c->machine, c->options->max_memory, err));
+    *can = bound.time < cost_of(best);
+    return GANTRY_OK;
+}
+
 static gantry_status try_methods(choice *c, gantry_error *err)
 {
     if (c->options->balance == GY_BALANCE_GUIDED) { /* nothing was measured yet */
@@ -94,8 +109,11 @@ static gantry_status try_methods(choice *c, gantry_error *err)
         return try_method(c, c->options->balance, err);
     /* Makespans or periods are compared: for least load, what is even is taken as good. */
     bool compare = c->options->objective != GY_OBJECTIVE_MAX_LOAD;
+    bool can = true;
     gantry_status status = try_method(c, GY_BALANCE_DYNAMIC, err);
-    if (!status && (compare || !c->best))
+    if (!status && compare)
+        status = ask_equal(c, &can, err);
+    if (!status && can && (compare || !c->best))
         status = try_method(c, GY_BALANCE_STATIC, err);
     if (!status && (!c->best || c->tight))
         status = try_method(c, GY_BALANCE_MEMORY, err);

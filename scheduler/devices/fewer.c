@@ -96,7 +96,7 @@ static gantry_status finish(gantry_schedule *s, const gantry_schedule *best, gan
     if (s->phases.count)
         return gy_schedule_phases_sum(s, err);
     if (s->graph != best->graph)
-        GY_TRY(gy_fewer_bound(&bound, s->graph, s->machine, NULL, err));
+        GY_TRY(gy_pipeline_bound(&bound, s->graph, s->machine, NULL, err));
     gy_bound_tell(s, &bound);
     return gy_sim_run(s, err);
 }

@@ -2,35 +2,15 @@
 #include "scheduler/devices/parts.h"
 
 #include "scheduler/balance/balance.h"
-#include "scheduler/bound/bound.h"
-#include "scheduler/cost/cost.h"
 #include "scheduler/pipeline/pipeline.h"
-#include "scheduler/plan/metadata.h"
-#include "scheduler/policies/policy.h"
-
-gantry_status gy_fewer_bound(gy_bound *bound, gantry_graph *graph, const gantry_machine *machine,
-                             const char *max_memory, gantry_error *err)
-{
-    gy_plan p;
-    gantry_status status = gy_plan_init(&p, graph, machine, gy_policy_at(0), NULL, err);
-    if (status)
-        return status;
-    status = gy_plan_capacity(&p, max_memory, err);
-    if (!status)
-        status = gy_plan_prepare(&p, err);
-    if (!status)
-        status = gy_plan_bound(&p, err);
-    *bound = p.bound;
-    gy_plan_free(&p);
-    return status;
-}
 
 static void *plan(void *data)
 {
     gy_fewer_part *p = data;
     p->options.known = &p->known; /* what policies planned on so many devices, a search does not plan again */
     bool bounded = p->limit < GY_TICKS_MAX;
-    p->status = bounded ? gy_fewer_bound(&p->bound, p->graph, p->machine, p->options.max_memory, &p->why) : GANTRY_OK;
+    p->status =
+        bounded ? gy_pipeline_bound(&p->bound, p->graph, p->machine, p->options.max_memory, &p->why) : GANTRY_OK;
     if (!p->status && (!bounded || p->bound.time < p->limit))
         p->status = gy_balance_run(&p->schedule, p->graph, p->machine, &p->options, &p->why);
     if (p->apart)

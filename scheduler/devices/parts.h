@@ -37,8 +37,4 @@ typedef struct gy_fewer_part {
 void gy_fewer_plan(gy_fewer_part *part, uint32_t count);
 void gy_fewer_free(gy_fewer_part *part);
 
-/* The bound of a graph on a machine, as a plan finds it; `max_memory` as in gantry_schedule_options. */
-gantry_status gy_fewer_bound(gy_bound *bound, gantry_graph *graph, const gantry_machine *machine,
-                             const char *max_memory, gantry_error *err);
-
 #endif

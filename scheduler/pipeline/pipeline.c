@@ -287,3 +287,20 @@ gantry_status gy_plan_verify(gantry_schedule *s, const gantry_graph *graph, gant
                    "graph",
                    inner.text);
 }
+
+gantry_status gy_pipeline_bound(gy_bound *bound, gantry_graph *graph, const gantry_machine *machine,
+                                const char *max_memory, gantry_error *err)
+{
+    gy_plan p;
+    gantry_status status = gy_plan_init(&p, graph, machine, gy_policy_at(0), NULL, err);
+    if (status)
+        return status;
+    status = gy_plan_capacity(&p, max_memory, err);
+    if (!status)
+        status = gy_plan_prepare(&p, err);
+    if (!status)
+        status = gy_plan_bound(&p, err);
+    *bound = p.bound;
+    gy_plan_free(&p);
+    return status;
+}

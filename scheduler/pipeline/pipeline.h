@@ -25,4 +25,8 @@ gantry_status gy_plan_run(gy_plan *p, const gy_options *options, gantry_error *e
 /* Finishes the schedule that is returned: index and checker. */
 gantry_status gy_plan_verify(gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
 
+/* The bound of a graph on a machine, as a plan finds it; `max_memory` as in gantry_schedule_options. */
+gantry_status gy_pipeline_bound(gy_bound *bound, gantry_graph *graph, const gantry_machine *machine,
+                                const char *max_memory, gantry_error *err);
+
 #endif

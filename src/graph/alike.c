@@ -4,10 +4,11 @@
 #include "base/map.h"
 #include <string.h>
 
-static bool scalars_are_alike(const gy_scalar *a, const gy_scalar *b)
+static bool scalars_are_alike(const gy_scalar *a, const gy_scalar *b, uint32_t but)
 {
     bool fixed = !a->dynamic && !b->dynamic && !a->expr && !b->expr;
-    return fixed && a->arg == b->arg && a->number.real == b->number.real && a->number.rest == b->number.rest;
+    bool is_same = a->arg == but || (a->number.real == b->number.real && a->number.rest == b->number.rest);
+    return fixed && a->arg == b->arg && is_same;
 }
 
 static bool tiles_are_alike(const gy_buffer *x, const gy_access *a, const gy_buffer *y, const gy_access *b)
@@ -34,13 +35,18 @@ static bool accesses_are_alike(const gantry_graph *g, const gy_access *a, const 
 
 bool gy_nodes_are_alike(const gantry_graph *g, uint32_t first, uint32_t second)
 {
+    return gy_nodes_are_alike_but(g, first, second, GY_NONE);
+}
+
+bool gy_nodes_are_alike_but(const gantry_graph *g, uint32_t first, uint32_t second, uint32_t but)
+{
     const gy_node *a = &g->nodes.at[first], *b = &g->nodes.at[second];
     if (g->orders_sums || a->kind != GY_NODE_KERNEL || b->kind != GY_NODE_KERNEL || a->kernel != b->kernel ||
         a->has_when || b->has_when || a->accesses != b->accesses || a->scalars != b->scalars ||
         a->scratch != b->scratch)
         return false;
     for (uint32_t i = 0; i < a->scalars; i++)
-        if (!scalars_are_alike(&g->scalar.at[a->scalar + i], &g->scalar.at[b->scalar + i]))
+        if (!scalars_are_alike(&g->scalar.at[a->scalar + i], &g->scalar.at[b->scalar + i], but))
             return false;
     for (uint32_t i = 0; i < a->accesses; i++)
         if (!accesses_are_alike(g, &g->access.at[a->access + i], &g->access.at[b->access + i]))

@@ -10,6 +10,8 @@
  * for as much scratch. Nodes that are not of a kernel are alike to none, nor are nodes of a graph whose sums have one
  * order: a library may add up in another order for several, and which are together depends on the devices. */
 bool gy_nodes_are_alike(const gantry_graph *graph, uint32_t a, uint32_t b);
+/* Alike, whatever the number of argument `but` is. */
+bool gy_nodes_are_alike_but(const gantry_graph *graph, uint32_t a, uint32_t b, uint32_t but);
 /* The same number for nodes that are alike. */
 uint64_t gy_node_likeness(const gantry_graph *graph, uint32_t node);
 

@@ -68,6 +68,8 @@ typedef struct gy_buffer {
     gantry_buffer_class cls;
     bool output, split_auto;
     bool in_pieces; /* its parts are pieces of the batch, into which a strategy cut it */
+    int64_t turns;  /* so many arrays of the batch lie in it behind each other, each in as many parts; 0: not known */
+    int64_t grain;  /* automatic splits: so many rows, as of a sequence, stay in one part; 0: any number */
     int32_t rank;
     const int64_t *shape;
     int64_t rows, row_bytes;         /* row_bytes is 0 for a tiled buffer */
@@ -113,6 +115,8 @@ typedef struct gy_scalar {
     bool dynamic;
     gy_constant number;
     const gy_expr *expr; /* over `it` only; NULL: the number is final */
+    int64_t per_row;     /* automatic splits: so much more of it for each row that the node's part begins later */
+    int64_t period;      /* of such a number: it begins again there; 0: it does not */
 } gy_scalar;
 
 /* The function that a launch or host node calls. */
@@ -293,6 +297,12 @@ gantry_graph *gy_graph_ref(const gantry_graph *graph); /* another owner; gantry_
 static inline int64_t gy_part_bound(int64_t n, int64_t p, int64_t i)
 {
     return n / p * i + n % p * i / p;
+}
+
+/* How many arrays lie in a buffer whose parts the scheduler cuts. */
+static inline int64_t gy_buffer_turns(const gy_buffer *b)
+{
+    return b->turns > 1 ? b->turns : 1;
 }
 
 /* Bytes of rows [first, last) and where `row` begins in the packed form. */

@@ -68,6 +68,10 @@ static void add_buffer(writer *w, const gy_buffer *b)
         add_int(w, b->halo->before[i]);
         add_int(w, b->halo->after[i]);
     }
+    if (b->split_auto && (b->turns > 1 || b->grain)) {
+        add_int(w, b->turns);
+        add_int(w, b->grain);
+    }
     if (b->external)
         add_text(w, b->external);
     flush(w);

@@ -123,6 +123,13 @@ def check_strategies(gantry, source):
             alone = json.loads(run(gantry, "train", mlp, "--machine", "h200-8", "--devices", devices, "--effort", 0, "--steps", 0,
                                    "--strategy", at.replace("{}", str(devices)), "--json"))
             assert row["makespan_us"] == alone["makespan_us"], (text, row)
+    batch = json.loads(mlp.read_text())["params"]["batch"]
+    for text, at in (("dp=2", "dp=2"), ("dp=devices,zero=1", "dp={},zero=1")):  # none of which one device can do
+        rows = json.loads(run(*words, "--devices", "2,4", "--weak", "batch", "--strategy", text, "--json"))["rows"]
+        for devices, row in zip((2, 4), rows):
+            alone = json.loads(run(gantry, "train", mlp, "--machine", "h200-8", "--devices", devices, "--effort", 0, "--steps", 0, "--param", f"batch={batch * devices}",
+                                   "--strategy", at.replace("{}", str(devices)), "--json"))
+            assert row["makespan_us"] == alone["makespan_us"], (text, row)
     for text, devices, wanted in (("auto", "1,2", "--strategy auto is for train, run and schedule, which choose for one machine; give numbers, and \"devices\""),
                                   ("dp=3", "1,4", "--strategy \"dp=3\" is for 3 devices, and the row of 1 device has fewer; begin with more (--devices 3..6)"),
                                   ("dp=devices,pp=2", "2,3", "--strategy \"dp=2,pp=2\" is for 4 devices, and the row of 2 devices has fewer")):

@@ -257,6 +257,24 @@ static int run_in_turn(session *s)
     return code || !many ? code : run_together(s, count - TIMED);
 }
 
+/* Options that say what GPUs, or automatic splits, are to do, where there are none. */
+static int tell_idle(const session *s)
+{
+    gantry_error err;
+    gantry_run_info info = GANTRY_RUN_INFO_INIT;
+    if (gantry_network_rank(s->ranks.network))
+        return EXIT_FINE;
+    if (gantry_run_get_info(s->run, &info, &err))
+        return fail(&err);
+    if (s->o->replay && strcmp(s->o->replay, "auto") != 0 && !s->o->quiet && strcmp(info.backend, "host") == 0)
+        fprintf(
+            stderr,
+            "note: --replay %s changes nothing in what runs: it says how GPUs are given their work, and this is the "
+            "host back end\n",
+            s->o->replay);
+    return tell_idle_balance(s->schedule, s->o);
+}
+
 /* Where starts may overlap, a warm-up and those whose time is told go ahead alone. */
 static int run_iterations(session *s)
 {
@@ -269,6 +287,9 @@ static int run_iterations(session *s)
     if (unfit)
         return unfit;
     tell_unkept(s);
+    unfit = tell_idle(s);
+    if (unfit)
+        return unfit;
     if (is_guided(s))
         return run_guided(s, s->starts);
     if (gantry_schedule_summarize(s->schedule, &sum, &err))

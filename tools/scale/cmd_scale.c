@@ -297,6 +297,7 @@ static int find_base(scale *s, const options *o, gantry_graph *graph, const gant
     gantry_machine *made = NULL;
     options with = *o;
     with.effort = 0;
+    with.strategy = NULL; /* which may be for more devices than one, and no param depends on it */
     int code = make_machine(&made, o, machine, 1);
     if (!code)
         code = plan(&schedule, &with, s->asks ? NULL : graph, "", 0, made);

@@ -274,6 +274,16 @@ gantry_status gy_adjoint_recompute(gy_adjoint *a);
 
 /* moving_parts.c: pieces of the batch become parts that the scheduler may cut elsewhere, where a strategy says so. */
 gantry_status gy_move_parts(gantry_graph *graph, gantry_error *err);
+/* The number of a node that says where its rows begin: "first" of dropout and rope, and of softmax where it is causal.
+ */
+typedef struct gy_first_number {
+    uint32_t arg;    /* GY_NONE: the node has none, or its rows do not depend on it */
+    int64_t at;      /* what it is */
+    int64_t per_row; /* so much more of it for each row that the first argument begins later */
+    int64_t period;  /* it begins again there; 0: it does not */
+} gy_first_number;
+/* False: it has one that cannot follow rows which begin elsewhere. */
+bool gy_first_number_of(const gantry_graph *graph, uint32_t node, gy_first_number *out);
 /* order_sums.c: with gantry_strategy.ordered, contributions to a sum come one after the other. */
 gantry_status gy_order_sums(gantry_graph *graph, gantry_error *err);
 /* partial_sums.c: sums that nodes of several places give to become one for each place, and a map that adds them up. */

@@ -73,8 +73,10 @@ gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix,
         gantry_buffer_split_auto(g, made, parts);
     else if (parts)
         gantry_buffer_split(g, made, parts);
-    if (made.id < g->buffers.count)
+    if (made.id < g->buffers.count) {
         g->buffers.at[made.id].in_pieces = g->buffers.at[like].in_pieces;
+        g->buffers.at[made.id].turns = g->buffers.at[like].turns;
+    }
     return made;
 }
 

@@ -1,9 +1,102 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replicas of a model have equal parts of the batch, and the scheduler may cut these elsewhere for devices that are not
  * alike: parts are automatic splits once all nodes are there. Losses and gradients are sums over the examples of a
- * batch, so they do not depend on where it is cut. */
+ * batch, so they do not depend on where it is cut. A number that says where the rows of a node begin follows them. */
+#include "base/error.h"
 #include "graph/adjoint/adjoint.h"
 #include "graph/build/build_state.h"
+
+#include <string.h>
+
+/* ---- numbers that say where rows begin ---- */
+
+/* The number of that name, 0 if the node does not say it. False: it changes. */
+static bool read_number(const gantry_graph *g, const gy_node *n, const char *name, double *out)
+{
+    const gantry_kernel *k = g->kernels.at[n->kernel].manifest;
+    *out = 0;
+    for (uint32_t i = n->scalar; i < n->scalar + n->scalars; i++) {
+        const gy_scalar *x = &g->scalar.at[i];
+        if (strcmp(k->arg[x->arg].name, name) != 0)
+            continue;
+        *out = x->number.real;
+        return !x->dynamic && !x->expr;
+    }
+    return true;
+}
+
+static uint32_t arg_of(const gantry_kernel *k, const char *name)
+{
+    for (int32_t i = 0; i < k->args; i++)
+        if (strcmp(k->arg[i].name, name) == 0)
+            return (uint32_t)i;
+    return GY_NONE;
+}
+
+/* Elements of a row of the first argument of the node, and how many of these lie along its last axis. */
+static int64_t row_of(const gantry_graph *g, const gy_node *n, int64_t *last)
+{
+    gy_maths_shape shape = gy_access_shape(g, &g->access.at[n->access]);
+    int64_t elements = 1;
+    for (uint32_t k = 1; k < shape.rank; k++)
+        elements *= shape.extent[k];
+    *last = shape.rank > 1 ? shape.extent[shape.rank - 1] : 1;
+    return elements;
+}
+
+/* Elements whose numbers follow each other only in parts of a row are numbered from where the row begins. */
+static bool find_dropout(const gantry_graph *g, const gy_node *n, gy_first_number *out)
+{
+    double run;
+    int64_t last;
+    out->per_row = row_of(g, n, &last);
+    return read_number(g, n, "run", &run) && run == 0;
+}
+
+/* Positions along another axis than that of the rows are the same in each of these. */
+static bool find_rope(const gantry_graph *g, const gy_node *n, gy_first_number *out)
+{
+    double axis, length = 0;
+    bool ok = read_number(g, n, "axis", &axis) && read_number(g, n, "length", &length);
+    gy_maths_shape shape = gy_access_shape(g, &g->access.at[n->access]);
+    out->per_row = axis == 0 || axis == -(double)shape.rank;
+    out->period = (int64_t)length;
+    return ok;
+}
+
+static bool find_softmax(const gantry_graph *g, const gy_node *n, gy_first_number *out)
+{
+    double causal;
+    int64_t elements = row_of(g, n, &out->period);
+    bool ok = read_number(g, n, "causal", &causal);
+    out->per_row = causal != 0 && out->period ? elements / out->period : 0;
+    return ok;
+}
+
+bool gy_first_number_of(const gantry_graph *g, uint32_t node, gy_first_number *out)
+{
+    static const struct {
+        const char *kernel;
+        bool (*find)(const gantry_graph *g, const gy_node *n, gy_first_number *out);
+    } table[] = { { "dropout", find_dropout }, { "rope", find_rope }, { "softmax", find_softmax } };
+    const gy_node *n = &g->nodes.at[node];
+    *out = (gy_first_number){ .arg = GY_NONE };
+    if (n->kind != GY_NODE_KERNEL || n->kernel == GY_NONE || g->kernels.at[n->kernel].code)
+        return true;
+    const gantry_kernel *k = g->kernels.at[n->kernel].manifest;
+    double first;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (strcmp(table[i].kernel, k->name) != 0)
+            continue;
+        bool ok = table[i].find(g, n, out) && read_number(g, n, "first", &first);
+        out->arg = !ok || out->per_row ? arg_of(k, "first") : GY_NONE;
+        out->at = ok ? (int64_t)first : 0;
+        return ok;
+    }
+    return true;
+}
+
+/* ---- parts ---- */
 
 /* Rows that stay where they are would not follow the parts. */
 static bool follows_parts(const gantry_graph *g, const gy_access *x)
@@ -12,15 +105,8 @@ static bool follows_parts(const gantry_graph *g, const gy_access *x)
     return !x->before && !x->after && !x->is_list && (x->part >= 0 || is_whole);
 }
 
-gantry_status gy_move_parts(gantry_graph *g, gantry_error *err)
+static void find_split(gantry_graph *g, uint8_t *stays)
 {
-    if (!g->moves_parts)
-        return GANTRY_OK;
-    uint8_t *stays = gy_calloc(g->buffers.count + 1, 1);
-    if (!stays || !gy_build_merge(g)) {
-        gy_free(stays);
-        return gy_fail_nomem(err);
-    }
     for (uint32_t i = 0; i < g->nodes.count; i++) {
         const gy_node *n = &g->nodes.at[i];
         for (uint32_t k = n->access; k < n->access + n->accesses; k++)
@@ -29,9 +115,55 @@ gantry_status gy_move_parts(gantry_graph *g, gantry_error *err)
     }
     for (uint32_t i = 0; i < g->buffers.count; i++) {
         gy_buffer *b = &g->buffers.at[i];
-        if (b->in_pieces && !stays[i] && b->parts && b->rows >= b->parts && !b->external)
+        if (b->in_pieces && b->turns && !stays[i] && b->parts && b->rows >= b->parts && !b->external)
             b->split_auto = true;
     }
+}
+
+/* True: the number of that node follows its rows. */
+static bool has_following(const gantry_graph *g, uint32_t node, gy_first_number *out)
+{
+    const gy_node *n = &g->nodes.at[node];
+    const gy_access *x = &g->access.at[n->access];
+    return n->accesses && gy_first_number_of(g, node, out) && out->arg != GY_NONE && x->part >= 0 &&
+           g->buffers.at[x->buffer].split_auto;
+}
+
+static gy_scalar *scalar_of(gantry_graph *g, const gy_node *n, uint32_t arg)
+{
+    for (uint32_t i = n->scalar; i < n->scalar + n->scalars; i++)
+        if (g->scalar.at[i].arg == arg)
+            return &g->scalar.at[i];
+    return NULL;
+}
+
+static bool let_numbers_follow(gantry_graph *g)
+{
+    gy_first_number number;
+    for (uint32_t i = 0; i < g->nodes.count; i++)
+        if (has_following(g, i, &number) && !scalar_of(g, &g->nodes.at[i], number.arg))
+            gantry_node_scalar(g, (gantry_node){ i, g->number }, "first", 0);
+    if (!gy_build_merge(g))
+        return false;
+    for (uint32_t i = 0; i < g->nodes.count; i++) {
+        gy_scalar *x = has_following(g, i, &number) ? scalar_of(g, &g->nodes.at[i], number.arg) : NULL;
+        if (!x)
+            continue;
+        x->per_row = number.per_row;
+        x->period = number.period;
+    }
+    return true;
+}
+
+gantry_status gy_move_parts(gantry_graph *g, gantry_error *err)
+{
+    if (!g->moves_parts)
+        return GANTRY_OK;
+    uint8_t *stays = gy_calloc(g->buffers.count + 1, 1);
+    bool ok = stays && gy_build_merge(g);
+    if (ok)
+        find_split(g, stays);
+    ok = ok && let_numbers_follow(g);
     gy_free(stays);
-    return GANTRY_OK;
+    return ok ? GANTRY_OK : gy_fail_nomem(err);
 }

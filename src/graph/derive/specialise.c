@@ -76,7 +76,7 @@ static gantry_graph *copy_graph(const gantry_graph *base, const int64_t *const *
     g->base = gy_graph_ref(base);
     g->arena = (gy_arena){ 0 };
     g->flow = NULL;
-    bool ok = OWN(g, g->buffers) && OWN(g, g->nodes) && OWN(g, g->access) && OWN(g, g->extra);
+    bool ok = OWN(g, g->buffers) && OWN(g, g->nodes) && OWN(g, g->access) && OWN(g, g->scalar) && OWN(g, g->extra);
     for (size_t i = 0; ok && i < g->buffers.count; i++) {
         gy_buffer *b = &g->buffers.at[i];
         if (b->split_auto && memcmp(b->part_first, first[i], bounds_bytes(b)) != 0) {
@@ -158,11 +158,25 @@ static bool scale_given(gantry_graph *g, gy_node *n)
            scale_times(g, &g->extra.at[n->extra], by);
 }
 
+/* Numbers that say where the rows of its first argument begin. */
+static void move_numbers(gantry_graph *g, const gy_node *n)
+{
+    for (uint32_t i = n->scalar; i < n->scalar + n->scalars; i++) {
+        gy_scalar *x = &g->scalar.at[i];
+        if (!x->per_row)
+            continue;
+        int64_t on = g->access.at[n->access].first - g->base->access.at[n->access].first;
+        int64_t number = (int64_t)g->base->scalar.at[i].number.real + x->per_row * on;
+        x->number = gy_constant_whole(x->period ? (number % x->period + x->period) % x->period : number);
+    }
+}
+
 static gantry_status move_node(gantry_graph *g, gy_node *n, gantry_error *err)
 {
     for (uint32_t i = n->access; i < n->access + n->accesses; i++)
         if (follows_cut(g, &g->access.at[i]))
             GY_TRY(move_access(g, n, &g->access.at[i], err));
+    move_numbers(g, n);
     if (!scale_given(g, n))
         GY_TRY(gy_fail_nomem(err));
     return GANTRY_OK;

@@ -246,11 +246,26 @@ static void write_init(gy_text *to, const gantry_graph *g, const gy_init *init)
     gy_text_add(to, " }");
 }
 
-static void write_cut(gy_text *to, const gy_buffer *b)
+/* Parts that a strategy lets the scheduler cut only with numbers that follow, or with rows that stay together, of which
+ * the format knows nothing. */
+static bool has_followers(const gantry_graph *g)
 {
+    for (size_t i = 0; i < g->scalar.count; i++)
+        if (g->scalar.at[i].per_row)
+            return true;
+    for (size_t i = 0; i < g->buffers.count; i++)
+        if (g->buffers.at[i].split_auto && (g->buffers.at[i].turns > 1 || g->buffers.at[i].grain))
+            return true;
+    return false;
+}
+
+/* `equal`: such parts are written as equal ones. */
+static void write_cut(gy_text *to, const gy_buffer *b, bool equal)
+{
+    bool is_auto = b->split_auto && !(equal && b->in_pieces);
     if (b->parts > 0) {
         gy_write_key(to, "split");
-        gy_text_printf(to, b->split_auto ? "{ \"auto\": %" PRId64 " }" : "%" PRId64, b->parts);
+        gy_text_printf(to, is_auto ? "{ \"auto\": %" PRId64 " }" : "%" PRId64, b->parts);
     }
     if (b->tiles[0] > 0) {
         gy_write_key(to, "tiles");
@@ -281,7 +296,7 @@ static void write_check(gy_text *to, const gy_buffer *b)
     gy_text_add(to, " }");
 }
 
-static void write_buffer(gy_text *to, const gantry_graph *g, const gy_buffer *b)
+static void write_buffer(gy_text *to, const gantry_graph *g, const gy_buffer *b, bool equal)
 {
     static const char *const classes[] = { "", "input", "state", "const", "temp" };
     gy_text_json(to, b->name);
@@ -292,7 +307,7 @@ static void write_buffer(gy_text *to, const gantry_graph *g, const gy_buffer *b)
     for (int32_t i = 0; i < b->rank; i++)
         gy_text_printf(to, "%s%" PRId64, i ? ", " : "[", b->shape[i]);
     gy_text_add(to, "]");
-    write_cut(to, b);
+    write_cut(to, b, equal);
     gy_write_key(to, "class");
     gy_text_json(to, classes[b->cls]);
     write_init(to, g, &b->init);
@@ -310,10 +325,11 @@ static void write_buffer(gy_text *to, const gantry_graph *g, const gy_buffer *b)
 
 static void write_buffers(gy_text *to, const gantry_graph *g)
 {
+    bool equal = has_followers(g);
     gy_text_add(to, ",\n  \"buffers\": {");
     for (size_t i = 0; i < g->buffers.count; i++) {
         gy_text_add(to, i ? ",\n    " : "\n    ");
-        write_buffer(to, g, &g->buffers.at[i]);
+        write_buffer(to, g, &g->buffers.at[i], equal);
     }
     gy_text_add(to, g->buffers.count ? "\n  }" : "}");
 }

@@ -191,11 +191,13 @@ static gantry_status check_cut(gy_spreading *s, uint32_t node, const gy_cut_rule
     return GANTRY_OK;
 }
 
-/* The pieces of what a node reads; *fits: it can be cut into them by its rule. */
+/* The pieces of what a node reads; *fits: it can be cut into them by its rule. What each piece reads whole may have
+ * rows of all of them, as where each example is compared with all others. */
 static gy_piece_range pieces_read(const gy_spreading *s, uint32_t node, const gy_cut_rule *rule, bool *fits)
 {
     const gy_node *n = &s->graph->nodes.at[node];
     gy_piece_range all = { 0, 0 }, cut = { 0, 0 };
+    bool has_rows = false, has_whole = false;
     *fits = rule->can_cut && !s->is_named[node];
     for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *x = &s->graph->access.at[n->access + i];
@@ -207,9 +209,12 @@ static gy_piece_range pieces_read(const gy_spreading *s, uint32_t node, const gy
         if (one.from == one.to)
             continue;
         bool is_same = cut.from == cut.to || (one.from == cut.from && one.to == cut.to);
-        *fits = *fits && is_same && ((is_even && rule->role[i] == GY_CUT_ROWS) || rule->role[i] == GY_CUT_ALL);
+        has_rows = has_rows || rule->role[i] == GY_CUT_ROWS || rule->role[i] == GY_CUT_ALL;
+        has_whole = has_whole || rule->role[i] == GY_CUT_WHOLE;
+        *fits = *fits && is_same && (is_even || rule->role[i] != GY_CUT_ROWS);
         cut = one;
     }
+    *fits = *fits && (has_rows || !has_whole);
     return all;
 }
 

@@ -20,6 +20,7 @@ typedef struct row {
     gy_cut_first first;
     const char *number; /* that has to be `value`, and is 0 if the node does not say it; NULL: none */
     double value;
+    const char *zero;   /* another number, which has to be 0; NULL: none */
     uint32_t axes;      /* of `deep`, where it has to have more than two */
     const char *shared; /* arguments that are for all pieces where they have one row; NULL: none */
     const char *all;    /* GY_CUT_ALL */
@@ -36,6 +37,7 @@ static const row table[] = {
     { .kernel = "filter2d", .rows = "image out", .deep = "image", .axes = 3 },
     { .kernel = "gaussian_blur", .rows = "image out", .deep = "image", .axes = 3 },
     { .kernel = "gemm", .rows = "a c", .number = "ta" },
+    { .kernel = "gemm", .rows = "a b", .summed = "c", .number = "ta", .value = 1, .zero = "tb" },
     { .kernel = "gemm_batched", .rows = "a b c", .shared = "a b" },
     { .kernel = "gemm_bias", .rows = "a c", .number = "ta" },
     { .kernel = "layernorm", .rows = "x y", .deep = "x" },
@@ -52,33 +54,44 @@ static const row table[] = {
 };
 enum { ROWS = sizeof table / sizeof *table };
 
-static const row *find(const char *kernel)
+/* The first row of a kernel, behind `last` where that is not NULL. */
+static const row *find(const char *kernel, const row *last)
 {
-    for (size_t i = 0; i < ROWS; i++)
-        if (strcmp(table[i].kernel, kernel) == 0)
-            return &table[i];
+    for (const row *r = last ? last + 1 : table; r < table + ROWS; r++)
+        if (strcmp(r->kernel, kernel) == 0)
+            return r;
     return NULL;
 }
 
 bool gy_spread_can_cut(const gantry_kernel *kernel)
 {
-    return kernel->formula || find(kernel->name);
+    return kernel->formula || find(kernel->name, NULL);
 }
 
 /* ---- kernels of the table ---- */
 
-static bool has_number(const gantry_graph *g, const gy_node *n, const gantry_kernel *k, const row *r)
+static bool has_number(const gantry_graph *g, const gy_node *n, const gantry_kernel *k, const char *name, double wanted)
 {
     double value = 0;
-    for (uint32_t i = n->scalar; r->number && i < n->scalar + n->scalars; i++) {
+    for (uint32_t i = n->scalar; name && i < n->scalar + n->scalars; i++) {
         const gy_scalar *x = &g->scalar.at[i];
-        if (strcmp(k->arg[x->arg].name, r->number) != 0)
+        if (strcmp(k->arg[x->arg].name, name) != 0)
             continue;
         if (x->dynamic || x->expr)
             return false;
         value = x->number.real;
     }
-    return !r->number || value == r->value;
+    return !name || value == wanted;
+}
+
+/* The row whose numbers the node has. */
+static const row *row_of(const gantry_graph *g, const gy_node *n)
+{
+    const gantry_kernel *k = g->kernels.at[n->kernel].manifest;
+    const row *r = g->kernels.at[n->kernel].code ? NULL : find(k->name, NULL);
+    while (r && !(has_number(g, n, k, r->number, r->value) && has_number(g, n, k, r->zero, 0)))
+        r = find(k->name, r);
+    return r;
 }
 
 /* Rows of attention where heads lie side by side: those of a sequence stay together. */
@@ -120,19 +133,34 @@ static bool keeps_first(const gantry_graph *g, const gy_node *n, const gantry_ke
     return axis > 0 || (axis < 0 && axis + rank > 0);
 }
 
-static void rule_of_kernel(const gantry_graph *g, const gy_node *n, gy_cut_rule *out)
+/* What a node alone writes becomes a sum of what its pieces give; what holds something already does not. */
+static bool can_sum(const gy_spreading *s, uint32_t node, const gy_access *x, gy_cut_rule *out)
 {
+    const gy_buffer *b = &s->graph->buffers.at[x->buffer];
+    out->mode = GANTRY_SUM;
+    return x->mode == GANTRY_SUM ||
+           (x->mode == GANTRY_WRITE && b->cls == GANTRY_TEMP && s->writer[x->buffer] == node + 1);
+}
+
+static void rule_of_kernel(const gy_spreading *s, uint32_t node, gy_cut_rule *out)
+{
+    const gantry_graph *g = s->graph;
+    const gy_node *n = &g->nodes.at[node];
     const gantry_kernel *k = g->kernels.at[n->kernel].manifest;
-    const row *r = g->kernels.at[n->kernel].code ? NULL : find(k->name);
-    out->can_cut = r && has_number(g, n, k, r) && (!r->keeps_first || keeps_first(g, n, k));
+    const row *r = row_of(g, n);
+    out->can_cut = r && (!r->keeps_first || keeps_first(g, n, k));
     for (uint32_t i = 0; i < gy_node_regions(n) && out->can_cut; i++) {
         const gy_access *x = &g->access.at[n->access + i];
         const char *name = k->arg[x->arg].name;
         out->role[i] = role_of(r, name, x);
+        if (out->role[i] == GY_CUT_SUMMED && !can_sum(s, node, x, out))
+            out->can_cut = false;
         if (r->deep && strcmp(r->deep, name) == 0 && gy_access_shape(g, x).rank < (r->axes ? r->axes : 2))
             out->can_cut = false;
     }
-    out->first = r ? r->first : GY_FIRST_NONE;
+    gy_first_number number; /* positions along another axis do not depend on the batch */
+    bool counts = out->can_cut && (!gy_first_number_of(g, node, &number) || number.arg != GY_NONE);
+    out->first = counts ? r->first : GY_FIRST_NONE;
     out->whole = r && strcmp(r->kernel, "attention") == 0 ? sequence_of(g, n, k) : 0;
 }
 
@@ -278,6 +306,6 @@ gantry_status gy_spread_rule(gy_spreading *s, uint32_t node, gy_cut_role *role, 
     cutting c = { .s = s, .number = node, .node = n, .maths = gy_node_formulas(g, n, &unfit) };
     if (c.maths)
         return rule_of_formulas(&c, out);
-    rule_of_kernel(g, n, out);
+    rule_of_kernel(s, node, out);
     return GANTRY_OK;
 }

@@ -135,6 +135,8 @@ gantry_status gantry_graph_parallelize(gantry_graph *graph, const gantry_strateg
     end(&s);
     if (!status && graph->is_used)
         status = gy_order_sums(graph, s.err);
+    if (!status && graph->is_used)
+        status = gy_move_parts(graph, s.err);
     if (status && !graph->error.status)
         graph->error = *s.err;
     return status;

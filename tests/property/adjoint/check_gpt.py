@@ -132,13 +132,13 @@ def by_hand(w, ids, right):
     return np.array(losses)
 
 
-def compare(strategies, words=WORDS):
-    """The losses of 100 steps by hand, and by each strategy, whose number of devices stands beside it."""
+def compare(strategies, words=WORDS, more=None, machine=None, **how):
+    """The losses of 100 steps by hand, and by each strategy, whose number of devices stands beside it; `machine` and `how` are of schedules."""
     shapes = SHAPES | {"table": (words, WIDTH), "head": (WIDTH, words)}
     rng = np.random.default_rng(7)
     w = {name: rng.normal(size=shape) * 0.3 + ("gain" in name) for name, shape in shapes.items()}
     ids, right = (rng.integers(0, words, BATCH * TOKENS).astype(np.int32) for _ in range(2))
-    params = {"batch": BATCH, "layers": LAYERS, "tokens": TOKENS, "heads": HEADS, "dim": DIM, "words": words, "lr": RATE}
+    params = {"batch": BATCH, "layers": LAYERS, "tokens": TOKENS, "heads": HEADS, "dim": DIM, "words": words, "lr": RATE} | (more or {})
     seen = {}
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "graphs/models", folder, dirs_exist_ok=True)
@@ -152,7 +152,7 @@ def compare(strategies, words=WORDS):
             if BACKEND == "cuda" and devices > int(os.environ.get("ADJOINT_DEVICES", "2")):
                 continue
             graph = gantry.parse(text, params, folder=folder, devices=devices, train=True, strategy=strategy)
-            run = graph.schedule(devices, effort=0).run(backend=BACKEND)
+            run = graph.schedule(machine or devices, effort=0, **how).run(backend=BACKEND)
             first = run(ids=ids, next=right, **w)
             seen[strategy] = [float(first["loss"][0]), *(float(run()["loss"][0]) for _ in range(STEPS - 1))]
     return by_hand(w, ids, right), seen

@@ -320,6 +320,10 @@ class Kernels(unittest.TestCase):
         self.one(xy | {"p": 0.4, "seed": 5, "first": 8}, "dropout", [6, 4], [6, 4])
         self.one(xy | {"dim": 4}, "rope", [6, 8], [6, 8])
         self.one(xy | {"dim": 4, "first": 2, "length": 4}, "rope", [6, 8], [6, 8])
+        for axis in (0, 1, -2):
+            self.one(xy | {"dim": 4, "axis": axis, "first": 1}, "rope", [6, 5, 4], [6, 5, 4])
+        self.one(xy | {"causal": 1, "first": 1}, "softmax", [6, 4], [6, 4])
+        self.one(xy | {"causal": 1}, "softmax", [6, 3, 4], [6, 3, 4])
         self.one(xy | {"b": "b"}, "bias_add", [6, 4], [6, 4], {"b": ([4], f)}, ["b"])
         self.one(xy | {"gain": "g"}, "rmsnorm", [6, 4], [6, 4], {"g": ([4], f)}, ["g"])
         self.one(xy | {"gain": "g", "bias": "b"}, "layernorm", [6, 4], [6, 4], {"g": ([4], f), "b": ([4], f)}, ["g", "b"])

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
+import check_gpt as gpt
 import check_strategy as strategies
 import check_training as training
 from differences import buffer, gantry, np
@@ -82,7 +83,8 @@ class Unequal(unittest.TestCase):
                                               ((0.25, 1, 1), "dp=3", 0.33, 0.5), ((1, 1), "dp=2", 1, 1)):
             machine = gpus(self.folder, speeds)
             graph = gantry.parse(text, train=True, strategy=strategy, devices=len(speeds))
-            took = {how: graph.schedule(machine, effort=0, **({"balance": how} if how else {})) for how in (None, "static")}
+            took = {how: graph.schedule(machine, effort=0, **({"balance": how} if how else {})) for how in (None, "static", "dynamic")}
+            self.assertEqual(took[None].summary.makespan_us, min(took[how].summary.makespan_us for how in ("static", "dynamic")), "equal parts are left out only where they cannot win")
             ratio = took[None].summary.makespan_us / took["static"].summary.makespan_us
             with self.subTest(speeds=speeds, strategy=strategy):
                 self.assertTrue(least <= ratio <= most, ratio)
@@ -150,8 +152,87 @@ class Unequal(unittest.TestCase):
             text["nodes"].append({"id": "loss", "reduce": {"l": "mean(p)"}, "args": {"p": "of_part", "l": "loss"}})
         return text
 
+    def dropping(self, second):
+        """The file has two parts, and drops elements of both: `second` is the number of the first one of the second part."""
+        text = self.by_parts()
+        text["buffers"]["d"] = buffer([24, 16], split=2)
+        for i in range(2):
+            text["nodes"][3 * i]["args"]["a"] = f"d[{i}]"
+        text["nodes"] = [{"id": f"drop{i}", "kernel": "dropout", "args": {"p": 0.5, "seed": 3, "first": i * second, "x": f"h0[{i}]", "y": f"d[{i}]"}} for i in range(2)] + text["nodes"]
+        return text
+
+    def test_gpt(self):
+        """Positions, causal attention with heads side by side, and a buffer of what all layers give: whole sequences move, and 100 losses are those by hand."""
+        machine = host(self.folder, (1, 0.3))
+        cases = ("dp=2", "dp=2,zero=3", "dp=2,recompute=all")
+        wanted, seen = gpt.compare([(strategy, 2) for strategy in cases], more={"parts": 1}, machine=machine, balance="dynamic")
+        for strategy in cases:
+            with self.subTest(strategy=strategy):
+                np.testing.assert_allclose(seen[strategy], wanted, rtol=1e-9, atol=1e-9)
+        graph = gantry.load(ROOT / "graphs/models/gpt.json", {"batch": 8, "parts": 1}, train=True, strategy="dp=2", devices=2)
+        took = [graph.schedule(machine, effort=0, **how) for how in ({}, {"balance": "static"})]
+        self.assertEqual(parts(took[0], "ids"), [6 * 32, 2 * 32], "whole sequences")
+        self.assertEqual(parts(took[0], "h"), 3 * [6 * 32, 2 * 32], "of each layer")
+        self.assertLess(took[0].summary.makespan_us, 0.75 * took[1].summary.makespan_us)
+
+    def test_used(self):
+        """The model as it is used: its loss is that of one device, by parts that follow the speeds."""
+        params = {"batch": 8, "parts": 1}
+        graph = gantry.load(ROOT / "graphs/models/gpt.json", params, evaluate=True, strategy="dp=2", devices=2)
+        schedule = graph.schedule(host(self.folder, (1, 0.3)), effort=0)
+        self.assertEqual(parts(schedule, "ids"), [6 * 32, 2 * 32])
+        wanted = gantry.load(ROOT / "graphs/models/gpt.json", params, evaluate=True).schedule(1, effort=0).run(backend="host")()["loss"]
+        np.testing.assert_allclose(schedule.run(backend="host")()["loss"], wanted, rtol=1e-5)
+
+    def positions(self, length):
+        """Rows turned by their positions, a product, a causal softmax; the loss in NumPy, for complex numbers too."""
+        text = strategies.chain(1, 24)
+        text["buffers"] |= {"t": buffer([24, 16])}
+        text["nodes"] = [{"id": "turn", "kernel": "rope", "args": {"dim": 16, "length": length, "first": 3, "base": 50, "x": "h0", "y": "t"}},
+                         {"id": "fc", "kernel": "gemm", "args": {"a": "t", "b": "w0", "c": "z1"}},
+                         {"id": "act", "kernel": "softmax", "args": {"causal": 1, "first": 5, "x": "z1", "y": "h1"}},
+                         {"id": "loss", "reduce": {"l": "mean(square(h))"}, "args": {"h": "h1", "l": "loss"}}]
+        for name in ("h0", "w0"):
+            text["buffers"][name].pop("init", None)
+            text["buffers"][name] |= INPUT
+
+        def loss(x, w):
+            at = 3 + np.arange(24)
+            angle = (at % length if length else at)[:, None] * 50.0 ** (-np.arange(8) / 8)
+            c, s = np.cos(angle), np.sin(angle)
+            turned = np.concatenate([x[:, :8] * c - x[:, 8:] * s, x[:, 8:] * c + x[:, :8] * s], 1)
+            e = np.exp(turned @ w) * (np.arange(16) <= (5 + np.arange(24))[:, None] % 16)
+            return np.mean((e / e.sum(1, keepdims=True)) ** 2)
+        return text, loss
+
+    def test_positions(self):
+        """Numbers that say where rows begin follow them: rows of no sequence, of sequences of 6 and of 5, whose parts begin within one."""
+        rng = np.random.default_rng(5)
+        x, begin = rng.normal(size=(24, 16)), rng.normal(size=(16, 16))
+        for length, strategy, speeds in ((0, "dp=2", (1, 0.3)), (6, "dp=3", (1, 0.3, 0.6)), (5, "dp=2,micro=2", (0.2, 1)), (0, "dp=2,zero=1", (0.4, 1))):
+            text, loss = self.positions(length)
+            w, wanted = begin.copy(), []
+            for _ in range(4):
+                wanted.append(loss(x, w))
+                gradient = np.zeros_like(w)
+                for at in np.ndindex(w.shape):
+                    step = w.astype(complex)
+                    step[at] += 1e-30j
+                    gradient[at] = loss(x, step).imag / 1e-30
+                w -= 0.1 * gradient
+            with self.subTest(length=length, strategy=strategy):
+                seen, cut = self.losses(text, strategy, host(self.folder, speeds), {"h0": x, "w0": begin}, "h0", 4, balance="dynamic")
+                np.testing.assert_allclose(seen, wanted, rtol=1e-12)
+                self.assertGreater(max(cut), min(cut) + 1)
+
+    def test_written(self):
+        """A graph that is written has equal parts where numbers would have to follow, since the format cannot say so."""
+        text, _ = self.positions(0)
+        schedule = gantry.parse(text, train=True, strategy="dp=2", devices=2)
+        self.assertEqual(json.loads(schedule.json())["buffers"]["h0"]["split"], 2)
+
     def test_parts_that_stay(self):
-        """Equal parts: where sums have one order, where nodes have numbers of their rows, and where nodes treat the file's own parts differently."""
+        """Equal parts: where sums have one order, and where nodes treat the file's own parts differently. Numbers of rows follow these."""
         machine = host(self.folder, (1, 0.25))
         chain, drop = strategies.chain(2, 24), strategies.chain(1, 24)
         drop["buffers"]["d"] = buffer([24, 16])
@@ -160,7 +241,8 @@ class Unequal(unittest.TestCase):
         soft, causal = (strategies.chain(1, 16) for _ in range(2))
         for text, extra in ((soft, {}), (causal, {"causal": 1})):
             text["nodes"][1] = {"id": "act0", "kernel": "softmax", "args": {"x": "z1", "y": "h1"} | extra}
-        for text, strategy, moves in ((chain, "dp=2", True), (chain, "dp=2,ordered=1", False), (drop, "dp=2", False), (soft, "dp=2", True), (causal, "dp=2", False),
+        for text, strategy, moves in ((chain, "dp=2", True), (chain, "dp=2,ordered=1", False), (drop, "dp=2", True), (soft, "dp=2", True), (causal, "dp=2", True),
+                                      (self.dropping(0), "dp=2", False), (self.dropping(24 * 16 // 2), "dp=2", True),
                                       (self.by_parts(), "dp=2", True), (self.by_parts((1, 0.5)), "dp=2", False), (self.by_parts(mean=True), "dp=2", False)):
             schedule = gantry.parse(text, train=True, strategy=strategy, devices=2).schedule(machine, effort=0, balance="dynamic")
             with self.subTest(strategy=strategy, nodes=text["nodes"]):

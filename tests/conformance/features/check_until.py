@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repeats within repeats that end by `until`: random programs of maps, sums, collectives and blocks that run by a flag, whose inner repeats end
 when a counter or a sum says so, and may carry, on 1 to 3 devices, unrolled or in phases, fused or not, in checking mode, against the same program
-carried out by NumPy, which leaves its loops by break and its blocks by if. The same seed is the same test.
+carried out by NumPy, which leaves its loops by break and its blocks by if. A schedule of each is held against the graph by both checkers. The same seed
+is the same test.
 
-check_until.py GANTRY INCLUDE FIRST LAST
+check_until.py GANTRY INCLUDE RECHECK FIRST LAST
 """
 import random
 import re
 import sys
 
+from check_when import check
 from runner import Gantry, difference
 import numpy as np
 
@@ -228,11 +230,15 @@ def carry_out(program, p):
 
 
 def main():
-    gantry, first, last = Gantry(sys.argv[1], sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    gantry, recheck, first, last = Gantry(sys.argv[1], sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
     failed = 0
     for seed in range(first, last):
         graph, program, p = graph_of(seed)
         want, r = carry_out(program, p), random.Random(seed)
+        code, problem = check(gantry, recheck, graph, ["--devices", r.randint(1, 3), "--effort", 0, *r.choice([[], ["--unroll", 3]])])
+        if code:
+            failed += 1
+            print(f"FAILED seed {seed}: checkers: exit {code}: {problem.strip()[-400:]}", flush=True)
         for way in range(3):
             words = ["--devices", r.randint(1, 3), "--effort", r.choice([0, 0, 1])]
             words += r.choice([[], ["--no-fuse"], ["--unroll", r.choice([1, 3, 10])]]) + (["--check", "--seed", seed] if way == 1 else [])

@@ -150,6 +150,8 @@ class Buffer:
 class Node:
     def __init__(self, form, index, names, loop, path, when=None):
         self.when = when  # The flag, and what its names mean; None: it has none.
+        self.flags = [when] if when else []  # Those that it is given, before Flags has made them one: the innermost first.
+        self.meets = None  # Of a collective with a flag: it, and the node itself has none.
         self.form, self.index, self.names, self.loop, self.id = form, index, names, loop, expand(form["id"], names)
         self.path = path  # (number, times, index) of the loops around it, outermost first.
         self.joined = None  # Of several nodes in one: its accesses.
@@ -167,7 +169,7 @@ class Node:
         known = value is not None and not self.when and ("plain", dtype, value) in [identity(op, dtype) for op in REDUCTIONS]
         return ("plain", dtype, value) if known else ("write", access)
 
-class Loop(namedtuple("Loop", "first last times carry until every inner")):
+class Loop(namedtuple("Loop", "first last times carry until every inner number")):
     def ends(self):
         """Whether `until` may end it, so that it is never unrolled."""
         return self.until is not None and self.times > 0 and self.first < self.last
@@ -186,11 +188,14 @@ class Graph:
         self.own, self.nodes, self.loops, self.values, self.families, self.leaves = form.get("kernels", {}), [], [], [], {}, ()
         self.buffers = [Buffer(name, one, names, bounds) for name, one in form["buffers"].items()]
         self.of = {one.name: i for i, one in enumerate(self.buffers)}
-        self.numbers = itertools.count()
+        self.numbers, self.bounds, self.handed, self.going = itertools.count(), bounds, [], set()
+        self.unclear = {name for name, one in form["buffers"].items() if "init" not in one and "class" not in one}
         self.closed = {}  # Until all nodes are known; which tiles a halo is made of does not depend on it.
+        self.halos = {}  # (source, sides of the halo): the buffers of tiles with a halo and of edges.
         for element in [form] if "repeat" in form else form["nodes"]:
             self.block(element, names, (), self.loops)
-        self.halos = {}  # (source, sides of the halo): the buffers of tiles with a halo and of edges.
+        if self.going or any(node.flags and node.kind == "collective" for node in self.nodes):
+            Flags(self).add()
         for node in self.nodes:
             for one in texts_of({k: node.form[k] for k in ("args", "copy", "reads", "in") if k in node.form}):
                 match = REGION.fullmatch(inside_clamp(one)[0])
@@ -205,21 +210,21 @@ class Graph:
         """Adds what an element stands for; `path`: the loops around it; `loops` gets those that are right inside; `when`: that around it."""
         if "repeat" in form:
             first, until, inside, times = len(self.nodes), form.get("until", {"every": 0}), [], evaluate(form["repeat"], names)
-            if path and "until" in form:
-                raise Unread("an until within another loop")
-            path += ((next(self.numbers), times, form.get("index", "it")),)
+            outer, number = path, next(self.numbers)
+            path += ((number, times, form.get("index", "it")),)
             for inner in form["nodes"]:
                 self.block(inner, names, path, inside, when)
             carry = [(self.of[a], self.of[b]) for a, b in form.get("carry", {}).items()]
-            loops.append(Loop(first, len(self.nodes), times, carry, self.of.get(until.get("buffer")), evaluate(until.get("every", 1), names), inside))
+            if outer and "until" in form:
+                self.guard(path, first, carry, self.of[until["buffer"]], evaluate(until.get("every", 1), names), names)
+                carry, until = [], {"every": 0}
+            loops.append(Loop(first, len(self.nodes), times, carry, self.of.get(until.get("buffer")), evaluate(until.get("every", 1), names), inside, number))
             return
         if "use" in form:
             raise Unread("a graph that uses others")
         for one in turns(form, names):
             flag = (form["when"]["buffer"], one) if "when" in form else when
             flag = self.both(when, flag, path) if when and "when" in form else flag
-            if flag and "collective" in form:
-                raise Unread("a collective that runs by a flag")
             for inner in form.get("nodes", []):
                 self.block(inner, one, path, loops, flag)
             if "nodes" not in form:
@@ -229,14 +234,62 @@ class Graph:
         """The flag of a `when` within that of another: one of its own, which is filled with 0, and to which the inner one is copied by the outer."""
         (buffer, *_), = self.regions(*inner)
         text, names = inner
-        name = self.buffers[buffer].name + ".both"
+        name = self.beside(buffer, "both", {"dtype": self.buffers[buffer].dtype, "shape": [1]})
+        for form, when in (({"fill": {"to": name, "value": 0}, "id": "clear." + name}, None), ({"copy": {"from": text, "to": name}, "id": "set." + name}, outer)):
+            form["id"] = self.free(form["id"])
+            self.nodes.append(Node(form, len(self.nodes), names, len(self.loops) if path else None, path, when))
+        return name, names
+    def beside(self, buffer, what, form, bounds=()):
+        """A new buffer; its name."""
+        name = self.buffers[buffer].name + "." + what
         while name in self.of:
             name += "_"
         self.of[name] = len(self.buffers)
-        self.buffers.append(Buffer(name, {"dtype": self.buffers[buffer].dtype, "shape": [1]}, names, {}))
-        for form, when in (({"fill": {"to": name, "value": 0}, "id": "clear." + name}, None), ({"copy": {"from": text, "to": name}, "id": "set." + name}, outer)):
-            self.nodes.append(Node(form, len(self.nodes), names, len(self.loops) if path else None, path, when))
-        return name, names
+        self.buffers.append(Buffer(name, form, {}, {name: bounds[name]} if name in bounds else {}))
+        return name
+    def pieces(self, buffer):
+        """[(what an id says of it, rows)]: tiles or parts."""
+        b = self.buffers[buffer]
+        found = [(i, i + 1) for i in range(b.rows)] if b.tiles else [*zip(b.cuts, b.cuts[1:])]
+        return [("" if len(found) == 1 else f"[{i}]", (buffer, *one)) for i, one in enumerate(found)]
+    def free(self, name):
+        """An id that gives way to those that are there."""
+        ids = {node.id for node in self.nodes}
+        return next(one for one in itertools.chain([name], (f"{name}#{i}" for i in itertools.count(1))) if one not in ids)
+    def guard(self, path, first, carry, until, every, names):
+        """A loop that ends within another: its nodes run by a flag that a map behind them clears, and copies carry."""
+        if self.buffers[until].name in self.unclear:
+            self.buffers[until].kind = "input"
+        (number, times, index), nodes, where = path[-1], self.nodes[first:], len(self.loops)
+        around = self.around(nodes, {b for pair in carry for b in pair})
+        going = self.beside(until, "going", {"dtype": "i32", "shape": [1], "init": 1})
+        for prev, after in carry:
+            for (text, into), (_, out) in zip(self.pieces(prev), self.pieces(after)):
+                node = Node({"id": self.free(f"carry.{self.buffers[after].name}{text}"), "copy": {}}, len(self.nodes), names, where, path)
+                node.joined, node.flags = [("read", out), ("write", into)], [*around]
+                self.nodes.append(node)
+            self.handed.append(Handed(number, path, prev, after, (going, names), around, self.nodes[first:], [*around]))
+        for flags in [node.flags for node in self.nodes[first:]] + [one.flags for one in self.handed if one.number > number]:
+            flags.append((going, names))
+        self.going.add(self.of[going])
+        name = self.buffers[until].name
+        asks = {"id": self.free("until." + name), "map": {"going": "select(it == last, 1, select(rest == 0, going * (flag == 0), going))"},
+                "args": {"going": going, "flag": name, "last": times - 1, "it": index, "rest": f"({index} + 1) % {every}"}}
+        self.nodes.append(Node(asks, len(self.nodes), names, where, path))
+        self.nodes[-1].flags = [*around]
+        for one in self.handed:
+            if one.number == number:
+                one.nodes.append(self.nodes[-1])
+    def around(self, nodes, carried):
+        """[the one flag that all nodes of a loop have first and that none of them writes], or []."""
+        clears = lambda node: not node.flags and node.kind == "fill" and all(
+            self.buffers[b].kind == "temp" and not self.buffers[b].output and not self.buffers[b].external and b not in carried for _, (b, *_) in self.given(node))
+        all_flags = [node.flags for node in nodes if not clears(node)]
+        if not all(all_flags) or not all_flags:
+            return []
+        flag = self.regions(*all_flags[0][0])
+        alike = all(self.regions(*one[0]) == flag for one in all_flags) and flag[0][0] not in carried | self.going
+        return all_flags[0][:1] if alike and not any(b == flag[0][0] and mode != "read" for node in nodes for mode, (b, *_) in self.given(node)) else []
     def run(self, first, last, loops, entry, held):
         """A graph that has executed nodes [first, last) in adding order, with each of the (loop, iterations) among them unrolled.
         At first name i means value entry[i], of which the bytes held[i] hold something."""
@@ -321,7 +374,7 @@ class Graph:
         apart = carried | {loop.until for loop in every}
         users, writes = {}, {}
         for node in self.nodes:
-            flag = self.regions(*node.when) if node.when else None
+            flag = self.regions(*(node.when or node.meets)) if node.when or node.meets else None
             for mode, (b, *_) in self.given(node):
                 users.setdefault(b, {})[node.index] = flag
                 if mode != "read":
@@ -463,6 +516,165 @@ class Graph:
     def buffer(self, value):
         return self.buffers[self.values[value][0]]
 
+
+# ---- nodes of several flags, and collectives with one ----
+
+# A pair that is carried by copies: its loop and this one's flag, that of a `when` around it, its nodes; what its first copies run by.
+Handed = namedtuple("Handed", "number path prev next going around nodes flags")
+
+def overlaps(written, first, last):
+    """Whether all of the rows were written."""
+    for low, high in sorted(written):
+        first = max(first, high) if low <= first else first
+    return first >= last
+
+class Flags:
+    """Makes nodes of several flags nodes of one; loops that end within others begin, and collectives hand on what they give:
+    docs/graph-format.md, "Nodes that run by a flag" and "Loops within loops"."""
+    def __init__(self, graph):
+        self.g, self.joint, self.ids = graph, {}, {node.id for node in graph.nodes}
+        self.begins, self.ahead, self.behind, self.added = {}, {}, {}, []  # New nodes: by number of a loop, and by index of a node.
+        self.every = [one for loop in graph.loops for one in inside(loop)]
+        self.where = {one.number: one for one in self.every}
+        self.written = lambda node: {b for mode, (b, *_) in self.g.given(node) if mode != "read"}
+    def add(self):
+        g, old = self.g, [*self.g.nodes]
+        self.old = old
+        empty = [self.empties(one) for one in g.handed]
+        for one, rows in zip(g.handed, empty):
+            if self.is_known_outside(one):
+                self.begin(one, rows)
+        self.joint = {}
+        for i, node in enumerate(old):
+            if i and node.path != old[i - 1].path:
+                named = {b for loop in self.every for b in [*itertools.chain(*loop.carry), loop.until]}
+                self.joint = {key: one for key, one in self.joint.items() if not {key[0][0][0], key[1][0][0]} & named}
+            for one, rows in zip(g.handed, empty):
+                if self.where[one.number].first == i:
+                    self.fill(one, rows, i)
+            node.flags = [self.join(node.flags, node, self.ahead.setdefault(i, []))] if node.flags else []
+            written = self.written(node)
+            self.joint = {key: one for key, one in self.joint.items() if not {key[0][0][0], key[1][0][0]} & written}
+        for node in [*old, *self.added]:
+            node.when = node.flags[0] if node.flags else None
+        for i, node in enumerate(old):
+            if node.kind == "collective" and node.when:
+                node.when, node.meets = None, node.when
+        for i, node in enumerate(old):
+            if node.meets:
+                self.hand_over(node, self.behind.setdefault(i, []))
+        self.order()
+    def node(self, like, text, form, accesses, to, flag=None):
+        """A new node in the loops of another, behind those of a list."""
+        name = next(one for one in itertools.chain([text], (f"{text}#{i}" for i in itertools.count(1))) if one not in self.ids)
+        self.ids.add(name)
+        made = Node({"id": name, **form}, 0, like.names, like.loop, like.path)
+        made.id, made.joined, made.when, made.flags = name, accesses, flag, [flag] if flag else []
+        to.append(made)
+        self.added.append(made)
+    def join(self, flags, like, to):
+        """One flag that is set where all are: the outer ones are joined first."""
+        by = flags[-1]
+        for inner in flags[-2::-1]:
+            key = (tuple(self.g.regions(*by)), tuple(self.g.regions(*inner)), tuple(number for number, *_ in like.path))
+            if key not in self.joint:
+                outer, (buffer, *_) = by, key[1][0]
+                name = self.g.beside(buffer, "both", {"dtype": self.g.buffers[buffer].dtype, "shape": [1]})
+                one = (self.g.of[name], 0, 1)
+                self.node(like, "clear." + name, {"fill": {"to": name, "value": 0}}, [("write", one)], to)
+                self.node(like, "set." + name, {"copy": {}}, [("read", key[1][0]), ("write", one)], to, outer)
+                self.joint[key] = (name, like.names)
+            by = self.joint[key]
+        return by
+    def empties(self, one):
+        """The rows of `next` that nodes of the loop add to ahead of all that writes them: [(rows, how)]."""
+        written, found, g = [], [], self.g
+        always = g.going
+        for node in one.nodes:
+            for mode, (b, first, last) in g.given(node):
+                own = all(g.regions(*flag)[0][0] in always or one.around and g.regions(*flag) == g.regions(*one.around[0]) for flag in node.flags)
+                is_new = mode == "write" and own
+                if b != one.next or not is_new and overlaps(written, first, last):
+                    continue
+                need(is_new or mode in REDUCTIONS, "form", f"{node.id}: it counts on what is carried by copies")
+                found += [] if is_new else [((b, first, last), mode)]
+                written.append((first, last))
+        return found
+    def is_known_outside(self, one):
+        b, loop = self.g.buffers[one.next], self.where[one.number]
+        named = {i for other in self.every for i in [*itertools.chain(*other.carry), other.until]}
+        users = [*self.old[:loop.first], *self.old[loop.last:], *self.added]
+        return b.kind != "temp" or b.output or b.external or one.next in named or any(i == one.next for node in users for _, (i, *_) in self.g.given(node))
+    def begin(self, one, rows):
+        """`next` begins as a copy of `prev`."""
+        self.joint, to = {}, self.begins.setdefault(one.number, [])
+        like = Node({"id": ""}, 0, one.nodes[0].names, one.nodes[0].loop, one.path[:-1])
+        if one.flags and rows and not one.around:
+            self.g.buffers[one.next].kind = "input"
+        by = self.join(one.flags, like, to) if one.flags else None
+        for (text, into), (_, out) in zip(self.g.pieces(one.next), self.g.pieces(one.prev)):
+            self.node(like, f"begin.{self.g.buffers[one.next].name}{text}", {"copy": {}}, [("read", out), ("write", into)], to, by)
+    def fill(self, one, rows, first):
+        """What is added to without having been written begins each iteration with what adds nothing."""
+        nested = next((loop.number for loop in self.where[one.number].inner if loop.first == first), None)
+        to = self.ahead.setdefault(first, []) if nested is None else self.begins.setdefault(nested, [])
+        like = Node({"id": ""}, 0, one.nodes[0].names, one.nodes[0].loop, one.path)
+        for region, mode in rows:
+            by = self.join([*one.around, one.going, *one.flags[len(one.around):]], like, to)
+            b = self.g.buffers[one.next]
+            self.node(like, "empty." + b.name, {"fill": {"to": b.name, "value": identity(mode, b.dtype)[2]}}, [("write", region)], to, by)
+    def is_for_flag(self, node, buffer, flag):
+        """The collective alone writes the buffer, and all others read it behind it in the same iteration, by the same flag."""
+        b, changed = self.g.buffers[buffer], False
+        if b.kind != "temp" or b.output or b.external or any(buffer in [*itertools.chain(*loop.carry), loop.until] for loop in self.every):
+            return False
+        for i, other in enumerate([*self.old, *self.added]):
+            accesses = self.g.given(other)
+            changed = changed or i > node.index and any(x == flag[0][0] and mode != "read" for mode, (x, *_) in accesses)
+            known = [mode for mode, (x, *_) in accesses if x == buffer]
+            here = other.when or other.meets
+            alike = i > node.index and other.path == node.path and not changed and here and self.g.regions(*here) == flag
+            if any(mode != ("write" if other is node else "read") for mode in known) or known and other is not node and not alike:
+                return False
+        return True
+    def hand_over(self, node, to):
+        """What a collective gives goes to a buffer of its own, and from there by the flag to where it belongs."""
+        g, flag, found, last = self.g, self.g.regions(*node.meets), self.g.given(node), None
+        for k, (mode, (buffer, first, end)) in enumerate(found):
+            b = g.buffers[buffer]
+            if mode == "read" or self.is_for_flag(node, buffer, flag):
+                continue
+            whole = b.auto and (first, end) != (0, b.rows) or b.auto and len(b.cuts) == 2
+            if whole and last and last[0] == buffer:
+                name = last[1]
+            elif whole:
+                name = g.beside(buffer, "met", {"dtype": b.dtype, "shape": b.shape, "split": {"auto": len(b.cuts) - 1}}, g.bounds)
+            else:
+                name = g.beside(buffer, "met", {"dtype": b.dtype, "shape": [(b.at(end) - b.at(first)) // SIZES[b.dtype]]})
+            last = (buffer, name) if whole else None
+            met = (g.of[name], first, end) if whole else (g.of[name], 0, g.buffers[g.of[name]].rows)
+            found[k] = ("write", met)
+            node.joined = [*found]
+            self.node(node, "when." + name, {"copy": {}}, [("read", met), ("write", (buffer, first, end))], to, node.meets)
+    def order(self):
+        g, nodes, starts, begins, numbers = self.g, [], [], {}, []
+        loops = sorted((one for one in self.every if one.number not in {loop.number for loop in g.loops}), key=lambda one: one.number)
+        for i in range(len(self.old) + 1):
+            starts.append(len(nodes))
+            while loops and loops[0].first == i:
+                nodes += self.begins.get(loops[0].number, [])
+                begins[loops.pop(0).number] = len(nodes)
+            if i < len(self.old):
+                nodes += self.ahead.get(i, [])
+                numbers.append(len(nodes))
+                nodes += [self.old[i], *self.behind.get(i, [])]
+        for loop in g.loops:
+            begins[loop.number] = starts[loop.first]
+        moved = lambda one: one._replace(first=begins[one.number], last=max(begins[one.number], starts[one.last]), inner=[moved(other) for other in one.inner])
+        g.loops, g.nodes = [moved(one) for one in g.loops], nodes
+        g.families = {name: [numbers[i] for i in of] for name, of in g.families.items()}
+        for i, node in enumerate(nodes):
+            node.index = i
 
 # ---- tiles with a halo ----
 
@@ -714,7 +926,7 @@ class Phase:
         return self.last, following, 0
     def place_loop(self, graph, node, loop, done):
         """So many iterations of the loop, of which `done` were before."""
-        one, turns = graph.loops[loop] if self.loop == loop < len(graph.loops) else Loop(*[-1] * 7), self.iterations * self.starts
+        one, turns = graph.loops[loop] if self.loop == loop < len(graph.loops) else Loop(*[-1] * 8), self.iterations * self.starts
         right = (self.first, self.last, self.start, self.every) == (one.first, one.last, done, one.every)
         need(right and one.first == node < one.last and turns <= one.times - done, "phases", f"not the next iterations of loop {loop}")
         between = self.every % self.iterations == self.start % self.iterations == 0

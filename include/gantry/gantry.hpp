@@ -174,6 +174,23 @@ template <typename F> std::string text_of(F function)
     return std::string(text, length);
 }
 
+/** As text_of, of functions that give no length; "" where they have nothing to say. */
+template <typename F> std::string string_of(F function)
+{
+    char *text = nullptr;
+    must([&](gantry_error *err) { return function(&text, err); });
+    std::unique_ptr<char, void (*)(void *)> owner(text, gantry_free);
+    return text ? std::string(text) : std::string();
+}
+
+inline std::vector<const char *> words(const std::vector<std::string> &all)
+{
+    std::vector<const char *> list;
+    for (const std::string &one : all)
+        list.push_back(one.c_str());
+    return list;
+}
+
 template <typename T, void (*Free)(T *)> struct deleter {
     void operator()(T *object) const noexcept { Free(object); }
 };
@@ -271,6 +288,11 @@ template <typename T> class buffer
     {
         return (gantry_buffer_tiles)(graph_, value_, rows, columns), *this;
     }
+    /** So many tiles along each axis. */
+    buffer tiles_by_axis(std::initializer_list<std::int64_t> tiles) const
+    {
+        return (gantry_buffer_tiles_by_axis)(graph_, value_, static_cast<int>(tiles.size()), tiles.begin()), *this;
+    }
     /** Every element, at first. */
     buffer init(double value) const { return (gantry_buffer_init_value)(graph_, value_, value), *this; }
     buffer init_uniform(std::uint64_t seed, double low = 0, double high = 1) const
@@ -278,6 +300,28 @@ template <typename T> class buffer
         return (gantry_buffer_init_uniform)(graph_, value_, seed, low, high), *this;
     }
     buffer init_iota() const { return (gantry_buffer_init_iota)(graph_, value_), *this; }
+    buffer init_normal(std::uint64_t seed, double mean = 0, double deviation = 1) const
+    {
+        return (gantry_buffer_init_normal)(graph_, value_, seed, mean, deviation), *this;
+    }
+    /** A symmetric positive definite matrix. */
+    buffer init_spd(std::uint64_t seed) const { return (gantry_buffer_init_spd)(graph_, value_, seed), *this; }
+    buffer init_npy(const std::string &path) const
+    {
+        return (gantry_buffer_init_npy)(graph_, value_, path.c_str()), *this;
+    }
+    buffer init_raw(const std::string &path) const
+    {
+        return (gantry_buffer_init_raw)(graph_, value_, path.c_str()), *this;
+    }
+    buffer init_with(const gantry_contents &contents) const
+    {
+        return (gantry_buffer_init_with)(graph_, value_, &contents), *this;
+    }
+    /** The program keeps it in the memory of this device. */
+    buffer external(const char *memory) const { return (gantry_buffer_external)(graph_, value_, memory), *this; }
+    /** Where results are compared, NaN is equal to NaN. */
+    buffer equal_nan() const { return (gantry_buffer_equal_nan)(graph_, value_), *this; }
     buffer tolerance(double rtol, double atol) const
     {
         return (gantry_buffer_tolerance)(graph_, value_, rtol, atol), *this;
@@ -380,6 +424,25 @@ class node
             (gantry_node_reduce)(graph_, value_, a.value, a.access);
         return *this;
     }
+    /** A number as graph files have it: "it * 2 + 1". */
+    node scalar(const char *name, const char *expression) const
+    {
+        return (gantry_node_scalar_expr)(graph_, value_, name, expression), *this;
+    }
+    /** It runs where this element is not 0. */
+    template <typename T> node when(region<T> flag) const
+    {
+        return (gantry_node_when)(graph_, value_, flag.value), *this;
+    }
+    template <typename T> node when(buffer<T> flag) const { return when(flag.all()); }
+    /** Of a collective. */
+    node algorithm(const char *name) const { return (gantry_node_algorithm)(graph_, value_, name), *this; }
+    node on_ranks(const std::vector<const char *> &where) const
+    {
+        return (gantry_node_on_ranks)(graph_, value_, where.size(), where.data()), *this;
+    }
+    node share(double part) const { return (gantry_node_share)(graph_, value_, part), *this; }
+    node scratch(std::int64_t bytes) const { return (gantry_node_scratch)(graph_, value_, bytes), *this; }
     node after(node other) const { return (gantry_node_after)(graph_, value_, other.value_), *this; }
     node on(const char *where) const { return (gantry_node_on)(graph_, value_, where), *this; }
     node with(node other) const { return (gantry_node_with)(graph_, value_, other.value_), *this; }
@@ -465,18 +528,17 @@ class graph
     }
     static graph load(const std::string &path, const load_options &options = {})
     {
-        std::vector<const char *> params;
-        for (const std::string &param : options.params)
-            params.push_back(param.c_str());
-        gantry_load_options how = GANTRY_LOAD_OPTIONS_INIT;
-        how.params = params.data();
-        how.param_count = params.size();
-        how.allow_code = options.allow_code;
-        how.fuse = options.fuse;
-        how.devices = options.devices;
-        gantry_graph *made = nullptr;
-        detail::must([&](gantry_error *err) { return gantry_graph_load(&made, path.c_str(), &how, err); });
-        return graph(made);
+        return read(options, [&](gantry_graph **made, const gantry_load_options *how, gantry_error *err) {
+            return gantry_graph_load(made, path.c_str(), how, err);
+        });
+    }
+    /** The text of a file. Those that it names are in `folder`. */
+    static graph parse(const std::string &text, const std::string &name = "graph", const std::string &folder = ".",
+                       const load_options &options = {})
+    {
+        return read(options, [&](gantry_graph **made, const gantry_load_options *how, gantry_error *err) {
+            return gantry_graph_parse(made, text.data(), text.size(), name.c_str(), folder.c_str(), how, err);
+        });
     }
     graph(graph &&) noexcept = default;
     /* What was held before is freed with the other one, its lambdas last. */
@@ -525,6 +587,42 @@ class graph
         return add(gantry_graph_host, id, std::move(function), regions...);
     }
 
+    template <typename T>
+    node fill_uniform(label id, region<T> to, std::uint64_t seed, double low = 0, double high = 1)
+    {
+        return { get(), (gantry_graph_fill_uniform)(at(id), id.name, to.value, seed, low, high) };
+    }
+    template <typename T> node fill_iota(label id, region<T> to)
+    {
+        return { get(), (gantry_graph_fill_iota)(at(id), id.name, to.value) };
+    }
+    template <typename T> node fill_with(label id, region<T> to, const gantry_contents &contents)
+    {
+        return { get(), (gantry_graph_fill_with)(at(id), id.name, to.value, &contents) };
+    }
+    /** A region of each rank; `op` where it reduces. */
+    node collective(label id, gantry_collective kind, gantry_access op, const std::vector<gantry_region> &in,
+                    const std::vector<gantry_region> &out, int root = 0)
+    {
+        return { get(), (gantry_graph_collective)(at(id), id.name, kind, op, in.size(), in.data(), out.size(),
+                                                  out.data(), root) };
+    }
+    /** The nodes of another graph file. */
+    void use(label id, const std::string &path, const gantry_use_options &options = GANTRY_USE_OPTIONS_INIT)
+    {
+        (gantry_graph_use)(at(id), id.name, path.c_str(), &options);
+    }
+    /** A kernel of the program, by its manifest, which is copied. */
+    void add_kernel(const gantry_kernel &kernel) { (gantry_graph_add_kernel)(get(), &kernel); }
+    void add_cuda_kernel(const gantry_kernel &kernel, const gantry_cuda_code &code)
+    {
+        (gantry_graph_add_cuda_kernel)(get(), &kernel, &code);
+    }
+    /** How many nodes, buffers and parts it may have. */
+    void limit(std::int64_t most) { (gantry_graph_limit)(get(), most); }
+    /** Neighbouring maps become one when it is checked. */
+    void fuse() { (gantry_graph_fuse)(get()); }
+
     /** What `body` adds is in a loop. */
     template <typename F> void repeat(std::int64_t count, F body)
     {
@@ -538,10 +636,84 @@ class graph
         (gantry_graph_carry)(get(), prev, next);
     }
 
+    /** In a loop: what scalars call its iteration. */
+    void index(const char *name) { (gantry_graph_index)(get(), name); }
+    /** In a loop: it ends after an iteration, of each `every`, where the flag is not 0. */
+    template <typename T> void until(gantry::buffer<T> flag, std::int64_t every = 1)
+    {
+        (gantry_graph_until)(get(), flag, every);
+    }
+
     void check()
     {
         detail::must([&](gantry_error *err) { return gantry_graph_check(get(), err); });
     }
+    /** That files which it reads are there; `bound`: names of buffers that will be bound. */
+    void check_files(const std::vector<std::string> &bound = {}) const
+    {
+        const std::vector<const char *> names = detail::words(bound);
+        detail::must([&](gantry_error *err) {
+            return gantry_graph_check_files(get(), names.data(), names.size(), err);
+        });
+    }
+    /** That nothing else has to be bound. */
+    void check_inputs(const std::vector<std::string> &bound = {}) const
+    {
+        const std::vector<const char *> names = detail::words(bound);
+        detail::must([&](gantry_error *err) {
+            return gantry_graph_check_inputs(get(), names.data(), names.size(), err);
+        });
+    }
+    /** Of a graph that was checked. */
+    std::vector<gantry_error> warnings() const
+    {
+        std::vector<gantry_error> all;
+        for (gantry_error one{}; gantry_graph_warning(get(), all.size(), &one);)
+            all.push_back(one);
+        return all;
+    }
+    void save(const std::string &path) const
+    {
+        detail::must([&](gantry_error *err) { return gantry_graph_save(get(), path.c_str(), err); });
+    }
+    /** A picture of the graph alone. */
+    std::string format(gantry_format format) const
+    {
+        return detail::text_of([&](char **text, std::size_t *length, gantry_error *err) {
+            return gantry_graph_export(get(), format, text, length, err);
+        });
+    }
+    std::string draw(const gantry_drawing_options &options) const
+    {
+        return detail::text_of([&](char **text, std::size_t *length, gantry_error *err) {
+            return gantry_graph_draw(get(), &options, text, length, err);
+        });
+    }
+    std::string name() const { return gantry_graph_name(get()); }
+    std::size_t buffers() const { return gantry_graph_buffer_count(get()); }
+    std::size_t nodes() const { return gantry_graph_node_count(get()); }
+    std::string id(node n) const
+    {
+        const char *text = gantry_graph_node_id(get(), n);
+        return text ? text : "";
+    }
+    gantry_buffer_info info(gantry_buffer b) const
+    {
+        gantry_buffer_info about = GANTRY_BUFFER_INFO_INIT;
+        detail::must([&](gantry_error *err) { return gantry_graph_buffer_info(get(), b, &about, err); });
+        return about;
+    }
+
+    /** The backward pass, and the step of an optimiser. */
+    void differentiate(const gantry_train_options &options)
+    {
+        detail::must([&](gantry_error *err) { return gantry_graph_differentiate(get(), &options, err); });
+    }
+    void parallelize(const gantry_strategy &strategy, const gantry_train_options &options)
+    {
+        detail::must([&](gantry_error *err) { return gantry_graph_parallelize(get(), &strategy, &options, err); });
+    }
+    template <typename T> gantry::buffer<T> loss() const { return { get(), gantry_graph_loss(get()) }; }
     /** The normal form; the graph must have been checked. */
     std::string json() const
     {
@@ -553,6 +725,19 @@ class graph
   private:
     friend class schedule;
     explicit graph(gantry_graph *made) : graph_(made) {}
+    template <typename F> static graph read(const load_options &options, F function)
+    {
+        const std::vector<const char *> params = detail::words(options.params);
+        gantry_load_options how = GANTRY_LOAD_OPTIONS_INIT;
+        how.params = params.data();
+        how.param_count = params.size();
+        how.allow_code = options.allow_code;
+        how.fuse = options.fuse;
+        how.devices = options.devices;
+        gantry_graph *made = nullptr;
+        detail::must([&](gantry_error *err) { return function(&made, &how, err); });
+        return graph(made);
+    }
     gantry_graph *at(const label &where) const { return gantry_graph_at(get(), where.file, where.line); }
 
     template <typename F, typename... Elements>
@@ -597,11 +782,100 @@ class machine
             return gantry_machine_select(m, get(), devices.c_str(), err);
         });
     }
+    static machine parse(const std::string &text, const std::string &name = "machine")
+    {
+        return make([&](gantry_machine **m, gantry_error *err) {
+            return gantry_machine_parse(m, text.data(), text.size(), name.c_str(), err);
+        });
+    }
+    /** The one that a graph file names. */
+    static machine of(const graph &g)
+    {
+        return make([&](gantry_machine **m, gantry_error *err) { return gantry_graph_machine(m, g.get(), err); });
+    }
+    /** One machine of several computers. */
+    static machine join(const std::vector<const machine *> &nodes,
+                        const gantry_join_options &options = GANTRY_JOIN_OPTIONS_INIT)
+    {
+        std::vector<const gantry_machine *> list;
+        for (const machine *one : nodes)
+            list.push_back(one->get());
+        return make([&](gantry_machine **m, gantry_error *err) {
+            return gantry_machine_join(m, list.data(), list.size(), &options, err);
+        });
+    }
+    /** It, as it was detected, with what the cache knows of it. */
+    machine recall() const
+    {
+        return make([&](gantry_machine **m, gantry_error *err) {
+            char *text = nullptr;
+            gantry_status status = gantry_machine_recall(m, get(), &text, err);
+            gantry_free(text);
+            return status;
+        });
+    }
+    /** The calibration goes to the cache of computers like `here`. */
+    void keep(const machine &here) const
+    {
+        detail::must([&](gantry_error *err) { return gantry_machine_keep(get(), here.get(), err); });
+    }
+    /** Its GPUs, measured. */
+    machine calibrate(const gantry_calibrate_options &options = GANTRY_CALIBRATE_OPTIONS_INIT) const
+    {
+        return make([&](gantry_machine **m, gantry_error *err) {
+            return gantry_machine_calibrate(m, get(), &options, err);
+        });
+    }
+    /** Its devices over so many ranks. */
+    machine spread(std::size_t ranks) const
+    {
+        return make([&](gantry_machine **m, gantry_error *err) {
+            return gantry_machine_spread(m, get(), ranks, err);
+        });
+    }
     gantry_machine *get() const { return machine_.get(); }
     std::string name() const { return gantry_machine_name(get()); }
     std::size_t devices() const { return gantry_machine_device_count(get()); }
+    std::size_t memories() const { return gantry_machine_memory_count(get()); }
+    std::size_t ranks() const { return gantry_machine_rank_count(get()); }
+    /** Devices that run nodes: GPUs where there are some. */
+    std::size_t workers() const { return gantry_machine_worker_count(get()); }
+    bool has_calibration() const { return gantry_machine_has_calibration(get()) != 0; }
+    gantry_device_info device(std::size_t i) const
+    {
+        gantry_device_info about = GANTRY_DEVICE_INFO_INIT;
+        detail::must([&](gantry_error *err) { return gantry_machine_device(get(), i, &about, err); });
+        return about;
+    }
+    gantry_memory_info memory(std::size_t i) const
+    {
+        gantry_memory_info about = GANTRY_MEMORY_INFO_INIT;
+        detail::must([&](gantry_error *err) { return gantry_machine_memory(get(), i, &about, err); });
+        return about;
+    }
+    double copy_us(std::size_t from, std::size_t to, std::uint64_t bytes) const
+    {
+        return gantry_machine_copy_us(get(), from, to, bytes);
+    }
+    std::string json() const
+    {
+        return detail::text_of([&](char **text, std::size_t *length, gantry_error *err) {
+            return gantry_machine_json(get(), text, length, err);
+        });
+    }
+    void save(const std::string &path) const
+    {
+        detail::must([&](gantry_error *err) { return gantry_machine_save(get(), path.c_str(), err); });
+    }
+    /** Whatever of it is no longer so on the computer `here`; "": nothing. */
+    std::string stale(const machine &here) const
+    {
+        return detail::string_of(
+            [&](char **text, gantry_error *err) { return gantry_machine_stale(get(), here.get(), text, err); });
+    }
 
   private:
+    friend class run;
     explicit machine(gantry_machine *made) : machine_(made) {}
     template <typename F> static machine make(F function)
     {
@@ -616,12 +890,27 @@ class schedule
 {
   public:
     /** Checks the graph, if it was not yet. */
-    schedule(graph &g, const machine &m, const gantry_schedule_options &options = GANTRY_SCHEDULE_OPTIONS_INIT)
+    schedule(graph &g, const gantry::machine &m, const gantry_schedule_options &options = GANTRY_SCHEDULE_OPTIONS_INIT)
         : closures_(g.closures_)
     {
         gantry_schedule *made = nullptr;
         detail::must([&](gantry_error *err) { return gantry_schedule_new(&made, g.get(), m.get(), &options, err); });
         schedule_.reset(made);
+    }
+    /** One that was saved, for the graph that it was made for. */
+    static schedule load(const std::string &path, graph &g)
+    {
+        gantry_schedule *made = nullptr;
+        detail::must([&](gantry_error *err) { return gantry_schedule_load(&made, path.c_str(), err); });
+        return attached(made, g);
+    }
+    static schedule parse(const std::string &text, graph &g, const std::string &name = "schedule")
+    {
+        gantry_schedule *made = nullptr;
+        detail::must([&](gantry_error *err) {
+            return gantry_schedule_parse(&made, text.data(), text.size(), name.c_str(), err);
+        });
+        return attached(made, g);
     }
     schedule(schedule &&) noexcept = default;
     /* What was held before is freed with the other one, its lambdas last. */
@@ -654,8 +943,78 @@ class schedule
         });
     }
 
+    /** Proves it right for the graph. */
+    void check(graph &g) const
+    {
+        detail::must([&](gantry_error *err) { return gantry_schedule_check(get(), g.get(), err); });
+    }
+    void check_ranks() const
+    {
+        detail::must([&](gantry_error *err) { return gantry_schedule_check_ranks(get(), err); });
+    }
+    void save(const std::string &path) const
+    {
+        detail::must([&](gantry_error *err) { return gantry_schedule_save(get(), path.c_str(), err); });
+    }
+    std::string policy() const { return gantry_schedule_policy(get()); }
+    std::uint64_t peak_bytes(std::size_t memory) const { return gantry_schedule_peak_bytes(get(), memory); }
+    /** The schedule's; nobody frees it. */
+    const gantry_machine *machine() const { return gantry_schedule_machine(get()); }
+    std::size_t phases() const { return gantry_schedule_phase_count(get()); }
+    /** The schedule of a phase is that of this one. */
+    const gantry_schedule *phase(std::size_t i, gantry_phase_info *info = nullptr) const
+    {
+        return gantry_schedule_phase(get(), i, info);
+    }
+    gantry_rank_info rank(std::size_t i) const
+    {
+        gantry_rank_info about = GANTRY_RANK_INFO_INIT;
+        detail::must([&](gantry_error *err) { return gantry_schedule_rank(get(), i, &about, err); });
+        return about;
+    }
+    /** Why a node is where it is. */
+    std::string explain(node n) const
+    {
+        return detail::text_of([&](char **text, std::size_t *length, gantry_error *err) {
+            return gantry_schedule_explain(get(), n, text, length, err);
+        });
+    }
+    /** A page, with what was measured: the text of run::trace. */
+    std::string page(const std::string &trace, std::size_t phase = 0) const
+    {
+        return detail::text_of([&](char **text, std::size_t *length, gantry_error *err) {
+            return gantry_schedule_page(get(), phase, trace.data(), trace.size(), text, length, err);
+        });
+    }
+    /** Differences from this one to another. */
+    std::string diff(const schedule &other, gantry_format format = GANTRY_TEXT) const
+    {
+        return detail::text_of([&](char **text, std::size_t *length, gantry_error *err) {
+            return gantry_schedule_diff(get(), other.get(), format, text, length, err);
+        });
+    }
+    /** It, with some nodes on other devices. */
+    schedule what_if(const std::vector<gantry_move> &moves) const
+    {
+        gantry_schedule *made = nullptr;
+        detail::must([&](gantry_error *err) {
+            return gantry_schedule_what_if(&made, get(), nullptr, moves.data(), moves.size(), err);
+        });
+        return schedule(made, closures_);
+    }
+
   private:
     friend class run;
+    schedule(gantry_schedule *made, std::shared_ptr<detail::closures> closures)
+        : closures_(std::move(closures)), schedule_(made)
+    {
+    }
+    static schedule attached(gantry_schedule *made, graph &g)
+    {
+        schedule s(made, g.closures_);
+        detail::must([&](gantry_error *err) { return gantry_schedule_attach(made, g.get(), err); });
+        return s;
+    }
     std::shared_ptr<detail::closures> closures_;
     detail::owned<gantry_schedule, gantry_schedule_free> schedule_;
 };
@@ -697,6 +1056,24 @@ class run
     {
         detail::must([&](gantry_error *err) { return gantry_run_set_scalar(get(), n, name, value, err); });
     }
+    void bind_file(gantry_buffer b, const std::string &path)
+    {
+        detail::must([&](gantry_error *err) { return gantry_run_bind_file(get(), b, path.c_str(), err); });
+    }
+    /** What fills an input anew for each start; `user` is handed to it. */
+    void feed(gantry_buffer b, gantry_feed_fn fill, void *user = nullptr)
+    {
+        detail::must([&](gantry_error *err) { return gantry_run_feed(get(), b, fill, user, err); });
+    }
+    /** An array of each of these files; returns how many there are. */
+    std::uint64_t feed_files(gantry_buffer b, const std::string &pattern, gantry_feed order)
+    {
+        std::uint64_t arrays = 0;
+        detail::must([&](gantry_error *err) {
+            return gantry_run_feed_files(get(), b, pattern.c_str(), order, &arrays, err);
+        });
+        return arrays;
+    }
     /** Returns a ticket at once. */
     std::uint64_t start()
     {
@@ -708,8 +1085,22 @@ class run
     {
         detail::must(*closures_, [&](gantry_error *err) { return gantry_run_wait(get(), ticket, err); });
     }
+    /** Behind what a CUDA stream of the program has, which then waits for it. */
+    std::uint64_t start_on(void *stream)
+    {
+        std::uint64_t ticket = 0;
+        detail::must(*closures_, [&](gantry_error *err) { return gantry_run_start_on(get(), stream, &ticket, err); });
+        return ticket;
+    }
     /** One start, until its end. */
     void operator()() { wait(start()); }
+    /** So many, one after the other. */
+    void repeat(std::uint64_t starts)
+    {
+        detail::must(*closures_, [&](gantry_error *err) { return gantry_run_repeat(get(), starts, err); });
+    }
+    /** From any thread. */
+    void cancel() noexcept { gantry_run_cancel(get()); }
     /** An output of the start that was waited for last; borrowed until the next one. */
     template <typename T> span<const T> output(buffer<T> b) const
     {
@@ -719,10 +1110,88 @@ class run
         return { static_cast<const T *>(data), static_cast<std::size_t>(bytes / sizeof(T)) };
     }
 
+    /** What a state holds now. */
+    template <typename T> void state(buffer<T> b, span<std::common_type_t<T>> to) const
+    {
+        detail::must(
+            [&](gantry_error *err) { return gantry_run_state(get(), b, to.data(), to.size() * sizeof(T), err); });
+    }
+    void save(gantry_buffer b, const std::string &path) const
+    {
+        detail::must([&](gantry_error *err) { return gantry_run_save(get(), b, path.c_str(), err); });
+    }
+    std::uint64_t hash(gantry_buffer b) const
+    {
+        std::uint64_t value = 0;
+        detail::must([&](gantry_error *err) { return gantry_run_hash(get(), b, &value, err); });
+        return value;
+    }
+    /** Outputs that were left where they are computed go to rank 0. */
+    void collect()
+    {
+        detail::must([&](gantry_error *err) { return gantry_run_collect(get(), err); });
+    }
+    gantry_run_info info() const
+    {
+        gantry_run_info about = GANTRY_RUN_INFO_INIT;
+        detail::must([&](gantry_error *err) { return gantry_run_get_info(get(), &about, err); });
+        return about;
+    }
+    /** Times of the ops of the last start, if the options record them. */
+    std::string trace() const
+    {
+        return detail::text_of([&](char **text, std::size_t *length, gantry_error *err) {
+            return gantry_run_trace(get(), text, length, err);
+        });
+    }
+    void checkpoint(const std::string &folder)
+    {
+        detail::must([&](gantry_error *err) { return gantry_run_checkpoint(get(), folder.c_str(), err); });
+    }
+    gantry_resumed resume(const std::string &folder)
+    {
+        gantry_resumed about = GANTRY_RESUMED_INIT;
+        detail::must([&](gantry_error *err) { return gantry_run_resume(get(), folder.c_str(), &about, err); });
+        return about;
+    }
+    /** Goes on where another run has ended, which is idle. */
+    void take_over(run &from)
+    {
+        detail::must([&](gantry_error *err) { return gantry_run_take_over(get(), from.get(), err); });
+    }
+    /** Keeps the times of the last start. */
+    void sample()
+    {
+        detail::must([&](gantry_error *err) { return gantry_run_sample(get(), err); });
+    }
+    /** The machine with the times that were kept. */
+    machine calibrated() const
+    {
+        return machine::make(
+            [&](gantry_machine **m, gantry_error *err) { return gantry_run_calibrated(m, get(), err); });
+    }
+    void keep(const machine &here) const
+    {
+        detail::must([&](gantry_error *err) { return gantry_run_keep(get(), here.get(), err); });
+    }
+
   private:
     std::shared_ptr<detail::closures> closures_;
     detail::owned<gantry_run, gantry_run_free> run_;
 };
+
+/* ---- what the library has ---- */
+
+inline std::string version()
+{
+    return gantry_version();
+}
+inline gantry_strategy strategy(const std::string &text)
+{
+    gantry_strategy made = GANTRY_STRATEGY_INIT;
+    detail::must([&](gantry_error *err) { return gantry_strategy_parse(&made, text.c_str(), err); });
+    return made;
+}
 
 } // namespace gantry
 

@@ -22,13 +22,12 @@ typedef struct state {
 
 typedef struct exchange {
     gantry_graph *g;
-    uint32_t old;             /* nodes before */
-    GY_VEC(gy_node) nodes;    /* all, in their new order */
-    uint32_t *start, *number; /* by old number: where what stands before the node begins, and the node's new number */
-    uint8_t *border;          /* by old number: a loop begins or ends just before the node */
-    uint8_t *carried;         /* by buffer */
-    state *state;             /* by buffer */
-    uint32_t pack, unpack;    /* kernels */
+    uint32_t old, reader;  /* nodes before; the one that is looked at */
+    gy_placings placed;    /* new nodes, which are behind those */
+    uint8_t *border;       /* by old number: a loop begins or ends just before the node */
+    uint8_t *carried;      /* by buffer */
+    state *state;          /* by buffer */
+    uint32_t pack, unpack; /* kernels */
     bool ok;
 } exchange;
 
@@ -115,6 +114,13 @@ static const char *add_id(exchange *x, const char *what, uint32_t buffer, int64_
     gy_text_free(&id);
     x->ok = x->ok && name != GY_NO_NAME;
     return name == GY_NO_NAME ? "" : gy_names_at(&g->node_names, name);
+}
+
+/* The node stands right before the one that is looked at. */
+static void add_new(exchange *x, const gy_node *n)
+{
+    gy_placed placed = { x->reader, GY_NONE, GY_AHEAD, (uint32_t)x->g->nodes.count };
+    x->ok = x->ok && gy_vec_push(&x->g->nodes, *n) && gy_vec_push(&x->placed, placed);
 }
 
 /* A node in the loops of `reader`, without accesses yet. */
@@ -214,7 +220,7 @@ static void add_pack(exchange *x, const gy_node *reader, uint32_t buffer, int64_
     n.cost_given = true; /* what it moves, which is not all of the tile */
     for (uint32_t i = 1; i < n.accesses && x->ok; i++)
         n.bytes += 2 * (double)gy_access_bytes(x->g, &x->g->access.at[n.access + i]);
-    x->ok = x->ok && gy_vec_push(&x->nodes, n);
+    add_new(x, &n);
 }
 
 /* It goes where the reader is wanted. */
@@ -243,7 +249,7 @@ static void add_unpack(exchange *x, const gy_node *reader, uint32_t buffer, int6
     add_access(x, &n, b->halo->edges, 1, b->halo->edge[tile], b->halo->edge[tile + 1], GANTRY_READ);
     add_access(x, &n, buffer, 2, tile, tile + 1, GANTRY_WRITE);
     place_like(x, &n, reader);
-    x->ok = x->ok && gy_vec_push(&x->nodes, n);
+    add_new(x, &n);
 }
 
 /* ---- the nodes of the graph ---- */
@@ -252,7 +258,7 @@ static void add_node(exchange *x, uint32_t old)
 {
     gantry_graph *g = x->g;
     gy_node n = g->nodes.at[old];
-    x->start[old] = (uint32_t)x->nodes.count;
+    x->reader = old;
     for (uint32_t i = 0; i < g->buffers.count && x->border[old]; i++)
         forget(x, i);
     for (uint32_t i = 0; i < n.accesses && x->ok; i++) {
@@ -263,41 +269,16 @@ static void add_node(exchange *x, uint32_t old)
     for (uint32_t i = 0; i < n.accesses; i++)
         if (g->access.at[n.access + i].mode != GANTRY_READ)
             note_write(x, old, &g->access.at[n.access + i]);
-    x->number[old] = (uint32_t)x->nodes.count;
-    x->ok = x->ok && gy_vec_push(&x->nodes, n);
-}
-
-static void renumber_list(const exchange *x, uint32_t *at, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        at[i] = x->number[at[i]];
-}
-
-static void renumber(exchange *x)
-{
-    gantry_graph *g = x->g;
-    renumber_list(x, g->after.at, g->after.count);
-    for (size_t i = 0; i < g->extra.count; i++) {
-        renumber_list(x, g->extra.at[i].with.at, g->extra.at[i].with.count);
-        renumber_list(x, g->extra.at[i].apart.at, g->extra.at[i].apart.count);
-    }
-    for (size_t i = 0; i < gy_loop_count(g); i++) {
-        gy_loop *l = i < g->loops.count ? &g->loops.at[i] : &g->inner.at[i - g->loops.count];
-        l->first_node = x->start[l->first_node];
-        l->last_node = x->start[l->last_node];
-    }
 }
 
 static bool prepare(exchange *x)
 {
     gantry_graph *g = x->g;
     x->old = (uint32_t)g->nodes.count;
-    x->start = gy_calloc((size_t)x->old + 1, sizeof *x->start);
-    x->number = gy_calloc((size_t)x->old + 1, sizeof *x->number);
     x->border = gy_calloc((size_t)x->old + 1, 1);
     x->carried = gy_calloc(g->buffers.count, 1);
     x->state = gy_calloc(g->buffers.count, sizeof *x->state);
-    x->ok = x->start && x->number && x->border && x->carried && x->state;
+    x->ok = x->border && x->carried && x->state;
     for (size_t i = 0; i < g->buffers.count && x->ok; i++) {
         const gy_buffer *b = &g->buffers.at[i];
         if (!b->halo || b->halo->source == GY_NONE)
@@ -332,7 +313,7 @@ static uint32_t library_kernel(gantry_graph *g, const char *name)
 static gantry_status check_limit(const exchange *x, gantry_error *err)
 {
     long long limit = gy_graph_limit(x->g);
-    if ((long long)x->nodes.count <= limit || x->nodes.count == x->old)
+    if ((long long)x->g->nodes.count <= limit || x->g->nodes.count == x->old)
         return GANTRY_OK;
     return gy_fail(err, GANTRY_E_GRAPH, NULL,
                    "with the nodes that bring halos of tiles together the graph has more than %lld nodes; use fewer "
@@ -354,25 +335,14 @@ static gantry_status exchange_all(exchange *x, gantry_error *err)
     for (uint32_t i = 0; i < x->old && x->ok && !check_limit(x, NULL); i++)
         add_node(x, i);
     GY_TRY(check_limit(x, err));
-    x->start[x->old] = x->number[x->old] = (uint32_t)x->nodes.count;
-    if (!x->ok)
-        return gy_fail_nomem(err);
-    renumber(x);
-    gy_vec_free(&g->nodes);
-    g->nodes.at = x->nodes.at;
-    g->nodes.count = x->nodes.count;
-    g->nodes.capacity = x->nodes.capacity;
-    memset(&x->nodes, 0, sizeof x->nodes);
-    return gy_build_regroup(g) ? GANTRY_OK : gy_fail_nomem(err);
+    return x->ok && gy_build_order(g, x->old, &x->placed) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
 gantry_status gy_build_exchanges(gantry_graph *graph, gantry_error *err)
 {
     exchange x = { .g = graph };
     gantry_status status = prepare(&x) ? exchange_all(&x, err) : gy_fail_nomem(err);
-    gy_vec_free(&x.nodes);
-    gy_free(x.start);
-    gy_free(x.number);
+    gy_vec_free(&x.placed);
     gy_free(x.border);
     gy_free(x.carried);
     gy_free(x.state);

@@ -15,22 +15,21 @@
 #include "graph/build/build_state.h"
 #include "graph/nest.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { BEGIN, AHEAD, BEHIND }; /* before a loop begins; right before a node; right behind it */
-
-/* A new node, whose number is behind those of the old ones, and where it belongs. */
-typedef struct placed {
-    uint32_t at, loop; /* an old node; BEGIN: the loop of `inner` */
-    uint32_t kind, node;
-} placed;
 
 /* Both flags, as nodes of these loops find them until something writes one of them. */
 typedef struct joint {
     gy_access outer, inner, both;
     uint32_t loop, within; /* of the nodes: the outermost loop and the innermost one */
 } joint;
+
+/* Rows of the `next` of a pair that is carried by copies, which each iteration begins with what adds nothing. */
+typedef struct emptied {
+    uint32_t handed; /* the pair, of those of the graph */
+    gy_access rows;  /* as they are added to */
+} emptied;
 
 typedef struct flags {
     gantry_graph *g;
@@ -40,7 +39,8 @@ typedef struct flags {
     uint32_t *more;          /* by old node, and one more: its first entry of `flag` */
     gy_access *flag;         /* flags beyond the first, node by node */
     GY_VEC(joint) joint;
-    GY_VEC(placed) placed;
+    gy_placings placed;
+    GY_VEC(emptied) emptied; /* by pairs */
 } flags;
 
 static bool is_same(const gy_access *a, const gy_access *b)
@@ -82,6 +82,19 @@ static gantry_node add_copy(gantry_graph *g, const char *id, gantry_region from,
     return made;
 }
 
+static gantry_node add_fill(gantry_graph *g, const char *id, gantry_region to, const gy_init *what)
+{
+    bool unique = g->build_->unique_ids;
+    if (!id) {
+        gy_build_nomem(g);
+        return (gantry_node){ GANTRY_NONE, 0 };
+    }
+    g->build_->unique_ids = false;
+    gantry_node made = gy_graph_fill_with(g, id, to, what);
+    g->build_->unique_ids = unique;
+    return made;
+}
+
 gantry_node gy_build_copy_piece(gantry_graph *g, const char *what, uint32_t from, uint32_t to, int64_t piece)
 {
     const gy_buffer *b = &g->buffers.at[strcmp(what, "begin") == 0 ? to : from];
@@ -96,7 +109,7 @@ gantry_node gy_build_copy_piece(gantry_graph *g, const char *what, uint32_t from
 static void place(flags *x)
 {
     gantry_graph *g = x->g;
-    placed new = { x->at, x->loop, x->kind, (uint32_t)g->nodes.count - 1 };
+    gy_placed new = { x->at, x->loop, x->kind, (uint32_t)g->nodes.count - 1 };
     if (g->error.status)
         return;
     gy_vec_last(&g->nodes)->origin = x->origin;
@@ -208,6 +221,96 @@ static void forget_carried(flags *x)
             x->joint.at[i - 1] = x->joint.at[--x->joint.count];
 }
 
+/* ---- what is added to without having been written ---- */
+
+/* The constant that adds nothing. */
+static gy_constant nothing(gantry_dtype dtype, uint8_t op)
+{
+    bool is_float = gy_dtype_is_float(dtype),
+         is_signed = dtype == GANTRY_I8 || dtype == GANTRY_I32 || dtype == GANTRY_I64;
+    int bits = 8 * (int)gantry_dtype_size(dtype) - is_signed;
+    int64_t most = (int64_t)(UINT64_MAX >> (64 - (bits < 64 ? bits : 63)));
+    if (op == GANTRY_MIN || op == GANTRY_MAX)
+        return is_float ? (gy_constant){ op == GANTRY_MIN ? HUGE_VAL : -HUGE_VAL, 0, false }
+                        : gy_constant_whole(op == GANTRY_MIN ? most
+                                            : is_signed      ? -most - 1
+                                                             : 0);
+    return (gy_constant){ op == GANTRY_PROD, 0, false };
+}
+
+/* Nodes of this loop stand ahead of its first node: outside of loops within that begin there, too. */
+static void stand_first(flags *x, uint32_t number)
+{
+    const gantry_graph *g = x->g;
+    const gy_loop *loop = &g->inner.at[number];
+    stand(x, loop->first_node, GY_AHEAD);
+    for (size_t i = number + 1; i < g->inner.count && x->kind == GY_AHEAD; i++)
+        if (g->inner.at[i].parent == number && g->inner.at[i].first_node == loop->first_node) {
+            x->kind = GY_BEGIN;
+            x->loop = (uint32_t)i;
+        }
+    x->origin = loop->origin;
+    x->g->build_->open_loop = loop->top;
+    x->g->build_->open_inner = number;
+}
+
+typedef GY_VEC(gy_access) accesses;
+
+/* The flags of what each iteration of the pair's loop begins with, the innermost first: that of a `when` around the
+ * loop, that of the loop, and those of loops around it. The first copy of the pair has all but that of the loop. */
+static bool list_empty_flags(flags *x, uint32_t number, accesses *to)
+{
+    gantry_graph *g = x->g;
+    const gy_build *b = g->build_;
+    const gy_handed *handed = &b->handed.at[number];
+    gantry_region all = gantry_all((gantry_buffer){ handed->going, g->number });
+    gy_access going;
+    bool ok = gy_region_resolve(g, &all, &going) && (handed->has_around || gy_vec_push(to, going));
+    for (size_t i = 0; i < b->more_flag.count && ok; i++) {
+        if (b->more_flag.at[i].node != GY_BEGINS + number)
+            continue;
+        bool is_around = handed->has_around && to->count == 0;
+        ok = gy_vec_push(to, b->more_flag.at[i].flag) && (!is_around || gy_vec_push(to, going));
+    }
+    return ok;
+}
+
+static void add_empty(flags *x, const emptied *e)
+{
+    gantry_graph *g = x->g;
+    const gy_handed handed = g->build_->handed.at[e->handed];
+    accesses flag = { 0 };
+    bool ok = list_empty_flags(x, e->handed, &flag);
+    stand_first(x, handed.loop);
+    if (ok) {
+        gy_access by = join_all(x, &flag.at[0], &flag.at[1], (uint32_t)flag.count - 1), rows = e->rows;
+        const gy_buffer *to = &g->buffers.at[handed.next];
+        gy_init what = { .kind = GY_INIT_VALUE, .a = nothing(to->dtype, rows.mode) };
+        gantry_node made =
+            add_fill(g, gy_arena_printf(&g->arena, "empty.%s", to->name), gy_build_piece(g, handed.next, 0), &what);
+        rows.mode = GANTRY_WRITE;
+        rows.arg = 0;
+        if (!g->error.status) {
+            g->access.at[g->nodes.at[made.id].access] = rows;
+            gy_build_flag(g, made.id, by);
+        }
+        place(x);
+    }
+    gy_vec_free(&flag);
+    if (!ok)
+        gy_build_nomem(g);
+}
+
+/* Of loops whose first node this is. */
+static void begin_empty(flags *x, uint32_t node)
+{
+    for (size_t i = 0; i < x->emptied.count && !x->g->error.status; i++) {
+        uint32_t loop = x->g->build_->handed.at[x->emptied.at[i].handed].loop;
+        if (x->g->inner.at[loop].first_node == node)
+            add_empty(x, &x->emptied.at[i]);
+    }
+}
+
 static void give_one_flag(flags *x)
 {
     gantry_graph *g = x->g;
@@ -215,7 +318,8 @@ static void give_one_flag(flags *x)
         uint32_t count = x->more[i + 1] - x->more[i];
         if (i && !are_in_one_loop(&g->nodes.at[i], &g->nodes.at[i - 1]))
             forget_carried(x);
-        stand(x, i, AHEAD);
+        begin_empty(x, i);
+        stand(x, i, GY_AHEAD);
         if (count) {
             gy_access first = *first_flag(g, i), flag = join_all(x, &first, &x->flag[x->more[i]], count);
             *first_flag(g, i) = flag;
@@ -227,7 +331,7 @@ static void give_one_flag(flags *x)
 
 /* ---- what repeats that end by a flag carry ---- */
 
-static bool is_going(const gantry_graph *g, uint32_t buffer)
+bool gy_build_is_going(const gantry_graph *g, uint32_t buffer)
 {
     for (size_t i = 0; i < g->build_->going.count; i++)
         if (g->build_->going.at[i] == buffer)
@@ -235,13 +339,15 @@ static bool is_going(const gantry_graph *g, uint32_t buffer)
     return false;
 }
 
-/* The node runs wherever the repeats around it have not ended. */
-static bool runs_always(flags *x, uint32_t node)
+/* The node runs wherever the repeats around it have not ended, and the `when` around its repeat lets it. */
+static bool runs_always(flags *x, uint32_t node, const gy_handed *handed)
 {
     const gantry_graph *g = x->g;
-    bool always = !g->nodes.at[node].has_when || is_going(g, first_flag(x->g, node)->buffer);
+    const gy_access *first = g->nodes.at[node].has_when ? first_flag(x->g, node) : NULL;
+    bool is_around = first && handed->has_around && is_same(first, &handed->around);
+    bool always = !first || is_around || gy_build_is_going(g, first->buffer);
     for (uint32_t i = x->more[node]; i < x->more[node + 1]; i++)
-        always = always && is_going(g, x->flag[i].buffer);
+        always = always && gy_build_is_going(g, x->flag[i].buffer);
     return always;
 }
 
@@ -261,27 +367,92 @@ static bool is_covered(const spans *written, int64_t first, int64_t last)
     return first >= last;
 }
 
-/* A name that is carried by copies is not unwritten in the next iteration, so nobody may count on that. */
-static void check_carried(flags *x, const gy_handed *handed, spans *written)
+static bool is_reduction(uint8_t mode)
+{
+    return mode != GANTRY_READ && mode != GANTRY_WRITE && mode != GANTRY_READWRITE;
+}
+
+/* Another loop renames one of the pair, or says when it ends by it; one around may carry `next` on, which makes it new
+ * in each of its iterations. */
+static bool is_renamed(const gantry_graph *g, const gy_handed *handed)
+{
+    const gy_loop *own = &g->inner.at[handed->loop];
+    bool renamed = false;
+    for (size_t i = 0; i < gy_loop_count(g); i++) {
+        const gy_loop *l = gy_loop_at(g, i);
+        bool is_around = l != own && l->first_node <= own->first_node && own->last_node <= l->last_node;
+        renamed = renamed || l->until == handed->next || l->until == handed->prev;
+        for (size_t c = 0; c < l->carry.count; c++) {
+            const gy_carry *pair = &l->carry.at[c];
+            renamed = renamed || pair->prev == handed->prev || pair->next == handed->prev ||
+                      pair->prev == handed->next || (pair->next == handed->next && !is_around);
+        }
+    }
+    for (size_t i = 0; i < g->build_->handed.count; i++) {
+        const gy_handed *other = &g->build_->handed.at[i];
+        bool is_own = other->loop == handed->loop && other->prev == handed->prev;
+        renamed = renamed || (!is_own && (other->prev == handed->prev || other->next == handed->prev ||
+                                          other->prev == handed->next || other->next == handed->next));
+    }
+    return renamed;
+}
+
+/* Whenever the loop begins, `next` holds nothing: nobody outside writes it, and no name but that of its pair means it.
+ */
+static bool begins_empty(const gantry_graph *g, const gy_handed *handed)
+{
+    const gy_buffer *b = &g->buffers.at[handed->next];
+    const gy_loop *loop = &g->inner.at[handed->loop];
+    bool empty = b->cls == GANTRY_TEMP && !b->external && b->init.kind == GY_INIT_NONE && !is_renamed(g, handed);
+    for (uint32_t i = 0; i < g->nodes.count && empty; i++) {
+        const gy_node *n = &g->nodes.at[i];
+        for (uint32_t k = n->access; k < n->access + n->accesses && (i < loop->first_node || i >= loop->last_node); k++)
+            empty = empty && (g->access.at[k].buffer != handed->next || g->access.at[k].mode == GANTRY_READ);
+    }
+    return empty;
+}
+
+/* Rows to which an iteration adds first begin with what adds nothing. */
+static void note_empty(flags *x, uint32_t handed, const gy_access *rows)
+{
+    emptied new = { handed, *rows };
+    if (!gy_vec_push(&x->emptied, new))
+        gy_build_nomem(x->g);
+}
+
+static void refuse_ahead(flags *x, const gy_node *n, const gy_access *a, const gy_handed *handed)
 {
     gantry_graph *g = x->g;
+    gy_graph_fail(g, n->origin, &g->error, GANTRY_E_GRAPH,
+                  "node \"%s\" %s \"%s\" ahead of what writes it, in a repeat with an until inside of another, "
+                  "which carries it to \"%s\" by copies; let a node of the repeat that has no when, such as a "
+                  "fill, write these rows first",
+                  n->id, a->mode == GANTRY_READ ? "reads" : "changes", g->buffers.at[handed->next].name,
+                  g->buffers.at[handed->prev].name);
+}
+
+/* A name that is carried by copies is not unwritten in the next iteration, so nobody may count on that but those who
+ * add to it: what they add to is filled. */
+static void check_carried(flags *x, uint32_t number, spans *written)
+{
+    gantry_graph *g = x->g;
+    const gy_handed *handed = &g->build_->handed.at[number];
     const gy_loop *loop = &g->inner.at[handed->loop];
+    bool is_empty = begins_empty(g, handed);
     for (uint32_t i = loop->first_node; i < loop->last_node && !g->error.status; i++) {
         const gy_node *n = &g->nodes.at[i];
         for (uint32_t k = n->access; k < n->access + n->accesses && !g->error.status; k++) {
             const gy_access *a = &g->access.at[k];
             span all = { a->first, a->last };
-            bool is_new = a->buffer == handed->next && a->mode == GANTRY_WRITE && runs_always(x, i);
-            if (is_new && !gy_vec_push(written, all))
+            bool is_new = a->mode == GANTRY_WRITE && runs_always(x, i, handed);
+            if (a->buffer != handed->next || (!is_new && is_covered(written, a->first, a->last)))
+                continue;
+            if (!is_new && is_empty && is_reduction(a->mode))
+                note_empty(x, number, a);
+            else if (!is_new)
+                refuse_ahead(x, n, a, handed);
+            if (!gy_vec_push(written, all))
                 gy_build_nomem(g);
-            else if (a->buffer == handed->next && !is_new && !is_covered(written, a->first, a->last))
-                gy_graph_fail(
-                    g, n->origin, &g->error, GANTRY_E_GRAPH,
-                    "node \"%s\" %s \"%s\" ahead of what writes it, in a repeat with an until inside of another, "
-                    "which carries it to \"%s\" by copies; let a node of the repeat that has no when, such as a "
-                    "fill, write these rows first",
-                    n->id, a->mode == GANTRY_READ ? "reads" : "changes", g->buffers.at[handed->next].name,
-                    g->buffers.at[handed->prev].name);
         }
     }
 }
@@ -305,6 +476,19 @@ static bool is_known_outside(const gantry_graph *g, const gy_handed *handed)
     return known;
 }
 
+/* Loops around that end by a flag run their first iteration always, and so what begins there: the init that such a
+ * `next` cannot have been given is never seen. */
+static void give_init(flags *x, uint32_t number)
+{
+    const gy_handed *handed = &x->g->build_->handed.at[number];
+    gy_buffer *next = &x->g->buffers.at[handed->next];
+    for (size_t i = 0; i < x->emptied.count && !handed->has_around; i++)
+        if (x->emptied.at[i].handed == number) {
+            next->init = (gy_init){ .kind = GY_INIT_VALUE };
+            next->cls = GANTRY_INPUT;
+        }
+}
+
 static void begin_with(flags *x, uint32_t number)
 {
     gantry_graph *g = x->g;
@@ -316,13 +500,15 @@ static void begin_with(flags *x, uint32_t number)
         if (g->build_->more_flag.at[i].node == GY_BEGINS + number)
             ok = gy_vec_push(&flag, g->build_->more_flag.at[i].flag) && ok;
     x->at = loop.first_node;
-    x->kind = BEGIN;
+    x->kind = GY_BEGIN;
     x->loop = handed.loop;
     x->origin = loop.origin;
     x->joint.count = 0;
     g->build_->open_loop = loop.top;
     g->build_->open_inner = loop.parent;
     gy_access by;
+    if (flag.count)
+        give_init(x, number);
     if (flag.count)
         by = join_all(x, &flag.at[0], &flag.at[1], (uint32_t)flag.count - 1);
     for (int64_t i = 0; i < gy_build_pieces(&g->buffers.at[handed.next]) && ok && !g->error.status; i++) {
@@ -342,7 +528,7 @@ static void begin_loops(flags *x)
     gantry_graph *g = x->g;
     for (uint32_t i = 0; i < g->build_->handed.count && !g->error.status; i++) {
         spans written = { 0 };
-        check_carried(x, &g->build_->handed.at[i], &written);
+        check_carried(x, i, &written);
         gy_vec_free(&written);
     }
     for (uint32_t i = 0; i < g->build_->handed.count && !g->error.status; i++)
@@ -381,37 +567,59 @@ static bool is_for_flag(flags *x, uint32_t node, uint32_t buffer, const gy_acces
     return own;
 }
 
-/* A buffer for what the region of `out` is to get, element by element. */
-static gantry_buffer make_met(gantry_graph *g, const gy_access *out)
+static bool is_by_auto(const gantry_graph *g, const gy_access *a)
 {
-    gantry_dtype dtype = g->buffers.at[out->buffer].dtype;
-    int64_t elements = gy_access_bytes(g, out) / (int64_t)gantry_dtype_size(dtype);
-    return gy_build_beside(g, out->buffer, "met", dtype, 1, &elements);
+    return g->buffers.at[a->buffer].split_auto && a->part >= 0;
 }
 
-static void hand_over(flags *x, uint32_t node, uint32_t access, const gy_access *flag)
+/* A buffer for what the region of `out` is to get, element by element; of automatic parts, one in the same parts, which
+ * the copy between them has cut alike. */
+static gantry_buffer make_met(gantry_graph *g, const gy_access *out)
+{
+    const gy_buffer of = g->buffers.at[out->buffer];
+    int64_t elements = gy_access_bytes(g, out) / (int64_t)gantry_dtype_size(of.dtype);
+    if (!is_by_auto(g, out))
+        return gy_build_beside(g, out->buffer, "met", of.dtype, 1, &elements);
+    gantry_buffer made = gy_build_beside(g, out->buffer, "met", of.dtype, of.rank, of.shape);
+    if (!g->error.status)
+        gantry_buffer_split_auto(g, made, of.parts);
+    return made;
+}
+
+/* The same rows of the other buffer, or all of it. */
+static bool name_met(gantry_graph *g, const gy_access *out, gantry_buffer met, gy_access *to)
+{
+    gantry_region all = gantry_all(met);
+    if (g->error.status || !gy_region_resolve(g, &all, to))
+        return false;
+    if (is_by_auto(g, out)) {
+        *to = *out;
+        to->buffer = met.id;
+    }
+    to->arg = out->arg;
+    to->mode = GANTRY_WRITE;
+    return true;
+}
+
+/* `met`: the buffer of the region before, if that was of automatic parts of the same buffer; else, and then, the one
+ * that is made. */
+static void hand_over(flags *x, uint32_t access, const gy_access *flag, gantry_buffer *met)
 {
     gantry_graph *g = x->g;
-    gy_access out = g->access.at[access], all;
-    const gy_buffer *b = &g->buffers.at[out.buffer];
-    if (b->split_auto && out.part >= 0) {
-        gy_graph_fail(g, g->nodes.at[node].origin, &g->error, GANTRY_E_GRAPH,
-                      "collective \"%s\" runs by a flag and gives to automatic parts of \"%s\"; give \"%s\" a number "
-                      "of parts",
-                      g->nodes.at[node].id, b->name, b->name);
+    gy_access out = g->access.at[access], from;
+    if (met->id == GANTRY_NONE)
+        *met = make_met(g, &out);
+    if (!name_met(g, &out, *met, &from))
         return;
-    }
-    gantry_buffer met = make_met(g, &out);
-    gantry_region region = gantry_all(met);
-    if (g->error.status || !gy_region_resolve(g, &region, &all))
-        return;
-    all.mode = GANTRY_WRITE;
-    all.arg = out.arg;
-    g->access.at[access] = all;
-    gantry_node copy = add_copy(g, gy_arena_printf(&g->arena, "when.%s", g->buffers.at[met.id].name), region, region);
+    g->access.at[access] = from;
+    gantry_region region = gy_build_piece(g, met->id, 0);
+    gantry_node copy = add_copy(g, gy_arena_printf(&g->arena, "when.%s", g->buffers.at[met->id].name), region, region);
     if (g->error.status)
         return;
+    from.mode = GANTRY_READ;
+    from.arg = 0;
     out.arg = 1;
+    g->access.at[g->nodes.at[copy.id].access] = from;
     g->access.at[g->nodes.at[copy.id].access + 1] = out;
     gy_build_flag(g, copy.id, *flag);
     place(x);
@@ -423,10 +631,20 @@ static void meet(flags *x, uint32_t node)
     const gy_node_extra *extra = gy_node_extra_of(g, node);
     gy_access flag = extra->flag;
     uint32_t first = g->nodes.at[node].access + extra->ins, outs = extra->outs;
-    stand(x, node, BEHIND);
-    for (uint32_t k = 0; k < outs && !g->error.status; k++)
-        if (!is_for_flag(x, node, g->access.at[first + k].buffer, &flag))
-            hand_over(x, node, first + k, &flag);
+    uint32_t of = GY_NONE; /* the buffer in automatic parts whose results go to `met` */
+    gantry_buffer met = { GANTRY_NONE, 0 };
+    stand(x, node, GY_BEHIND);
+    for (uint32_t k = 0; k < outs && !g->error.status; k++) {
+        const gy_access *out = &g->access.at[first + k];
+        uint32_t buffer = out->buffer;
+        if (is_for_flag(x, node, buffer, &flag))
+            continue;
+        bool is_auto = is_by_auto(g, out);
+        if (!is_auto || buffer != of)
+            met.id = GANTRY_NONE;
+        of = is_auto ? buffer : GY_NONE;
+        hand_over(x, first + k, &flag, &met);
+    }
 }
 
 static bool meets(const gantry_graph *g, uint32_t node)
@@ -435,122 +653,6 @@ static bool meets(const gantry_graph *g, uint32_t node)
 }
 
 /* ---- all nodes ---- */
-
-static int compare_placed(const void *one, const void *other)
-{
-    const placed *a = one, *b = other;
-    if (a->at != b->at)
-        return a->at < b->at ? -1 : 1;
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
-    if (a->loop != b->loop)
-        return a->loop < b->loop ? -1 : 1;
-    return (a->node > b->node) - (a->node < b->node);
-}
-
-typedef struct borders {
-    uint32_t first, last;
-} borders;
-
-/* The new order, while it is made. */
-typedef struct order {
-    gy_nodes nodes;
-    uint32_t *number,
-        *start;      /* by node: its new number; by old node, and one more: where what stands before it begins */
-    uint32_t *first; /* by loop of `inner` */
-    borders *was;    /* of loops, those of `inner` and uses */
-    size_t next;     /* of `placed` */
-    bool ok;
-} order;
-
-static void take(const flags *x, order *o, uint32_t node)
-{
-    o->number[node] = (uint32_t)o->nodes.count;
-    o->ok = gy_vec_push(&o->nodes, x->g->nodes.at[node]) && o->ok;
-}
-
-static void take_placed(const flags *x, order *o, uint32_t at, uint32_t kind, uint32_t loop)
-{
-    for (; o->next < x->placed.count; o->next++) {
-        const placed *p = &x->placed.at[o->next];
-        if (p->at != at || p->kind != kind || (kind == BEGIN && p->loop > loop))
-            return;
-        take(x, o, p->node);
-    }
-}
-
-static void order_all(const flags *x, order *o)
-{
-    const gantry_graph *g = x->g;
-    size_t loop = 0; /* of `inner`, in the order in which they begin */
-    for (uint32_t i = 0; i <= x->old && o->ok; i++) {
-        o->start[i] = (uint32_t)o->nodes.count;
-        for (; loop < g->inner.count && g->inner.at[loop].first_node == i; loop++) {
-            take_placed(x, o, i, BEGIN, (uint32_t)loop);
-            o->first[loop] = (uint32_t)o->nodes.count;
-        }
-        if (i == x->old)
-            return;
-        take_placed(x, o, i, AHEAD, 0);
-        take(x, o, i);
-        take_placed(x, o, i, BEHIND, 0);
-    }
-}
-
-/* Loops and uses have what stands ahead of their first nodes, too. */
-static void move_borders(gantry_graph *g, const order *o)
-{
-    const borders *was = o->was;
-    for (size_t i = 0; i < g->loops.count; i++, was++) {
-        g->loops.at[i].first_node = o->start[was->first];
-        g->loops.at[i].last_node = o->start[was->last];
-    }
-    for (size_t i = 0; i < g->inner.count; i++, was++) {
-        uint32_t first = o->first[i], last = o->start[was->last];
-        g->inner.at[i].first_node = first;
-        g->inner.at[i].last_node = last < first ? first : last; /* without nodes */
-    }
-    for (size_t i = 0; i < g->build_->uses.count; i++, was++) {
-        g->build_->uses.at[i].first = o->start[was->first];
-        g->build_->uses.at[i].last = o->start[was->last];
-    }
-}
-
-static bool make_order(const flags *x, order *o)
-{
-    const gantry_graph *g = x->g;
-    size_t loops = gy_loop_count(g), uses = g->build_->uses.count;
-    o->number = gy_calloc(g->nodes.count + 1, sizeof *o->number);
-    o->start = gy_calloc((size_t)x->old + 1, sizeof *o->start);
-    o->first = gy_calloc(g->inner.count + 1, sizeof *o->first);
-    o->was = gy_calloc(loops + uses + 1, sizeof *o->was);
-    o->ok = o->number && o->start && o->first && o->was;
-    for (size_t i = 0; i < loops + uses && o->ok; i++)
-        o->was[i] = i < loops ? (borders){ gy_loop_at(g, i)->first_node, gy_loop_at(g, i)->last_node }
-                              : (borders){ g->build_->uses.at[i - loops].first, g->build_->uses.at[i - loops].last };
-    if (o->ok)
-        order_all(x, o);
-    if (o->ok)
-        o->number[g->nodes.count] = (uint32_t)o->nodes.count;
-    return o->ok;
-}
-
-static bool put_in_order(flags *x)
-{
-    gantry_graph *g = x->g;
-    order o = { 0 };
-    if (x->placed.count)
-        qsort(x->placed.at, x->placed.count, sizeof *x->placed.at, compare_placed);
-    bool ok = make_order(x, &o) && gy_build_replace_nodes(g, &o.nodes, o.number);
-    if (ok)
-        move_borders(g, &o);
-    gy_vec_free(&o.nodes);
-    gy_free(o.number);
-    gy_free(o.start);
-    gy_free(o.first);
-    gy_free(o.was);
-    return ok;
-}
 
 /* The flags beyond the first of each old node lie together, in the order in which they were given. */
 static bool list_flags(flags *x)
@@ -597,11 +699,12 @@ gantry_status gy_build_flags(gantry_graph *graph, gantry_error *err)
     if (ok)
         change_all(&x);
     if (ok && !graph->error.status)
-        ok = put_in_order(&x);
+        ok = gy_build_order(graph, x.old, &x.placed);
     gy_free(x.more);
     gy_free(x.flag);
     gy_vec_free(&x.joint);
     gy_vec_free(&x.placed);
+    gy_vec_free(&x.emptied);
     if (ok && graph->error.status && err)
         *err = graph->error;
     return ok ? graph->error.status : gy_fail_nomem(err);

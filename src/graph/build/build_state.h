@@ -48,6 +48,9 @@ typedef struct gy_more_flag {
 /* A pair that the loop `loop` of `inner` carries by copies, since it ends by a flag. */
 typedef struct gy_handed {
     uint32_t loop, prev, next;
+    uint32_t going;   /* the buffer of the flag by which iterations run */
+    bool has_around;  /* all nodes of the loop have the `when` of a block around it, and so have the copies */
+    gy_access around; /* this flag */
 } gy_handed;
 
 typedef struct gy_build {
@@ -133,10 +136,26 @@ void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, g
 void gy_build_push_access(gantry_graph *graph, gy_node *node, gy_access access);
 /* The node runs by this flag, and by those that it has. */
 void gy_build_flag(gantry_graph *graph, uint32_t node, gy_access flag);
+/* It is the flag of a loop that ends within another (build_until.c). */
+bool gy_build_is_going(const gantry_graph *graph, uint32_t buffer);
 /* build_flags.c: after merging, nodes of several flags get one that is set where all are, loops that end by a flag
  * begin with what they carry, and collectives that run by a flag meet in every start and hand on by it what they give.
  */
 gantry_status gy_build_flags(gantry_graph *graph, gantry_error *err);
+/* build_order.c: where a node belongs that was added behind the others. */
+typedef enum gy_place {
+    GY_BEGIN,  /* before a loop begins */
+    GY_AHEAD,  /* right before a node */
+    GY_BEHIND, /* right behind it */
+} gy_place;
+typedef struct gy_placed {
+    uint32_t at, loop; /* a node that was there; GY_BEGIN: the first of this loop of `inner` */
+    uint32_t kind, node;
+} gy_placed;
+typedef GY_VEC(gy_placed) gy_placings;
+/* Puts all nodes in order, `old` of which were there, and gives all that names nodes their new numbers. Loops and uses
+ * have what stands ahead of their first nodes, too. False: out of memory. */
+bool gy_build_order(gantry_graph *graph, uint32_t old, gy_placings *placed);
 /* How many pieces a buffer is copied in: its parts or tiles, or 1; and one of them. */
 int64_t gy_build_pieces(const gy_buffer *buffer);
 gantry_region gy_build_piece(const gantry_graph *graph, uint32_t buffer, int64_t piece);

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repeats within repeats that end by `until`: random programs of maps, sums, collectives and blocks that run by a flag, whose inner repeats end
 when a counter or a sum says so, and may carry, on 1 to 3 devices, unrolled or in phases, fused or not, in checking mode, against the same program
-carried out by NumPy, which leaves its loops by break and its blocks by if. The same seed is the same test.
+carried out by NumPy, which leaves its loops by break and its blocks by if. A schedule of each is held against the graph by both checkers. The same seed
+is the same test.
 
-check_until.py GANTRY INCLUDE FIRST LAST
+check_until.py GANTRY INCLUDE RECHECK FIRST LAST
 """
 import random
 import re
 import sys
 
+from check_when import check
 from runner import Gantry, difference
 import numpy as np
 
@@ -20,7 +22,7 @@ DTYPES = {"i32": np.int32, "f32": np.float32, "f64": np.float64, "u8": np.uint8,
 class Program:
     """Elements are (kind, ...); values stay whole and below 97, so that sums have one value in any order."""
     def __init__(self, seed):
-        self.r, self.ids, self.temps = random.Random(seed), 0, 0
+        self.r, self.ids, self.temps, self.adds = random.Random(seed), 0, 0, 0
         self.p, self.all = self.r.randint(1, 4), self.r.random() < 0.7
         self.n = self.p * self.r.randint(1, 3) if self.all else self.r.randint(2, 12)
         self.flag = self.r.choice(list(DTYPES))
@@ -76,17 +78,41 @@ class Program:
             nodes.append(self.inner(1))
         condition = r.choice([("count", r.randint(1, 6)), ("sum", "s", r.randint(1, 96)), ("sum", "t", r.randint(1, 96))])
         carry = {}
-        if r.random() < 0.5:
+        chance = r.random()
+        if chance < 0.5:
             prev, following = r.sample(ARRAYS, 2)
             carry = {prev: following}
             nodes = [("map", following, r.choice(["a + b + 1", "2 * a + b"]), prev, r.choice([one for one in ARRAYS + NUMBERS if one != following])), *nodes]
+        elif chance < 0.7:  # what is added up anew in each iteration, ahead of all that reads it, and carried
+            self.adds += 1
+            prev, following, op = f"old{self.adds}", f"new{self.adds}", r.choice(list(REDUCE))
+            carry = {prev: following}
+            adding = [("add", op, following, r.choice(ARRAYS)) for _ in range(r.randint(1, 2))]
+            adding = [("odd", "f", r.choice(NUMBERS)), ("when", "f", adding[:1]), *adding[1:]] if op == "sum" and r.random() < 0.3 else adding
+            nodes = [*adding, ("map", r.choice(ARRAYS), "a + b + 1", following, r.choice(ARRAYS)), ("map", r.choice(ARRAYS), "2 * a + b", prev, r.choice(ARRAYS)), *nodes]
+            self.around.append(("map", r.choice(ARRAYS), "a + b + 1", r.choice([prev, following]), r.choice(ARRAYS)))
         return ("repeat", r.randint(1, 7), condition, r.randint(1, 3), [("count",), *nodes], carry)
+
+    def once(self):
+        """A repeat that ends, and what reads behind it what it has added up; or one that is left out whole where a sum is even."""
+        r = self.r
+        self.around = []
+        loop = self.inner()
+        if r.random() < 0.3 and not self.around:
+            return [("odd", "h", r.choice(NUMBERS)), ("when", "h", [self.plain(loop)])]
+        return [loop, *self.around]
+
+    def plain(self, element):
+        """Without nodes that have flags of their own."""
+        if element[0] != "repeat":
+            return element
+        return (*element[:4], [self.plain(one) for one in element[4] if one[0] not in ("odd", "when")], *element[5:])
 
     def whole(self):
         r = self.r
         nodes = []
         for _ in range(r.randint(1, 3)):
-            nodes += self.leaves(r.randint(0, 2)) + ([("zero",)] if r.random() < 0.6 else []) + [self.inner()]
+            nodes += self.leaves(r.randint(0, 2)) + ([("zero",)] if r.random() < 0.6 else []) + self.once()
         if r.random() < 0.3:  # one loop further out
             nodes = [("repeat", r.randint(1, 3), None, 1, nodes + [self.map(None)])]
         return [("repeat", r.randint(1, 4), None, 1, nodes), *self.leaves(1)]
@@ -95,7 +121,7 @@ class Program:
 
     def node(self, element, inside):
         self.ids += 1
-        name, part = f"n{self.ids}", lambda one: f"{one}[i]" if one not in NUMBERS else one
+        name, part = f"n{self.ids}", lambda one: f"{one}[i]" if one in ARRAYS or one[:3] == "tmp" else one
         if element[0] == "count":
             return [{"id": name, "map": {"c": "c + 1"}, "args": {"c": "c"}}]
         if element[0] == "odd":
@@ -105,6 +131,9 @@ class Program:
             if element[1] == "broadcast":
                 return [{"id": name, "collective": "broadcast", "in": [f"{element[2]}[0]"], "out": parts(element[3])}]
             return [{"id": name, "collective": "all_reduce", "op": element[1], "in": parts(element[2]), "out": parts(element[3])}]
+        if element[0] == "add":
+            _, op, target, a = element
+            return [{"id": name + "[i]", "for": {"i": "p"}, "reduce": {"y": f"{op}(x)"}, "args": {"x": f"{a}[i]", "y": target}, "access": {"y": op}}]
         if element[0] == "zero":
             return [{"id": name, "fill": {"to": "c", "value": 0}}]
         if element[0] == "sum":
@@ -112,7 +141,7 @@ class Program:
                     {"id": name + "m", "map": {"s": "s - floor(s / 97) * 97"}, "args": {"s": element[1]}}]
         _, target, formula, a, b = element
         formula = re.sub(r"\b[ab]\b", lambda one: a if one[0] == "a" else b, formula)
-        used = set(re.findall(r"\b(?:[xyzwstk]|tmp\d+)\b", formula)) | {target}
+        used = set(re.findall(r"\b(?:[xyzwstk]|(?:tmp|old|new)\d+)\b", formula)) | {target}
         args = {one: part(one) for one in sorted(used - {"k"})} | ({"k": "it" if inside else 0} if "k" in used else {})
         return [{"id": name + "[i]", "for": {"i": "p"}, "map": {target: f"({formula}) - floor(({formula}) / 97) * 97"}, "args": args}]
 
@@ -141,19 +170,24 @@ def graph_of(seed):
     program = p.whole()
     buffers = {name: {"dtype": "f64", "shape": ["n"], "split": "p", "init": {"random": {"seed": i, "high": 1}}, "output": True} for i, name in enumerate(ARRAYS)}
     buffers = {name: entry | {"init": i + 2} for i, (name, entry) in enumerate(buffers.items())}
-    if not p.all and seed % 2:
+    if seed % 2:
         buffers = {name: entry | {"split": {"auto": "p"}} for name, entry in buffers.items()}
     buffers |= {name: {"dtype": "f64", "shape": [1], "init": 5, "output": True} for name in NUMBERS}
-    buffers |= {name: {"dtype": p.flag, "shape": [1], "init": 1} for name in "fg"}
+    buffers |= {name: {"dtype": p.flag, "shape": [1], "init": 1} for name in "fgh"}
     buffers |= {"c": {"dtype": "i32", "shape": [1], "init": 0, "output": True}, "done": {"dtype": p.flag, "shape": [1]}}
-    buffers |= {f"tmp{k + 1}": {"dtype": "f64", "shape": ["n"], "split": "p"} for k in range(p.temps)}
+    buffers |= {f"tmp{k + 1}": {"dtype": "f64", "shape": ["n"], "split": buffers["x"]["split"]} for k in range(p.temps)}
+    buffers |= {f"old{k + 1}": {"dtype": "f64", "shape": [1], "init": k, "output": True} for k in range(p.adds)}
+    buffers |= {f"new{k + 1}": {"dtype": "f64", "shape": [1], "output": p.n % 2 == 0} for k in range(p.adds)}
     return {"gantry": 1, "params": {"n": p.n, "p": p.p}, "buffers": buffers, "nodes": p.elements(program)}, program, p
 
 
 def carry_out(program, p):
     now = {name: np.full(p.n, i + 2.0) for i, name in enumerate(ARRAYS)} | {name: np.array([5.0]) for name in NUMBERS}
     now |= {"c": np.array([0], np.int32)}
+    now |= {f"old{k + 1}": np.full(1, float(k)) for k in range(p.adds)}
     known = {"abs": np.abs, "max": np.maximum, "select": np.where}
+
+    new = set()
 
     def walk(program, it):
         for element in program:
@@ -164,6 +198,10 @@ def carry_out(program, p):
                 now[element[1]] = np.array([now[element[2]].sum() % 97])
             elif element[0] == "count":
                 now["c"] = now["c"] + np.int32(1)
+            elif element[0] == "add":  # to what is new in this iteration
+                _, op, target, a = element
+                now[target] = REDUCE[op]([*([] if target in new else now[target]), *now[a]], keepdims=True)
+                new.discard(target)
             elif element[0] == "zero":
                 now["c"] = np.zeros(1, np.int32)
             elif element[0] == "odd":
@@ -177,21 +215,30 @@ def carry_out(program, p):
             else:
                 _, count, condition, every, nodes, *carry = element
                 for i in range(count):
+                    for following in (carry[0] if carry else {}).values():
+                        if following not in ARRAYS:
+                            new.add(following)
+                            now[following] = np.zeros(1)
                     walk(nodes, i)
                     for prev, following in (carry[0] if carry else {}).items():
                         now[prev] = now[following].copy()
                     if condition and (i + 1) % every == 0 and now["c" if condition[0] == "count" else condition[1]][0] >= condition[-1]:
                         break
     walk(program, 0)
-    return {name: now[name] for name in [*ARRAYS, *NUMBERS, "c"]}
+    olds = [f"old{k + 1}" for k in range(p.adds)]
+    return {name: now[name] for name in [*ARRAYS, *NUMBERS, "c", *olds]}
 
 
 def main():
-    gantry, first, last = Gantry(sys.argv[1], sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    gantry, recheck, first, last = Gantry(sys.argv[1], sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
     failed = 0
     for seed in range(first, last):
         graph, program, p = graph_of(seed)
         want, r = carry_out(program, p), random.Random(seed)
+        code, problem = check(gantry, recheck, graph, ["--devices", r.randint(1, 3), "--effort", 0, *r.choice([[], ["--unroll", 3]])])
+        if code:
+            failed += 1
+            print(f"FAILED seed {seed}: checkers: exit {code}: {problem.strip()[-400:]}", flush=True)
         for way in range(3):
             words = ["--devices", r.randint(1, 3), "--effort", r.choice([0, 0, 1])]
             words += r.choice([[], ["--no-fuse"], ["--unroll", r.choice([1, 3, 10])]]) + (["--check", "--seed", seed] if way == 1 else [])

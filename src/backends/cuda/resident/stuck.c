@@ -65,12 +65,14 @@ static void see_wait(const gy_cuda *h, stuck *first, uint64_t epoch, const gy_re
         *first = s;
 }
 
-/* A worker tells the op that it has begun, of which it may carry out several packets. */
-static void see_worker(const gy_cuda *h, uint32_t device, uint32_t turn, uint32_t worker, stuck *first)
+/* A worker tells the op that it has begun, of which it may carry out several packets: those of an entry of the table.
+ */
+static void see_worker(const gy_cuda *h, uint32_t device, uint32_t turn, uint32_t entry, stuck *first)
 {
     const gy_resident_gpu *g = &h->resident->gpu[device];
     const gy_resident_turn *t = &g->turn[turn];
-    const gy_resident_worker *w = (const gy_resident_worker *)(const void *)t->host + worker;
+    const gy_resident_worker *w = (const gy_resident_worker *)(const void *)t->host + entry;
+    uint64_t worker = ((uint64_t)(uintptr_t)w->progress - (g->block + g->progress_at)) / sizeof *w->progress;
     const gy_resident_packet *p =
         (const gy_resident_packet *)(const void *)(t->host + ((uint64_t)(uintptr_t)w->packet - t->at));
     uint64_t told = ((const uint64_t *)(const void *)g->host)[worker];
@@ -169,7 +171,7 @@ void gy_resident_tell(gy_cuda *h, uint32_t turn, uint32_t op, char *to, size_t s
     if (!fetch_counters(h))
         return;
     for (uint32_t i = 0; i < h->devices; i++)
-        for (uint32_t w = 0; w < h->resident->gpu[i].workers; w++)
+        for (uint32_t w = 0; w < h->resident->gpu[i].entries; w++)
             see_worker(h, i, turn, w, &first);
     see_streams(h, &first);
     if (first.counter != GY_NONE)

@@ -164,6 +164,15 @@ static void print_stuck(const gy_cuda *h, const stuck *s, uint32_t op, char *to,
              (unsigned long long)s->awaited);
 }
 
+/* Of the table of workers. */
+static uint32_t entries_of(const gy_cuda *h, uint32_t device, uint32_t turn)
+{
+    const gy_resident_gpu *g = &h->resident->gpu[device];
+    bool has = g->turn && g->turn[turn].segment.count;
+    const gy_resident_segment *last = has ? gy_vec_last(&g->turn[turn].segment) : NULL;
+    return last ? last->first + last->workers : 0;
+}
+
 void gy_resident_tell(gy_cuda *h, uint32_t turn, uint32_t op, char *to, size_t size)
 {
     stuck first = { .counter = GY_NONE };
@@ -171,7 +180,7 @@ void gy_resident_tell(gy_cuda *h, uint32_t turn, uint32_t op, char *to, size_t s
     if (!fetch_counters(h))
         return;
     for (uint32_t i = 0; i < h->devices; i++)
-        for (uint32_t w = 0; w < h->resident->gpu[i].entries; w++)
+        for (uint32_t w = 0; w < entries_of(h, i, turn); w++)
             see_worker(h, i, turn, w, &first);
     see_streams(h, &first);
     if (first.counter != GY_NONE)

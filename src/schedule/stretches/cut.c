@@ -128,7 +128,7 @@ bool gy_cut_least(uint32_t nodes, const int64_t *costs, const gy_cut_edges *edge
             add(&n, n.source, i, -costs[i], 0);
     for (size_t i = 0; i < edges->count && done; i++)
         if (edges->at[i].a != edges->at[i].b)
-            add(&n, edges->at[i].a, edges->at[i].b, edges->at[i].cost, edges->at[i].cost);
+            add(&n, edges->at[i].a, edges->at[i].b, edges->at[i].cost, edges->at[i].one_way ? 0 : edges->at[i].cost);
     while (done && find_levels(&n))
         fill_levels(&n);
     for (uint32_t i = 0; i < nodes && done; i++)

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernel/registry.h"
+#include <string.h>
 
 bool gy_stretches_known(const gantry_schedule *s)
 {
@@ -65,6 +66,11 @@ static bool may_copy(const gantry_schedule *s, const gy_op *op)
     return !host || small;
 }
 
+bool gy_stretch_cuts(const gantry_schedule *s, uint32_t op)
+{
+    return s->ops.at[op].kind == GY_OP_COLLECTIVE && s->ops.at[op].algorithm == GY_ALGORITHM_NCCL;
+}
+
 bool gy_stretch_may(const gantry_schedule *s, uint32_t id)
 {
     const gy_op *op = &s->ops.at[id];
@@ -76,7 +82,7 @@ bool gy_stretch_may(const gantry_schedule *s, uint32_t id)
     if (gy_op_is_copy(op))
         return may_copy(s, op);
     if (op->kind != GY_OP_LAUNCH || !s->graph)
-        return op->kind != GY_OP_LAUNCH;
+        return op->kind != GY_OP_LAUNCH && !gy_stretch_cuts(s, id);
     uint32_t kernel = s->graph->nodes.at[op->node].kernel;
     return kernel != GY_NONE && gy_kernel_for_workers(&s->graph->kernels.at[kernel]);
 }
@@ -86,7 +92,7 @@ bool gy_stretch_may(const gantry_schedule *s, uint32_t id)
 static bool add_edge(gy_cut_edges *edges, const gantry_schedule *s, uint32_t a, uint32_t b)
 {
     gy_ticks x = gy_stretch_switch(s, a), y = gy_stretch_switch(s, b);
-    return gy_vec_push(edges, ((gy_cut_edge){ a, b, x > y ? x : y }));
+    return gy_vec_push(edges, ((gy_cut_edge){ a, b, x > y ? x : y, false }));
 }
 
 /* Ops that follow each other in a lane, once for each lane. */
@@ -118,6 +124,29 @@ static bool add_rows(gy_cut_edges *edges, const gantry_schedule *s)
     return done;
 }
 
+/* Nodes behind those of the ops, one for each device and each segment but the first. False: out of memory. */
+static bool add_segments(gy_cut_edges *edges, const gantry_schedule *s, int64_t *costs, uint32_t *nodes)
+{
+    uint32_t *of = gy_calloc(s->machine->devices + (size_t)1, sizeof *of); /* 0: none yet */
+    bool done = of != NULL, first = true;
+    for (uint32_t i = 0; i < s->ops.count && done; i++) {
+        if (gy_stretch_cuts(s, i)) {
+            memset(of, 0, s->machine->devices * sizeof *of);
+            first = false;
+        }
+        for (uint32_t k = 0; k < s->ops.at[i].lanes && !first && done; k++) {
+            uint32_t *node = &of[gy_op_device(s, &s->ops.at[i], k)];
+            if (!*node) {
+                costs[*nodes] = -gy_ticks_from_us(GY_STRETCH_CUT_US);
+                *node = (*nodes)++;
+            }
+            done = gy_vec_push(edges, ((gy_cut_edge){ *node, i, GY_TICKS_MAX, true }));
+        }
+    }
+    gy_free(of);
+    return done;
+}
+
 bool gy_stretches_work(const gantry_schedule *s, const uint8_t *ops)
 {
     bool any = false;
@@ -129,17 +158,21 @@ bool gy_stretches_work(const gantry_schedule *s, const uint8_t *ops)
 gantry_status gy_stretches_choose(const gantry_schedule *s, const uint8_t *can, uint8_t *has, gantry_error *err)
 {
     uint32_t ops = (uint32_t)s->ops.count;
+    uint32_t nodes = ops;
+    size_t most = ops + s->op_lane.count + 1;
     gy_cut_edges edges = { 0 };
-    int64_t *costs = gy_calloc(ops + (size_t)1, sizeof *costs);
-    bool done = costs && add_lanes(&edges, s) && add_rows(&edges, s);
+    int64_t *costs = gy_calloc(most, sizeof *costs);
+    uint8_t *side = gy_calloc(most, 1);
+    bool done = costs && side && add_lanes(&edges, s) && add_rows(&edges, s) && add_segments(&edges, s, costs, &nodes);
     for (uint32_t i = 0; i < ops && done; i++) {
         gy_stretch_costs c = gy_stretch_costs_of(s, i);
         costs[i] = can[i] ? c.launched - c.workers : -GY_TICKS_MAX;
     }
-    done = done && gy_cut_least(ops, costs, &edges, has);
+    done = done && gy_cut_least(nodes, costs, &edges, side);
     for (uint32_t i = 0; i < ops && done; i++)
-        has[i] = !has[i];
+        has[i] = !side[i];
     gy_vec_free(&edges);
     gy_free(costs);
+    gy_free(side);
     return done ? GANTRY_OK : gy_fail_nomem(err);
 }

@@ -11,6 +11,10 @@
  * So where a stretch of ops that workers have code for stands between ops that they have none for, it pays to switch
  * there and back if what its ops save is more than the two switches. The sum of all costs is least for a minimum cut of
  * the graph whose nodes are ops (Greig, Porteous and Seheult 1989), whatever the waits between lanes are.
+ *
+ * Ops of NCCL end the resident kernels of all GPUs, and others begin behind them: a launch more for each GPU of which
+ * workers carry out anything up to the next such op. In the graph that is a node that costs a launch on the side of
+ * workers, where it has to be as soon as one of its ops is.
  */
 #ifndef GY_SCHEDULE_STRETCHES_STRETCHES_H
 #define GY_SCHEDULE_STRETCHES_STRETCHES_H
@@ -25,7 +29,8 @@ enum {
      * and lost; what is predicted to be near is left to trials (run/trial.c). And so many us, as predictions of starts
      * of some microseconds are no better. */
     GY_STRETCH_PAYS = 10,
-    GY_STRETCH_PAYS_US = 5
+    GY_STRETCH_PAYS_US = 5,
+    GY_STRETCH_CUT_US = 5 /* launching another kernel of workers: of a start on one H200 the call takes 4.9 */
 };
 
 typedef struct gy_stretch_costs {
@@ -37,6 +42,8 @@ bool gy_stretches_known(const gantry_schedule *s);
 gy_stretch_costs gy_stretch_costs_of(const gantry_schedule *s, uint32_t op);
 /* The cost of a switch that the op takes part in. */
 gy_ticks gy_stretch_switch(const gantry_schedule *s, uint32_t op);
+/* NCCL carries the op out, between two kernels of workers. */
+bool gy_stretch_cuts(const gantry_schedule *s, uint32_t op);
 /* As far as the schedule and its graph tell: workers have code for the op. Who carries it out knows more. */
 bool gy_stretch_may(const gantry_schedule *s, uint32_t op);
 /* Some of those ops is no copy: copies alone are no reason for a kernel. `ops`: by op. */
@@ -47,10 +54,11 @@ gantry_status gy_stretches_choose(const gantry_schedule *s, const uint8_t *can, 
 
 /* ---- cut.c ---- */
 
-/* Two nodes on different sides cost so much. */
+/* Two nodes on different sides cost so much; `one_way`: only if a is on side 1. */
 typedef struct gy_cut_edge {
     uint32_t a, b;
     int64_t cost;
+    bool one_way;
 } gy_cut_edge;
 typedef GY_VEC(gy_cut_edge) gy_cut_edges;
 

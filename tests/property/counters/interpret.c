@@ -218,7 +218,15 @@ static void signal_ended(world *w, lane *x, uint32_t op, uint32_t start)
     }
 }
 
-/* All lanes of the op have come to it, and with one queue all that precedes it on their devices has ended. */
+/* The lane has an op of an earlier start or segment before it. */
+static bool is_behind(const world *w, const lane *x, uint32_t op, uint32_t start)
+{
+    bool earlier = w->f.cut && x->start == start && x->op[x->at] / w->f.cut < op / w->f.cut;
+    return earlier || (w->f.cut && x->start < start);
+}
+
+/* All lanes of the op have come to it, and with one queue, or a cut, all that precedes it on their devices has ended.
+ */
 static bool is_at_head(const world *w, uint32_t op, uint32_t start)
 {
     const gantry_schedule *s = w->s;
@@ -227,8 +235,11 @@ static bool is_at_head(const world *w, uint32_t op, uint32_t start)
         uint32_t mine = s->op_lane.at[o->lane + i];
         for (uint32_t l = 0; l < s->lanes.count; l++) {
             const lane *x = &w->lane[l];
-            bool same = l == mine || (w->f.one_queue && s->lanes.at[l].device == s->lanes.at[mine].device);
+            bool beside = s->lanes.at[l].device == s->lanes.at[mine].device;
+            bool same = l == mine || (w->f.one_queue && beside);
             if (same && x->ops && (x->start < start || (x->start == start && x->op[x->at] < op)))
+                return false;
+            if (beside && x->ops && is_behind(w, x, op, start))
                 return false;
         }
     }

@@ -777,6 +777,7 @@ static work work_of(const CUlaunchConfig *c, CUfunction function, void **params,
                .grid = { c->gridDimX, c->gridDimY, c->gridDimZ },
                .block = { c->blockDimX, c->blockDimY, c->blockDimZ },
                .early = how == EARLY,
+               .cooperative = how == COOPERATIVE,
                .waits = how == COOPERATIVE || in_slices(c, function, params) };
     for (int i = 0; i < function->params; i++)
         w.param[i] = params[i];

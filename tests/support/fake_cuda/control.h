@@ -115,7 +115,11 @@ typedef struct fakeCudaJob {
 } fakeCudaJob;
 CUresult fakeCudaQueue(const CUstream *streams, int count, const fakeCudaJob *job);
 int fakeCudaDeviceOf(CUstream stream);
-int fakeCudaCurrent(void); /* device of the current context; -1: none */
+/* Inside of such work. A kernel of the library begins on the device (1), or ends there (-1): as long as one is there no
+ * cooperative launch begins, as either may need all multiprocessors. */
+void fakeCudaOccupy(int device, int by);
+int fakeCudaTaken(int device); /* a cooperative launch is under way there */
+int fakeCudaCurrent(void);     /* device of the current context; -1: none */
 /* Counts a call of another library; what it is to return if a test wants an error, or if the context is lost. */
 int fakeCudaInjected(const char *name);
 /* Ends the program unless the bytes lie in one allocation of the device. */

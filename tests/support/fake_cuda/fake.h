@@ -43,6 +43,7 @@ typedef struct work {
     CUfunction function;
     unsigned grid[3], block[3];
     bool early; /* may begin before the kernel ahead of it has ended */
+    bool cooperative;
     bool waits; /* it goes on in slices: its blocks may wait for others or tell them, or it is cooperative */
     void *param[MOST_PARAMS]; /* copies, of this work */
     CUhostFn call;

@@ -103,6 +103,21 @@ static bool is_taken(int device)
     return false;
 }
 
+static int occupied[MOST_DEVICES]; /* by kernels of other libraries */
+
+void fakeCudaOccupy(int device, int by)
+{
+    occupied[device] += by;
+}
+
+int fakeCudaTaken(int device)
+{
+    for (size_t i = 0; i < pendings; i++)
+        if (pending[i]->begun && pending[i]->w.device == device && pending[i]->w.cooperative)
+            return 1;
+    return 0;
+}
+
 static bool resides(const work *w)
 {
     return w->kind == KERNEL && w->waits && w->function->resides;
@@ -120,6 +135,8 @@ typedef enum may { MAY, BLOCKED, HUNG, POLLS } may;
  * for another process. */
 static may may_begin(const op *o)
 {
+    if (o->w.cooperative && occupied[o->w.device])
+        return POLLS;
     if (o->w.kind == WAIT)
         return (int64_t)(memory_load(o->w.to) - o->w.word) >= 0 ? MAY : POLLS;
     if (resides(&o->w) || (o->w.kind == KERNEL && holds()))
@@ -280,6 +297,7 @@ void forget_all(void)
         pending[i]->begun = NULL;
         op_drop(pending[i]);
     }
+    memset(occupied, 0, sizeof occupied);
     free(pending);
     pending = NULL;
     pendings = room = 0;

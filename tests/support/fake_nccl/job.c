@@ -128,6 +128,8 @@ static int may_hold(void *data)
     const part *p = data;
     const job *j = p->job;
     int device = j->clique->comm[p->rank]->device;
+    if (fakeCudaTaken(device)) /* kernels that were aborted have to begin, too */
+        return -2;
     return j->clique->aborted || !holder[device] || holder[device] == j;
 }
 
@@ -161,6 +163,7 @@ static void begin_rank(void *data)
     const part *p = data;
     job *j = p->job;
     holder[j->clique->comm[p->rank]->device] = j;
+    fakeCudaOccupy(j->clique->comm[p->rank]->device, 1);
     if (j->clique->aborted || fakeCudaDraw() % 2)
         return;
     read_rank(j, p->rank);
@@ -258,6 +261,7 @@ static void write_rank(void *data)
             write_call(c, j->result[i]);
     }
     int device = j->clique->comm[p->rank]->device;
+    fakeCudaOccupy(device, -1);
     holder[device] = holder[device] == j ? NULL : holder[device];
 }
 

@@ -29,8 +29,10 @@ static int64_t sum_of(uint32_t nodes, const int64_t *costs, const gy_cut_edges *
     int64_t sum = 0;
     for (uint32_t i = 0; i < nodes; i++)
         sum += side[i] && costs[i] > 0 ? costs[i] : !side[i] && costs[i] < 0 ? -costs[i] : 0;
-    for (size_t i = 0; i < edges->count; i++)
-        sum += side[edges->at[i].a] != side[edges->at[i].b] ? edges->at[i].cost : 0;
+    for (size_t i = 0; i < edges->count; i++) {
+        const gy_cut_edge *e = &edges->at[i];
+        sum += side[e->a] != side[e->b] && (side[e->a] || !e->one_way) ? e->cost : 0;
+    }
     return sum;
 }
 
@@ -60,7 +62,7 @@ START_TEST(small_cuts)
         for (uint32_t i = 0; i < nodes; i++)
             costs[i] = draw(&state, 6) ? (int64_t)draw(&state, 15) - 7 : -((int64_t)1 << 40);
         for (uint32_t i = 0; i < count; i++) {
-            gy_cut_edge e = { draw(&state, nodes), draw(&state, nodes), draw(&state, 6) };
+            gy_cut_edge e = { draw(&state, nodes), draw(&state, nodes), draw(&state, 6), draw(&state, 3) == 0 };
             ck_assert(gy_vec_push(&edges, e));
         }
         ck_assert(gy_cut_least(nodes, costs, &edges, side));
@@ -81,7 +83,7 @@ START_TEST(long_chain)
     for (uint32_t i = 0; i < NODES; i++) {
         costs[i] = draw(&state, 9) ? (int64_t)draw(&state, 40) - 8 : -1000000;
         int64_t change = i ? (int64_t)draw(&state, 60) : 0, last[2] = { best[0], best[1] };
-        gy_cut_edge e = { i - 1, i, change };
+        gy_cut_edge e = { i - 1, i, change, false };
         ck_assert(!i || gy_vec_push(&edges, e));
         for (int k = 0; k < 2; k++) {
             int64_t own = k ? costs[i] : -costs[i], other = last[!k] + change;
@@ -148,7 +150,7 @@ static gantry_schedule *schedule_of(gantry_graph *g, const gantry_machine *m, co
 }
 
 /* A few kernels of several sizes, some of which workers have no code for. */
-static gantry_graph *mixed_graph(uint64_t seed, int nodes)
+static gantry_graph *mixed_graph(uint64_t seed, int nodes, bool nccl)
 {
     char text[TEXT];
     int at = snprintf(text, sizeof text, "{\"gantry\":1,\"buffers\":{");
@@ -160,6 +162,11 @@ static gantry_graph *mixed_graph(uint64_t seed, int nodes)
     for (int i = 0; i < nodes; i++) {
         unsigned b = draw(&seed, 3), p = draw(&seed, 2);
         bool own = i > 0 && draw(&seed, 3) > 0; /* else it is all for workers, and planned so */
+        if (nccl && i % 4 == 3)
+            at += snprintf(text + at, sizeof text - (size_t)at,
+                           ",{\"id\":\"c%d\",\"collective\":\"all_reduce\",\"op\":\"max\",\"on\":[0,1],\"in\":["
+                           "\"b%u[0]\",\"b%u[1]\"],\"out\":[\"b%u[0]\",\"b%u[1]\"]}",
+                           i, b, b, b, b);
         at += snprintf(text + at, sizeof text - (size_t)at,
                        "%s{\"id\":\"n%d\",\"kernel\":\"%s\",\"args\":{%s\"x\":\"b%u[%u]\",\"y\":\"b%u[%u]\"}}",
                        i ? "," : "", i, own ? "axpby" : "softmax", own ? "\"a\":0.5,\"b\":0.5," : "", b, p, b, !p);
@@ -181,19 +188,48 @@ static double by_workers(const measured *m, double us)
     return p[k][1] + (us - p[k][0]) * (p[k + 1][1] - p[k][1]) / (p[k + 1][0] - p[k][0]);
 }
 
+static bool has_lane(const gantry_schedule *s, uint32_t op, uint32_t lane)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < s->ops.at[op].lanes; k++)
+        any = any || s->op_lane.at[s->ops.at[op].lane + k] == lane;
+    return any;
+}
+
+/* Of kernels of workers behind ops of NCCL: 5 us for each device that has an op up to the next such op. */
+static double cost_of_segments(const gantry_schedule *s, const uint8_t *has)
+{
+    double sum = 0;
+    for (uint32_t d = 0; d < s->machine->devices; d++) {
+        bool cut = false, paid = false;
+        for (uint32_t i = 0; i < s->ops.count; i++) {
+            if (s->ops.at[i].kind == GY_OP_COLLECTIVE && s->ops.at[i].algorithm == GY_ALGORITHM_NCCL) {
+                cut = true;
+                paid = false;
+            }
+            for (uint32_t k = 0; k < s->ops.at[i].lanes; k++) {
+                bool pays = cut && !paid && has[i] && gy_op_device(s, &s->ops.at[i], k) == d;
+                sum += pays ? 5 : 0;
+                paid = paid || pays;
+            }
+        }
+    }
+    return sum;
+}
+
 /* From the definition alone, in microseconds. */
 static double cost_of(const gantry_schedule *s, const measured *m, const uint8_t *has)
 {
-    double sum = 0;
+    double sum = cost_of_segments(s, has);
     for (uint32_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
         double us = (double)op->duration / 1e6, launched = gy_op_is_copy(op) ? us : us * m->beside;
         sum += has[i] ? by_workers(m, us) : launched > m->submit ? launched : m->submit;
-        for (uint32_t k = i; k-- > 0;) {
-            if (s->op_lane.at[s->ops.at[k].lane] != s->op_lane.at[op->lane])
-                continue;
-            sum += has[k] != has[i] ? m->change : 0;
-            break;
+        for (uint32_t l = 0; l < op->lanes; l++) {
+            uint32_t k = i;
+            while (k-- > 0 && !has_lane(s, k, s->op_lane.at[op->lane + l]))
+                ;
+            sum += k < i && has[k] != has[i] ? m->change : 0;
         }
     }
     for (size_t i = 0; i < s->sync.count; i++)
@@ -213,9 +249,13 @@ START_TEST(least_of_all)
     snprintf(workers, sizeof workers,
              "{\"times_us\":[[%g,%g],[%g,%g],[%g,%g]],\"switch_us\":%g,\"start_us\":9,\"beside\":%g}", m.pair[0][0],
              m.pair[0][1], m.pair[1][0], m.pair[1][1], m.pair[2][0], m.pair[2][1], m.change, m.beside);
-    gantry_graph *g = mixed_graph((uint64_t)_i, 10);
+    bool nccl = _i % 4 == 3;
+    gantry_graph *g = mixed_graph((uint64_t)_i, 10, nccl);
     gantry_machine *machine = machine_of(1 + _i % 2, (figures){ workers, m.submit });
     gantry_schedule *s = schedule_of(g, machine, "device", NULL);
+    for (size_t i = 0; i < s->ops.count; i++)
+        if (s->ops.at[i].kind == GY_OP_COLLECTIVE)
+            s->ops.at[i].algorithm = GY_ALGORITHM_NCCL;
     uint32_t ops = (uint32_t)s->ops.count, free_ops = 0, at[32];
     uint8_t can[64] = { 0 }, has[64] = { 0 }, other[64] = { 0 };
     ck_assert_uint_lt(ops, 64);

@@ -182,7 +182,7 @@ gantry_status gy_order_tie(gy_cuda *h, bool (*are)(const gy_cuda *h, uint32_t op
 bool gy_order_tied(const gy_submit *x, bool after)
 {
     const gy_cuda_op *op = &x->h->op[x->op];
-    return (op->nccl || op->counted) && op->tied[after];
+    return !x->untied && (op->nccl || op->counted) && op->tied[after];
 }
 
 /* ---- one op ---- */

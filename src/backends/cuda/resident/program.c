@@ -95,12 +95,13 @@ static bool is_at_host(const gy_cuda *h, const gy_use *use)
     return gy_cuda_location(h, use, 0).device == GY_NONE;
 }
 
-/* Functions of the host need no multiprocessor, nor do copies with the host that copy engines make. */
+/* Functions of the host need no multiprocessor, nor do copies with the host that copy engines make; and no worker is
+ * there when NCCL needs some. */
 static gy_streamed needs_of(const gy_cuda *h, uint32_t id)
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
-    if (op->kind == GY_OP_HOST)
+    if (op->kind == GY_OP_HOST || h->resident->cut[id])
         return GY_STREAMED_NOTHING;
     if (!gy_op_is_copy(op))
         return GY_STREAMED_KERNELS;
@@ -149,8 +150,10 @@ static gantry_status choose_stretches(gy_cuda *h, gantry_error *err)
     stretch *of = gy_calloc(h->lanes + 1, sizeof *of);
     uint32_t *before = gy_calloc(s->ops.count + 1, sizeof *before);
     gantry_status status = of && before ? GANTRY_OK : gy_fail_nomem(err);
-    if (status == GANTRY_OK)
+    if (status == GANTRY_OK) {
         find_stretches(h, of, before);
+        status = gy_resident_leave_short(h, err);
+    }
     gy_free(of);
     gy_free(before);
     return status;
@@ -347,7 +350,7 @@ static void leave_host_copies(gy_cuda *h)
 static uint64_t table_bytes(const gy_resident_gpu *g)
 {
     uint64_t packets =
-        (g->workers * sizeof(gy_resident_worker) + sizeof(gy_resident_packet) - 1) / sizeof(gy_resident_packet);
+        (g->entries * sizeof(gy_resident_worker) + sizeof(gy_resident_packet) - 1) / sizeof(gy_resident_packet);
     return packets * sizeof(gy_resident_packet);
 }
 
@@ -383,6 +386,7 @@ static gantry_status make_memory(gy_cuda *h, uint32_t device, uint32_t turn, gan
         h->d.cuMemFree(t->at);
     if (t->host)
         h->d.cuMemFreeHost(t->host);
+    gy_vec_free(&t->segment);
     *t = (gy_resident_turn){ .stale = true };
     GY_TRY(gy_cuda_allocate(h, &t->at, device, bytes, "the program of its resident kernel", err));
     GY_TRY(gy_cuda_pinned(h, (void **)&t->host, bytes, err));
@@ -413,25 +417,62 @@ static const gy_resident_packet *put(const gy_resident_turn *t, uint64_t *at, co
     return (const gy_resident_packet *)(uintptr_t)address;
 }
 
-static void write_lane(gy_cuda *h, uint32_t id, const gy_resident_turn *t, uint64_t *at, uint32_t *worker)
+/* The entries of the workers of a lane, of which the first is number `worker` of its GPU, for its k-th part. */
+static void write_part(const gy_cuda *h, uint32_t id, gy_resident_turn *t, size_t k,
+                       const gy_resident_packet *const packet[2], uint32_t worker)
+{
+    const gy_resident_lane *l = &h->resident->lane[id];
+    const gy_resident_gpu *g = &h->resident->gpu[h->lane[id].queue.device];
+    gy_resident_part from = l->part.at[k], to = { 0, (uint32_t)l->leader.count, (uint32_t)l->helper.count };
+    gy_resident_segment *s = &t->segment.at[from.segment];
+    to = k + 1 < l->part.count ? l->part.at[k + 1] : to;
+    uint64_t meet = g->block + g->meets_at + l->meet * sizeof(gy_resident_meet);
+    for (uint32_t i = 0; i < l->workers; i++) {
+        uint64_t progress = g->block + g->progress_at + (worker + i) * sizeof(uint64_t);
+        gy_resident_worker *table = (gy_resident_worker *)(void *)t->host;
+        table[s->first + s->workers++] =
+            (gy_resident_worker){ .packet = i == 0 ? packet[0] + from.leader : packet[1] + from.helper,
+                                  .meet = (gy_resident_meet *)(uintptr_t)meet,
+                                  .progress = (uint64_t *)(uintptr_t)progress,
+                                  .packets = i == 0 ? to.leader - from.leader : to.helper - from.helper,
+                                  .index = i,
+                                  .workers = l->workers };
+    }
+}
+
+static void write_lane(gy_cuda *h, uint32_t id, gy_resident_turn *t, uint64_t *at, uint32_t *worker)
 {
     gy_resident_lane *l = &h->resident->lane[id];
-    uint32_t device = h->lane[id].queue.device;
-    uint64_t far = t->at + packets_end(h, device);
-    gy_resident_gpu *g = &h->resident->gpu[device];
+    uint64_t far = t->at + packets_end(h, h->lane[id].queue.device);
     const gy_resident_packet *leader = put(t, at, &l->leader, far), *helper = put(t, at, &l->helper, far);
-    gy_resident_worker *table = (gy_resident_worker *)(void *)t->host;
-    for (uint32_t i = 0; i < l->workers; i++, (*worker)++) {
-        const gy_resident_packets *all = i == 0 ? &l->leader : &l->helper;
-        uint64_t meet = g->block + g->meets_at + l->meet * sizeof(gy_resident_meet);
-        uint64_t progress = g->block + g->progress_at + *worker * sizeof(uint64_t);
-        table[*worker] = (gy_resident_worker){ .packet = i == 0 ? leader : helper,
-                                               .meet = (gy_resident_meet *)(uintptr_t)meet,
-                                               .progress = (uint64_t *)(uintptr_t)progress,
-                                               .packets = (uint32_t)all->count,
-                                               .index = i,
-                                               .workers = l->workers };
+    for (size_t k = 0; k < l->part.count; k++)
+        write_part(h, id, t, k, (const gy_resident_packet *const[]){ leader, helper }, *worker);
+    *worker += l->workers;
+}
+
+static bool is_on(const gy_cuda *h, uint32_t lane, uint32_t device)
+{
+    return h->resident->lane[lane].resident && h->lane[lane].queue.device == device;
+}
+
+/* Finds where the entries of each segment begin; they are to be filled in. */
+static gantry_status place_segments(const gy_cuda *h, uint32_t device, gy_resident_turn *t, gantry_error *err)
+{
+    const gy_resident *r = h->resident;
+    uint32_t first = 0;
+    t->segment.count = 0;
+    for (uint32_t i = 0; i < r->segments; i++)
+        if (!gy_vec_push(&t->segment, ((gy_resident_segment){ 0, 0 })))
+            return gy_fail_nomem(err);
+    for (uint32_t i = 0; i < h->lanes; i++)
+        for (size_t k = 0; is_on(h, i, device) && k < r->lane[i].part.count; k++)
+            t->segment.at[r->lane[i].part.at[k].segment].workers += r->lane[i].workers;
+    for (uint32_t i = 0; i < r->segments; i++) {
+        uint32_t workers = t->segment.at[i].workers;
+        t->segment.at[i] = (gy_resident_segment){ first, 0 };
+        first += workers;
     }
+    return GANTRY_OK;
 }
 
 /* Lies on the GPU ahead of the next kernel in its stream. */
@@ -442,10 +483,11 @@ static gantry_status write_program(gy_cuda *h, uint32_t device, uint32_t turn, g
     uint64_t bytes = bytes_of(h, device), at = table_bytes(g);
     uint32_t worker = 0;
     t->stale = false;
+    GY_TRY(place_segments(h, device, t, err));
     if (!g->workers)
         return GANTRY_OK;
     for (uint32_t i = 0; i < h->lanes; i++)
-        if (h->resident->lane[i].resident && h->lane[i].queue.device == device)
+        if (is_on(h, i, device))
             write_lane(h, i, t, &at, &worker);
     if (far_bytes(h))
         memcpy(t->host + at, h->resident->far.at, far_bytes(h));
@@ -457,16 +499,45 @@ static gantry_status write_program(gy_cuda *h, uint32_t device, uint32_t turn, g
 
 /* ---- all ---- */
 
+/* The op's packets come next in its lanes, in this segment. */
+static bool begin_parts(gy_cuda *h, uint32_t id, uint32_t segment)
+{
+    const gantry_schedule *s = h->job->schedule;
+    bool done = true;
+    for (uint32_t k = 0; k < s->ops.at[id].lanes && done; k++) {
+        gy_resident_lane *l = &h->resident->lane[s->op_lane.at[s->ops.at[id].lane + k]];
+        gy_resident_part part = { segment, (uint32_t)l->leader.count, (uint32_t)l->helper.count };
+        if (!l->part.count || gy_vec_last(&l->part)->segment != segment)
+            done = gy_vec_push(&l->part, part);
+    }
+    return done;
+}
+
+static gantry_status add_packets(gy_cuda *h, const gy_resident_plan *p, gantry_error *err)
+{
+    uint32_t segment = 0;
+    for (uint32_t i = 0; i < h->job->schedule->ops.count; i++) {
+        segment += h->resident->cut[i] == GY_CUT_HERE;
+        if (gy_resident_has(h, i) && p->sent[i].launch == GY_NONE &&
+            !(begin_parts(h, i, segment) && gy_resident_add_op(h, i, p)))
+            return gy_fail_nomem(err);
+    }
+    for (uint32_t i = 0; i < h->devices; i++)
+        h->resident->gpu[i].entries = 0;
+    for (uint32_t i = 0; i < h->lanes; i++)
+        h->resident->gpu[h->lane[i].queue.device].entries +=
+            (uint32_t)h->resident->lane[i].part.count * h->resident->lane[i].workers;
+    return GANTRY_OK;
+}
+
 static gantry_status add_ops(gy_cuda *h, const gy_resident_plan *p, gantry_error *err)
 {
     gy_resident *r = h->resident;
     for (uint32_t i = 0; i < h->lanes; i++)
-        r->lane[i].leader.count = r->lane[i].helper.count = 0;
+        r->lane[i].leader.count = r->lane[i].helper.count = r->lane[i].part.count = 0;
     if (!gy_resident_count_meetings(h, p))
         return gy_fail_nomem(err);
-    for (uint32_t i = 0; i < h->job->schedule->ops.count; i++)
-        if (gy_resident_has(h, i) && p->sent[i].launch == GY_NONE && !gy_resident_add_op(h, i, p))
-            return gy_fail_nomem(err);
+    GY_TRY(add_packets(h, p, err));
     for (uint32_t i = 0; i < h->lanes; i++)
         if (r->lane[i].helper.count >= GY_RESIDENT_SHARED)
             gy_resident_give_up(h,

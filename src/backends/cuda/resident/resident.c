@@ -49,12 +49,14 @@ static bool shares_gpu(const gy_cuda *h)
     return false;
 }
 
-static bool uses_nccl(const gy_cuda *h)
+/* A schedule that "auto" has made for the devices has none. */
+static bool uses_nccl_unasked(const gy_cuda *h)
 {
-    for (uint32_t i = 0; i < h->job->schedule->ops.count; i++)
-        if (h->op[i].nccl)
-            return true;
-    return false;
+    const gantry_schedule *s = h->job->schedule;
+    bool any = false;
+    for (uint32_t i = 0; i < s->ops.count && !any; i++)
+        any = h->op[i].nccl;
+    return any && (s->replay != GY_REPLAY_DEVICE || s->by_host > 0);
 }
 
 /* Whoever writes a counter reaches the memory of who reads it. NULL: all do; else why not, a text of the run's arena.
@@ -99,9 +101,9 @@ static const char *obstacle(gy_cuda *h)
         return "ops of a device are kept apart, each a launch of its own: leave that out (apart; --calibrate)";
     if (!gy_cuda_kernel_find(GY_CUDA_RESIDENT))
         return "this gantry was built without code for GPUs: build it where nvcc is found";
-    if (uses_nccl(h))
+    if (uses_nccl_unasked(h))
         return "NCCL carries collectives out, by launches of its own: give their nodes another \"algorithm\", such as "
-               "\"counters\"";
+               "\"counters\", or ask for the replay mode \"device\"";
     if (shares_gpu(h))
         return "two devices are one GPU, so kernels that wait for each other may not run at once: plan for one "
                "device a GPU (--devices)";
@@ -203,7 +205,8 @@ static gantry_status make_arrays(gy_cuda *h, gantry_error *err)
     r->can = gy_arena_calloc(&h->arena, ops + 1, sizeof *r->can);
     r->has = gy_arena_calloc(&h->arena, ops + 1, sizeof *r->has);
     r->left = gy_arena_calloc(&h->arena, ops + 1, sizeof *r->left);
-    if (!r->lane || !r->gpu || !r->can || !r->has || !r->left)
+    r->cut = gy_arena_calloc(&h->arena, ops + 1, sizeof *r->cut);
+    if (!r->lane || !r->gpu || !r->can || !r->has || !r->left || !r->cut)
         return gy_fail_nomem(err);
     memset(r->can, 1, ops);
     r->unfit_op = r->until = r->ask_op = GY_NONE;
@@ -223,6 +226,7 @@ gantry_status gy_resident_make(gy_cuda *h, gantry_error *err)
         gy_resident_give_up(h, why);
         return GANTRY_OK;
     }
+    gy_resident_find_cuts(h);
     GY_TRY(gy_resident_table_make(h, err));
     GY_TRY(gy_resident_link_make(h, err));
     for (uint32_t i = 0; i < h->devices && !h->resident->off; i++)
@@ -244,6 +248,7 @@ static void free_gpu(gy_cuda *h, uint32_t device)
             h->d.cuMemFree(g->turn[t].at);
         if (g->turn[t].host)
             h->d.cuMemFreeHost(g->turn[t].host);
+        gy_vec_free(&g->turn[t].segment);
     }
     if (g->host)
         h->d.cuMemFreeHost(g->host);
@@ -269,6 +274,7 @@ void gy_resident_free(gy_cuda *h)
     for (uint32_t i = 0; i < h->lanes; i++) {
         gy_vec_free(&h->resident->lane[i].leader);
         gy_vec_free(&h->resident->lane[i].helper);
+        gy_vec_free(&h->resident->lane[i].part);
     }
     gy_vec_free(&h->resident->pairs);
     gy_vec_free(&h->resident->far);
@@ -295,13 +301,17 @@ const char *gy_resident_replay(gy_cuda *h, const char *replay)
         return replay;
     if (r->off)
         snprintf(r->text, sizeof r->text, "%s; not by the device: %s", replay, r->off);
+    else if (r->unfit_op == GY_NONE && r->lefts && r->lefts == r->cuts)
+        snprintf(r->text, sizeof r->text, "device and stream");
     else if (r->unfit_op == GY_NONE && r->lefts)
         snprintf(r->text, sizeof r->text, "device and stream: %u of %zu ops are launched, which takes less time",
-                 r->lefts, h->job->schedule->ops.count);
+                 r->lefts - r->cuts, h->job->schedule->ops.count);
     else if (r->unfit_op == GY_NONE)
         snprintf(r->text, sizeof r->text, h->job->schedule->replay == GY_REPLAY_AUTO ? "device (auto)" : "device");
     else
         tell_unfit(h, r->text, sizeof r->text);
+    if (!r->off)
+        gy_resident_tell_cuts(h, replay, r->text, sizeof r->text);
     gy_resident_tell_series(h, r->text, sizeof r->text);
     return r->text;
 }

@@ -7,6 +7,8 @@
  * Workers carry out *stretches*: ops that follow each other in a lane, all of which they have code for. The other ops
  * of the lane are given to its stream as ever, which waits for counters and writes them, so nothing else orders a
  * start. Where the two follow each other in a lane, a counter of the lane's own keeps their order.
+ *
+ * Ops of NCCL *cut* a start into segments (cut.c), each of which has a kernel on each GPU that has ops in it.
  */
 #ifndef GY_CUDA_RESIDENT_RESIDENT_H
 #define GY_CUDA_RESIDENT_RESIDENT_H
@@ -31,6 +33,11 @@ typedef struct gy_resident_edges {
 
 typedef GY_VEC(gy_resident_packet) gy_resident_packets;
 
+/* The packets of a lane in a segment: they begin there among those of its leader, and of its helpers. */
+typedef struct gy_resident_part {
+    uint32_t segment, leader, helper;
+} gy_resident_part;
+
 typedef struct gy_resident_lane {
     uint32_t resident, streamed; /* ops that workers carry out, and that its stream does */
     uint32_t workers, meet;      /* meet: index among those of the GPU */
@@ -38,7 +45,13 @@ typedef struct gy_resident_lane {
     uint64_t shared;             /* blocks of all calls that its workers share */
     /* Of the turn that was built last. */
     gy_resident_packets leader, helper;
+    GY_VEC(gy_resident_part) part; /* segments in which it has packets, in their order */
 } gy_resident_lane;
+
+/* The workers of a GPU's kernel in a segment: [first, first + workers) of the table of a program. */
+typedef struct gy_resident_segment {
+    uint32_t first, workers;
+} gy_resident_segment;
 
 /* Memory that programs of a turn are in. */
 typedef struct gy_resident_turn {
@@ -46,6 +59,7 @@ typedef struct gy_resident_turn {
     CUdeviceptr at;
     char *host; /* page-locked: the same */
     uint64_t room;
+    GY_VEC(gy_resident_segment) segment;
 } gy_resident_turn;
 
 /* The most that streams of a GPU do beside workers. */
@@ -57,12 +71,17 @@ typedef struct gy_resident_gpu {
     gy_queue queue, aside;             /* of the kernels; of the host's copies while a kernel runs */
     CUevent end;                       /* of the last kernel */
     uint32_t counters, lanes, workers; /* lanes: that have workers */
+    uint32_t entries;                  /* of the table of workers: one for each segment that a worker has packets in */
     gy_streamed streamed;
     CUdeviceptr block; /* counters, the words of series, a meet a lane, a word of progress a worker */
     uint64_t meets_at, progress_at, bytes;
     char *host; /* page-locked: progress as it was fetched last, counters as the host raises them, and as it saw them */
     gy_resident_turn *turn;
 } gy_resident_gpu;
+
+/* Kernels of NCCL wait for each other and need room, so no worker is on their GPUs meanwhile. GY_CUT_HERE: a segment
+ * ends ahead of the op, and the next one begins behind it; GY_CUT_JOINED: the op is a part of such a one. */
+typedef enum gy_resident_cut { GY_CUT_NOWHERE, GY_CUT_HERE, GY_CUT_JOINED } gy_resident_cut;
 
 /* Two lanes that meet in an op of both. */
 typedef struct gy_resident_lanes {
@@ -84,6 +103,9 @@ typedef struct gy_resident {
     gy_resident_lane *lane;
     gy_resident_gpu *gpu; /* per device of the machine */
     uint8_t *can, *has;   /* per op: workers have code for it; they carry it out */
+    uint8_t *cut;         /* per op: gy_resident_cut */
+    uint32_t segments;    /* one more than there are places where starts are cut */
+    uint32_t cuts;        /* ops there */
     uint32_t *left;       /* the ops that they do not, which are left to streams, by position */
     uint32_t lefts;
     GY_VEC(gy_resident_lanes) pairs;
@@ -110,7 +132,7 @@ typedef struct gy_resident {
     bool ask_far;           /* there is one on a GPU that does not reach all others, which cannot be told */
     gy_resident_asked ask;
     uint64_t *told; /* page-locked: the last verdict */
-    char text[720], off_text[512];
+    char text[1800], off_text[512];
 } gy_resident;
 
 /* True if starts are replayed by resident kernels. */
@@ -178,6 +200,18 @@ uint32_t gy_resident_counter_device(const gy_cuda *h, uint32_t counter); /* in w
 uint32_t gy_resident_pair(const gy_cuda *h, uint32_t from, uint32_t to);
 uint32_t gy_resident_pair_counter(const gy_cuda *h, uint32_t pair);
 
+/* ---- cut.c ---- */
+
+void gy_resident_find_cuts(gy_cuda *h);
+/* Appends what there is to say of them; `replay` without workers. */
+void gy_resident_tell_cuts(const gy_cuda *h, const char *replay, char *to, size_t size);
+/* Where the next segment comes behind x->op: around its submission. The first orders it behind the kernels of its GPUs,
+ * the second launches the kernels of the next segment behind it. */
+gantry_status gy_resident_cut_begin(gy_submit *x);
+gantry_status gy_resident_cut_end(gy_submit *x);
+/* Leaves what is left of segments that are hardly worth a kernel to streams, where nobody knows what that costs. */
+gantry_status gy_resident_leave_short(gy_cuda *h, gantry_error *err);
+
 /* ---- program.c ---- */
 
 /* Makes programs of the turn where they are stale, and copies them to the GPUs ahead of the kernels that come next. May
@@ -237,7 +271,7 @@ bool gy_resident_find_sends(const gy_cuda *h, uint32_t turn, const gy_resident_c
 
 /* ---- start.c ---- */
 
-gantry_status gy_resident_launch(gy_submit *x);                       /* the kernels of a start */
+gantry_status gy_resident_launch(gy_submit *x);                       /* the kernels of segment x->segment */
 gantry_status gy_resident_probe(gy_cuda *h, gantry_error *err);       /* of none: the driver loads them, and has room */
 gantry_status gy_resident_stream_await(gy_submit *x, gy_queue queue); /* for x->op, which a stream carries out */
 gantry_status gy_resident_stream_signal(gy_submit *x, gy_queue queue);
@@ -268,6 +302,8 @@ void gy_resident_tell_series(const gy_cuda *h, char *to, size_t size);
 /* Ends what was begun and cannot end by itself, then counters are 0 again. Does nothing if nothing was begun. `whole`:
  * all that was begun before the last start ends by itself, and is waited for first. */
 void gy_resident_end(gy_cuda *h, bool whole);
+/* Ends what can end while kernels of NCCL may hang: whoever aborts NCCL waits for the others. */
+void gy_resident_let_go(gy_cuda *h);
 gantry_status gy_resident_clear(gy_cuda *h, gantry_error *err); /* counters */
 /* Sees how far workers are, if it has not just done so: true if any of them has moved. *op is then the first op that a
  * worker has begun and not ended, GY_NONE if there is none. */

@@ -9,14 +9,18 @@ static gantry_status launch_on(gy_submit *x, uint32_t device)
 {
     gy_cuda *h = x->h;
     gy_resident_gpu *g = &h->resident->gpu[device];
-    CUdeviceptr worker = g->turn[x->turn].at;
+    const gy_resident_turn *t = &g->turn[x->turn];
+    gy_resident_segment segment = t->segment.at[x->segment];
+    CUdeviceptr worker = t->at + segment.first * sizeof(gy_resident_worker);
     uint64_t epoch = h->resident->epoch;
     gy_resident_series series = gy_resident_series_on(h, device);
+    if (!segment.workers)
+        return GANTRY_OK;
     GY_TRY(gy_order_await_others(h, g->queue, x->err));
     GY_TRY(gy_cuda_use(h, device, x->err));
     CUresult code =
-        h->d.cuLaunchCooperativeKernel(g->code->function, g->workers, 1, 1, GY_RESIDENT_THREADS, 1, 1, g->code->shared,
-                                       g->queue.stream, (void *[]){ &worker, &epoch, &series });
+        h->d.cuLaunchCooperativeKernel(g->code->function, segment.workers, 1, 1, GY_RESIDENT_THREADS, 1, 1,
+                                       g->code->shared, g->queue.stream, (void *[]){ &worker, &epoch, &series });
     code = code ? code : h->d.cuEventRecord(g->end, g->queue.stream);
     return gy_submit_check(x, code, g->queue, "launching the resident kernel");
 }

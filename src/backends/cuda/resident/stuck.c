@@ -65,12 +65,14 @@ static void see_wait(const gy_cuda *h, stuck *first, uint64_t epoch, const gy_re
         *first = s;
 }
 
-/* A worker tells the op that it has begun, of which it may carry out several packets. */
-static void see_worker(const gy_cuda *h, uint32_t device, uint32_t turn, uint32_t worker, stuck *first)
+/* A worker tells the op that it has begun, of which it may carry out several packets: those of an entry of the table.
+ */
+static void see_worker(const gy_cuda *h, uint32_t device, uint32_t turn, uint32_t entry, stuck *first)
 {
     const gy_resident_gpu *g = &h->resident->gpu[device];
     const gy_resident_turn *t = &g->turn[turn];
-    const gy_resident_worker *w = (const gy_resident_worker *)(const void *)t->host + worker;
+    const gy_resident_worker *w = (const gy_resident_worker *)(const void *)t->host + entry;
+    uint64_t worker = ((uint64_t)(uintptr_t)w->progress - (g->block + g->progress_at)) / sizeof *w->progress;
     const gy_resident_packet *p =
         (const gy_resident_packet *)(const void *)(t->host + ((uint64_t)(uintptr_t)w->packet - t->at));
     uint64_t told = ((const uint64_t *)(const void *)g->host)[worker];
@@ -162,6 +164,15 @@ static void print_stuck(const gy_cuda *h, const stuck *s, uint32_t op, char *to,
              (unsigned long long)s->awaited);
 }
 
+/* Of the table of workers. */
+static uint32_t entries_of(const gy_cuda *h, uint32_t device, uint32_t turn)
+{
+    const gy_resident_gpu *g = &h->resident->gpu[device];
+    bool has = g->turn && g->turn[turn].segment.count;
+    const gy_resident_segment *last = has ? gy_vec_last(&g->turn[turn].segment) : NULL;
+    return last ? last->first + last->workers : 0;
+}
+
 void gy_resident_tell(gy_cuda *h, uint32_t turn, uint32_t op, char *to, size_t size)
 {
     stuck first = { .counter = GY_NONE };
@@ -169,7 +180,7 @@ void gy_resident_tell(gy_cuda *h, uint32_t turn, uint32_t op, char *to, size_t s
     if (!fetch_counters(h))
         return;
     for (uint32_t i = 0; i < h->devices; i++)
-        for (uint32_t w = 0; w < h->resident->gpu[i].workers; w++)
+        for (uint32_t w = 0; w < entries_of(h, i, turn); w++)
             see_worker(h, i, turn, w, &first);
     see_streams(h, &first);
     if (first.counter != GY_NONE)

@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include <string.h>
 
-#define LOOK_NS INT64_C(50000000)
+#define LOOK_NS   INT64_C(50000000)
+#define LET_GO_NS INT64_C(500000000) /* a worker ends by then, unless its call is a long one */
 
 static void raise_counters(gy_cuda *h)
 {
@@ -44,6 +45,26 @@ static void await_whole_starts(gy_cuda *h)
             return;
         gy_cuda_rest(polls);
     }
+}
+
+/* What is left of the time for that. */
+static void quieten(gy_cuda *h, gy_queue queue, gy_waited *waited)
+{
+    int64_t gone = gy_waited_look(waited);
+    if (gone < LET_GO_NS)
+        gy_cuda_quieten_for(h, queue, raise_counters, LET_GO_NS - gone);
+}
+
+void gy_resident_let_go(gy_cuda *h)
+{
+    gy_waited waited = gy_waited_begin();
+    if (!h->resident->begun || gy_cuda_lost(h))
+        return;
+    raise_counters(h);
+    for (uint32_t i = 0; i < h->devices; i++)
+        quieten(h, h->resident->gpu[i].queue, &waited);
+    for (uint32_t i = 0; i < h->lanes; i++)
+        quieten(h, h->lane[i].queue, &waited);
 }
 
 void gy_resident_end(gy_cuda *h, bool whole)

@@ -60,17 +60,22 @@ static bool is_quiet(gy_cuda *h, const gy_queue *queue)
     return code == CUDA_SUCCESS || (code != CUDA_ERROR_NOT_READY && gy_cuda_lost(h));
 }
 
-void gy_cuda_quieten(gy_cuda *h, gy_queue queue, void (*let_go)(gy_cuda *h))
+void gy_cuda_quieten_for(gy_cuda *h, gy_queue queue, void (*let_go)(gy_cuda *h), int64_t most_ns)
 {
     gy_cuda_device *d = &h->device[queue.device];
     CUevent event = d->scratch_event[d->next_scratch_event++ % GY_CUDA_SCRATCH_EVENTS];
     gy_waited waited = gy_waited_begin();
     if (!queue.stream || gy_cuda_use(h, queue.device, NULL) || h->d.cuEventRecord(event, queue.stream) != CUDA_SUCCESS)
         return;
-    while (h->d.cuEventQuery(event) == CUDA_ERROR_NOT_READY && gy_waited_look(&waited) < gy_cuda_patience(h)) {
+    while (h->d.cuEventQuery(event) == CUDA_ERROR_NOT_READY && gy_waited_look(&waited) < most_ns) {
         let_go(h);
         gy_cuda_rest(UINT32_MAX);
     }
+}
+
+void gy_cuda_quieten(gy_cuda *h, gy_queue queue, void (*let_go)(gy_cuda *h))
+{
+    gy_cuda_quieten_for(h, queue, let_go, gy_cuda_patience(h));
 }
 
 void gy_cuda_quieten_all(gy_cuda *h, void (*let_go)(gy_cuda *h))

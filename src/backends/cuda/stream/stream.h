@@ -16,6 +16,8 @@ typedef struct gy_submit {
     bool capture,
         after_caller; /* after_caller: lanes begin after the end stream, which follows a stream of the caller */
     uint32_t op;
+    uint32_t segment;    /* of the start, beside resident kernels (resident/cut.c) */
+    bool untied;         /* beside these, ops that are tied begin and end as others do */
     gy_queue first_lane; /* the stream of the op's first lane */
     bool behind_ours;    /* in a capture: the node ahead of the op in its lane is a kernel of the library */
     gy_callbacks *callbacks;
@@ -132,6 +134,7 @@ int64_t gy_cuda_patience(const gy_cuda *h);
 CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue);
 /* Calls `let_go` until everything queued so far on the queue is done, or for as long as a start may not move. */
 void gy_cuda_quieten(gy_cuda *h, gy_queue queue, void (*let_go)(gy_cuda *h));
+void gy_cuda_quieten_for(gy_cuda *h, gy_queue queue, void (*let_go)(gy_cuda *h), int64_t most_ns);
 void gy_cuda_quieten_all(gy_cuda *h, void (*let_go)(gy_cuda *h)); /* of all streams that ops are given to */
 /* Does so for all streams of the run, so that nothing runs that uses what is freed next, or sets `stuck`. */
 void gy_cuda_settle_all(gy_cuda *h);

@@ -332,8 +332,11 @@ static gantry_status submit_all(gy_submit *x)
         x->op = r ? r->left[i] : i;
         if (!gy_cuda_has(x->h, x->op))
             continue;
+        bool cuts = r && r->cut[x->op] == GY_CUT_HERE;
         status = gy_submit_check_canceled(x);
+        status = status || !cuts ? status : gy_resident_cut_begin(x);
         status = status ? status : gy_submit_op(x);
+        status = status || !cuts ? status : gy_resident_cut_end(x);
     }
     return status;
 }
@@ -431,6 +434,8 @@ gantry_status gy_submit_start(gy_submit *x)
     memset(x->h->forked, 0, x->h->devices);
     memset(x->h->auxiliary_last, 0, x->h->devices);
     x->op = GY_NONE;
+    x->segment = 0;
+    x->untied = gy_resident_on(x->h);
     for (uint32_t i = 0; x->capture && i < x->h->lanes; i++)
         x->h->lane[i].ours = false;
     if (x->capture || x->after_caller)

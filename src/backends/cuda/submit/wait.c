@@ -100,27 +100,23 @@ static gantry_status fail_lost(gy_cuda *h, uint64_t start, CUresult code, const 
     return GANTRY_E_DEVICE;
 }
 
-/* Other starts that are in flight have no results either. */
-static void end_resident(gy_cuda *h, const gantry_error *why)
-{
-    if (!gy_resident_on(h) || h->broken.status)
-        return;
-    gy_resident_end(h, false);
-    h->broken = *why;
-    h->aborted = true;
-}
-
-/* Kernels that wait for their peers are let go. */
+/* Kernels that wait for their peers are let go. Other starts that are in flight have no results either. NCCL waits for
+ * workers that are behind its kernels when it is aborted, so these are let go first; and what came behind it, then.
+ */
 static void end_waiters(gy_cuda *h, const gantry_error *why)
 {
     bool counted = h->counted && !h->broken.status, gates = h->graphs && gy_gates_on(h) && !h->broken.status;
+    bool resident = gy_resident_on(h) && !h->broken.status;
     if (counted)
         gy_counted_release(h);
     if (gates)
         gy_gates_release(h);
+    if (resident && gy_nccl_on(h))
+        gy_resident_let_go(h);
     gy_nccl_end(h, why);
-    end_resident(h, why);
-    if ((counted || gates) && !h->broken.status) {
+    if (resident)
+        gy_resident_end(h, false);
+    if ((counted || gates || resident) && !h->broken.status) {
         h->broken = *why;
         h->aborted = true;
     }

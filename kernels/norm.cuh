@@ -81,16 +81,15 @@ static __device__ inline void gy_norm_rows(double eps, const T *__restrict__ x, 
 }
 
 /* `bias` is read only where a mean is taken off. */
-template <bool CENTRED, bool LONG, typename Wide, typename T>
+template <bool CENTRED, typename Wide, typename T, typename Kept>
 static __device__ void gy_norm_forward(double eps, const T *x, const T *gain, const T *bias, T *y, int64_t rows,
-                                       int64_t width)
+                                       int64_t width, const Kept &kept)
 {
-    const gy_row_kept<LONG> kept;
     if (gy_row_is_packed(width, x) && gy_row_is_packed(width, gain) && gy_row_is_packed(width, y) &&
         (!CENTRED || gy_row_is_packed(width, bias)))
         gy_norm_rows<CENTRED, true, Wide>(eps, x, gain, bias, y, rows, width, kept);
     else
-        gy_norm_rows<CENTRED, false, Wide>(eps, x, gain, bias, y, rows, width, kept);
+        gy_norm_rows<CENTRED, false, Wide>(eps, x, gain, bias, y, rows, width, gy_row_unpacked(kept));
 }
 
 /* dx, and what the columns want of each row. */

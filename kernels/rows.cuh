@@ -58,6 +58,19 @@ template <bool PACKED, typename T> static __device__ inline void gy_store_pack(T
     DO(name##_long_f32, true, float, float)                                                                            \
     DO(name##_long_f64, true, double, double)
 
+/* DO(name, PACKS, type, wide): the same for rows of at most so many packs a lane, which stay in registers
+ * (gy_row_form of rows_launch.h). */
+#define GY_HELD_ROW_KERNELS_OF(name, PACKS, DO)                                                                        \
+    DO(name##_held##PACKS##_f16, PACKS, __half, float)                                                                 \
+    DO(name##_held##PACKS##_bf16, PACKS, __nv_bfloat16, float)                                                         \
+    DO(name##_held##PACKS##_f32, PACKS, float, float)                                                                  \
+    DO(name##_held##PACKS##_f64, PACKS, double, double)
+#define GY_HELD_ROW_KERNELS(name, DO)                                                                                  \
+    GY_HELD_ROW_KERNELS_OF(name, 2, DO)                                                                                \
+    GY_HELD_ROW_KERNELS_OF(name, 4, DO)                                                                                \
+    GY_HELD_ROW_KERNELS_OF(name, 8, DO)
+#define GY_HELD_ROW_BOUNDS(PACKS) GY_LANES *GY_ROW_WARPS, (PACKS) <= 2 ? 5 : (PACKS) <= 4 ? 4 : 3
+
 /* The part of its row that a lane has when the kernel reads it again: none, as short rows are still in a cache. */
 template <bool LONG> struct gy_row_kept {
     enum { LAST_AHEAD = true }; /* the last packs are loaded together */
@@ -125,6 +138,36 @@ static __device__ inline void gy_each_pack(const T *__restrict__ x, int64_t widt
         const int count = PACKED || c + most <= width ? most : (int)(width - c);
         f(c, kept.template read<PACKED, AGAIN>(x + c, count, i), count);
     }
+}
+
+/* All packs that a lane has of a short row, loaded together. */
+template <int PACKS, typename T> struct gy_row_held {
+    mutable gy_pack<T> pack[PACKS];
+};
+
+/* What keeps rows that are not in packs. */
+template <bool LONG> static __device__ inline const gy_row_kept<LONG> &gy_row_unpacked(const gy_row_kept<LONG> &kept)
+{
+    return kept;
+}
+template <int PACKS, typename T> static __device__ inline gy_row_kept<false> gy_row_unpacked(const gy_row_held<PACKS, T> &)
+{
+    return gy_row_kept<false>();
+}
+
+template <bool PACKED, bool AGAIN = false, int PACKS, typename T, typename F>
+static __device__ inline void gy_each_pack(const T *__restrict__ x, int64_t width, const F &f,
+                                           const gy_row_held<PACKS, T> &held)
+{
+    const int most = gy_pack<T>::COUNT, step = most * GY_LANES;
+    const int first = threadIdx.x * most, end = (int)width;
+#pragma unroll
+    for (int i = 0; i < PACKS && !AGAIN; i++)
+        held.pack[i].bits = first + i * step < end ? *(const uint4 *)(x + first + i * step) : uint4{ 0, 0, 0, 0 };
+#pragma unroll
+    for (int i = 0; i < PACKS; i++)
+        if (first + i * step < end)
+            f(first + i * step, held.pack[i], most);
 }
 
 /* That of all lanes, to each of them, where join() of two is the same either way round. All threads of a block that has

@@ -24,6 +24,20 @@ static inline bool gy_row_is_kept(const gantry_arg *a, int64_t width)
     return width * (int64_t)gantry_dtype_size(a->dtype) > GY_ROW_KEPT_BYTES;
 }
 
+/* The variant for rows, 0 for "" and the next for each of GY_ROW_FORMS: short ones are held in registers, in as few as
+ * have room for them. */
+#define GY_ROW_FORMS "_long", "_held2", "_held4", "_held8"
+static inline int gy_row_form(const gantry_arg *a, int64_t width)
+{
+    enum { READ, KEPT, HELD };
+    int64_t packs = gy_tiles(width, (int64_t)gy_row_pack(a) * GY_ROW_LANES);
+    if (gy_row_is_kept(a, width))
+        return KEPT;
+    if (gy_lanes_of(width) > GY_ROW_LANES || packs > 8)
+        return READ;
+    return HELD + (packs > 2) + (packs > 4);
+}
+
 /* Blocks of 32 columns and 32 lanes of rows. */
 static inline gy_grid gy_columns_grid(int64_t width)
 {

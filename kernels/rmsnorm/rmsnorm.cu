@@ -2,12 +2,16 @@
 #include "kernels/begin.cuh"
 #include "kernels/norm.cuh"
 
-#define KERNEL(name, LONG, type, wide)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(GY_ROW_BOUNDS(LONG, type))                                                  \
-        name(double eps, const type *x, const type *gain, type *y, int64_t rows, int64_t width)                        \
+#define KERNEL(name, type, wide, kept, ...)                                                                            \
+    extern "C" __global__ void __launch_bounds__(__VA_ARGS__)                                                          \
+        name(double eps, const type *x, const type *gain, type *y, int64_t rows, int64_t width)      \
     {                                                                                                                  \
         gy_norm_fetch(gain, width);                                                                                    \
         gy_begin();                                                                                                    \
-        gy_norm_forward<false, LONG, wide>(eps, x, gain, (const type *)nullptr, y, rows, width);                       \
+        gy_norm_forward<false, wide>(eps, x, gain, (const type *)nullptr, y, rows, width, kept);                                         \
     }
-GY_ROW_KERNELS(rmsnorm, KERNEL)
+#define READ(name, LONG, type, wide) KERNEL(name, type, wide, gy_row_kept<LONG>(), GY_ROW_BOUNDS(LONG, type))
+#define HELD(name, PACKS, type, wide)                                                                                  \
+    KERNEL(name, type, wide, (gy_row_held<PACKS, type>()), GY_HELD_ROW_BOUNDS(PACKS))
+GY_ROW_KERNELS(rmsnorm, READ)
+GY_HELD_ROW_KERNELS(rmsnorm, HELD)

@@ -80,25 +80,28 @@ static __device__ inline void soften(Wide scale, const mask &m, const logarithms
     }
 }
 
-template <bool LONG, typename Wide, typename T>
+template <typename Wide, typename T, typename Kept>
 static __device__ inline void soften_rows(double scale, const mask &m, const logarithms<Wide> &lse, const T *__restrict__ x,
-                                          T *__restrict__ y, int64_t rows, int64_t width)
+                                          T *__restrict__ y, int64_t rows, int64_t width, const Kept &kept)
 {
-    const gy_row_kept<LONG> kept;
     if (gy_row_is_packed(width, x) && gy_row_is_packed(width, y))
         soften<true>((Wide)scale, m, lse, x, y, rows, width, kept);
     else
-        soften<false>((Wide)scale, m, lse, x, y, rows, width, kept);
+        soften<false>((Wide)scale, m, lse, x, y, rows, width, gy_row_unpacked(kept));
 }
 
-#define KERNEL(name, LONG, type, wide)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(GY_ROW_BOUNDS(LONG, type))                                                  \
+#define KERNEL(name, type, wide, kept, ...)                                                                            \
+    extern "C" __global__ void __launch_bounds__(__VA_ARGS__)                                                          \
         name(double scale, int64_t causal, int64_t first, const type *x, type *y, int64_t rows, int64_t width)         \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        soften_rows<LONG, wide>(scale, mask{ causal, first, width, 0 }, logarithms<wide>{}, x, y, rows, width);        \
+        soften_rows<wide>(scale, mask{ causal, first, width, 0 }, logarithms<wide>{}, x, y, rows, width, kept);        \
     }
-GY_ROW_KERNELS(softmax, KERNEL)
+#define READ(name, LONG, type, wide) KERNEL(name, type, wide, gy_row_kept<LONG>(), GY_ROW_BOUNDS(LONG, type))
+#define HELD(name, PACKS, type, wide)                                                                                  \
+    KERNEL(name, type, wide, (gy_row_held<PACKS, type>()), GY_HELD_ROW_BOUNDS(PACKS))
+GY_ROW_KERNELS(softmax, READ)
+GY_HELD_ROW_KERNELS(softmax, HELD)
 #undef KERNEL
 
 /* Of attention: the same `period` queries of each head, of which the first sees `before` keys and one more. y may be x:
@@ -110,7 +113,7 @@ GY_ROW_KERNELS(softmax, KERNEL)
                             int64_t rows, int64_t width, wide *lse, int64_t given, int64_t lines, int64_t step)        \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        soften_rows<false, wide>(scale, mask{ causal, 0, period, before }, logarithms<wide>{ lse, given, lines, step }, \
-                                 x, y, rows, width);                                                                   \
+        soften_rows<wide>(scale, mask{ causal, 0, period, before }, logarithms<wide>{ lse, given, lines, step }, \
+                          x, y, rows, width, gy_row_kept<false>());                                                                   \
     }
 GY_CUDA_FLOAT_TYPES(KERNEL)

@@ -26,6 +26,12 @@ int gy_maths_tiny(const gy_maths_program *program)
     return program->steps > SHORT_STEPS ? FEWER : MOST;
 }
 
+int gy_maths_turns(const gy_maths_program *program)
+{
+    enum { TURNS = 4 };
+    return program->is_columns || gy_maths_is_apart(program) ? 1 : TURNS; /* others lie between elements */
+}
+
 /* ---- kernels ---- */
 
 /* Quotients by `size` of numbers of elements of one segment, which begins with element `first`: before it are `before`
@@ -54,44 +60,63 @@ static const char cut_text[] =
     "    return c.rest + m - (i64)quotient(c.from + m, 0, c.by) * c.size;\n"
     "}\n";
 
-/* Those of a thread in its segments, `count` of them from `first` on, of elements up to `end`: in each from lane `lane`
- * on, STEP apart. PLACE(m) is the number of one in the model. */
-static const char segment_text[] = "    for (unsigned turn = 0; turn < count; turn++) {\n"
-                                   "        totals t = none();\n"
-                                   "        const i64 at = first + (i64)turn * SEGMENT;\n"
-                                   "        const i64 last = end - at < SEGMENT ? end : at + SEGMENT;\n"
-                                   "        i64 m = at + lane;\n"
-                                   "        if (m + (AHEAD - 1) * STEP < last) {\n"
-                                   "            ROOM(AHEAD) NEXT(AHEAD)\n"
-                                   "#pragma unroll\n"
-                                   "            for (int k = 0; k < AHEAD; k++) {\n"
-                                   "                LOAD(k, m + STEP * k)\n"
-                                   "            }\n"
-                                   "            for (;;) {\n"
-                                   "                const i64 next = m + AHEAD * STEP;\n"
-                                   "                const bool goes_on = next + (AHEAD - 1) * STEP < last;\n"
-                                   "#pragma unroll\n"
-                                   "                for (int k = 0; k < AHEAD; k++) {\n"
-                                   "                    TAKE(k)\n"
-                                   "                }\n"
-                                   "                if (goes_on) {\n"
-                                   "#pragma unroll\n"
-                                   "                    for (int k = 0; k < AHEAD; k++) {\n"
-                                   "                        LOAD(k, next + STEP * k)\n"
-                                   "                    }\n"
-                                   "                }\n"
-                                   "#pragma unroll\n"
-                                   "                for (int k = 0; k < AHEAD; k++)\n"
-                                   "                    t = join(t, LOADED(k, m + STEP * k, PLACE(m + STEP * k)));\n"
-                                   "                m = next;\n"
-                                   "                if (!goes_on)\n"
-                                   "                    break;\n"
-                                   "            }\n"
-                                   "        }\n"
-                                   "        for (; m < last; m += STEP)\n"
-                                   "            t = join(t, VALUE(m, PLACE(m)));\n"
-                                   "        room[turn * 256 + threadIdx.x] = t;\n"
-                                   "    }\n";
+/* Those of a thread in its segments, `count` of them from `first` on, of elements up to `end`: from lane `lane` on,
+ * STEP apart, which goes on from one segment to the next, so that elements of that are loaded while the last of this
+ * are computed. PLACE(m) is the number of one in the model. What is not loaded AHEAD is the last of the last segment.
+ */
+static const char segment_text[] =
+    "    const i64 stop = end - first < (i64)count * SEGMENT ? end : first + (i64)count * SEGMENT;\n"
+    "    totals t = none();\n"
+    "    unsigned turn = 0, whole = SEGMENT / STEP / AHEAD;\n"
+    "    i64 m = first + lane;\n"
+    "    if (m + (AHEAD - 1) * STEP < stop) {\n"
+    "        ROOM(AHEAD) NEXT(AHEAD)\n"
+    "#pragma unroll\n"
+    "        for (int k = 0; k < AHEAD; k++) {\n"
+    "            LOAD(k, m + STEP * k)\n"
+    "        }\n"
+    "        for (;;) {\n"
+    "            const i64 next = m + AHEAD * STEP;\n"
+    "            const bool goes_on = next + (AHEAD - 1) * STEP < stop;\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < AHEAD; k++) {\n"
+    "                TAKE(k)\n"
+    "            }\n"
+    "            if (goes_on) {\n"
+    "#pragma unroll\n"
+    "                for (int k = 0; k < AHEAD; k++) {\n"
+    "                    LOAD(k, next + STEP * k)\n"
+    "                }\n"
+    "            }\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < AHEAD; k++)\n"
+    "                t = append(t, LOADED(k, m + STEP * k, PLACE(m + STEP * k)));\n"
+    "            m = next;\n"
+    "            if (--whole == 0) {\n"
+    "                room[turn++ * 256 + threadIdx.x] = t;\n"
+    "                t = none();\n"
+    "                whole = SEGMENT / STEP / AHEAD;\n"
+    "            }\n"
+    "            if (!goes_on)\n"
+    "                break;\n"
+    "        }\n"
+    "    }\n"
+    "    if (m + (AHEAD / 2 - 1) * STEP < stop) {\n"
+    "        ROOM(AHEAD / 2) NEXT(AHEAD / 2)\n"
+    "#pragma unroll\n"
+    "        for (int k = 0; k < AHEAD / 2; k++) {\n"
+    "            LOAD(k, m + STEP * k)\n"
+    "            TAKE(k)\n"
+    "        }\n"
+    "#pragma unroll\n"
+    "        for (int k = 0; k < AHEAD / 2; k++)\n"
+    "            t = append(t, LOADED(k, m + STEP * k, PLACE(m + STEP * k)));\n"
+    "        m += AHEAD / 2 * STEP;\n"
+    "    }\n"
+    "    for (; m < stop; m += STEP)\n"
+    "        t = append(t, VALUE(m, PLACE(m)));\n"
+    "    if (turn < count)\n"
+    "        room[turn * 256 + threadIdx.x] = t;\n";
 
 /* A thread stands for eight lanes, `each` apart, of elements up to `end`: they meet in it. It takes LIVE of them at a
  * time, those that meet first, so that large totals leave room for threads. (To load all elements before the first is
@@ -108,12 +133,12 @@ static const char eight_text[] = "        totals met[8 / LIVE];\n"
                                  "            for (; m + (LIVE - 1) * step < end; m += LIVE * step) {\n"
                                  "#pragma unroll\n"
                                  "                for (int k = 0; k < LIVE; k++)\n"
-                                 "                    t[k] = join(t[k], VALUE(m + step * k, PLACE(m + step * k)));\n"
+                                 "                    t[k] = append(t[k], VALUE(m + step * k, PLACE(m + step * k)));\n"
                                  "            }\n"
                                  "#pragma unroll\n"
                                  "            for (int k = 0; k < LIVE; k++)\n"
                                  "                if (m + step * k < end)\n"
-                                 "                    t[k] = join(t[k], VALUE(m + step * k, PLACE(m + step * k)));\n"
+                                 "                    t[k] = append(t[k], VALUE(m + step * k, PLACE(m + step * k)));\n"
                                  "#pragma unroll\n"
                                  "            for (int by = LIVE / 2; by > 0; by /= 2)\n"
                                  "#pragma unroll\n"
@@ -193,6 +218,66 @@ static void add_tiny_calls(gy_text *to, const gy_maths_program *p)
         gy_text_printf(to, "        case %d:\n            TINY_OF(%d);\n            return;\n", mid, mid);
     gy_text_printf(to, "        default:\n            TINY_OF(%d);\n            return;\n        }\n    }\n", most);
 }
+
+/*
+ * Many results of at most 256 elements, which lie side by side: no lane has more than one. Threads stand for eight
+ * lanes as above, and have several results one after the other: elements of the next are loaded while those of one are
+ * computed. Nothing is asked before loads: what is beyond the last element is that one, and is left out when it is
+ * there.
+ */
+static const char turns_text[] =
+    "    if (mid >= 1 && mid <= 256 && outer > TURNS_MANY) {\n"
+    "        const unsigned bits = mid > 128 ? 5 : mid > 64 ? 4 : mid > 32 ? 3 : mid > 16 ? 2 : mid > 8 ? 1 : 0;\n"
+    "        const unsigned each = 1 << bits, lane = threadIdx.x & (each - 1), last = (unsigned)mid - 1;\n"
+    "        const unsigned first = 0, apart = 256 >> bits;\n"
+    "        i64 begin = (i64)blockIdx.x * (TURNS * apart);\n"
+    "        SPACE(8) COMING(8)\n"
+    "        {\n"
+    "            const i64 at = begin + (threadIdx.x >> bits), o = at < outer ? at : outer - 1;\n"
+    "            PLACES(true)\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < 8; k++) {\n"
+    "                const unsigned m = lane + k * each < last ? lane + k * each : last;\n"
+    "                SEND(k, m)\n"
+    "            }\n"
+    "        }\n"
+    "#pragma unroll 1\n"
+    "        for (int turn = 0; turn < TURNS && begin < outer; turn++, begin += apart) {\n"
+    "            const i64 o = begin + (threadIdx.x >> bits), next = o + apart;\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < 8; k++) {\n"
+    "                ARRIVE(k)\n"
+    "            }\n"
+    "            if (turn + 1 < TURNS) {\n"
+    "                const i64 o = next < outer ? next : outer - 1;\n"
+    "                PLACES(true)\n"
+    "#pragma unroll\n"
+    "                for (int k = 0; k < 8; k++) {\n"
+    "                    const unsigned m = lane + k * each < last ? lane + k * each : last;\n"
+    "                    SEND(k, m)\n"
+    "                }\n"
+    "            }\n"
+    "            totals t[8];\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < 8; k++) {\n"
+    "                const unsigned m = lane + k * each;\n"
+    "                t[k] = none();\n"
+    "                if (m <= last && o < outer)\n"
+    "                    t[k] = append(t[k], BROUGHT(k, m, PLACE(m)));\n"
+    "            }\n"
+    "#pragma unroll\n"
+    "            for (int by = 4; by > 0; by /= 2)\n"
+    "#pragma unroll\n"
+    "                for (int k = 0; k < by; k++)\n"
+    "                    t[k] = join(t[k], t[k + by]);\n"
+    "            for (unsigned by = each / 2; by > 0; by /= 2)\n"
+    "                t[0] = join(t[0], down(t[0], by));\n"
+    "            if (lane == 0 && o < outer)\n"
+    "                STORE(o, t[0]);\n"
+    "        }\n"
+    "        (void)first;\n"
+    "        return;\n"
+    "    }\n";
 
 /* Elements of a result lie side by side. Short ones have a warp each, or less, unless they are so few that blocks wait
  * for memory less often. */
@@ -362,7 +447,8 @@ static void add_macros(gy_text *to, const gy_maths_program *p)
                    gy_maths_most_run(p->maths));
     gy_text_printf(to, "#define SHORT %d\n#define FEW %d\n#define LOW %d\n#define MANY %d\n", GY_MATHS_SHORT,
                    GY_MATHS_FEW, GY_MATHS_LOW, GY_MATHS_MANY);
-    gy_text_printf(to, "#define TINY_EACH %d\n", GY_MATHS_TINY_EACH);
+    gy_text_printf(to, "#define TINY_EACH %d\n#define TURNS %d\n#define TURNS_MANY %d\n", GY_MATHS_TINY_EACH,
+                   gy_maths_turns(p), GY_MATHS_TINY_MANY);
     gy_text_printf(to, "#define STEP %d\n#define PLACE(m) ", columns ? GY_MATHS_COLUMN_LANES : GY_MATHS_LANES);
     gy_maths_cuda_add_model(to, p);
     gy_text_add(to, "\n");
@@ -372,8 +458,9 @@ static void add_macros(gy_text *to, const gy_maths_program *p)
 
 void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const char *name, gy_maths_printed printed)
 {
-    static const char *const lanes[] = { short_text,      eight_text, short_end_text, lanes_text, segment_text,
-                                         lanes_meet_text, NULL };
+    static const char *const all_lanes[] = { turns_text, short_text,   eight_text,      short_end_text,
+                                             lanes_text, segment_text, lanes_meet_text, NULL };
+    const char *const *lanes = all_lanes + (gy_maths_turns(p) == 1);
     static const char *const columns[] = { many_text,    eight_text,       many_end_text, columns_text,
                                            segment_text, columns_end_text, NULL };
     static const char *const finish[] = { finish_text, NULL };
@@ -397,7 +484,8 @@ void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const
                 "#undef SEGMENT\n#undef LIVE\n#undef RUN\n#undef PLACES\n#undef SHORT\n#undef FEW\n#undef LOW\n#undef "
                 "MANY\n#undef STEP\n#undef PLACE\n#undef VALUE\n"
                 "#undef LOADED\n#undef AHEAD\n#undef ROOM\n#undef NEXT\n#undef LOAD\n#undef TAKE\n#undef STORE\n"
-                "#undef TINY_EACH\n#undef TINY_OF\n#undef BYTES\n#undef SPACE\n#undef "
+                "#undef TINY_EACH\n#undef TURNS\n#undef TURNS_MANY\n#undef COMING\n#undef SEND\n#undef ARRIVE\n#undef "
+                "TINY_OF\n#undef BYTES\n#undef SPACE\n#undef "
                 "BRING\n#undef BROUGHT\n");
     gy_text_free(&finish_name);
 }

@@ -90,6 +90,20 @@ static const char *join_of(gy_maths_reduction reduction, gy_maths_type type)
     }
 }
 
+/* The same where every element of B comes behind all of A, which says which of equals is first. */
+static const char *append_of(gy_maths_reduction reduction, gy_maths_type type)
+{
+    bool is_whole = type == GY_MATHS_I64;
+    switch (reduction) {
+    case GY_MATHS_WHERE_LEAST:
+        return is_whole ? "P >= 0 && B >= A" : "P >= 0 && (B >= A || A != A)";
+    case GY_MATHS_WHERE_MOST:
+        return is_whole ? "P >= 0 && B <= A" : "P >= 0 && (B <= A || A != A)";
+    default:
+        return join_of(reduction, type);
+    }
+}
+
 static void add_form(gy_text *to, const char *form, const char *const names[4], uint32_t result)
 {
     static const char letters[] = "ABPQ";
@@ -102,13 +116,14 @@ static void add_form(gy_text *to, const char *form, const char *const names[4], 
     }
 }
 
-static void add_join(gy_text *to, const gy_maths_program *p)
+static void add_join(gy_text *to, const gy_maths_program *p, const char *name,
+                     const char *(*form_of)(gy_maths_reduction, gy_maths_type))
 {
-    gy_text_add(to,
-                "static __device__ __forceinline__ totals join(const totals a, const totals b)\n{\n    totals t;\n");
+    gy_text_printf(
+        to, "static __device__ __forceinline__ totals %s(const totals a, const totals b)\n{\n    totals t;\n", name);
     for (uint32_t k = next_reduced(p->maths, 0); k < p->maths->results; k = next_reduced(p->maths, k + 1)) {
         static const char *const names[] = { "a.r", "b.r", "a.at", "b.at" };
-        const char *form = join_of(p->maths->result[k].reduction, p->value_type[k]);
+        const char *form = form_of(p->maths->result[k].reduction, p->value_type[k]);
         gy_text_printf(to, finds(p, k) ? "    const bool is_first%u = " : "    t.r%u = ", k);
         add_form(to, form, names, k);
         gy_text_add(to, ";\n");
@@ -209,7 +224,7 @@ uint32_t gy_maths_ahead(const gy_maths_program *p)
     uint32_t bytes = 0;
     for (uint32_t k = 0; k < p->maths->args; k++)
         bytes += is_streamed(p, k) ? (uint32_t)gantry_dtype_size(p->kind[k].dtype) : 0;
-    return bytes <= 4 ? 8 : bytes <= 16 ? 4 : 2;
+    return bytes <= 4 ? 16 : bytes <= 8 ? 8 : bytes <= 16 ? 4 : 2;
 }
 
 static void add_load_macro(gy_text *to, const gy_maths_program *p)
@@ -232,7 +247,6 @@ static void add_room_macro(gy_text *to, const gy_maths_program *p, const char *n
             gy_text_printf(to, " %s %s%u[count];", gy_maths_cuda_element(p->kind[k].dtype), of, k);
 }
 
-/* Bytes of an element of each region that a formula reads. */
 static size_t loaded_bytes(const gy_maths_program *p)
 {
     size_t bytes = 0;
@@ -241,24 +255,38 @@ static size_t loaded_bytes(const gy_maths_program *p)
     return bytes;
 }
 
-/* BYTES are those of one element. SPACE is room for several, of all regions; BRING(k, m) loads number k of them, and
- * BROUGHT(k, m, i) is its values. */
-static void add_brought_macros(gy_text *to, const gy_maths_program *p)
+/* Room for elements of all regions, and what loads number k of them. */
+static void add_space_macros(gy_text *to, const gy_maths_program *p, const char *space, const char *load, char letter)
 {
-    gy_text_printf(to, "#define BYTES %zu\n#define SPACE(count)", loaded_bytes(p));
+    gy_text_printf(to, "\n#define %s(count)", space);
     for (uint32_t k = 0; k < p->maths->args; k++)
         if (gy_maths_cuda_loads(p, k))
-            gy_text_printf(to, " %s e%u[count];", gy_maths_cuda_element(p->kind[k].dtype), k);
-    gy_text_add(to, "\n#define BRING(k, m)");
+            gy_text_printf(to, " %s %c%u[count];", gy_maths_cuda_element(p->kind[k].dtype), letter, k);
+    gy_text_printf(to, "\n#define %s(k, m)", load);
     for (uint32_t k = 0; k < p->maths->args; k++) {
         if (!gy_maths_cuda_loads(p, k))
             continue;
-        gy_text_printf(to, " e%u[k] = ", k);
+        gy_text_printf(to, " %c%u[k] = ", letter, k);
         gy_maths_cuda_add_place(to, p, k);
         gy_text_add(to, ";");
     }
+}
+
+/* BYTES are those of one element. SPACE is room for several, of all regions; BRING(k, m) loads number k of them, and
+ * BROUGHT(k, m, i) is its values. COMING is room for those behind them; SEND(k, m) loads number k of these, and
+ * ARRIVE(k) makes it number k of those before. */
+static void add_brought_macros(gy_text *to, const gy_maths_program *p)
+{
+    gy_text_printf(to, "#define BYTES %zu", loaded_bytes(p));
+    add_space_macros(to, p, "SPACE", "BRING", 'e');
     gy_text_add(to, "\n#define BROUGHT(k, m, i) ");
     add_value_call(to, p, OF_ALL);
+    add_space_macros(to, p, "COMING", "SEND", 'f');
+    gy_text_add(to, "\n#define ARRIVE(k)");
+    for (uint32_t k = 0; k < p->maths->args; k++)
+        if (gy_maths_cuda_loads(p, k))
+            gy_text_printf(to, " e%u[k] = f%u[k];", k, k);
+    gy_text_add(to, "\n");
 }
 
 /*
@@ -360,7 +388,8 @@ void gy_maths_cuda_add_totals(gy_text *to, const gy_maths_program *p)
 {
     add_totals(to, p);
     add_none(to, p);
-    add_join(to, p);
+    add_join(to, p, "join", join_of);
+    add_join(to, p, "append", append_of);
 }
 
 void gy_maths_cuda_add_total_functions(gy_text *to, const gy_maths_program *p)

@@ -353,8 +353,9 @@ void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const cha
  * GY_MATHS_SHORT elements that lie side by side have a warp each, or a part of one; but few ones of more than a block's
  * threads have a block each, as others have for a segment. More than
  * GY_MATHS_TINY_MANY of them, of at most gy_maths_tiny() elements each, are left to the second kernel alone, in which a
- * thread has GY_MATHS_TINY_EACH. Of columns, a thread has a lane, or all of a result, where results are many (more than
- * GY_MATHS_MANY) and low (at most GY_MATHS_LOW elements). None of this changes the order.
+ * thread has GY_MATHS_TINY_EACH; a thread has gy_maths_turns() of those of at most a block's threads of elements. Of
+ * columns, a thread has a lane, or all of a result, where results are many (more than GY_MATHS_MANY) and low (at most
+ * GY_MATHS_LOW elements). None of this changes the order.
  */
 enum { GY_MATHS_LANES = 256, GY_MATHS_SEGMENT = 8192, GY_MATHS_COLUMN_LANES = 8, GY_MATHS_COLUMN = 128 };
 enum { GY_MATHS_TINY_MANY = 1 << 17, GY_MATHS_TINY_EACH = 4, GY_MATHS_TINY_BLOCKS = 6 };
@@ -367,6 +368,9 @@ uint32_t gy_maths_ahead(const gy_maths_program *program);
 /* The most elements of results that are taken together; 0: none are. Where some are, the second kernel takes compilers
  * as long as the first, and each is better compiled by itself. */
 int gy_maths_tiny(const gy_maths_program *program);
+/* Results of at most a block's threads of elements that a thread has one after the other, where they are more than
+ * GY_MATHS_TINY_MANY. */
+int gy_maths_turns(const gy_maths_program *program);
 /* Neighbouring segments that a block of threads can have the totals of: 1, 2, 4 or 8. */
 int gy_maths_most_run(const gy_maths *maths);
 /* Bytes that one total takes in the scratch memory, which has room for one and a half times those of all segments. */

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NODES = 56, RANK = 5, MOST_BYTES = 9 << 20 };
+enum { NODES = 56, RANK = 5, MOST_BYTES = 10 << 20 };
 
 static gantry_graph *graph;
 static gantry_error err;
@@ -51,7 +51,8 @@ static const struct {
 } LARGE[] = { { NODES - 4, { GY_MATHS_FEW + 1, 257 }, 1 },       { NODES - 3, { 3, GY_MATHS_MANY + 10 }, 0 },
               { NODES - 12, { GY_MATHS_TINY_MANY + 1, 1 }, 1 },  { NODES - 10, { GY_MATHS_TINY_MANY + 255, 2 }, 1 },
               { NODES - 9, { GY_MATHS_TINY_MANY + 257, 3 }, 1 }, { NODES - 7, { GY_MATHS_TINY_MANY + 1025, 5 }, 1 },
-              { NODES - 6, { GY_MATHS_TINY_MANY + 770, 8 }, 1 }, { NODES - 1, { 258 * GY_MATHS_COLUMN + 1, 3 }, 0 } };
+              { NODES - 6, { GY_MATHS_TINY_MANY + 770, 8 }, 1 }, { NODES - 16, { GY_MATHS_TINY_MANY + 70, 9 }, 1 },
+              { NODES - 1, { 258 * GY_MATHS_COLUMN + 1, 3 }, 0 } };
 
 /* Axes [first, last) are reduced; these are long in every second node, so that there are few results. */
 static shape draw_shape(uint32_t i, int *first, int *last)

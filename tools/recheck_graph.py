@@ -622,7 +622,9 @@ class Flags:
         for region, mode in rows:
             by = self.join([*one.around, one.going, *one.flags[len(one.around):]], like, to)
             b = self.g.buffers[one.next]
-            self.node(like, "empty." + b.name, {"fill": {"to": b.name, "value": identity(mode, b.dtype)[2]}}, [("write", region)], to, by)
+            nothing = identity(mode, b.dtype)[2]
+            form = {"fill": {"to": b.name, "value": nothing}} if abs(nothing) < math.inf else {"map": {"y": f"{math.copysign(1, nothing)} / 0.0"}, "args": {"y": b.name}}
+            self.node(like, "empty." + b.name, form, [("write", region)], to, by)
     def is_for_flag(self, node, buffer, flag):
         """The collective alone writes the buffer, and all others read it behind it in the same iteration, by the same flag."""
         b, changed = self.g.buffers[buffer], False

@@ -15,7 +15,6 @@
 #include "graph/build/build_state.h"
 #include "graph/nest.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,19 +77,6 @@ static gantry_node add_copy(gantry_graph *g, const char *id, gantry_region from,
     }
     g->build_->unique_ids = false;
     gantry_node made = gantry_graph_copy(g, id, from, to);
-    g->build_->unique_ids = unique;
-    return made;
-}
-
-static gantry_node add_fill(gantry_graph *g, const char *id, gantry_region to, const gy_init *what)
-{
-    bool unique = g->build_->unique_ids;
-    if (!id) {
-        gy_build_nomem(g);
-        return (gantry_node){ GANTRY_NONE, 0 };
-    }
-    g->build_->unique_ids = false;
-    gantry_node made = gy_graph_fill_with(g, id, to, what);
     g->build_->unique_ids = unique;
     return made;
 }
@@ -223,19 +209,36 @@ static void forget_carried(flags *x)
 
 /* ---- what is added to without having been written ---- */
 
-/* The constant that adds nothing. */
+/* The constant that adds nothing, of a sum or product, or of whole numbers. */
 static gy_constant nothing(gantry_dtype dtype, uint8_t op)
 {
-    bool is_float = gy_dtype_is_float(dtype),
-         is_signed = dtype == GANTRY_I8 || dtype == GANTRY_I32 || dtype == GANTRY_I64;
+    bool is_signed = dtype == GANTRY_I8 || dtype == GANTRY_I32 || dtype == GANTRY_I64;
     int bits = 8 * (int)gantry_dtype_size(dtype) - is_signed;
     int64_t most = (int64_t)(UINT64_MAX >> (64 - (bits < 64 ? bits : 63)));
     if (op == GANTRY_MIN || op == GANTRY_MAX)
-        return is_float ? (gy_constant){ op == GANTRY_MIN ? HUGE_VAL : -HUGE_VAL, 0, false }
-                        : gy_constant_whole(op == GANTRY_MIN ? most
-                                            : is_signed      ? -most - 1
-                                                             : 0);
+        return gy_constant_whole(op == GANTRY_MIN ? most : is_signed ? -most - 1 : 0);
     return (gy_constant){ op == GANTRY_PROD, 0, false };
+}
+
+/* A node that writes to a piece what adds nothing. Infinity is a formula, as graph files cannot say it of a fill. */
+static gantry_node add_nothing(gantry_graph *g, const char *id, gantry_region to, gantry_dtype dtype, uint8_t op)
+{
+    bool unique = g->build_->unique_ids;
+    gantry_node made;
+    if (!id) {
+        gy_build_nomem(g);
+        return (gantry_node){ GANTRY_NONE, 0 };
+    }
+    g->build_->unique_ids = false;
+    if (gy_dtype_is_float(dtype) && (op == GANTRY_MIN || op == GANTRY_MAX)) {
+        made = gantry_graph_map(g, id, op == GANTRY_MIN ? "y = 1.0 / 0.0" : "y = -1.0 / 0.0");
+        gantry_node_arg(g, made, "y", to);
+    } else {
+        gy_init what = { .kind = GY_INIT_VALUE, .a = nothing(dtype, op) };
+        made = gy_graph_fill_with(g, id, to, &what);
+    }
+    g->build_->unique_ids = unique;
+    return made;
 }
 
 /* Nodes of this loop stand ahead of its first node: outside of loops within that begin there, too. */
@@ -285,13 +288,13 @@ static void add_empty(flags *x, const emptied *e)
     if (ok) {
         gy_access by = join_all(x, &flag.at[0], &flag.at[1], (uint32_t)flag.count - 1), rows = e->rows;
         const gy_buffer *to = &g->buffers.at[handed.next];
-        gy_init what = { .kind = GY_INIT_VALUE, .a = nothing(to->dtype, rows.mode) };
-        gantry_node made =
-            add_fill(g, gy_arena_printf(&g->arena, "empty.%s", to->name), gy_build_piece(g, handed.next, 0), &what);
-        rows.mode = GANTRY_WRITE;
-        rows.arg = 0;
+        const char *id = gy_arena_printf(&g->arena, "empty.%s", to->name);
+        gantry_node made = add_nothing(g, id, gy_build_piece(g, handed.next, 0), to->dtype, rows.mode);
         if (!g->error.status) {
-            g->access.at[g->nodes.at[made.id].access] = rows;
+            gy_access *first = &g->access.at[g->nodes.at[made.id].access];
+            rows.mode = GANTRY_WRITE;
+            rows.arg = first->arg;
+            *first = rows;
             gy_build_flag(g, made.id, by);
         }
         place(x);

@@ -301,6 +301,31 @@ static void round_trips()
     EXPECT(gantry::version() == gantry_version() && gantry::strategy("dp=2").dp == 2);
 }
 
+/* What an inner loop adds to begins with infinity, which no number of a graph file is. */
+static void smallest()
+{
+    gantry::graph g("smallest");
+    auto x = g.buffer<float>("x", { 4 }).init(2);
+    auto least = g.buffer<float>("least", { 1 }).init(1), next = g.buffer<float>("next", { 1 }).output();
+    auto done = g.buffer<std::int32_t>("done", { 1 });
+    g.repeat(2, [&] {
+        g.map("twice", "x = 2 * x").arg("x", x);
+        g.repeat(3, [&] {
+            g.carry(least, next);
+            g.until(done);
+            g.reduce("least", "m = min(x)").arg("x", x).arg("m", next, GANTRY_MIN);
+            g.map("ask", "d = m > 7").arg("d", done).arg("m", next);
+        });
+    });
+    g.check();
+    gantry::graph again = gantry::graph::parse(g.json());
+    again.check();
+    EXPECT(again.json() == g.json());
+    gantry::run r(gantry::schedule(again, gantry::machine::virtual_devices(1)));
+    r();
+    EXPECT(r.output(again.find_buffer<float>("next"))[0] == 8);
+}
+
 int main(int, char **argv)
 {
     lambdas();
@@ -309,5 +334,6 @@ int main(int, char **argv)
     mistakes();
     files(argv[1]);
     round_trips();
+    smallest();
     std::printf("fine\n");
 }

@@ -229,10 +229,12 @@ static gantry_status check_slices(const cutter *c, uint32_t node)
         uint32_t factor = c->factor[buffer] ? c->factor[buffer] : 1;
         uint32_t own = how->count > 1 && how->rule.role[i] == GY_CUT_ROWS ? how->count : 1;
         if (c->s->slice[buffer] != GY_SLICE_WHOLE && own != factor)
-            return gy_node_fail(c->g, c->s->err, node,
-                                "takes %u pieces of the batch of \"%.60s\", which is to be in slices (tp=%d), at a "
-                                "time, and others take %u; write it for each part of the batch, with \"for\"",
-                                factor / own, c->g->buffers.at[buffer].name, (int)c->s->strategy.tp, factor);
+            return gy_node_fail(
+                c->g, c->s->err, node,
+                "takes %u parts of the batch of \"%.60s\" at a time, each of which is to be in %d slices "
+                "(tp=%d) of its own; write the node for each part of the batch, with \"for\", or give "
+                "dp in place of tp",
+                factor / own, c->g->buffers.at[buffer].name, (int)c->s->strategy.tp, (int)c->s->strategy.tp);
     }
     return GANTRY_OK;
 }

@@ -133,7 +133,8 @@ static bool keeps_first(const gantry_graph *g, const gy_node *n, const gantry_ke
     return axis > 0 || (axis < 0 && axis + rank > 0);
 }
 
-/* What a node alone writes becomes a sum of what its pieces give; what holds something already does not. */
+/* A result that a node alone writes becomes a sum of what its pieces give; one that holds something already does not.
+ */
 static bool can_sum(const gy_spreading *s, uint32_t node, const gy_access *x, gy_cut_rule *out)
 {
     const gy_buffer *b = &s->graph->buffers.at[x->buffer];

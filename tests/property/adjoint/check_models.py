@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models that no strategy was made with: examples that are compared with all others of the batch, a correlation of features over the batch,
+"""Models that no strategy was made with: examples that are compared with all others of the batch, a correlation of features over the batch, a U-Net,
 experts of which each example takes the best two, and a recurrence with gates. Losses of a few steps by several strategies, against NumPy in
 float64, whose gradients are by complex steps."""
 import unittest
@@ -48,15 +48,16 @@ def wanted(loss, given, weights):
 
 
 class Models(unittest.TestCase):
-    def compare(self, text, loss):
+    def compare(self, text, loss, strategies=STRATEGIES, near=1e-9):
         rng = np.random.default_rng(3)
-        given = {name: rng.normal(size=b["shape"]) for name, b in text["buffers"].items() if b.get("class") == "input"}
+        given = {name: rng.normal(size=b["shape"]).astype(b["dtype"].replace("f", "float")).astype(float) for name, b in text["buffers"].items() if b.get("class") == "input"}
         want = wanted(loss, given, text["train"]["weights"])
         self.assertLess(want[-1], want[0])
-        for strategy, devices in STRATEGIES:
+        for strategy, devices in strategies:
             with self.subTest(strategy=strategy):
                 run = gantry.parse(text, train=True, strategy=strategy, devices=devices).schedule(devices, effort=0).run(backend="host")
-                np.testing.assert_allclose([float(run(**(given if i == 0 else {}))["loss"][0]) for i in range(STEPS)], want, rtol=1e-9, atol=1e-9)
+                own = {name: value.astype(text["buffers"][name]["dtype"].replace("f", "float")) for name, value in given.items()}
+                np.testing.assert_allclose([float(run(**(own if i == 0 else {}))["loss"][0]) for i in range(STEPS)], want, rtol=near, atol=near)
 
     def test_contrastive(self):
         """InfoNCE: each of two views of an example is to be nearest to the other one of all in the batch."""
@@ -72,6 +73,48 @@ class Models(unittest.TestCase):
             s = 2 * p @ q.T
             return np.mean(np.log(np.sum(np.exp(s), 1)) - np.sum(s * g["own"], 1))
         self.compare(text, loss)
+
+    def test_contrastive_both_ways(self):
+        """The same by rows and by columns of the similarities, columns less their greatest; slices of features share out the similarities, too."""
+        text = model({"x": [BATCH, 5], "y": [BATCH, 4], "u": [5, 4], "v": [4, 4], "own": [BATCH, BATCH]}, ["u", "v"],
+                     {"a": [BATCH, 4], "b": [BATCH, 4], "s": [BATCH, BATCH], "m": [1, BATCH], "c": [1, BATCH], "e": [BATCH, 1], "r": [BATCH, 1], "rows": [1], "columns": [1]},
+                     [node("a", "gemm", a="x", b="u", c="a"), node("b", "gemm", a="y", b="v", c="b"), node("s", "gemm", a="a", b="b", c="s", tb=1, alpha=0.5),
+                      total("m", {"m": "max(s, 0)"}, s="s", m="m"), total("c", {"c": "sum(exp(s - m), 0)"}, s="s", m="m", c="c"), total("e", {"e": "sum(exp(s), 1)"}, s="s", e="e"),
+                      total("r", {"r": "sum(s * o, 1)"}, s="s", o="own", r="r"), total("rows", {"l": "mean(log(e) - 2 * r)"}, e="e", r="r", l="rows"),
+                      total("columns", {"l": "mean(log(c) + m)"}, c="c", m="m", l="columns"), line("loss", {"l": "p + q"}, p="rows", q="columns", l="loss")], ["x", "y", "own"])
+
+        def loss(g):
+            s = 0.5 * (g["x"] @ g["u"]) @ (g["y"] @ g["v"]).T
+            return np.mean(np.log(np.sum(np.exp(s), 1)) - 2 * np.sum(s * g["own"], 1)) + np.mean(np.log(np.sum(np.exp(s), 0)))
+        self.compare(text, loss, (*STRATEGIES, ("tp=2", 2), ("tp=4", 4), ("tp=2,recompute=all", 2)))
+        with self.assertRaisesRegex(gantry.Error, 'node "s" takes 2 parts of the batch of "b" at a time, each of which is to be in 2 slices'):
+            gantry.parse(text, train=True, strategy="dp=2,tp=2", devices=4)
+
+    def test_pictures(self):
+        """A small U-Net: down by a stride, up by resize, with a skip connection; f32, as resize has adjoints in that alone."""
+        def conv(x, w, stride=1):
+            p, n = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), x.shape[2]
+            return sum(np.einsum("nchw,oc->nohw", p[:, :, i:i + n:stride, j:j + n:stride], w[:, :, i, j]) for i in range(3) for j in range(3))
+
+        up = np.zeros((6, 3))  # bilinear between centres of pixels
+        for i in range(6):
+            low, rest = divmod((i + 0.5) / 2 - 0.5, 1)
+            for at, share in ((low, 1 - rest), (low + 1, rest)):
+                up[i, min(max(int(at), 0), 2)] += share
+        text = model({"x": [BATCH, 2, 6, 6], "d": [BATCH, 1, 6, 6], "w1": [3, 2, 3, 3], "w2": [4, 3, 3, 3], "w3": [1, 3, 3, 3], "w4": [1, 4, 3, 3]}, ["w1", "w2", "w3", "w4"],
+                     {"z1": [BATCH, 3, 6, 6], "e1": [BATCH, 3, 6, 6], "z2": [BATCH, 4, 3, 3], "e2": [BATCH, 4, 3, 3], "flat": [BATCH * 4, 3, 3], "large": [BATCH * 4, 6, 6], "up": [BATCH, 4, 6, 6],
+                      "y1": [BATCH, 1, 6, 6], "y2": [BATCH, 1, 6, 6]},
+                     [node("c1", "conv2d", x="x", w="w1", y="z1", pad=1), line("t1", {"e": "tanh(z)"}, z="z1", e="e1"), node("c2", "conv2d", x="e1", w="w2", y="z2", pad=1, stride=2),
+                      line("t2", {"e": "tanh(z)"}, z="z2", e="e2"), {"id": "flat", "copy": {"from": "e2", "to": "flat"}}, node("resize", "resize", image="flat", out="large"),
+                      {"id": "up", "copy": {"from": "large", "to": "up"}}, node("c3", "conv2d", x="e1", w="w3", y="y1", pad=1), node("c4", "conv2d", x="up", w="w4", y="y2", pad=1),
+                      total("loss", {"l": "mean(square(a + b - d))"}, a="y1", b="y2", d="d", l="loss")], ["x", "d"])
+        for one in text["buffers"].values():
+            one["dtype"] = "f32"
+
+        def loss(g):
+            e1 = np.tanh(conv(g["x"], g["w1"]))
+            return np.mean((conv(e1, g["w3"]) + conv(np.einsum("ab,ncbd,ed->ncae", up, np.tanh(conv(e1, g["w2"], 2)), up), g["w4"]) - g["d"]) ** 2)
+        self.compare(text, loss, near=1e-5)
 
     def test_correlation(self):
         """Barlow twins: the features of two views, summed over the batch into a matrix, are to be the unit matrix."""

@@ -170,6 +170,69 @@ START_TEST(random_graphs)
 }
 END_TEST
 
+/* Sums that are alike, of what each GPU has copied, and copies of them; on links so slow that they are worth a batch.
+ */
+static world make_alike(void)
+{
+    enum { COUNT = 5 };
+    static const char slow[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"gpu0\",\"capacity\":"
+        "\"64MiB\"},{\"id\":\"gpu1\",\"capacity\":\"64MiB\"}],\"devices\":[{\"id\":\"gpu0\",\"type\":\"gpu\","
+        "\"memory\":"
+        "\"gpu0\",\"ordinal\":0},{\"id\":\"gpu1\",\"type\":\"gpu\",\"memory\":\"gpu1\",\"ordinal\":1}],\"routes\":[{"
+        "\"from\":"
+        "\"*\",\"to\":\"*\",\"latency_us\":50,\"bandwidth_gbs\":100}]}";
+    world w = { .g = gantry_graph_new("alike") };
+    for (int k = 0; k < COUNT; k++) {
+        gantry_buffer b[4];
+        for (int i = 0; i < 4; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "%c%d", "xaby"[i], k);
+            b[i] = gantry_graph_buffer(w.g, name, GANTRY_U64, 1, (int64_t[]){ 2 * (33 + k) });
+            gantry_buffer_split(w.g, b[i], 2);
+        }
+        gantry_buffer_init_iota(w.g, b[0]);
+        gantry_buffer_output(w.g, b[3]);
+        for (int p = 0; p < 4; p++) {
+            if (p == 2)
+                gantry_graph_collective(w.g, NULL, GANTRY_ALL_REDUCE, GANTRY_SUM, 2,
+                                        (gantry_region[]){ gantry_part(b[1], 0), gantry_part(b[1], 1) }, 2,
+                                        (gantry_region[]){ gantry_part(b[2], 0), gantry_part(b[2], 1) }, 0);
+            gantry_node n = gantry_graph_kernel(w.g, NULL, "copy");
+            gantry_node_arg(w.g, n, "x", gantry_part(b[p / 2 * 2], p % 2));
+            gantry_node_arg(w.g, n, "y", gantry_part(b[p / 2 * 2 + 1], p % 2));
+            gantry_node_on(w.g, n, p % 2 ? "gpu1" : "gpu0");
+        }
+    }
+    MUST(gantry_machine_parse(&w.m, slow, sizeof slow - 1, "machine of the test", MUST_ERR));
+    w.s = make_schedule(w.g, w.m, "device", "round-robin");
+    return w;
+}
+
+/* A batch is one group call, so one cut. */
+START_TEST(batches)
+{
+    char replay[720], text[80];
+    int heads = 0, joined = 0;
+    fakeCudaDevices(2, "all", 0);
+    fakeCudaSeed((uint64_t)_i + 1);
+    world w = make_alike();
+    for (size_t i = 0; i < w.s->ops.count; i++) {
+        gy_op *op = &w.s->ops.at[i];
+        if (op->kind != GY_OP_COLLECTIVE)
+            continue;
+        op->algorithm = GY_ALGORITHM_NCCL;
+        heads += !op->joined;
+        joined += op->joined;
+    }
+    compare_with_host(w.g, w.s, 3, replay, sizeof replay);
+    snprintf(text, sizeof text, "; up to %d kernels of workers a GPU", heads + 1);
+    ck_assert_msg(joined > 0 && !strncmp(replay, "device", 6) && strstr(replay, text), "%s, not %s (%d joined)", replay,
+                  text, joined);
+    drop(&w);
+}
+END_TEST
+
 /* Several starts under way: the first kernel of one comes behind the last call of NCCL of the one before. */
 START_TEST(in_flight)
 {
@@ -386,6 +449,7 @@ int main(void)
     TCase *c = tcase_create("cuts");
     tcase_set_timeout(c, 120);
     tcase_add_loop_test(c, random_graphs, 0, 2 * SEEDS);
+    tcase_add_loop_test(c, batches, 0, 4);
     tcase_add_loop_test(c, in_flight, 0, 6);
     tcase_add_loop_test(c, two_runs, 0, 4);
     tcase_add_test(c, no_communicator);

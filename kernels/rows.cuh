@@ -145,7 +145,7 @@ template <int PACKS, typename T> struct gy_row_held {
     mutable gy_pack<T> pack[PACKS];
 };
 
-/* What keeps rows that are not in packs. */
+/* A way for rows that are not in packs. */
 template <bool LONG> static __device__ inline const gy_row_kept<LONG> &gy_row_unpacked(const gy_row_kept<LONG> &kept)
 {
     return kept;

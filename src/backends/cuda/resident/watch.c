@@ -47,7 +47,7 @@ static void await_whole_starts(gy_cuda *h)
     }
 }
 
-/* What is left of the time for that. */
+/* Gives a queue the rest of the time in which workers are let go. */
 static void quieten(gy_cuda *h, gy_queue queue, gy_waited *waited)
 {
     int64_t gone = gy_waited_look(waited);

@@ -55,9 +55,9 @@ static gantry_status instantiate(gy_cuda *h, uint32_t turn, uint32_t device, CUg
     gy_queue origin = gy_gates_origin(h, device);
     CUgraphExec *exec = gy_cuda_same_gpu(h, device, h->end_stream.device) ? &t->exec : &t->beside[device];
     GY_TRY(gy_cuda_use(h, origin.device, err));
-    /* Nodes keep the priority of the stream that they were captured from. The first launch of such a graph does not wait for
-     * cuGraphUpload, and hangs or has wrong parameters where other processes use the GPU (docs/gpus.md, "A GPU that others use,
-     * too"). So nothing is uploaded ahead of it. */
+    /* Nodes keep the priority of the stream that they were captured from. The first launch of such a graph does not
+     * wait for cuGraphUpload, and hangs or has wrong parameters where other processes use the GPU (docs/gpus.md, "A GPU
+     * that others use, too"). So nothing is uploaded ahead of it. */
     CUresult code = h->d.cuGraphInstantiateWithFlags(exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
     if (code == CUDA_SUCCESS)
         return GANTRY_OK;

@@ -115,29 +115,52 @@ static gy_ticks memory_time(const gy_kernel_table *t, const gy_kernel_table *lik
     return t->arguments || !t->by_flops || !(n->bytes > 0) ? 0 : stream_time(like, n->bytes, d);
 }
 
-/* Bytes of a product of square matrices that computes as much as the node; 0: the node is no product of two matrices.
- * The sizes of its matrices, m k, k n and m n, say how much it computes: 2 m k n, and little more. */
-static double square_bytes(const gantry_graph *g, const gy_node *n)
+/* A product of two matrices, of m k and k n elements. */
+typedef struct product {
+    double products; /* m k n; 0: the node is none */
+    double depth;    /* k */
+    double narrow;   /* the lesser of m and n */
+    double elements; /* of the three matrices */
+} product;
+
+/* The sizes of its matrices, m k, k n and m n, say how much it computes: 2 m k n, and little more. */
+static product product_of(const gantry_graph *g, const gy_node *n)
 {
     enum { MATRICES = 3 };
-    double volume = 1, all = 0;
+    double size[MATRICES] = { 0 }, volume = 1, products = n->flops / 2;
     for (uint32_t i = 0; i < MATRICES && n->accesses == MATRICES; i++) {
         const gy_access *a = &g->access.at[n->access + i];
-        double elements = (double)gy_buffer_span(&g->buffers.at[a->buffer], a->first, a->last) /
-                          (double)gantry_dtype_size(g->buffers.at[a->buffer].dtype);
-        volume *= elements;
-        all += elements;
+        size[i] = (double)gy_buffer_span(&g->buffers.at[a->buffer], a->first, a->last) /
+                  (double)gantry_dtype_size(g->buffers.at[a->buffer].dtype);
+        volume *= size[i];
     }
-    double products = n->flops / 2;
-    bool is_product = n->accesses == MATRICES && volume > 0 && fabs(sqrt(volume) - products) <= 0.01 * products;
-    return is_product ? n->bytes / all * MATRICES * pow(products, 2.0 / 3) : 0;
+    if (n->accesses != MATRICES || !(volume > 0) || fabs(sqrt(volume) - products) > 0.01 * products)
+        return (product){ 0 };
+    double root = sqrt(volume);
+    return (product){ products, root / size[2], root / fmax(size[0], size[1]), size[0] + size[1] + size[2] };
+}
+
+/* Bytes of a product of square matrices that computes as much. */
+static double square_bytes(const gy_node *n, const product *p)
+{
+    return p->products > 0 ? n->bytes / p->elements * 3 * pow(p->products, 2.0 / 3) : 0;
+}
+
+/* A product of few results still adds up k products for each, one after the other: it takes as long as the square one
+ * of that depth, whose results do not fill the GPU either. Deeper ones than DEEPEST are shared out among blocks, and so
+ * are those of a matrix and hardly more than a vector. */
+static gy_ticks deep_time(const gy_kernel_table *t, const gy_node *n, const product *p, const gy_device *d)
+{
+    enum { DEEPEST = 256, NARROW = 8 };
+    double depth = p->depth < DEEPEST ? p->depth : DEEPEST, flops = 2 * depth * depth * depth;
+    bool is_known = p->narrow >= NARROW && flops <= (double)t->point[t->points - 1].bytes;
+    return is_known && flops > n->flops ? gy_kernel_time(t, flops, d->launch) : 0;
 }
 
 /* Bytes beyond that come on top on a GPU: while some blocks wait for memory, others do not compute for two. */
-static gy_ticks beyond_square(const gantry_graph *g, const gy_kernel_table *t, const gy_kernel_table *like,
-                              const gy_node *n, const gy_device *d)
+static gy_ticks beyond_square(const gy_kernel_table *like, const gy_node *n, const product *p, const gy_device *d)
 {
-    double square = d->gpu && t->by_flops && !t->arguments ? square_bytes(g, n) : 0;
+    double square = square_bytes(n, p);
     if (square <= 0 || n->bytes <= square)
         return 0;
     gy_ticks all = stream_time(like, n->bytes, d), known = stream_time(like, square, d);
@@ -154,6 +177,21 @@ gy_ticks gy_plan_waits(const gy_plan *p, uint32_t node, uint32_t device)
     return waits_of(&p->graph->nodes.at[node], &p->machine->device[device]);
 }
 
+/* What the table is of: square products, and the node is another; else no product. */
+static product beside_square(const gantry_graph *g, const gy_kernel_table *t, const gy_node *n, const gy_device *d)
+{
+    return d->gpu && t->by_flops && !t->arguments ? product_of(g, n) : (product){ 0 };
+}
+
+gy_ticks gy_plan_deep(const gy_plan *p, uint32_t node, uint32_t device)
+{
+    const gy_node *n = &p->graph->nodes.at[node];
+    const gy_device *d = &p->machine->device[device];
+    const gy_kernel_table *t = gy_plan_table(p, node, device);
+    product of = t ? beside_square(p->graph, t, n, d) : (product){ 0 };
+    return t ? deep_time(t, n, &of, d) : 0;
+}
+
 /* Waits of the kernels of the library are known of few GPUs, so they mend tables alone. */
 static gy_ticks formula_waits(const gy_plan *p, uint32_t node, uint32_t device)
 {
@@ -166,8 +204,11 @@ static gy_ticks table_time(const gantry_graph *g, const gy_kernel_table *t, cons
 {
     gy_ticks time = t->arguments ? t->point[0].time : gy_kernel_time(t, gy_plan_work(n, t), d->launch);
     gy_ticks memory = memory_time(t, like, n, d), waits = t->arguments ? 0 : waits_of(n, d);
-    time = gy_ticks_both(time, beyond_square(g, t, like, n, d));
+    product p = beside_square(g, t, n, d);
+    gy_ticks deep = deep_time(t, n, &p, d);
+    time = gy_ticks_both(time, beyond_square(like, n, &p, d));
     time = memory > time ? memory : time;
+    time = deep > time ? deep : time;
     return waits > time ? waits : time;
 }
 

@@ -46,6 +46,9 @@ double gy_plan_moved(const gy_node *node, const gy_device *device);
 const gy_kernel_table *gy_plan_like(const gy_plan *p, uint32_t node, uint32_t device);
 /* The time that blocks of the node wait for memory in turn, on a GPU. */
 gy_ticks gy_plan_waits(const gy_plan *p, uint32_t node, uint32_t device);
+/* The time of the square product that is as deep as the node's, on a GPU, where that computes more; 0: it says nothing.
+ */
+gy_ticks gy_plan_deep(const gy_plan *p, uint32_t node, uint32_t device);
 /* Each of many launches that overlap takes a GPU so long all the same, which a machine does not say: what a node of
  * eight chains took on H200s (a fork and join of four 2.9 us). */
 static inline gy_ticks gy_launch_beside(void)

@@ -45,10 +45,11 @@ static void add_beyond(gy_text *to, const gy_kernel_table *t, double work)
         gy_text_printf(to, "; extrapolated: the table begins at %g", first);
 }
 
-/* `time`: of the plan, without a pace. */
-static void add_table(gy_text *to, const gy_kernel_table *t, const gy_node *n, gy_ticks launch, gy_ticks waits,
-                      gy_ticks time)
+static void add_table(gy_text *to, const gy_kernel_table *t, const gy_plan *p, uint32_t node, uint32_t device)
 {
+    const gy_node *n = &p->graph->nodes.at[node];
+    gy_ticks time = p->cost.time[(size_t)node * p->devices + device]; /* without a pace */
+    gy_ticks waits = gy_plan_waits(p, node, device), deep = gy_plan_deep(p, node, device);
     const char *dtype = gantry_dtype_name(t->dtype);
     if (t->arguments) {
         gy_text_printf(to, "measured for these arguments: %s (%s) of %s on %s", t->kernel, dtype, t->arguments,
@@ -62,7 +63,9 @@ static void add_table(gy_text *to, const gy_kernel_table *t, const gy_node *n, g
     add_beyond(to, t, gy_plan_work(n, t));
     if (waits && time == waits)
         gy_text_printf(to, "; its steps wait for memory in turn, %u times, and take longer", n->waits);
-    else if (time > gy_kernel_time(t, gy_plan_work(n, t), launch))
+    else if (deep && time == deep)
+        gy_text_add(to, "; the square product of its depth takes longer");
+    else if (time > gy_kernel_time(t, gy_plan_work(n, t), p->machine->device[device].launch))
         gy_text_printf(to, "; its %g bytes take longer", n->bytes);
 }
 
@@ -81,8 +84,7 @@ static void add_measured(gy_text *to, const gy_plan *p, uint32_t node, uint32_t 
         gy_text_printf(to, "measured: %.3g times what the model says, in the starts before",
                        p->machine->pace[(size_t)node * p->devices + device]);
     else if (t)
-        add_table(to, t, n, d->launch, gy_plan_waits(p, node, device),
-                  p->cost.time[(size_t)node * p->devices + device]);
+        add_table(to, t, p, node, device);
 }
 
 static void add_provenance(gy_text *to, const gy_plan *p, uint32_t node, uint32_t device)

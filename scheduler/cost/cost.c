@@ -177,7 +177,7 @@ gy_ticks gy_plan_waits(const gy_plan *p, uint32_t node, uint32_t device)
     return waits_of(&p->graph->nodes.at[node], &p->machine->device[device]);
 }
 
-/* What the table is of: square products, and the node is another; else no product. */
+/* The product that a node is where its table is of square ones; else none. */
 static product beside_square(const gantry_graph *g, const gy_kernel_table *t, const gy_node *n, const gy_device *d)
 {
     return d->gpu && t->by_flops && !t->arguments ? product_of(g, n) : (product){ 0 };

@@ -22,12 +22,12 @@ typedef struct state {
 
 typedef struct exchange {
     gantry_graph *g;
-    uint32_t old, reader;  /* nodes before; the one that is looked at */
-    gy_placings placed;    /* new nodes, which are behind those */
-    uint8_t *border;       /* by old number: a loop begins or ends just before the node */
-    uint8_t *carried;      /* by buffer */
-    state *state;          /* by buffer */
-    uint32_t pack, unpack; /* kernels */
+    uint32_t old, reader;   /* nodes before; the one that is looked at */
+    gy_placed_nodes placed; /* new nodes, which are behind those */
+    uint8_t *border;        /* by old number: a loop begins or ends just before the node */
+    uint8_t *carried;       /* by buffer */
+    state *state;           /* by buffer */
+    uint32_t pack, unpack;  /* kernels */
     bool ok;
 } exchange;
 

@@ -38,7 +38,7 @@ typedef struct flags {
     uint32_t *more;          /* by old node, and one more: its first entry of `flag` */
     gy_access *flag;         /* flags beyond the first, node by node */
     GY_VEC(joint) joint;
-    gy_placings placed;
+    gy_placed_nodes placed;
     GY_VEC(emptied) emptied; /* by pairs */
 } flags;
 

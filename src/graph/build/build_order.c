@@ -21,7 +21,7 @@ static int compare_placed(const void *one, const void *other)
 /* A graph to which nodes were added behind those it had. */
 typedef struct added {
     const gantry_graph *g;
-    const gy_placings *placed;
+    const gy_placed_nodes *placed;
     uint32_t old;
 } added;
 
@@ -112,7 +112,7 @@ static bool make_order(const added *x, order *o)
     return o->ok;
 }
 
-bool gy_build_order(gantry_graph *graph, uint32_t old, gy_placings *placed)
+bool gy_build_order(gantry_graph *graph, uint32_t old, gy_placed_nodes *placed)
 {
     added x = { graph, placed, old };
     order o = { 0 };

@@ -152,10 +152,10 @@ typedef struct gy_placed {
     uint32_t at, loop; /* a node that was there; GY_BEGIN: the first of this loop of `inner` */
     uint32_t kind, node;
 } gy_placed;
-typedef GY_VEC(gy_placed) gy_placings;
+typedef GY_VEC(gy_placed) gy_placed_nodes;
 /* Puts all nodes in order, `old` of which were there, and gives all that names nodes their new numbers. Loops and uses
  * have what stands ahead of their first nodes, too. False: out of memory. */
-bool gy_build_order(gantry_graph *graph, uint32_t old, gy_placings *placed);
+bool gy_build_order(gantry_graph *graph, uint32_t old, gy_placed_nodes *placed);
 /* How many pieces a buffer is copied in: its parts or tiles, or 1; and one of them. */
 int64_t gy_build_pieces(const gy_buffer *buffer);
 gantry_region gy_build_piece(const gantry_graph *graph, uint32_t buffer, int64_t piece);

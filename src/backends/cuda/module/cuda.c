@@ -88,7 +88,7 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
     gy_cuda_memory_owners(h);
     gantry_status status = h->job->network ? gy_cross_make(h, err) : GANTRY_OK;
     status = status ? status : gy_cupti_open(h, err);
-    struct gy_ahead *ahead = status ? NULL : gy_cuda_compile_begin(h);
+    struct gy_user_ahead *ahead = status ? NULL : gy_cuda_compile_begin(h);
     status = status ? status : gy_cuda_devices_make(h, err);
     gy_user_kernels_end(ahead);
     status = status ? status : gy_cuda_ops_make(h, err);

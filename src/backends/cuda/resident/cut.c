@@ -47,7 +47,7 @@ static gy_resident_gpu *gpu_of(const gy_submit *x, uint32_t lane)
     return &x->h->resident->gpu[gy_submit_lane(x, lane).device];
 }
 
-/* What of the segment does not wait for the op comes ahead of it as well. */
+/* Ops of the segment that do not wait for this one come ahead of it as well. */
 gantry_status gy_resident_cut_begin(gy_submit *x)
 {
     gantry_status status = GANTRY_OK;

@@ -435,7 +435,7 @@ static void want_all(gy_user_wants *wants, const gy_cuda *h, const gantry_schedu
 
 /* Code of users and of formulas, before its kernels are opened one after another. The first phase has that of all
  * compiled, which otherwise would wait for one another. */
-struct gy_ahead *gy_cuda_compile_begin(gy_cuda *h)
+struct gy_user_ahead *gy_cuda_compile_begin(gy_cuda *h)
 {
     const gy_job *job = h->job;
     const gantry_schedule *whole = job->whole && !job->beside && !job->network ? job->whole->schedule : NULL;
@@ -446,7 +446,7 @@ struct gy_ahead *gy_cuda_compile_begin(gy_cuda *h)
         if (s != job->schedule)
             want_all(&wants, h, s, s->graph);
     }
-    struct gy_ahead *ahead = gy_user_kernels_begin(&wants, &h->d, job->graph->folder, job->said);
+    struct gy_user_ahead *ahead = gy_user_kernels_begin(&wants, &h->d, job->graph->folder, job->said);
     gy_vec_free(&wants);
     return ahead;
 }

@@ -9,7 +9,7 @@
 /* ---- ops.c: everything that is prepared at open ---- */
 
 /* Begins to compile what opening ops would compile, as gy_user_kernels_begin; needs no context. */
-struct gy_ahead *gy_cuda_compile_begin(gy_cuda *h);
+struct gy_user_ahead *gy_cuda_compile_begin(gy_cuda *h);
 gantry_status gy_cuda_ops_make(gy_cuda *h, gantry_error *err);
 void gy_cuda_ops_free(gy_cuda *h);
 /* The CUDA version of the op's kernel. NULL: its function is the user's CUDA code, or one of the program, or of the

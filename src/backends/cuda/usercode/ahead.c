@@ -21,7 +21,7 @@ typedef struct piece {
     bool ends; /* its second function, which is compiled apart */
 } piece;
 
-struct gy_ahead {
+struct gy_user_ahead {
     gy_nvrtc nvrtc;
     GY_VEC(piece) pieces;
     const char *folder;
@@ -29,7 +29,7 @@ struct gy_ahead {
     size_t threads;
     pthread_t lead;
 };
-typedef struct gy_ahead work;
+typedef struct gy_user_ahead work;
 
 /* ---- what is missing ---- */
 
@@ -148,8 +148,8 @@ static void free_work(work *w)
     gy_free(w);
 }
 
-struct gy_ahead *gy_user_kernels_begin(const gy_user_wants *wants, const gy_driver *driver, const char *folder,
-                                       gy_said said)
+struct gy_user_ahead *gy_user_kernels_begin(const gy_user_wants *wants, const gy_driver *driver, const char *folder,
+                                            gy_said said)
 {
     size_t threads = gy_thread_processors();
     if (wants->count == 0 || threads < 2)
@@ -169,7 +169,7 @@ struct gy_ahead *gy_user_kernels_begin(const gy_user_wants *wants, const gy_driv
     return NULL;
 }
 
-void gy_user_kernels_end(struct gy_ahead *w)
+void gy_user_kernels_end(struct gy_user_ahead *w)
 {
     if (!w)
         return;

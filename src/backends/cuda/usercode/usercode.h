@@ -51,10 +51,10 @@ typedef struct gy_user_wanted {
     CUdevice device;
 } gy_user_wanted;
 typedef GY_VEC(gy_user_wanted) gy_user_wants;
-struct gy_ahead;
-struct gy_ahead *gy_user_kernels_begin(const gy_user_wants *wants, const gy_driver *driver, const char *folder,
-                                       gy_said said);
-void gy_user_kernels_end(struct gy_ahead *ahead);
+struct gy_user_ahead;
+struct gy_user_ahead *gy_user_kernels_begin(const gy_user_wants *wants, const gy_driver *driver, const char *folder,
+                                            gy_said said);
+void gy_user_kernels_end(struct gy_user_ahead *ahead);
 
 /* Compiles, loads, finds the function; the device's context is current. E_GRAPH: does not compile or has no such
  * function; E_DEVICE: the driver does not take it. */

@@ -154,7 +154,7 @@ START_TEST(one_text_beside_other_work)
     atomic_int *at_once = find("other_nvrtc_at_once");
     *f.wait_for = 2;
     int64_t limit = 4000000000, from = gy_now_ns();
-    struct gy_ahead *ahead = gy_user_kernels_begin(&f.wants, &f.driver, folder, nobody);
+    struct gy_user_ahead *ahead = gy_user_kernels_begin(&f.wants, &f.driver, folder, nobody);
     ck_assert_ptr_nonnull(ahead);
     ck_assert_int_eq(kept(), 0);
     (*at_once)++;

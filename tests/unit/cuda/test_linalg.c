@@ -678,6 +678,20 @@ static size_t points_of(json_t *document, const char *kernel)
     return 0;
 }
 
+/* But of f8, whose products cuBLASLt makes one after the other, in a batch, too. */
+static void check_none_is_batched(json_t *document)
+{
+    size_t i;
+    json_t *table;
+    json_array_foreach(json_object_get(document, "kernels"), i, table)
+    {
+        char *text = json_dumps(table, JSON_COMPACT);
+        bool is_f8 = strcmp(json_string_value(json_object_get(table, "dtype")), "f8e4m3") == 0;
+        ck_assert_msg(is_f8 || !json_object_get(table, "batched"), "%s", text);
+        free(text);
+    }
+}
+
 /* Kernels are called by other code to be measured, and want their scratch there, too. The library refuses batches:
  * products are measured alone. */
 START_TEST(calibrates_without_batches)
@@ -693,8 +707,8 @@ START_TEST(calibrates_without_batches)
     MUST(gantry_machine_calibrate(&m, NULL, &options, MUST_ERR));
     unsetenv("FAKE_LINALG_FAIL");
     MUST(gantry_machine_json(m, &text, &length, MUST_ERR));
-    ck_assert_ptr_null(strstr(text, "\"batched\""));
     json_t *document = json_loadb(text, length, 0, NULL);
+    check_none_is_batched(document);
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         ck_assert_msg(SLOW || points_of(document, kernels[i]) > 0, "%s was not measured", kernels[i]);
     json_decref(document);

@@ -56,7 +56,7 @@ static int64_t turns_of(const gy_spreading *s, uint32_t buffer)
     int64_t turns = 0, parts = b->parts ? b->parts : 1, turn = 0;
     for (size_t i = 0; i < rows->count; i++)
         turns += !goes_on(rows, i);
-    if (b->rows % turns || parts % turns)
+    if (turns == 0 || b->rows % turns || parts % turns)
         return 0;
     for (size_t i = 0; i < rows->count; i++)
         if (!goes_on(rows, i) && rows->at[i].first != b->rows / turns * turn++)

@@ -2,6 +2,7 @@
 /* Which automatic splits belong together, and which nodes work on which of their parts. */
 #include "scheduler/balance/balance.h"
 
+#include "base/divisor.h"
 #include "base/error.h"
 #include "graph/nest.h"
 
@@ -81,16 +82,6 @@ static void join_all(const gantry_graph *g, uint32_t *root)
         }
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* The largest unit that all its buffers are whole numbers of, and of their grains; if that is too coarse, the most rows
  * that one has, or equal parts where rows stay together. */
 static void choose_unit(gy_splits *s, uint32_t group)
@@ -103,7 +94,7 @@ static void choose_unit(gy_splits *s, uint32_t group)
             continue;
         const gy_buffer *of = &s->graph->buffers.at[b];
         int64_t rows = rows_of(of), grain = of->grain ? of->grain : 1;
-        x->unit = gcd(x->unit, rows / grain);
+        x->unit = gy_common_divisor(x->unit, rows / grain);
         most = rows > most ? rows : most;
         has_grain = has_grain || grain > 1;
         x->fixed = x->fixed || rows < x->parts || rows % grain;

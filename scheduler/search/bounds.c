@@ -8,6 +8,7 @@
  */
 #include "scheduler/search/model.h"
 
+#include "base/divisor.h"
 #include "base/error.h"
 #include <stdlib.h>
 
@@ -194,16 +195,6 @@ static gantry_status bound_by_work(gy_model *m, gantry_error *err)
 
 /* ---- the step ---- */
 
-static gy_ticks divisor(gy_ticks a, gy_ticks b)
-{
-    while (b) {
-        gy_ticks rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static void find_step(gy_model *m)
 {
     gy_ticks step = 0;
@@ -213,9 +204,9 @@ static void find_step(gy_model *m)
     for (uint32_t t = 0; t < m->tasks; t++)
         for (uint32_t d = 0; d < m->devices; d++)
             if (gy_model_time(m, t, d) < GY_TICKS_MAX)
-                step = divisor(step, gy_model_time(m, t, d));
+                step = gy_common_divisor(step, gy_model_time(m, t, d));
     for (size_t i = 0; i < (size_t)m->sizes * m->kinds; i++)
-        step = divisor(step, m->move[i]);
+        step = gy_common_divisor(step, m->move[i]);
     m->step = step ? step : 1;
 }
 

@@ -2,6 +2,7 @@
 /* Does it matter where the batch is cut into pieces? Not where each node has a rule, by which it does the same to each
  * row, or adds rows up, and where those that a file has for its parts are alike. A number that says where the rows of a
  * node begin follows them, and rows of a sequence stay together. */
+#include "base/divisor.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "graph/adjoint/adjoint.h"
@@ -71,21 +72,11 @@ static void note_turns(gy_spreading *s)
             s->graph->buffers.at[i].turns = turns_of(s, i);
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Rows of a sequence stay in one part. False: there are no parts of whole ones. */
 static bool note_grain(gantry_graph *g, const gy_node *n, int64_t whole)
 {
     gy_buffer *b = &g->buffers.at[g->access.at[n->access].buffer];
-    int64_t grain = b->grain ? b->grain / gcd(b->grain, whole) : 1;
+    int64_t grain = b->grain ? b->grain / gy_common_divisor(b->grain, whole) : 1;
     if (!whole)
         return true;
     if (whole > b->rows / grain)

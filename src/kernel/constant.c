@@ -19,7 +19,7 @@ gy_constant gy_constant_whole(int64_t value)
     return (gy_constant){ .real = real, .rest = (int64_t)((uint64_t)value - bits_of(real)) };
 }
 
-static gy_constant unsigned_whole(uint64_t value)
+gy_constant gy_constant_unsigned(uint64_t value)
 {
     double real = (double)value; /* 2^64 for the largest */
     return (gy_constant){ .real = real, .rest = (int64_t)(value - bits_of(real)) };
@@ -32,7 +32,7 @@ gantry_status gy_constant_evaluate(gy_constant *out, const gy_expr *e, gy_expr_l
     int64_t whole;
     uint64_t large;
     if (gy_expr_is_unsigned(e, &large)) {
-        *out = unsigned_whole(large);
+        *out = gy_constant_unsigned(large);
         return GANTRY_OK;
     }
     if (gy_expr_real(e, lookup, context, &real, status, NULL, err))

@@ -20,6 +20,7 @@ typedef struct gy_constant {
 enum { GY_CONSTANT_TEXT = 128 };
 
 gy_constant gy_constant_whole(int64_t value);
+gy_constant gy_constant_unsigned(uint64_t value);
 /* The value of an expression: exact if it can be evaluated in whole numbers, else in doubles throughout. */
 gantry_status gy_constant_evaluate(gy_constant *out, const gy_expr *e, gy_expr_lookup lookup, void *context,
                                    gantry_status status, gantry_error *err);

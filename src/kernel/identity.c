@@ -66,6 +66,19 @@ bool gy_identity(gantry_dtype dtype, gantry_access op, void *element)
     return true;
 }
 
+gy_constant gy_identity_constant(gantry_dtype dtype, gantry_access op)
+{
+    bool is_signed = dtype == GANTRY_I8 || dtype == GANTRY_I32 || dtype == GANTRY_I64;
+    unsigned unused = 64 - 8 * (unsigned)gantry_dtype_size(dtype);
+    uint64_t bits = 0;
+    if (gy_dtype_is_float(dtype) || !gy_identity(dtype, op, &bits))
+        return (gy_constant){ op == GANTRY_PROD, 0, false };
+    int64_t value;
+    bits <<= unused;
+    memcpy(&value, &bits, sizeof value);
+    return is_signed ? gy_constant_whole(value / (INT64_C(1) << unused)) : gy_constant_unsigned(bits >> unused);
+}
+
 /* Integers that the type can hold: its bits are the low ones of the number's. */
 static bool has_bits(gantry_dtype dtype, gy_constant value, uint64_t bits)
 {

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "graph/build/build_state.h"
 #include "graph/nest.h"
+#include "kernel/identity.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -209,17 +210,6 @@ static void forget_carried(flags *x)
 
 /* ---- what is added to without having been written ---- */
 
-/* The constant that adds nothing, of a sum or product, or of whole numbers. */
-static gy_constant nothing(gantry_dtype dtype, uint8_t op)
-{
-    bool is_signed = dtype == GANTRY_I8 || dtype == GANTRY_I32 || dtype == GANTRY_I64;
-    int bits = 8 * (int)gantry_dtype_size(dtype) - is_signed;
-    int64_t most = (int64_t)(UINT64_MAX >> (64 - (bits < 64 ? bits : 63)));
-    if (op == GANTRY_MIN || op == GANTRY_MAX)
-        return gy_constant_whole(op == GANTRY_MIN ? most : is_signed ? -most - 1 : 0);
-    return (gy_constant){ op == GANTRY_PROD, 0, false };
-}
-
 /* A node that writes to a piece what adds nothing. Infinity is a formula, as graph files cannot say it of a fill. */
 static gantry_node add_nothing(gantry_graph *g, const char *id, gantry_region to, gantry_dtype dtype, uint8_t op)
 {
@@ -234,7 +224,7 @@ static gantry_node add_nothing(gantry_graph *g, const char *id, gantry_region to
         made = gantry_graph_map(g, id, op == GANTRY_MIN ? "y = 1.0 / 0.0" : "y = -1.0 / 0.0");
         gantry_node_arg(g, made, "y", to);
     } else {
-        gy_init what = { .kind = GY_INIT_VALUE, .a = nothing(dtype, op) };
+        gy_init what = { .kind = GY_INIT_VALUE, .a = gy_identity_constant(dtype, op) };
         made = gy_graph_fill_with(g, id, to, &what);
     }
     g->build_->unique_ids = unique;

@@ -621,6 +621,12 @@ START_TEST(identities)
     ck_assert(gy_is_identity(GANTRY_I64, GANTRY_MIN, gy_constant_whole(INT64_MAX)));
     ck_assert(!gy_is_identity(GANTRY_I64, GANTRY_MIN, gy_constant_whole(INT64_MAX - 1)));
     ck_assert(!gy_is_identity(GANTRY_U64, GANTRY_MIN, gy_constant_whole(-1)));
+    static const gantry_dtype whole[] = { GANTRY_I8, GANTRY_I32, GANTRY_I64, GANTRY_U8, GANTRY_U32, GANTRY_U64 };
+    static const gantry_access kinds[] = { GANTRY_SUM, GANTRY_PROD, GANTRY_MIN, GANTRY_MAX };
+    for (size_t i = 0; i < 4 * sizeof whole / sizeof *whole; i++)
+        ck_assert(gy_is_identity(whole[i / 4], kinds[i % 4], gy_identity_constant(whole[i / 4], kinds[i % 4])));
+    ck_assert(gy_identity_constant(GANTRY_U64, GANTRY_MIN).real == 0x1p64); /* half as many are no identity */
+    ck_assert(gy_is_identity(GANTRY_F16, GANTRY_PROD, gy_identity_constant(GANTRY_F16, GANTRY_PROD)));
 }
 END_TEST
 

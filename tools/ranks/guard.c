@@ -51,10 +51,15 @@ void guard_leave(void)
         kill(getppid(), SIGUSR2);
 }
 
-void guard_note(uint64_t starts, const char *at)
+void guard_note(uint64_t starts, const gantry_run_progress *p)
 {
-    if (page && at)
-        snprintf(page, ROOM, "after %llu complete starts, %.200s", (unsigned long long)starts, at);
+    char iterations[60] = "";
+    if (!page)
+        return;
+    if (p->most)
+        snprintf(iterations, sizeof iterations, " and %llu iterations", (unsigned long long)p->iterations);
+    snprintf(page, ROOM, "after %llu complete starts%s%s%.180s", (unsigned long long)starts, iterations,
+             p->at ? ", at " : "", p->at ? p->at : "");
 }
 
 static const char *rank_text(void)

@@ -30,8 +30,8 @@ int launch(const options *o);
 int guard_begin(double timeout);
 /* Tells it that all ranks have done all, so that this one is to end. */
 void guard_leave(void);
-/* Keeps what the rank is at, to be said when it is gone. */
-void guard_note(uint64_t starts, const char *at);
+/* Keeps how far the rank is, and the op that it is at if that is known, to be said when it is gone. */
+void guard_note(uint64_t starts, const gantry_run_progress *p);
 
 /* remains.c, of the launcher: kills all below it that run this program, and what is between; those of children that are
  * gone are its own, with launch(). Others stay, such as a connection that ssh keeps for all that come later. */

@@ -36,7 +36,7 @@ static int tell(void *user, const gantry_run_progress *p)
     bool beside = s->starts == 0; /* a run of --check or --evaluate */
     uint64_t done = s->replaced + (beside ? 0 : p->completed);
     char loop[120] = "", watched[60] = "", left[60];
-    guard_note(done, p->at);
+    guard_note(done, p);
     if (beside)
         return 0;
     if (p->most)

@@ -62,7 +62,8 @@ static const char cut_text[] =
 
 /* Those of a thread in its segments, `count` of them from `first` on, of elements up to `end`: from lane `lane` on,
  * STEP apart, which goes on from one segment to the next, so that elements of that are loaded while the last of this
- * are computed. PLACE(m) is the number of one in the model. What is not loaded AHEAD is the last of the last segment.
+ * are computed. PLACE(m) is the number of one in the model. The last of the last segment, fewer than AHEAD, are loaded
+ * half as many at a time: one by one each would wait for memory.
  */
 static const char segment_text[] =
     "    const i64 stop = end - first < (i64)count * SEGMENT ? end : first + (i64)count * SEGMENT;\n"
@@ -101,20 +102,20 @@ static const char segment_text[] =
     "                break;\n"
     "        }\n"
     "    }\n"
-    "    if (m + (AHEAD / 2 - 1) * STEP < stop) {\n"
+    "#pragma unroll 1\n"
+    "    for (; m < stop; m += AHEAD / 2 * STEP) {\n"
     "        ROOM(AHEAD / 2) NEXT(AHEAD / 2)\n"
     "#pragma unroll\n"
-    "        for (int k = 0; k < AHEAD / 2; k++) {\n"
-    "            LOAD(k, m + STEP * k)\n"
-    "            TAKE(k)\n"
-    "        }\n"
+    "        for (int k = 0; k < AHEAD / 2; k++)\n"
+    "            if (m + STEP * k < stop) {\n"
+    "                LOAD(k, m + STEP * k)\n"
+    "                TAKE(k)\n"
+    "            }\n"
     "#pragma unroll\n"
     "        for (int k = 0; k < AHEAD / 2; k++)\n"
-    "            t = append(t, LOADED(k, m + STEP * k, PLACE(m + STEP * k)));\n"
-    "        m += AHEAD / 2 * STEP;\n"
+    "            if (m + STEP * k < stop)\n"
+    "                t = append(t, LOADED(k, m + STEP * k, PLACE(m + STEP * k)));\n"
     "    }\n"
-    "    for (; m < stop; m += STEP)\n"
-    "        t = append(t, VALUE(m, PLACE(m)));\n"
     "    if (turn < count)\n"
     "        room[turn * 256 + threadIdx.x] = t;\n";
 

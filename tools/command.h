@@ -121,6 +121,9 @@ bool counts_virtual(const options *o);
 int select_here(gantry_machine **machine, const options *o);
 gantry_schedule_options schedule_options(const options *o);
 int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine);
+/* The same without a complaint. */
+gantry_status try_schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph,
+                              const gantry_machine *machine, gantry_error *err);
 int read_schedule(gantry_schedule **schedule, const char *path);                         /* from a file */
 int read_schedule_of(gantry_schedule **schedule, const char *path, gantry_graph *graph); /* that it was made for */
 int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph, known_computer *k);

@@ -363,10 +363,10 @@ static bool keeps_pieces(const options *o, size_t devices)
     return (int64_t)devices < (int64_t)strategy.dp * strategy.tp * strategy.pp;
 }
 
-int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine)
+gantry_status try_schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph,
+                              const gantry_machine *machine, gantry_error *err)
 {
     enum { MANY = 256 }; /* planning for as many devices takes seconds */
-    gantry_error err;
     gantry_schedule_options so = schedule_options(o);
     size_t devices = gantry_machine_worker_count(machine);
     if (devices >= MANY && !o->quiet && !progress_shown())
@@ -374,11 +374,17 @@ int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *grap
     so.balance = keeps_pieces(o, devices) ? "static" : so.balance;
     so.user = &devices;
     progress_stage("planning");
-    gantry_status status = gantry_schedule_new(schedule, graph, machine, &so, &err);
+    gantry_status status = gantry_schedule_new(schedule, graph, machine, &so, err);
     progress_clear();
     if (!status)
         progress_say("planned for %zu devices in %.3f s", devices, progress_seconds());
-    return status ? fail(&err) : EXIT_FINE;
+    return status;
+}
+
+int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine)
+{
+    gantry_error err;
+    return try_schedule_on(schedule, o, graph, machine, &err) ? fail(&err) : EXIT_FINE;
 }
 
 /* The file that the machine is from; NULL: it is from no file. */

@@ -487,8 +487,8 @@ GANTRY_API void gantry_graph_index(gantry_graph *graph, const char *name);
 /** Before each later iteration `prev` takes the value of `next` without copying, and `next` becomes unwritten. */
 GANTRY_API void gantry_graph_carry(gantry_graph *graph, gantry_buffer prev, gantry_buffer next);
 /** Stops after the first iteration that is a multiple of `every` where the one-element `flag` is not zero. In a repeat
- * within another gantry_graph_repeat_end adds a flag of one element, by which its nodes run then (gantry_node_when),
- * and a node; it carries nothing there, and has no collectives and no nodes with a when. */
+ * within another gantry_graph_repeat_end adds a flag of one element, by which its nodes run then (gantry_node_when), a
+ * node, and one for each pair that is carried; so nodes of it that have a when are given that before. */
 GANTRY_API void gantry_graph_until(gantry_graph *graph, gantry_buffer flag, int64_t every);
 GANTRY_API void gantry_graph_repeat_end(gantry_graph *graph);
 

@@ -24,6 +24,20 @@ static bool names_part(const gantry_graph *g, const gy_access *a)
     return a->part >= 0 && buffer_of(g, a)->parts > 0;
 }
 
+/* An access of a node; to rows that follow parts of another buffer, as one to these parts. */
+static gy_access access_of(const gantry_graph *g, const gy_node *n, uint32_t i)
+{
+    gy_access a = g->access.at[n->access + i];
+    const gy_buffer *b = buffer_of(g, &a);
+    if (!b->along)
+        return a;
+    int32_t first = (int32_t)b->piece - 1, parts = b->parts ? (int32_t)b->parts : 1;
+    a.part_last = first + (a.part < 0 ? parts : a.part_last);
+    a.part = first + (a.part < 0 ? 0 : a.part);
+    a.buffer = b->along - 1;
+    return a;
+}
+
 /* Parts and rows of each of the arrays that lie in a buffer. */
 static int64_t parts_of(const gy_buffer *b)
 {
@@ -55,12 +69,12 @@ static void join(uint32_t *root, uint32_t a, uint32_t b)
 static void join_in_node(const gantry_graph *g, const gy_node *n, uint32_t *root)
 {
     for (uint32_t i = 1; i < n->accesses; i++) {
-        const gy_access *a = &g->access.at[n->access + i];
-        for (uint32_t k = 0; k < i && names_part(g, a) && buffer_of(g, a)->split_auto; k++) {
-            const gy_access *b = &g->access.at[n->access + k];
-            if (names_part(g, b) && buffer_of(g, b)->split_auto &&
-                parts_of(buffer_of(g, b)) == parts_of(buffer_of(g, a))) {
-                join(root, a->buffer, b->buffer);
+        gy_access a = access_of(g, n, i);
+        for (uint32_t k = 0; k < i && names_part(g, &a) && buffer_of(g, &a)->split_auto; k++) {
+            gy_access b = access_of(g, n, k);
+            if (names_part(g, &b) && buffer_of(g, &b)->split_auto &&
+                parts_of(buffer_of(g, &b)) == parts_of(buffer_of(g, &a))) {
+                join(root, a.buffer, b.buffer);
                 break; /* those before are joined with each other already */
             }
         }
@@ -144,13 +158,13 @@ static void fix_groups(gy_splits *s, const gy_node *n)
 {
     const gantry_graph *g = s->graph;
     for (uint32_t i = 0; i < n->accesses; i++) {
-        const gy_access *a = &g->access.at[n->access + i];
-        for (uint32_t k = 0; k < n->accesses && names_part(g, a) && buffer_of(g, a)->split_auto; k++) {
-            const gy_access *b = &g->access.at[n->access + k];
-            if (names_part(g, b) && !buffer_of(g, b)->split_auto &&
-                parts_of(buffer_of(g, b)) == parts_of(buffer_of(g, a)) &&
-                rows_of(buffer_of(g, b)) == rows_of(buffer_of(g, a)))
-                s->group[s->group_of[a->buffer]].fixed = true;
+        gy_access a = access_of(g, n, i);
+        for (uint32_t k = 0; k < n->accesses && names_part(g, &a) && buffer_of(g, &a)->split_auto; k++) {
+            gy_access b = access_of(g, n, k);
+            if (names_part(g, &b) && !buffer_of(g, &b)->split_auto &&
+                parts_of(buffer_of(g, &b)) == parts_of(buffer_of(g, &a)) &&
+                rows_of(buffer_of(g, &b)) == rows_of(buffer_of(g, &a)))
+                s->group[s->group_of[a.buffer]].fixed = true;
         }
     }
 }
@@ -162,13 +176,13 @@ static void find_owner(gy_splits *s, uint32_t node)
     bool writes = false;
     s->owner[node] = GY_NONE;
     for (uint32_t i = 0; i < n->accesses && !writes; i++) {
-        const gy_access *a = &s->graph->access.at[n->access + i];
-        if (!names_part(s->graph, a) || s->group_of[a->buffer] == GY_NONE || a->part_last != a->part + 1)
+        gy_access a = access_of(s->graph, n, i);
+        if (!names_part(s->graph, &a) || s->group_of[a.buffer] == GY_NONE || a.part_last != a.part + 1)
             continue;
-        writes = a->mode != GANTRY_READ;
+        writes = a.mode != GANTRY_READ;
         if (writes || s->owner[node] == GY_NONE) {
-            s->owner[node] = s->group_of[a->buffer];
-            s->part[node] = (uint32_t)(a->part % parts_of(buffer_of(s->graph, a)));
+            s->owner[node] = s->group_of[a.buffer];
+            s->part[node] = (uint32_t)(a.part % parts_of(buffer_of(s->graph, &a)));
         }
     }
 }

@@ -4,12 +4,20 @@
 
 #include "base/error.h"
 
-/* In one memory there is nothing to send: what is left is a copy within it, whatever it is called. */
+/* Copies of a GPU go one behind the other, each a launch behind the one before. */
+static gy_ticks launches_within(const gy_net *net, const gy_group *g)
+{
+    uint32_t d = net->device[g->memory[0]];
+    bool waits = d != GY_MACHINE_NONE && net->m->device[d].gpu && g->pieces > 1;
+    return waits ? gy_ticks_times(net->m->device[d].launch, g->pieces - 1) : 0;
+}
+
+/* In one memory there is nothing to send: what is left is copies within it, whatever they are called. */
 static gy_way within(const gy_net *net, const gy_group *g)
 {
     const gy_route *r = gy_machine_route(net->m, g->memory[0], g->memory[0]);
     return (gy_way){ .algorithm = g->reduce ? GY_ALGORITHM_ONE_SHOT : GY_ALGORITHM_COPY,
-                     .time = gy_route_time(net->m, r, g->bytes),
+                     .time = gy_ticks_sum(gy_route_time(net->m, r, g->bytes), launches_within(net, g)),
                      .provenance = r->given ? GY_COST_MEASURED : GY_COST_ROOFLINE };
 }
 

@@ -68,6 +68,10 @@ typedef struct gy_buffer {
     gantry_buffer_class cls;
     bool output, split_auto;
     bool in_pieces; /* its parts are pieces of the batch, into which a strategy cut it */
+    uint32_t piece; /* one more than the piece of the batch that all its rows belong to, or the first of several; 0: it
+                       has rows of all pieces, or of none */
+    uint32_t along; /* of such a buffer: one more than the buffer whose parts pieces are, by which its rows follow
+                       these; 0: it has the rows that it has */
     int64_t turns;  /* so many arrays of the batch lie in it behind each other, each in as many parts; 0: not known */
     int64_t grain;  /* automatic splits: so many rows, as of a sequence, stay in one part; 0: any number */
     int32_t rank;
@@ -258,7 +262,8 @@ struct gantry_graph {
     int32_t recompute; /* layers of each stage whose activations are computed again, see gantry_strategy; 0: none */
     uint32_t stage_devices; /* a stage of a pipeline has so many devices in a row; 0: there are no stages */
     int32_t weight_delay;   /* nodes that give to gradients of weights alone have so much less of priority */
-    bool moves_parts;       /* what is computed does not depend on where the batch is cut into pieces */
+    uint32_t moves_parts;   /* what is computed does not depend on where the batch is cut into so many pieces; 0: it
+                               does, or there are none */
     bool orders_sums;       /* contributions to a sum come one after the other, see gantry_strategy */
     bool differentiated;
     bool is_used;            /* a model as it is used: nothing will be differentiated */

@@ -72,6 +72,10 @@ static void add_buffer(writer *w, const gy_buffer *b)
         add_int(w, b->turns);
         add_int(w, b->grain);
     }
+    if (b->along) {
+        add(w, b->along);
+        add(w, b->piece);
+    }
     if (b->external)
         add_text(w, b->external);
     flush(w);

@@ -113,7 +113,7 @@ def check_owners(gantry, source, joined):
 
 
 def check_strategies(gantry, source):
-    """Each row is the training for its devices, told without warnings about weights, which a step writes; what no row can be is refused with the row."""
+    """Each row is the training for its devices, told without warnings about weights, which a step writes; what a row cannot be is told with the row."""
     mlp = source / "graphs" / "models" / "mlp.json"
     words = [gantry, "scale", mlp, "--machine", "h200-8", "--effort", "0"]
     for text, at in (("dp=devices", "dp={}"), ("micro=devices,dp=devices", "micro={},dp={}")):
@@ -124,7 +124,7 @@ def check_strategies(gantry, source):
                                    "--strategy", at.replace("{}", str(devices)), "--json"))
             assert row["makespan_us"] == alone["makespan_us"], (text, row)
     batch = json.loads(mlp.read_text())["params"]["batch"]
-    for text, at in (("dp=2", "dp=2"), ("dp=devices,zero=1", "dp={},zero=1")):  # none of which one device can do
+    for text, at in (("dp=2", "dp=2"), ("dp=devices,zero=1", "dp={},zero=1")):  # where the graph that --weak begins with is that of one device
         rows = json.loads(run(*words, "--devices", "2,4", "--weak", "batch", "--strategy", text, "--json"))["rows"]
         for devices, row in zip((2, 4), rows):
             alone = json.loads(run(gantry, "train", mlp, "--machine", "h200-8", "--devices", devices, "--effort", 0, "--steps", 0, "--param", f"batch={batch * devices}",
@@ -134,7 +134,31 @@ def check_strategies(gantry, source):
                                   ("dp=3", "1,4", "--strategy \"dp=3\" is for 3 devices, and the row of 1 device has fewer; begin with more (--devices 3..6)"),
                                   ("dp=devices,pp=2", "2,3", "--strategy \"dp=2,pp=2\" is for 4 devices, and the row of 2 devices has fewer")):
         done = subprocess.run([*words, "--devices", devices, "--strategy", text], capture_output=True, text=True)
-        assert done.returncode == 2 and wanted in done.stderr, (text, done.stderr)
+        told = done.returncode == 0 and f"1  not possible: {wanted}" in done.stdout if text == "dp=3" else done.returncode == 2 and wanted in done.stderr
+        assert told, (text, done)
+
+
+def check_refused_rows(gantry, source):
+    """A number that the strategy, the batch or the memories do not allow is a line that says why, and the others are as without it; where none is possible that is the error."""
+    mlp = source / "graphs" / "models" / "mlp.json"
+    words = [gantry, "scale", mlp, "--machine", "h200-8", "--effort", "0"]
+
+    def found(*more):
+        return json.loads(run(*words, *more, "--json"))
+    shards, whole = (found("--devices", "1,2", "--strategy", text)["rows"] for text in ("dp=devices,zero=1", "zero=3,dp=devices"))
+    assert [row["devices"] for row in shards] == [1, 2] and shards[0]["makespan_us"] == whole[0]["makespan_us"]
+    alone = json.loads(run(gantry, "train", mlp, "--machine", "h200-8", "--devices", 1, "--effort", 0, "--steps", 0, "--json"))
+    assert shards[0]["makespan_us"] == alone["makespan_us"] and shards[0]["speedup"] == 1, "one replica has all of each weight"
+    some = json.loads(run(gantry, "scale", "gpt", "--machine", "h200-8", "--effort", 0, "--devices", "1..4", "--strategy", "dp=devices", "--param", "batch=4", "--json"))
+    assert [row["devices"] for row in some["rows"]] == [1, 2, 4] and [row["devices"] for row in some["refused"]] == [3], some
+    assert "128 rows" in some["refused"][0]["why"] and "dp=3" in some["refused"][0]["why"], "four sequences of 32 are not for three replicas"
+    fixed = found("--devices", "1,2,3,4", "--strategy", "dp=2,zero=1")
+    assert [row["devices"] for row in fixed["rows"]] == [2, 3, 4] and "has fewer" in fixed["refused"][0]["why"], fixed
+    tight = json.loads(run(gantry, "scale", "gpt", "--machine", "h200-8", "--effort", 0, "--devices", "1,4", "--strategy", "dp=devices,zero=1", "--param", "batch=4", "--spill", "off",
+                           "--max-memory", "gpu0=1700KiB", "--json"))
+    assert [row["devices"] for row in tight["rows"]] == [4] and "gpu0 needs" in tight["refused"][0]["why"], "a quarter of the batch and of the moments fits"
+    none = subprocess.run([*words, "--devices", "1,2", "--strategy", "zero=1"], capture_output=True, text=True)
+    assert none.returncode == 2 and "strategy: zero is 1 and there is one replica" in none.stderr and not none.stdout, none
 
 
 def main(gantry, source):
@@ -154,6 +178,7 @@ def main(gantry, source):
                 check_owners(gantry, source, joined)
         check_weak(gantry)
         check_strategies(gantry, source)
+        check_refused_rows(gantry, source)
 
 
 if __name__ == "__main__":

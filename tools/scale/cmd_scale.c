@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DEVICES = 4096, MOST_COUNTS = 128, EACH_UP_TO = 8 };
+enum { MOST_DEVICES = 4096, MOST_COUNTS = 128, EACH_UP_TO = 8, STRATEGY_TEXT = 256 };
 
 /* Numbers of devices, or of ranks, rising. */
 typedef struct counts {
@@ -175,55 +175,83 @@ static void count_strategy(char *to, size_t size, const char *text, size_t devic
     to[at < size ? at : size - 1] = 0;
 }
 
-/* A strategy is for so many devices, and a row may have fewer. */
-static int check_strategy(const options *o, int devices)
+/* One replica has all of each weight: where the strategy follows the devices, shards of a row of one are the whole. */
+static void drop_shards(char *text)
 {
-    char text[256];
-    gantry_error err;
+    static const char key[] = "zero=";
+    gantry_strategy s = GANTRY_STRATEGY_INIT;
+    char rest[STRATEGY_TEXT] = "";
+    for (const char *item = text; *item;) {
+        size_t length = strcspn(item, ","), at = strlen(rest);
+        if (strncmp(item, key, strlen(key)) != 0)
+            snprintf(rest + at, sizeof rest - at, "%s%.*s", at ? "," : "", (int)length, item);
+        item += length + (item[length] == ',');
+    }
+    if (rest[0] && !gantry_strategy_parse(&s, rest, NULL) && s.dp * s.tp == 1)
+        memcpy(text, rest, sizeof rest);
+}
+
+/* The strategy of a row. */
+static void row_strategy(char text[STRATEGY_TEXT], const options *o, size_t devices)
+{
+    count_strategy(text, STRATEGY_TEXT, o->strategy, devices);
+    if (strcmp(text, o->strategy) != 0)
+        drop_shards(text);
+}
+
+static int check_auto(const options *o)
+{
+    if (!o->strategy || strcmp(o->strategy, "auto") != 0)
+        return EXIT_FINE;
+    complain("gantry scale: --strategy auto is for train, run and schedule, which choose for one machine; give "
+             "numbers, and \"devices\" for the devices of each row, such as --strategy dp=devices\n");
+    return EXIT_USAGE;
+}
+
+/* A strategy is for so many devices, and a row may have fewer. */
+static gantry_status check_strategy(const options *o, int devices, gantry_error *err)
+{
+    char text[STRATEGY_TEXT];
     gantry_strategy strategy = GANTRY_STRATEGY_INIT;
     if (!o->strategy)
-        return EXIT_FINE;
-    if (strcmp(o->strategy, "auto") == 0) {
-        complain("gantry scale: --strategy auto is for train, run and schedule, which choose for one machine; give "
-                 "numbers, and \"devices\" for the devices of each row, such as --strategy dp=devices\n");
-        return EXIT_USAGE;
-    }
-    count_strategy(text, sizeof text, o->strategy, (size_t)devices);
-    if (gantry_strategy_parse(&strategy, text, &err))
-        return fail(&err);
+        return GANTRY_OK;
+    row_strategy(text, o, (size_t)devices);
+    gantry_status status = gantry_strategy_parse(&strategy, text, err);
     int64_t wants = (int64_t)strategy.dp * strategy.tp * strategy.pp;
-    if (wants <= devices)
-        return EXIT_FINE;
-    complain("gantry scale: --strategy \"%s\" is for %lld devices, and the row of %d %s has fewer; begin with more "
-             "(--devices %lld..%lld), or name the devices of each row: dp=devices\n",
+    if (status || wants <= devices)
+        return status;
+    *err = (gantry_error){ .status = GANTRY_E_INVALID, .device = -1 };
+    snprintf(err->text, sizeof err->text,
+             "--strategy \"%.200s\" is for %lld devices, and the row of %d %s has fewer; begin with more "
+             "(--devices %lld..%lld), or name the devices of each row: dp=devices",
              text, (long long)wants, devices, devices == 1 ? "device" : "devices", (long long)wants,
              (long long)wants * 2);
-    return EXIT_USAGE;
+    return err->status;
 }
 
 /* The graph for so many devices, where it asks for them, with that value of the param; with --strategy, its training.
  */
-static int load_row(gantry_graph **graph, const options *o, const char *weak, int64_t value, size_t devices)
+static gantry_status load_row(gantry_graph **graph, const options *o, const char *weak, int64_t value, size_t devices,
+                              gantry_error *err)
 {
-    char own[256], strategy[256];
+    char own[256], strategy[STRATEGY_TEXT];
     options with = *o;
     snprintf(own, sizeof own, "%.200s=%lld", weak, (long long)value);
     if (o->strategy) {
-        count_strategy(strategy, sizeof strategy, o->strategy, devices);
+        row_strategy(strategy, o, devices);
         with.strategy = strategy;
         with.train = true;
     }
     with.params = grown_params(o, weak, own);
     if (!with.params.at) {
-        complain("%s\n", gantry_status_text(GANTRY_E_NOMEM));
-        return EXIT_CAPACITY;
+        *err = (gantry_error){ .status = GANTRY_E_NOMEM, .device = -1 };
+        return err->status;
     }
-    gantry_error err;
     gantry_load_options load = load_options(&with);
     load.devices = (int32_t)devices;
-    int code = gantry_graph_load(graph, o->positional.at[0], &load, &err) ? fail_reading(&err) : EXIT_FINE;
+    gantry_status status = gantry_graph_load(graph, o->positional.at[0], &load, err);
     free((void *)with.params.at);
-    return code;
+    return status;
 }
 
 /* True if the graph that is made of the file depends on how many devices there are. */
@@ -257,35 +285,52 @@ static int fill_row(scale_row *row, const gantry_schedule *schedule)
 }
 
 /* Without `graph` it is loaded anew, for the devices of the machine and with that value of the param that grows. */
-static int plan(gantry_schedule **schedule, const options *o, gantry_graph *graph, const char *weak, int64_t value,
-                const gantry_machine *machine)
+static gantry_status plan(gantry_schedule **schedule, const options *o, gantry_graph *graph, const char *weak,
+                          int64_t value, const gantry_machine *machine, gantry_error *err)
 {
     gantry_graph *own = NULL;
-    int code = graph ? EXIT_FINE : load_row(&own, o, weak, value, gantry_machine_worker_count(machine));
-    if (!code)
-        code = schedule_on(schedule, o, graph ? graph : own, machine);
+    gantry_status status =
+        graph ? GANTRY_OK : load_row(&own, o, weak, value, gantry_machine_worker_count(machine), err);
+    if (!status)
+        status = try_schedule_on(schedule, o, graph ? graph : own, machine, err);
     gantry_graph_free(own);
-    return code;
+    return status;
+}
+
+/* The strategy, the graph or the memories do not allow it for that number: others may be. */
+static bool is_of_row(gantry_status status)
+{
+    return status == GANTRY_E_INVALID || status == GANTRY_E_GRAPH || status == GANTRY_E_CAPACITY;
+}
+
+static int refuse_row(scale *s, int count, const gantry_error *err)
+{
+    if (!is_of_row(err->status))
+        return fail_reading(err);
+    s->refused[s->refusals++] = (scale_refusal){ count, *err };
+    return EXIT_FINE;
 }
 
 /* With --weak, the graph as it is loaded is that of one device, or rank. */
-static int find_row(scale *s, scale_row *row, const options *o, gantry_graph *graph, const gantry_machine *machine)
+static int find_row(scale *s, int count, const options *o, gantry_graph *graph, const gantry_machine *machine)
 {
+    scale_row *row = &s->row[s->count];
     gantry_schedule *schedule = NULL;
     gantry_machine *made = NULL;
-    int code = make_machine(&made, o, machine, row->count);
+    gantry_error err;
+    int code = make_machine(&made, o, machine, count);
     bool is_own = *s->weak || s->asks;
-    row->value = (int64_t)((double)s->base * pow(row->count, 1.0 / s->power) + 0.5);
-    if (!code) {
-        row->devices = (int)gantry_machine_worker_count(made);
-        row->work = s->base ? pow((double)row->value / (double)s->base, s->power) : 1;
-        code = check_strategy(o, row->devices);
-    }
-    if (!code)
-        code = plan(&schedule, o, is_own ? NULL : graph, s->weak, row->value, made);
-    if (!code)
-        code = fill_row(row, schedule);
-    s->count += !code;
+    if (code)
+        return code;
+    row->count = count;
+    row->value = (int64_t)((double)s->base * pow(count, 1.0 / s->power) + 0.5);
+    row->devices = (int)gantry_machine_worker_count(made);
+    row->work = s->base ? pow((double)row->value / (double)s->base, s->power) : 1;
+    gantry_status status = check_strategy(o, row->devices, &err);
+    if (!status)
+        status = plan(&schedule, o, is_own ? NULL : graph, s->weak, row->value, made, &err);
+    code = status ? refuse_row(s, count, &err) : fill_row(row, schedule);
+    s->count += !status && !code;
     gantry_schedule_free(schedule);
     gantry_machine_free(made);
     return code;
@@ -295,12 +340,13 @@ static int find_base(scale *s, const options *o, gantry_graph *graph, const gant
 {
     gantry_schedule *schedule = NULL;
     gantry_machine *made = NULL;
+    gantry_error err;
     options with = *o;
     with.effort = 0;
     with.strategy = NULL; /* which may be for more devices than one, and no param depends on it */
     int code = make_machine(&made, o, machine, 1);
-    if (!code)
-        code = plan(&schedule, &with, s->asks ? NULL : graph, "", 0, made);
+    if (!code && plan(&schedule, &with, s->asks ? NULL : graph, "", 0, made, &err))
+        code = fail_reading(&err);
     if (!code)
         code = base_value(&s->base, s->weak, schedule);
     gantry_schedule_free(schedule);
@@ -308,14 +354,15 @@ static int find_base(scale *s, const options *o, gantry_graph *graph, const gant
     return code;
 }
 
+/* Where no number is possible, the first says why. */
 static int find_rows(scale *s, const options *o, gantry_graph *graph, const gantry_machine *machine, const counts *c)
 {
-    int code = *s->weak ? find_base(s, o, graph, machine) : EXIT_FINE;
-    for (size_t i = 0; i < c->count && !code; i++) {
-        s->row[i].count = c->at[i];
-        code = find_row(s, &s->row[i], o, graph, machine);
-    }
-    return code;
+    int code = check_auto(o);
+    if (!code && *s->weak)
+        code = find_base(s, o, graph, machine);
+    for (size_t i = 0; i < c->count && !code; i++)
+        code = find_row(s, c->at[i], o, graph, machine);
+    return !code && !s->count ? fail(&s->refused[0].why) : code;
 }
 
 /* ---- what is printed ---- */
@@ -332,13 +379,22 @@ static void print_row(const scale *s, const scale_row *r)
     printf("  %s\n", r->limit);
 }
 
+static void print_refusal(const scale *s, const scale_refusal *r)
+{
+    char why[1024];
+    gantry_error_format(&r->why, why, sizeof why);
+    printf("%*d  not possible: %s\n", s->ranks ? 6 : 8, r->count, why);
+}
+
 static void print_table(const scale *s)
 {
     printf("%s on %s\n%s%8s %6s %14s %9s %11s %10s %10s%s  %s\n", s->graph, s->machine, s->ranks ? " ranks  " : "",
            "devices", "used", "makespan", "speed-up", "efficiency", "peak", "moved", s->ranks ? "    network" : "",
            "what limits");
-    for (size_t i = 0; i < s->count; i++)
-        print_row(s, &s->row[i]);
+    for (size_t i = 0, k = 0; i < s->count || k < s->refusals;) {
+        bool is_refused = i == s->count || (k < s->refusals && s->refused[k].count < s->row[i].count);
+        is_refused ? print_refusal(s, &s->refused[k++]) : print_row(s, &s->row[i++]);
+    }
     printf("advice: %s\n", s->advice);
 }
 
@@ -357,6 +413,18 @@ static json_t *row_json(const scale *s, const scale_row *r)
     return row;
 }
 
+static json_t *refusals_json(const scale *s)
+{
+    json_t *all = json_array();
+    char why[1024];
+    for (size_t i = 0; i < s->refusals; i++) {
+        gantry_error_format(&s->refused[i].why, why, sizeof why);
+        json_array_append_new(all,
+                              json_pack("{s:i, s:s}", s->ranks ? "ranks" : "devices", s->refused[i].count, "why", why));
+    }
+    return all;
+}
+
 static int print_scale_json(const scale *s)
 {
     json_t *rows = json_array();
@@ -364,6 +432,8 @@ static int print_scale_json(const scale *s)
         json_array_append_new(rows, row_json(s, &s->row[i]));
     json_t *root =
         json_pack("{s:s, s:s, s:o, s:s}", "graph", s->graph, "machine", s->machine, "rows", rows, "advice", s->advice);
+    if (s->refusals)
+        json_object_set_new(root, "refused", refusals_json(s));
     if (*s->weak)
         json_object_set_new(root, "weak", json_string(s->weak));
     return print_json(root);
@@ -386,6 +456,9 @@ static int run(const options *o)
     counts c = { .count = 0 };
     scale_row rows[MOST_COUNTS] = { { 0 } };
     scale s = { .ranks = o->rank_list != NULL, .asks = o->strategy || asks_for_devices(o), .row = rows };
+    s.refused = calloc(MOST_COUNTS, sizeof *s.refused);
+    if (!s.refused)
+        return fail_nomem();
     gantry_graph *graph = NULL;
     gantry_machine *machine = NULL;
     options all = *o; /* --devices is a list here */
@@ -407,6 +480,7 @@ static int run(const options *o)
     }
     gantry_machine_free(machine);
     gantry_graph_free(graph);
+    free(s.refused);
     return code;
 }
 

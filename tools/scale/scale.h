@@ -20,6 +20,12 @@ typedef struct scale_row {
     char limit[160];         /* what holds it up, as part of a sentence */
 } scale_row;
 
+/* A number of devices, or of ranks, for which there is no schedule. */
+typedef struct scale_refusal {
+    int count;
+    gantry_error why;
+} scale_refusal;
+
 typedef struct scale {
     const char *graph, *machine; /* names */
     char weak[200];              /* the param that grows; "": none does */
@@ -29,6 +35,8 @@ typedef struct scale {
     bool asks;                   /* the graph depends on how many devices there are */
     scale_row *row;              /* rising numbers of devices */
     size_t count;
+    scale_refusal *refused; /* of the others, rising too */
+    size_t refusals;
     char advice[512]; /* one sentence */
 } scale;
 

@@ -76,6 +76,7 @@ gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix,
     if (made.id < g->buffers.count) {
         g->buffers.at[made.id].in_pieces = g->buffers.at[like].in_pieces;
         g->buffers.at[made.id].turns = g->buffers.at[like].turns;
+        g->buffers.at[made.id].piece = g->buffers.at[like].piece;
     }
     return made;
 }

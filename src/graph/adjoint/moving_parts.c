@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replicas of a model have equal parts of the batch, and the scheduler may cut these elsewhere for devices that are not
  * alike: parts are automatic splits once all nodes are there. Losses and gradients are sums over the examples of a
- * batch, so they do not depend on where it is cut. A number that says where the rows of a node begin follows them. */
+ * batch, so they do not depend on where it is cut. A number that says where the rows of a node begin follows them, and
+ * so do the rows of a buffer that one piece has for itself. */
+#include "base/divisor.h"
 #include "base/error.h"
 #include "graph/adjoint/adjoint.h"
 #include "graph/build/build_state.h"
@@ -115,8 +117,50 @@ static void find_split(gantry_graph *g, uint8_t *stays)
     }
     for (uint32_t i = 0; i < g->buffers.count; i++) {
         gy_buffer *b = &g->buffers.at[i];
-        if (b->in_pieces && b->turns && !stays[i] && b->parts && b->rows >= b->parts && !b->external)
+        if (b->in_pieces && !b->piece && b->turns && !stays[i] && b->parts && b->rows >= b->parts && !b->external)
             b->split_auto = true;
+    }
+}
+
+/* The first buffer that has a part for each piece; GY_NONE: none. */
+static uint32_t find_lead(const gantry_graph *g)
+{
+    for (uint32_t i = 0; i < g->buffers.count; i++) {
+        const gy_buffer *b = &g->buffers.at[i];
+        if (b->split_auto && b->parts == gy_buffer_turns(b) * g->moves_parts)
+            return i;
+    }
+    return GY_NONE;
+}
+
+static int64_t common_multiple(int64_t a, int64_t b)
+{
+    return a / gy_common_divisor(a, b) * b;
+}
+
+/* Rows of the lead that are whole rows of the buffer along it stay together, and as many as that has to keep together.
+ * False: its rows are none of parts. */
+static bool go_along(gy_buffer *lead, gy_buffer *b)
+{
+    int64_t parts = b->parts ? b->parts : 1, at = (int64_t)b->piece - 1;
+    int64_t span = lead->part_first[at + parts] - lead->part_first[at], common = gy_common_divisor(b->rows, span);
+    if (!b->rows || !span)
+        return false;
+    int64_t rows = b->rows / common, grain = b->grain ? b->grain : 1;
+    int64_t whole = span / common * (grain / gy_common_divisor(grain, rows));
+    lead->grain = common_multiple(lead->grain ? lead->grain : 1, whole);
+    return true;
+}
+
+/* Buffers that one piece has for itself. */
+static void find_along(gantry_graph *g, const uint8_t *stays)
+{
+    uint32_t lead = find_lead(g);
+    for (uint32_t i = 0; i < g->buffers.count && lead != GY_NONE; i++) {
+        gy_buffer *b = &g->buffers.at[i];
+        bool is_own = b->piece && b->cls == GANTRY_TEMP && !b->output && !stays[i];
+        if (is_own && go_along(&g->buffers.at[lead], b))
+            b->along = lead + 1;
     }
 }
 
@@ -125,8 +169,9 @@ static bool has_following(const gantry_graph *g, uint32_t node, gy_first_number 
 {
     const gy_node *n = &g->nodes.at[node];
     const gy_access *x = &g->access.at[n->access];
-    return n->accesses && gy_first_number_of(g, node, out) && out->arg != GY_NONE && x->part >= 0 &&
-           g->buffers.at[x->buffer].split_auto;
+    const gy_buffer *b = &g->buffers.at[x->buffer];
+    return n->accesses && gy_first_number_of(g, node, out) && out->arg != GY_NONE &&
+           (b->along || (x->part >= 0 && b->split_auto));
 }
 
 static gy_scalar *scalar_of(gantry_graph *g, const gy_node *n, uint32_t arg)
@@ -161,8 +206,10 @@ gantry_status gy_move_parts(gantry_graph *g, gantry_error *err)
         return GANTRY_OK;
     uint8_t *stays = gy_calloc(g->buffers.count + 1, 1);
     bool ok = stays && gy_build_merge(g);
-    if (ok)
+    if (ok) {
         find_split(g, stays);
+        find_along(g, stays);
+    }
     ok = ok && let_numbers_follow(g);
     gy_free(stays);
     return ok ? GANTRY_OK : gy_fail_nomem(err);

@@ -240,6 +240,27 @@ void gy_build_flag(gantry_graph *graph, uint32_t node, gy_access flag)
     }
 }
 
+/* The end of a repeat has given the nodes of it their flag, which a `when` cannot go before any more. */
+static void say_second_flag(gantry_graph *g, const gy_node *n)
+{
+    if (!gy_build_merge(g)) {
+        gy_build_nomem(g);
+        return;
+    }
+    const gy_access *last = n->accesses ? &g->access.at[n->access + n->accesses - 1] : NULL;
+    const gy_access *first = n->has_when ? last : &g->extra.at[n->extra].flag;
+    if (gy_build_is_going(g, first->buffer))
+        gy_graph_mistake(g, GANTRY_E_GRAPH,
+                         "node \"%s\" is given a when behind the end of its repeat, whose until guards its nodes from "
+                         "there on; call gantry_node_when before gantry_graph_repeat_end",
+                         n->id);
+    else
+        gy_graph_mistake(g, GANTRY_E_GRAPH,
+                         "node \"%s\" has two whens; one is allowed: compute one flag of both, such as the map "
+                         "\"both = a * b\"",
+                         n->id);
+}
+
 void gantry_node_when(gantry_graph *graph, gantry_node node, gantry_region flag)
 {
     gy_node *n = open_node(graph, node);
@@ -247,17 +268,13 @@ void gantry_node_when(gantry_graph *graph, gantry_node node, gantry_region flag)
     if (!n || !gy_region_resolve(graph, &flag, &access))
         return;
     const gy_buffer *b = &graph->buffers.at[access.buffer];
-    if (has_flag(graph, n)) {
-        gy_graph_mistake(graph, GANTRY_E_GRAPH,
-                         "node \"%s\" has two whens; one is allowed: compute one flag of both, such as the map "
-                         "\"both = a * b\"",
-                         n->id);
-    } else if (b->tiles[0] || b->split_auto ||
-               gy_buffer_span(b, access.first, access.last) != (int64_t)gantry_dtype_size(b->dtype)) {
+    if (has_flag(graph, n))
+        say_second_flag(graph, n);
+    else if (b->tiles[0] || b->split_auto ||
+             gy_buffer_span(b, access.first, access.last) != (int64_t)gantry_dtype_size(b->dtype))
         say_no_flag(graph, n, &access);
-    } else {
+    else
         gy_build_flag(graph, node.id, access);
-    }
 }
 
 /* ---- cost ---- */

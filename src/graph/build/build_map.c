@@ -502,7 +502,7 @@ gantry_status gy_build_kinds(const gantry_graph *g, const gy_node *n, const gy_m
                                  g->buffers.at[a->buffer].name);
         is_given[a->arg] = true;
         kind[a->arg] = (gy_maths_kind){ .dtype = g->buffers.at[a->buffer].dtype };
-        varies[a->arg] = g->buffers.at[a->buffer].split_auto;
+        varies[a->arg] = g->buffers.at[a->buffer].split_auto || g->buffers.at[a->buffer].along;
         gy_arg_describe(&region[a->arg], g, a);
     }
     for (uint32_t i = 0; i < n->scalars; i++) {

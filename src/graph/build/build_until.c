@@ -178,6 +178,10 @@ void gy_build_guard(gantry_graph *graph, const gy_loop *innermost)
     if (flag->init.kind == GY_INIT_NONE && !flag->class_given) /* where a start begins, nothing has ended */
         gantry_buffer_init_value(graph, (gantry_buffer){ loop.until, graph->number }, 0);
     gy_access around;
+    if (graph->build_->late_access.count && !gy_build_merge(graph)) { /* a flag may have come behind a later node */
+        gy_build_nomem(graph);
+        return;
+    }
     const gy_access *by = find_around(graph, &loop, &around) ? &around : NULL;
     gantry_buffer going = make_going(graph, loop.until);
     hand_on(graph, &loop, going.id, by);

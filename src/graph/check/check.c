@@ -33,6 +33,7 @@ static gantry_status check_all(gantry_graph *g, gantry_error *err)
     }
     if (!gy_build_merge(g))
         return gy_fail_nomem(err);
+    GY_TRY(gy_check_meeting(g, err));
     GY_TRY(gy_build_flags(g, err));
     if (g->build_->halos)
         GY_TRY(gy_build_exchanges(g, err));

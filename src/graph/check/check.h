@@ -11,6 +11,8 @@ gantry_status gy_check_buffers(const gantry_graph *graph, gantry_error *err);
 gantry_status gy_check_loops(const gantry_graph *graph, gantry_error *err);
 /* Arguments, dtypes, overlaps, the manifests' own checks; sets the costs of nodes that were not given any. */
 gantry_status gy_check_nodes(gantry_graph *graph, gantry_error *err);
+/* Collectives with a `when` as they were written: before gy_build_flags gives what they give to buffers of its own. */
+gantry_status gy_check_meeting(const gantry_graph *graph, gantry_error *err);
 gantry_status gy_check_collective(const gantry_graph *graph, const gy_node *node, gantry_error *err);
 /* Accesses of one node that share rows of a buffer, not all reading. */
 gantry_status gy_check_overlap(const gantry_graph *graph, const gy_node *node, gantry_error *err);

@@ -210,16 +210,30 @@ static gantry_status check_kernel(gantry_graph *g, uint32_t node, scratch_args *
     return GANTRY_OK;
 }
 
+static gantry_status check_regions(const gantry_graph *g, const gy_node *n, gantry_error *err)
+{
+    GY_TRY(check_classes(g, n, err));
+    if (n->kind == GY_NODE_COPY)
+        GY_TRY(check_copy(g, n, err));
+    if (n->kind == GY_NODE_COLLECTIVE)
+        GY_TRY(gy_check_collective(g, n, err));
+    return gy_check_overlap(g, n, err);
+}
+
+gantry_status gy_check_meeting(const gantry_graph *graph, gantry_error *err)
+{
+    for (uint32_t i = 0; i < graph->nodes.count; i++) {
+        const gy_node *n = &graph->nodes.at[i];
+        if (n->kind == GY_NODE_COLLECTIVE && gy_node_extra_of(graph, i)->meets)
+            GY_TRY(check_regions(graph, n, err));
+    }
+    return GANTRY_OK;
+}
+
 static gantry_status check_node(gantry_graph *g, uint32_t node, scratch_args *room, gantry_error *err)
 {
     gy_node *n = &g->nodes.at[node];
-    gantry_status status = check_classes(g, n, err);
-    if (!status && n->kind == GY_NODE_COPY)
-        status = check_copy(g, n, err);
-    if (!status && n->kind == GY_NODE_COLLECTIVE)
-        status = gy_check_collective(g, n, err);
-    if (!status)
-        status = gy_check_overlap(g, n, err);
+    gantry_status status = check_regions(g, n, err);
     if (!status && n->kernel != GY_NONE)
         return check_kernel(g, node, room, err);
     if (!n->cost_given && n->kind != GY_NODE_WORK)

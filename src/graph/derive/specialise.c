@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The same graph with its automatic splits cut elsewhere. */
 #include "graph/derive/specialise.h"
+#include "base/divisor.h"
 #include "base/error.h"
 #include "graph/check/check.h"
 #include "graph/flow/flow.h"
@@ -91,16 +92,66 @@ static gantry_graph *copy_graph(const gantry_graph *base, const int64_t *const *
     return g;
 }
 
+/* ---- buffers whose rows follow parts of others ---- */
+
+/* So many rows of it, in the graph that it is of, lie before row `row` of the buffer that it goes along with. */
+static int64_t rows_along(const gantry_graph *base, const gy_buffer *b, int64_t row)
+{
+    const int64_t *first = base->buffers.at[b->along - 1].part_first + (b->piece - 1);
+    int64_t span = first[b->parts ? b->parts : 1] - first[0], common = gy_common_divisor(b->rows, span);
+    return row % (span / common) ? -1 : row / (span / common) * (b->rows / common);
+}
+
+/* Its bounds in the graph with other cuts, from 0 on. False: they would be within a row. */
+static bool find_bounds_along(const gantry_graph *g, const gy_buffer *b, int64_t *bound)
+{
+    const int64_t *first = g->buffers.at[b->along - 1].part_first + (b->piece - 1);
+    for (int64_t i = 0; i <= (b->parts ? b->parts : 1); i++)
+        if ((bound[i] = rows_along(g->base, b, first[i] - first[0])) < 0)
+            return false;
+    return true;
+}
+
+static gantry_status resize(gantry_graph *g, gy_buffer *b, gantry_error *err)
+{
+    int64_t parts = b->parts ? b->parts : 1;
+    int64_t *bound = gy_arena_calloc(&g->arena, (size_t)parts + 1, sizeof *bound);
+    int64_t *shape = copy_of(g, b->shape, (size_t)b->rank, sizeof *shape);
+    if (!bound || !shape)
+        return gy_fail_nomem(err);
+    if (!find_bounds_along(g, b, bound))
+        return gy_fail(err, GANTRY_E_GRAPH, NULL, "buffer \"%s\" has %lld rows and cannot follow parts of \"%s\"",
+                       b->name, (long long)b->rows, g->buffers.at[b->along - 1].name);
+    b->rows = shape[0] = bound[parts];
+    b->shape = shape;
+    b->bytes = (uint64_t)b->rows * (uint64_t)b->row_bytes;
+    b->part_first = b->parts ? bound : NULL;
+    return GANTRY_OK;
+}
+
+static gantry_status resize_all(gantry_graph *g, gantry_error *err)
+{
+    for (size_t i = 0; i < g->buffers.count; i++)
+        if (g->buffers.at[i].along)
+            GY_TRY(resize(g, &g->buffers.at[i], err));
+    return GANTRY_OK;
+}
+
 /* ---- what follows from bounds ---- */
 
 static bool follows_cut(const gantry_graph *g, const gy_access *a)
 {
-    return a->part >= 0 && g->buffers.at[a->buffer].part_first != g->base->buffers.at[a->buffer].part_first;
+    const gy_buffer *b = &g->buffers.at[a->buffer], *then = &g->base->buffers.at[a->buffer];
+    return a->part >= 0 ? b->part_first != then->part_first : b->along && b->rows != then->rows;
 }
 
 static gantry_status move_access(gantry_graph *g, const gy_node *n, gy_access *a, gantry_error *err)
 {
     const gy_buffer *b = &g->buffers.at[a->buffer];
+    if (a->part < 0) { /* it goes along, and the access is all of it */
+        a->last = b->rows;
+        return GANTRY_OK;
+    }
     if (a->cut_before == GY_CUT_MOST || a->cut_after == GY_CUT_MOST) {
         return gy_graph_fail(
             g, n->origin, err, GANTRY_E_GRAPH,
@@ -158,6 +209,18 @@ static bool scale_given(gantry_graph *g, gy_node *n)
            scale_times(g, &g->extra.at[n->extra], by);
 }
 
+/* So many rows later than before an access begins, of those that the batch has. */
+static int64_t moved_on(const gantry_graph *g, const gy_access *a, const gy_access *then)
+{
+    const gy_buffer *b = &g->base->buffers.at[a->buffer];
+    int64_t on = a->first - then->first;
+    if (!b->along)
+        return on;
+    const gy_buffer *lead = &g->buffers.at[b->along - 1], *base = &g->base->buffers.at[b->along - 1];
+    int64_t more = lead->part_first[b->piece - 1] - base->part_first[b->piece - 1];
+    return on + (more < 0 ? -rows_along(g->base, b, -more) : rows_along(g->base, b, more));
+}
+
 /* Numbers that say where the rows of its first argument begin. */
 static void move_numbers(gantry_graph *g, const gy_node *n)
 {
@@ -165,7 +228,7 @@ static void move_numbers(gantry_graph *g, const gy_node *n)
         gy_scalar *x = &g->scalar.at[i];
         if (!x->per_row)
             continue;
-        int64_t on = g->access.at[n->access].first - g->base->access.at[n->access].first;
+        int64_t on = moved_on(g, &g->access.at[n->access], &g->base->access.at[n->access]);
         int64_t number = (int64_t)g->base->scalar.at[i].number.real + x->per_row * on;
         x->number = gy_constant_whole(x->period ? (number % x->period + x->period) % x->period : number);
     }
@@ -184,6 +247,7 @@ static gantry_status move_node(gantry_graph *g, gy_node *n, gantry_error *err)
 
 static gantry_status follow(gantry_graph *g, gantry_error *err)
 {
+    GY_TRY(resize_all(g, err));
     for (size_t n = 0; n < g->nodes.count; n++)
         GY_TRY(move_node(g, &g->nodes.at[n], err));
     GY_TRY(gy_check_nodes(g, err));

@@ -254,7 +254,8 @@ static bool has_followers(const gantry_graph *g)
         if (g->scalar.at[i].per_row)
             return true;
     for (size_t i = 0; i < g->buffers.count; i++)
-        if (g->buffers.at[i].split_auto && (g->buffers.at[i].turns > 1 || g->buffers.at[i].grain))
+        if (g->buffers.at[i].along ||
+            (g->buffers.at[i].split_auto && (g->buffers.at[i].turns > 1 || g->buffers.at[i].grain)))
             return true;
     return false;
 }

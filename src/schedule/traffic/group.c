@@ -120,6 +120,7 @@ bool gy_group_of_node(gy_group *g, gantry_collective kind, uint8_t reduce, const
             int64_t bytes = end[i].bytes / outs;
             g->block[(size_t)gy_group_rank(g, end[i].memory) * ranks + gy_group_rank(g, end[ins + k].memory)] += bytes;
             g->bytes += bytes;
+            g->pieces += bytes > 0;
             align_to(g, bytes);
         }
     g->in_place = overwrites(end, ins, outs);
@@ -164,6 +165,7 @@ static void note_blocks(gy_group *g, const gy_group_span *span, uint32_t ins, ui
             int64_t bytes = overlap(&span[i], &span[k]);
             g->block[(size_t)gy_group_rank(g, span[i].memory) * g->ranks + gy_group_rank(g, span[k].memory)] += bytes;
             g->bytes += bytes;
+            g->pieces += bytes > 0;
         }
 }
 
@@ -309,6 +311,7 @@ static uint32_t find_rank(const gy_group *g, uint32_t memory)
 void gy_group_add(gy_group *g, const gy_group *more)
 {
     g->bytes += more->bytes;
+    g->pieces += more->pieces;
     g->in_place = g->in_place || more->in_place;
     g->twice = g->twice || more->twice;
     g->with_nan = g->with_nan || more->with_nan;

@@ -20,6 +20,7 @@ typedef struct gy_group {
     bool twice;       /* a rank has two values of one row, such as two contributions to a sum */
     bool with_nan;    /* min or max of floating-point numbers: gy_group_type */
     int64_t bytes;    /* the whole, as in gy_collective_table */
+    int64_t pieces;   /* all_to_all: blocks that lie apart, each of which goes by itself; others: 0 */
     int64_t align;    /* largest power of two, at most 256, that divides where parts begin and end */
 } gy_group;
 void gy_group_free(gy_group *g);

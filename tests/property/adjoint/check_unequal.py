@@ -165,15 +165,20 @@ class Unequal(unittest.TestCase):
         """Positions, causal attention with heads side by side, and a buffer of what all layers give: whole sequences move, and 100 losses are those by hand."""
         machine = host(self.folder, (1, 0.3))
         cases = ("dp=2", "dp=2,zero=3", "dp=2,recompute=all")
-        wanted, seen = gpt.compare([(strategy, 2) for strategy in cases], more={"parts": 1}, machine=machine, balance="dynamic")
-        for strategy in cases:
-            with self.subTest(strategy=strategy):
-                np.testing.assert_allclose(seen[strategy], wanted, rtol=1e-9, atol=1e-9)
-        graph = gantry.load(ROOT / "graphs/models/gpt.json", {"batch": 8, "parts": 1}, train=True, strategy="dp=2", devices=2)
-        took = [graph.schedule(machine, effort=0, **how) for how in ({}, {"balance": "static"})]
-        self.assertEqual(parts(took[0], "ids"), [6 * 32, 2 * 32], "whole sequences")
-        self.assertEqual(parts(took[0], "h"), 3 * [6 * 32, 2 * 32], "of each layer")
-        self.assertLess(took[0].summary.makespan_us, 0.75 * took[1].summary.makespan_us)
+        for more in ({"parts": 1}, {}):  # one copy of the layers, and one for each part with buffers of its own
+            wanted, seen = gpt.compare([(strategy, 2) for strategy in cases], more=more, machine=machine, balance="dynamic")
+            for strategy in cases:
+                with self.subTest(strategy=strategy, more=more):
+                    np.testing.assert_allclose(seen[strategy], wanted, rtol=1e-9, atol=1e-9)
+            for strategy in ("dp=2", "dp=2,micro=2"):
+                graph = gantry.load(ROOT / "graphs/models/gpt.json", {"batch": 8} | more, train=True, strategy=strategy, devices=2)
+                took = [graph.schedule(machine, effort=0, **how) for how in ({}, {"balance": "static"})]
+                with self.subTest(strategy=strategy, more=more):
+                    rows = np.array(parts(took[0], "ids"))
+                    self.assertFalse((rows % 32).any(), "whole sequences")
+                    self.assertEqual(rows[:len(rows) // 2].sum(), 6 * 32)
+                    self.assertEqual(parts(took[0], "h"), 3 * rows.tolist(), "of each layer")
+                    self.assertLess(took[0].summary.makespan_us, 0.75 * took[1].summary.makespan_us)
 
     def test_used(self):
         """The model as it is used: its loss is that of one device, by parts that follow the speeds."""
@@ -183,6 +188,73 @@ class Unequal(unittest.TestCase):
         self.assertEqual(parts(schedule, "ids"), [6 * 32, 2 * 32])
         wanted = gantry.load(ROOT / "graphs/models/gpt.json", params, evaluate=True).schedule(1, effort=0).run(backend="host")()["loss"]
         np.testing.assert_allclose(schedule.run(backend="host")()["loss"], wanted, rtol=1e-5)
+
+    def by_parts_of_own(self, parts, change=None):
+        """The file has so many parts, and buffers for each: a product, a residual and the loss. `change` makes one of them another model."""
+        text = strategies.chain(1, 24)
+        text["buffers"]["h0"]["split"] = parts
+        for name in ("z1", "h1"):
+            del text["buffers"][name]
+        text["nodes"] = []
+        for i in range(parts):
+            text["buffers"] |= {f"{name}_{i}": buffer([24 // parts, 16]) for name in ("z", "h", "t", "s")}
+            text["nodes"] += [{"id": f"fc{i}", "kernel": "gemm", "args": {"a": f"h0[{i}]", "b": "w0", "c": f"z_{i}"}},
+                              {"id": f"act{i}", "map": {"h": "tanh(z)"}, "args": {"z": f"z_{i}", "h": f"h_{i}"}},
+                              {"id": f"sum{i}", "map": {"t": "h + x"}, "args": {"h": f"h_{i}", "x": f"h0[{i}]", "t": f"t_{i}"}},
+                              {"id": f"loss{i}", "reduce": {"l": "sum(square(t) / 384)"}, "access": {"l": "sum"}, "args": {"t": f"t_{i}", "l": "loss"}}]
+        if change:
+            change(text)
+        return text
+
+    def test_own_buffers(self):
+        """Rows of a buffer that one part has for itself follow the part; where nodes of one part do what those of another do not, or mix its rows, parts are equal. Losses are those of one device."""
+        def more_in_one(text):
+            text["nodes"].insert(3, {"id": "more", "reduce": {"l": "sum(t / 384)"}, "access": {"l": "sum"}, "args": {"t": "t_0", "l": "loss"}})
+
+        def other_formula(text):
+            text["nodes"][2]["map"] = {"t": "h - x"}
+
+        def copied(text):
+            for i in reversed(range(2)):
+                text["nodes"][4 * i + 3]["args"]["t"] = f"s_{i}"
+                text["nodes"].insert(4 * i + 3, {"id": f"copy{i}", "copy": {"from": f"t_{i}", "to": f"s_{i}"}})
+
+        def copied_in_one(text):
+            text["nodes"][3]["args"]["t"] = "s_0"
+            text["nodes"].insert(3, {"id": "copy", "copy": {"from": "t_0", "to": "s_0"}})
+
+        def mixed(text):
+            for i in range(2):
+                text["buffers"] |= {f"k_{i}": buffer([12, 12])}
+                text["nodes"].insert(5 * i + 3, {"id": f"with all{i}", "kernel": "gemm", "args": {"tb": 1, "a": f"t_{i}", "b": f"t_{i}", "c": f"k_{i}"}})
+                text["nodes"][5 * i + 4]["args"]["t"] = f"k_{i}"
+
+        def root_of_part(text):
+            for i in range(2):
+                text["buffers"] |= {f"n_{i}": buffer([1])}
+                text["nodes"].insert(5 * i + 3, {"id": f"of part{i}", "reduce": {"n": "sum(square(t))"}, "args": {"t": f"t_{i}", "n": f"n_{i}"}})
+                text["nodes"][5 * i + 4] |= {"reduce": {"l": "sum(sqrt(n))"}, "args": {"n": f"n_{i}", "l": "loss"}}
+
+        cases = [(2, None, "dp=2", (1, 0.25), True), (3, None, "dp=3", (1, 0.25, 0.5), True), (2, None, "dp=2,micro=2", (1, 0.25), True), (2, None, "dp=2,zero=1", (0.3, 1), True),
+                 (2, None, "dp=2", (1, 1), False), (2, copied, "dp=2", (1, 0.25), True)]
+        cases += [(2, change, "dp=2", (1, 0.25), False) for change in (more_in_one, other_formula, copied_in_one, mixed, root_of_part)]
+        for count, change, strategy, speeds, moves in cases:
+            text = self.by_parts_of_own(count, change)
+            schedule = gantry.parse(text, train=True, strategy=strategy, devices=len(speeds)).schedule(host(self.folder, speeds), effort=0, balance="dynamic")
+            with self.subTest(count=count, change=change, strategy=strategy, speeds=speeds):
+                self.assertEqual(len(set(parts(schedule, "h0"))) > 1 if "bounds" in json.loads(schedule.json()) else False, moves)
+                run, one = schedule.run(backend="host"), gantry.parse(text, train=True).schedule(1, effort=0).run(backend="host")
+                for _ in range(4):
+                    np.testing.assert_allclose(run()["loss"], one()["loss"], rtol=1e-12)
+
+    def test_parts_that_are_not_alike(self):
+        """A node that one part alone has would be about other rows where that is cut elsewhere."""
+        text = self.by_parts()
+        text["nodes"].append({"id": "more", "reduce": {"l": "sum(z / 384)"}, "access": {"l": "sum"}, "args": {"z": "z1[0]", "l": "loss"}})
+        schedule = gantry.parse(text, train=True, strategy="dp=2", devices=2).schedule(host(self.folder, (1, 0.25)), effort=0, balance="dynamic")
+        run, one = schedule.run(backend="host"), gantry.parse(text, train=True).schedule(1, effort=0).run(backend="host")
+        for _ in range(3):
+            np.testing.assert_allclose(run()["loss"], one()["loss"], rtol=1e-12)
 
     def positions(self, length):
         """Rows turned by their positions, a product, a causal softmax; the loss in NumPy, for complex numbers too."""

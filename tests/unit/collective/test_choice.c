@@ -169,6 +169,38 @@ START_TEST(durations_can_be_told_again)
 }
 END_TEST
 
+/* Blocks of an all_to_all within a GPU are copies, each a launch behind the one before; a CPU copies them at once, and
+ * so does a GPU what is one block. As a node, and as rows that are read and written. */
+START_TEST(blocks_within_one_memory_are_launched_one_by_one)
+{
+    enum { RANKS = 4, PART = 4 << 20 };
+    gantry_machine *m = load(_i ? "h200-8" : "host-4", false);
+    uint32_t memory = m->device[0].memory;
+    gy_ticks bytes = gy_route_time(m, gy_machine_route(m, memory, memory), (int64_t)RANKS * PART);
+    gy_ticks launches = _i ? (RANKS * RANKS - 1) * m->device[0].launch : 0;
+    gy_group_end end[2 * RANKS];
+    gy_group_span span[RANKS * (RANKS + 1)], one[] = { { memory, 0, 0, RANKS * PART }, { memory, 1, 0, RANKS * PART } };
+    gy_group node, rows, whole;
+    for (uint32_t i = 0; i < 2 * RANKS; i++)
+        end[i] = (gy_group_end){ memory, PART, i / RANKS, 0, PART };
+    for (uint32_t i = 0; i < RANKS * (RANKS + 1); i++) {
+        int64_t size = i < RANKS ? PART : PART / RANKS, at = (i < RANKS ? i : i - RANKS) * size;
+        span[i] = (gy_group_span){ memory, i, at, at + size };
+    }
+    ck_assert(gy_group_of_node(&node, GANTRY_ALL_TO_ALL, 0, end, RANKS, RANKS));
+    ck_assert(gy_group_of_rows(&rows, GANTRY_ALL_TO_ALL, 0, span, RANKS, RANKS * RANKS));
+    ck_assert(gy_group_of_rows(&whole, GANTRY_ALL_TO_ALL, 0, one, 1, 1));
+    ck_assert_int_eq(choose(m, &node).time, bytes + launches);
+    ck_assert_int_eq(choose(m, &rows).time, bytes + launches);
+    ck_assert_int_eq(choose(m, &whole).time, bytes);
+    ck_assert(_i == 0 || launches > 0);
+    gy_group_free(&node);
+    gy_group_free(&rows);
+    gy_group_free(&whole);
+    gantry_machine_free(m);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("collective choice");
@@ -177,6 +209,7 @@ int main(void)
     tcase_add_loop_test(c, never_slower_than_copies, 0, MACHINES);
     tcase_add_loop_test(c, never_slower_than_nodes, 0, PATTERNS);
     tcase_add_loop_test(c, durations_can_be_told_again, 0, MACHINES);
+    tcase_add_loop_test(c, blocks_within_one_memory_are_launched_one_by_one, 0, 2);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

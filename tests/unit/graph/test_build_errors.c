@@ -694,6 +694,16 @@ MISTAKE(when_twice)
     gantry_node_when(g, work, gantry_rows(y, 3, 4));
     gantry_node_when(g, work, gantry_rows(y, 4, 5));
 }
+MISTAKE(when_behind_the_end)
+{
+    gantry_graph_repeat(g, 3);
+    gantry_graph_repeat(g, 4);
+    gantry_graph_until(g, gantry_graph_buffer(g, "ready", GANTRY_I32, 1, (int64_t[]){ 1 }), 1);
+    gantry_node first = gantry_graph_fill(g, "first", gantry_part(x, 0), 0);
+    gantry_graph_fill(g, "last", gantry_part(x, 1), 0);
+    gantry_graph_repeat_end(g);
+    gantry_node_when(g, first, gantry_rows(y, 3, 4));
+}
 MISTAKE(when_twice_of_a_collective)
 {
     gantry_region part[] = { gantry_part(x, 0), gantry_part(x, 1) };
@@ -1016,6 +1026,9 @@ static const struct mistake {
       "y{100:101} is out of range: \"y\" has 100 rows, and the first may not be behind the last" },
     { when_twice, GANTRY_E_GRAPH,
       "node \"w\" has two whens; one is allowed: compute one flag of both, such as the map \"both = a * b\"" },
+    { when_behind_the_end, GANTRY_E_GRAPH,
+      "node \"first\" is given a when behind the end of its repeat, whose until guards its nodes from there on; call "
+      "gantry_node_when before gantry_graph_repeat_end" },
     { when_twice_of_a_collective, GANTRY_E_GRAPH,
       "node \"c\" has two whens; one is allowed: compute one flag of both, such as the map \"both = a * b\"" },
     { share_large, GANTRY_E_GRAPH, "node \"w\" fills 1.5 of a device; 0 to 1 are allowed" },

@@ -572,6 +572,54 @@ START_TEST(sim_takes_the_predicted_time_and_no_time)
 }
 END_TEST
 
+/* ---- a when around an inner loop that ends by a flag ---- */
+
+/* u doubles in each of 4 iterations, in each of 2, until it is more than 100; all nodes run by one flag, which they are
+ * given at once or when all are there. */
+static void expect_guarded(bool last, double flagged, double want_u, double want_v)
+{
+    gantry_graph *g = gantry_graph_new("guarded");
+    gantry_buffer u = vector(g, "u", 6), v = vector(g, "v", 6), flag = vector(g, "flag", 1);
+    gantry_buffer ready = gantry_graph_buffer(g, "ready", GANTRY_I32, 1, (int64_t[]){ 1 });
+    gantry_buffer_init_value(g, u, 1);
+    gantry_buffer_init_value(g, v, 7);
+    gantry_buffer_init_value(g, flag, flagged);
+    gantry_buffer_output(g, u);
+    gantry_buffer_output(g, v);
+    gantry_graph_repeat(g, 2);
+    gantry_graph_repeat(g, 4);
+    gantry_graph_carry(g, u, v);
+    gantry_graph_until(g, ready, 1);
+    gantry_node twice = scale(g, "twice", gantry_all(u), gantry_all(v), &two);
+    if (!last)
+        gantry_node_when(g, twice, gantry_all(flag));
+    gantry_node ask = gantry_graph_map(g, "ask", "ready = v > 100");
+    gantry_node_arg(g, ask, "v", gantry_rows(v, 0, 1));
+    gantry_node_arg(g, ask, "ready", gantry_all(ready));
+    if (last)
+        gantry_node_when(g, twice, gantry_all(flag));
+    gantry_node_when(g, ask, gantry_all(flag));
+    gantry_graph_repeat_end(g);
+    gantry_graph_repeat_end(g);
+    gantry_schedule *s = plan(g, 1, 0);
+    gantry_run *run = open_run(s, "host", false);
+    start(run);
+    ck_assert_double_eq(result(run, u)[5], want_u);
+    ck_assert_double_eq(result(run, v)[5], want_v);
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+
+START_TEST(nodes_of_a_loop_may_get_their_whens_late)
+{
+    for (int last = 0; last < 2; last++) {
+        expect_guarded(last, 0, 1, 7);
+        expect_guarded(last, 1, 128, 128);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("phases: running");
@@ -592,6 +640,7 @@ int main(void)
     tcase_add_test(c, a_fraction_for_integers_ends_the_start_that_would_use_it);
     tcase_add_test(c, a_failure_is_told_once);
     tcase_add_test(c, sim_takes_the_predicted_time_and_no_time);
+    tcase_add_test(c, nodes_of_a_loop_may_get_their_whens_late);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

@@ -470,8 +470,9 @@ GANTRY_API void gantry_node_priority(gantry_graph *graph, gantry_node node, int 
 GANTRY_API void gantry_node_cost(gantry_graph *graph, gantry_node node, double flops, double bytes);
 /** The time on every device, or on those whose id or kind is `device` (id beats kind, both beat NULL). */
 GANTRY_API void gantry_node_time(gantry_graph *graph, gantry_node node, const char *device, double time_us);
-/** How much of a device the node can use at most, above 0, to 1. Default 1. On a GPU with several lanes, others compute
- * beside it in what it leaves. */
+/** How much of a device the node can use at most, above 0, to 1. Default: what the machine measured of its kernel, else
+ * its blocks over the GPU's multiprocessors, else 1. On a GPU with several lanes, others compute beside it in what it
+ * leaves. */
 GANTRY_API void gantry_node_share(gantry_graph *graph, gantry_node node, double share);
 /** Bytes of gantry_launch.scratch, in place of what the kernel's manifest says. */
 GANTRY_API void gantry_node_scratch(gantry_graph *graph, gantry_node node, int64_t bytes);
@@ -487,8 +488,10 @@ GANTRY_API void gantry_graph_index(gantry_graph *graph, const char *name);
 /** Before each later iteration `prev` takes the value of `next` without copying, and `next` becomes unwritten. */
 GANTRY_API void gantry_graph_carry(gantry_graph *graph, gantry_buffer prev, gantry_buffer next);
 /** Stops after the first iteration that is a multiple of `every` where the one-element `flag` is not zero. In a repeat
- * within another gantry_graph_repeat_end adds a flag of one element, by which its nodes run then (gantry_node_when), a
- * node, and one for each pair that is carried; so nodes of it that have a when are given that before. */
+ * within another gantry_graph_repeat_end adds a flag of one element, by which its nodes run then (gantry_node_when),
+ * and nodes: one that sets it, and copies of what it carries from `next` to `prev`, so `next` is not unwritten in the
+ * next iteration there. Its nodes may have a when of their own, given before that; its collectives are carried out in
+ * all iterations ("Loops" in docs/graph-format.md). */
 GANTRY_API void gantry_graph_until(gantry_graph *graph, gantry_buffer flag, int64_t every);
 GANTRY_API void gantry_graph_repeat_end(gantry_graph *graph);
 

@@ -3,9 +3,9 @@
 #ifndef TESTS_SOAK_SOAK_H
 #define TESTS_SOAK_SOAK_H
 
+#include "trend.h"
+
 #include <gantry/gantry.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 typedef struct settings {
     const char *program; /* this one */
@@ -19,21 +19,6 @@ typedef struct settings {
 enum { EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_HANGS = 3, EXIT_SKIPPED = 77 };
 
 /* ---- what is watched (watch.c) ---- */
-
-enum { MOST_GPUS = 16 };
-
-/* Taken between two starts. Bytes but for the counts. */
-typedef struct sample {
-    uint64_t resident, heap, descriptors, threads, gpu_free[MOST_GPUS];
-} sample;
-
-/* The least that was seen early and late. The first tenth of the way does not count: then things are loaded, and pools
- * get their sizes. */
-typedef struct trend {
-    sample first, last;
-    uint64_t taken;
-    double next;
-} trend;
 
 double seconds_now(void);
 /* Ends the program, with a line, when this is not called for a minute. */

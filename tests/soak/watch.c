@@ -11,16 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HANG_SECONDS = 60, SAMPLES = 100, KIB = 1024 };
-#define WARM  0.1
-#define EARLY 0.4
-#define LATE  0.7
-/* The heap in use is exact; pages that hold it are kept by malloc as it likes, and by AddressSanitizer for long. */
-#if defined(__SANITIZE_ADDRESS__)
-enum { HEAP_SLACK = 64 * KIB, RESIDENT_SLACK = 512 * KIB * KIB };
-#else
-enum { HEAP_SLACK = 64 * KIB, RESIDENT_SLACK = 4 * KIB * KIB };
-#endif
+enum { HANG_SECONDS = 60, SAMPLES = 100 };
 
 double seconds_now(void)
 {
@@ -80,19 +71,19 @@ static bool open_driver(driver *d)
 }
 
 /* 0: not known. The contexts are there, since a run is open. */
-static uint64_t free_of(const driver *d, int ordinal)
+static uint64_t used_of(const driver *d, int ordinal)
 {
     int device;
     void *context;
-    size_t unused = 0, all;
+    size_t unused = 0, all = 0;
     if (d->get(&device, ordinal) != 0 || d->retain(&context, device) != 0)
         return 0;
     if (d->push(context) == 0) {
-        unused = d->info(&unused, &all) == 0 ? unused : 0;
+        all = d->info(&unused, &all) == 0 ? all : 0;
         d->pop(&context);
     }
     d->release(device);
-    return unused;
+    return all > unused ? all - unused : 0;
 }
 
 /* ---- samples ---- */
@@ -108,17 +99,40 @@ static uint64_t resident(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Threads that the driver made have its name; those that we make have the program's. */
+static bool is_drivers(const char *task)
+{
+    char path[300], name[32] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%s/comm", task);
+    FILE *file = fopen(path, "r");
+    bool drivers = file && fgets(name, sizeof name, file) && strncmp(name, "cuda", strlen("cuda")) == 0;
+    if (file)
+        fclose(file);
+    return drivers;
+}
+
+static void count_threads(sample *to)
+{
+    DIR *d = opendir("/proc/self/task");
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (e->d_name[0] != '.')
+            to->of[is_drivers(e->d_name) ? TREND_DRIVER_THREADS : TREND_THREADS]++;
+    if (d)
+        closedir(d);
+}
+
 static sample take(const settings *s)
 {
     driver d;
-    sample now = { .heap = mallinfo2().uordblks,
-                   .resident = resident(),
-                   .descriptors = (uint64_t)count_entries("/proc/self/fd"),
-                   .threads = (uint64_t)count_entries("/proc/self/task") };
+    sample now = { 0 };
+    now.of[TREND_HEAP] = mallinfo2().uordblks;
+    now.of[TREND_RESIDENT] = resident();
+    now.of[TREND_DESCRIPTORS] = (uint64_t)count_entries("/proc/self/fd");
+    count_threads(&now);
     if (s->shared || strcmp(s->backend, "cuda") != 0 || !open_driver(&d))
         return now;
     for (int i = 0; i < s->devices && i < MOST_GPUS; i++)
-        now.gpu_free[i] = free_of(&d, i);
+        now.of[TREND_GPU + i] = used_of(&d, i);
     return now;
 }
 
@@ -128,59 +142,16 @@ double part_done(uint64_t done, double begin, const settings *s)
     return counted > timed ? counted : timed;
 }
 
-static void lower(uint64_t *to, uint64_t value)
-{
-    if (*to == 0 || value < *to)
-        *to = value;
-}
-
-/* So that things in use for a moment only do not count. */
-static void least(sample *to, const sample *now)
-{
-    lower(&to->heap, now->heap);
-    lower(&to->resident, now->resident);
-    lower(&to->descriptors, now->descriptors);
-    lower(&to->threads, now->threads);
-    for (int i = 0; i < MOST_GPUS; i++)
-        to->gpu_free[i] = now->gpu_free[i] > to->gpu_free[i] ? now->gpu_free[i] : to->gpu_free[i];
-}
-
 void look_at(trend *t, double part, const settings *s)
 {
-    if (part < WARM || part < t->next)
+    if (part < t->next)
         return;
     sample now = take(s);
-    if (part < EARLY)
-        least(&t->first, &now);
-    if (part > LATE)
-        least(&t->last, &now);
-    t->taken++;
+    trend_add(t, part, &now);
     t->next = part + 1.0 / SAMPLES;
-}
-
-static bool grew(const char *what, uint64_t before, uint64_t after, uint64_t slack)
-{
-    if (after <= before + slack)
-        return false;
-    printf("%s grew from %" PRIu64 " to %" PRIu64 "\n", what, before, after);
-    return true;
 }
 
 bool is_flat(const trend *t, const settings *s)
 {
-    const sample *a = &t->first, *b = &t->last;
-    printf("%" PRIu64 " samples: heap %" PRIu64 " -> %" PRIu64 " KiB, resident %" PRIu64 " -> %" PRIu64
-           " KiB, descriptors %" PRIu64 " -> %" PRIu64 ", threads %" PRIu64 " -> %" PRIu64,
-           t->taken, a->heap / KIB, b->heap / KIB, a->resident / KIB, b->resident / KIB, a->descriptors, b->descriptors,
-           a->threads, b->threads);
-    for (int i = 0; i < s->devices && i < MOST_GPUS && a->gpu_free[i]; i++)
-        printf(", GPU %d free %" PRIu64 " -> %" PRIu64 " KiB", i, a->gpu_free[i] / KIB, b->gpu_free[i] / KIB);
-    printf("\n");
-    bool more = grew("the heap", a->heap, b->heap, HEAP_SLACK);
-    more |= grew("resident memory", a->resident, b->resident, RESIDENT_SLACK);
-    more |= grew("the number of descriptors", a->descriptors, b->descriptors, 0);
-    more |= grew("the number of threads", a->threads, b->threads, 0);
-    for (int i = 0; i < MOST_GPUS; i++)
-        more |= grew("memory in use of a GPU", b->gpu_free[i], a->gpu_free[i], 0);
-    return !more && a->descriptors && b->descriptors;
+    return trend_is_flat(t, strcmp(s->backend, "cuda") == 0);
 }

@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 #include "base/map.h"
+#include "base/memory.h"
 #include "graph/build/build_state.h"
 
 #include <inttypes.h>
@@ -420,6 +421,18 @@ static uint32_t make_kernel(gantry_graph *g, const char *key, const gy_maths *m,
     return gy_build_use_kernel(g, &kernel);
 }
 
+/* A graph has formulas once, however many nodes have them. */
+static uint32_t keep_formulas(gantry_graph *g, const char *key, const gy_maths *maths)
+{
+    gy_maths *own = gy_arena_alloc(&g->arena, sizeof *own);
+    if (!own) {
+        gy_build_nomem(g);
+        return GY_NONE;
+    }
+    *own = *maths;
+    return make_kernel(g, key, own, NULL, NULL);
+}
+
 /* ---- nodes ---- */
 
 uint32_t gy_build_formulas(gantry_graph *graph, const gy_maths *maths)
@@ -433,7 +446,7 @@ uint32_t gy_build_formulas(gantry_graph *graph, const gy_maths *maths)
     }
     uint32_t index = find_kernel(graph, key.at);
     if (index == GY_NONE && !graph->error.status)
-        index = make_kernel(graph, key.at, maths, NULL, NULL);
+        index = keep_formulas(graph, key.at, maths);
     gy_text_free(&key);
     return index;
 }
@@ -463,16 +476,16 @@ static gantry_node add_formulas(gantry_graph *graph, const char *id, const char 
         return none;
     }
     gantry_error err;
-    gy_maths *maths = gy_arena_calloc(&graph->arena, 1, sizeof *maths);
+    gy_maths *maths = gy_calloc(1, sizeof *maths);
     if (maths)
         maths->reduces = reduces;
     gantry_status status =
         maths ? gy_maths_add_all(maths, &graph->arena, formulas, GANTRY_E_GRAPH, NULL, &err) : gy_fail_nomem(&err);
-    if (status) {
+    if (status)
         gy_graph_mistake(graph, status, "node \"%s\": %s", id ? id : sort, err.text);
-        return none;
-    }
-    return gy_graph_map_with(graph, id, maths);
+    gantry_node made = status ? none : gy_graph_map_with(graph, id, maths);
+    gy_free(maths);
+    return made;
 }
 
 gantry_node gantry_graph_map(gantry_graph *graph, const char *id, const char *formulas)

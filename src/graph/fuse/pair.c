@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One node of two: the formulas of the second, with those of the first in place of what it gave. */
 #include "base/error.h"
+#include "base/memory.h"
 #include "graph/build/build_state.h"
 #include "graph/fuse/fuse.h"
 
@@ -25,6 +26,7 @@ typedef struct pair {
     const char *given[GY_MATHS_ARGS]; /* by argument of b: what stands for it in formulas */
     operand operand[2 * GY_MATHS_ARGS];
     uint32_t operands;
+    bool refused; /* formulas have limits that the new node would not keep */
 } pair;
 
 static const gy_access *access_of(const pair *p, const gy_node *n, uint32_t arg)
@@ -254,6 +256,16 @@ static bool make_node(pair *p, const gy_maths *m, gy_node *made)
     return made->id && made->kernel != GY_NONE;
 }
 
+static bool make_pair(pair *p, gy_maths *maths, gy_node *made, bool *keeps)
+{
+    gantry_error refused;
+    choose_given(p);
+    maths->reduces = p->second->reduces;
+    gantry_status status = add_formulas(p, maths, keeps, &refused);
+    p->refused = status && status != GANTRY_E_NOMEM;
+    return !status && make_node(p, maths, made);
+}
+
 bool gy_fuse_pair(gy_fuser *f, uint32_t a, uint32_t b, gy_node *made, bool *keeps, gantry_error *err)
 {
     gantry_graph *g = f->graph;
@@ -265,24 +277,13 @@ bool gy_fuse_pair(gy_fuser *f, uint32_t a, uint32_t b, gy_node *made, bool *keep
                .first = g->kernels.at[one->kernel].maths,
                .second = g->kernels.at[other->kernel].maths };
     bool linked = false;
-    gantry_error refused;
     if (p.first->reduces || strlen(one->id) + strlen(other->id) + 1 > GY_FUSE_ID || !have_one_model(&p) ||
         !check_regions(&p, &linked) || !linked)
         return false;
-    gy_maths *maths = gy_arena_calloc(&g->arena, 1, sizeof *maths);
-    if (!maths || !name_operands(&p) || !write_values(&p)) {
+    gy_maths *maths = gy_calloc(1, sizeof *maths);
+    bool done = maths && name_operands(&p) && write_values(&p) && make_pair(&p, maths, made, keeps);
+    gy_free(maths);
+    if (!done && !p.refused)
         gy_fail_nomem(err);
-        return false;
-    }
-    choose_given(&p);
-    maths->reduces = p.second->reduces;
-    gantry_status status = add_formulas(&p, maths, keeps, &refused);
-    if (status == GANTRY_E_NOMEM)
-        gy_fail_nomem(err);
-    if (status)
-        return false; /* too long, or too many names */
-    if (make_node(&p, maths, made))
-        return true;
-    gy_fail_nomem(err);
-    return false;
+    return done;
 }

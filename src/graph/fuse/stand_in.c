@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Maps in place of nodes whose kernels compute formulas: "saxpy" is y = a * x + y. */
+#include "base/memory.h"
 #include "graph/build/build_state.h"
 #include "graph/fuse/fuse.h"
 
@@ -78,11 +79,13 @@ static bool put_map(gy_fuser *f, uint32_t node, const gy_maths *formulas)
     gy_node made = f->original[node] = g->nodes.at[node];
     gantry_error refused;
     size_t accesses = g->access.count, scalars = g->scalar.count;
-    gy_maths *map = gy_arena_calloc(&g->arena, 1, sizeof *map); /* with arguments in the order of a map node */
+    gy_maths *map = gy_calloc(1, sizeof *map); /* with arguments in the order of a map node */
     const char *text = g->kernels.at[made.kernel].manifest->formula;
     bool read = map && gy_maths_add_all(map, &g->arena, text, GANTRY_E_GRAPH, NULL, &refused) == GANTRY_OK;
     made.kernel = read ? gy_build_formulas(g, map) : GY_NONE;
-    if (made.kernel == GY_NONE || !append_arguments(g, &f->original[node], formulas, map, &made))
+    bool done = made.kernel != GY_NONE && append_arguments(g, &f->original[node], formulas, map, &made);
+    gy_free(map);
+    if (!done)
         return false;
     g->nodes.at[node] = made;
     gantry_status status = gy_build_map(g, node, &refused);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_nodes [NODES]: builds and checks a graph of that many nodes with three accesses each through the public API and
- * prints what it took. With a second argument, the most bytes a node that are allowed, it fails if it took more.
+ * prints what it took. With a second argument, the most bytes a node that are allowed, it fails if it took more. With a
+ * third, "maps" or "fused", nodes are maps with two accesses: of parts, or of one buffer, which become longer maps.
  */
 #include <gantry/graph.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,11 +70,34 @@ static gantry_graph *build(long nodes)
     return g;
 }
 
+/* All have the same formula, which is kept once. */
+static gantry_graph *build_maps(long nodes, bool fused)
+{
+    enum { PARTS = 1000 };
+    gantry_graph *g = gantry_graph_new("bench");
+    gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 1, (int64_t[]){ 64 * PARTS });
+    gantry_buffer w = gantry_graph_buffer(g, "w", GANTRY_F32, 1, (int64_t[]){ 1 });
+    gantry_buffer_split(g, x, PARTS);
+    gantry_buffer_init_value(g, x, 0);
+    gantry_buffer_init_value(g, w, 1);
+    gantry_buffer_output(g, x);
+    if (fused)
+        gantry_graph_fuse(g);
+    for (long i = 0; i < nodes; i++) {
+        gantry_node n = gantry_graph_map(g, "m", "x = x + w");
+        gantry_node_arg(g, n, "x", gantry_part(x, fused ? 0 : i % PARTS));
+        gantry_node_arg(g, n, "w", gantry_all(w));
+    }
+    return g;
+}
+
 int main(int argc, char **argv)
 {
+    const char *kind = argc > 3 ? argv[3] : "";
     long nodes = argc > 1 ? atol(argv[1]) : 1000000;
     double before = peak_bytes(), start = now();
-    gantry_graph *g = build(nodes);
+    bool fused = strcmp(kind, "fused") == 0;
+    gantry_graph *g = *kind ? build_maps(nodes, fused) : build(nodes);
     double built = now();
     gantry_error err;
     if (gantry_graph_check(g, &err)) {

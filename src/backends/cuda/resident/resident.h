@@ -271,10 +271,11 @@ bool gy_resident_find_sends(const gy_cuda *h, uint32_t turn, const gy_resident_c
 
 /* ---- start.c ---- */
 
-gantry_status gy_resident_launch(gy_submit *x);                       /* the kernels of segment x->segment */
-gantry_status gy_resident_probe(gy_cuda *h, gantry_error *err);       /* of none: the driver loads them, and has room */
-gantry_status gy_resident_stream_await(gy_submit *x, gy_queue queue); /* for x->op, which a stream carries out */
-gantry_status gy_resident_stream_signal(gy_submit *x, gy_queue queue);
+gantry_status gy_resident_launch(gy_submit *x);                 /* the kernels of segment x->segment */
+gantry_status gy_resident_probe(gy_cuda *h, gantry_error *err); /* of none: the driver loads them, and has room */
+/* For x->op, which streams carry out: each of its lanes awaits and writes the counters that are its own. */
+gantry_status gy_resident_stream_await(gy_submit *x);
+gantry_status gy_resident_stream_signal(gy_submit *x);
 void gy_resident_begun(gy_cuda *h); /* all of a start was given to the GPUs */
 /* CUDA_SUCCESS once all of the turn's start has ended, whoever carries it out. */
 CUresult gy_resident_ask(const gy_cuda *h, const gy_cuda_turn *turn);

@@ -168,7 +168,7 @@ static gantry_status await_rows(gy_submit *x, gy_queue queue)
     const gy_cuda_op *op = &x->h->op[x->op];
     gantry_status status = GANTRY_OK;
     if (gy_resident_on(x->h))
-        return gy_resident_stream_await(x, queue);
+        return gy_resident_stream_await(x);
     for (uint32_t i = op->wait; i < op->wait + op->waits && status == GANTRY_OK; i++)
         status = await_row(x, x->h->wait[i], queue);
     return status;
@@ -258,9 +258,7 @@ static gantry_status record_end(gy_submit *x)
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     gantry_status status = GANTRY_OK;
     gy_queue queue = x->first_lane;
-    if (gy_resident_on(x->h))
-        return gy_resident_stream_signal(x, queue);
-    if (x->h->op[x->op].event == GY_NONE)
+    if (x->h->op[x->op].event == GY_NONE || gy_resident_on(x->h))
         return GANTRY_OK;
     if (has_met(x->h, x->op))
         return record_each_lane(x);
@@ -301,7 +299,8 @@ static gantry_status submit_parts(gy_submit *x)
     status = status || carried ? status : execute(x);
     status = status ? status : tick(x, 1);
     status = status ? status : record_end(x);
-    return status || joined ? status : part_lanes(x);
+    status = status || joined ? status : part_lanes(x);
+    return status || !gy_resident_on(x->h) ? status : gy_resident_stream_signal(x);
 }
 
 gantry_status gy_submit_op(gy_submit *x)

@@ -91,6 +91,19 @@ static int add_row(char *text, int at, int gpus, int *node, uint64_t *seed, int 
     return at;
 }
 
+/* Each GPU adds to what another one has, which is of a later start there, too. */
+static int add_guests(char *text, int at, int gpus, int number, uint64_t *seed, int shift)
+{
+    unsigned x = draw(seed) % ARRAYS, y = (x + 1) % ARRAYS, z = (x + 2) % ARRAYS;
+    for (int i = 0; i < gpus; i++)
+        at +=
+            snprintf(text + at, TEXT - (size_t)at,
+                     "%s{\"id\":\"g%d_%d\",\"kernel\":\"add\",\"on\":%d,\"args\":{\"x\":\"b%u[%d]\",\"y\":\"b%u[%d]\","
+                     "\"z\":\"b%u[%d]\"}}",
+                     number || i ? "," : "", number, i, (i + shift) % gpus + 1, x, i, y, i, z, i);
+    return number ? at : at + snprintf(text + at, TEXT - (size_t)at, ",");
+}
+
 /* Over all GPUs. Its name is none of those of rows. */
 static int add_collective(char *text, int at, int gpus, int number, uint64_t *seed)
 {
@@ -126,8 +139,10 @@ static gantry_graph *graph_of(int gpus, uint64_t seed)
         unsigned between = draw(&seed) % 4;
         if (part && between == 0)
             at = add_collective(text, at, gpus, part, &seed);
-        else if (part && between < 3)
+        else if (part && between == 1)
             at = add_row(text, at, gpus, &node, &seed, behind, 0);
+        else if (between == 2)
+            at = add_guests(text, at, gpus, part, &seed, behind);
         for (int i = 0; i < steps; i++)
             at = add_row(text, at, gpus, &node, &seed, 0, between == 3 && i == 0 ? behind : 0);
     }

@@ -122,7 +122,7 @@ static gantry_status predict_dealt(const gantry_schedule *s, dealt *d, gy_ticks 
 {
     for (uint32_t i = 0; i < s->ops.count; i++)
         d->can[i] = gy_stretch_may(s, i);
-    GY_TRY(gy_stretches_choose(s, d->can, d->has, err));
+    GY_TRY(gy_stretches_choose(s, d->can, NULL, d->has, err));
     if (!gy_stretches_work(s, d->has))
         return GANTRY_OK;
     add_switches(s, d->has, d->changes, d->last);

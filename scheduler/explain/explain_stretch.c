@@ -83,7 +83,7 @@ gantry_status gy_explain_stretch(gy_text *to, const gantry_schedule *s, uint32_t
     gantry_status status = can && has ? GANTRY_OK : gy_fail_nomem(err);
     for (uint32_t i = 0; i < s->ops.count && !status; i++)
         can[i] = gy_stretch_may(s, i);
-    status = status ? status : gy_stretches_choose(s, can, has, err);
+    status = status ? status : gy_stretches_choose(s, can, NULL, has, err);
     if (!status)
         add_stretch(to, s, has, op);
     gy_free(can);

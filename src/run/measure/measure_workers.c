@@ -93,12 +93,14 @@ static void print_pulls(gy_text *to, gantry_dtype dtype, uint32_t rounds)
 
 /* ---- runs ---- */
 
-/* A kernel of the resident kernel's own may be left to streams. */
+/* A kernel of the resident kernel's own may be left to streams. Where GPUs wait for each other by events, too, a start
+ * has more launches than what is measured here is for. */
 static gantry_status check_whole(const gy_chain *c, bool mixed, gantry_error *err)
 {
     gantry_run_info info = GANTRY_RUN_INFO_INIT;
     GY_TRY(gantry_run_get_info(c->run, &info, err));
-    if (strcmp(c->replay, "device") == 0 && (strstr(info.replay, "and stream") != NULL) != mixed)
+    bool streams = strstr(info.replay, "and stream") || strstr(info.replay, "by events");
+    if (strcmp(c->replay, "device") == 0 && streams != mixed)
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "it was not replayed as it was to be: %s", info.replay);
     return GANTRY_OK;
 }

@@ -125,12 +125,13 @@ static bool add_rows(gy_cut_edges *edges, const gantry_schedule *s)
 }
 
 /* Nodes behind those of the ops, one for each device and each segment but the first. False: out of memory. */
-static bool add_segments(gy_cut_edges *edges, const gantry_schedule *s, int64_t *costs, uint32_t *nodes)
+static bool add_segments(gy_cut_edges *edges, const gantry_schedule *s, const uint8_t *cut, int64_t *costs,
+                         uint32_t *nodes)
 {
     uint32_t *of = gy_calloc(s->machine->devices + (size_t)1, sizeof *of); /* 0: none yet */
     bool done = of != NULL, first = true;
     for (uint32_t i = 0; i < s->ops.count && done; i++) {
-        if (gy_stretch_cuts(s, i)) {
+        if (cut ? cut[i] : gy_stretch_cuts(s, i)) {
             memset(of, 0, s->machine->devices * sizeof *of);
             first = false;
         }
@@ -155,7 +156,8 @@ bool gy_stretches_work(const gantry_schedule *s, const uint8_t *ops)
     return any;
 }
 
-gantry_status gy_stretches_choose(const gantry_schedule *s, const uint8_t *can, uint8_t *has, gantry_error *err)
+gantry_status gy_stretches_choose(const gantry_schedule *s, const uint8_t *can, const uint8_t *cut, uint8_t *has,
+                                  gantry_error *err)
 {
     uint32_t ops = (uint32_t)s->ops.count;
     uint32_t nodes = ops;
@@ -163,7 +165,8 @@ gantry_status gy_stretches_choose(const gantry_schedule *s, const uint8_t *can, 
     gy_cut_edges edges = { 0 };
     int64_t *costs = gy_calloc(most, sizeof *costs);
     uint8_t *side = gy_calloc(most, 1);
-    bool done = costs && side && add_lanes(&edges, s) && add_rows(&edges, s) && add_segments(&edges, s, costs, &nodes);
+    bool done =
+        costs && side && add_lanes(&edges, s) && add_rows(&edges, s) && add_segments(&edges, s, cut, costs, &nodes);
     for (uint32_t i = 0; i < ops && done; i++) {
         gy_stretch_costs c = gy_stretch_costs_of(s, i);
         costs[i] = can[i] ? c.launched - c.workers : -GY_TICKS_MAX;

@@ -48,9 +48,10 @@ bool gy_stretch_cuts(const gantry_schedule *s, uint32_t op);
 bool gy_stretch_may(const gantry_schedule *s, uint32_t op);
 /* Some of those ops is no copy: copies alone are no reason for a kernel. `ops`: by op. */
 bool gy_stretches_work(const gantry_schedule *s, const uint8_t *ops);
-/* Decides, of the ops that workers `can` carry out, which they do: `has`. Both by op. What workers take must be known.
- */
-gantry_status gy_stretches_choose(const gantry_schedule *s, const uint8_t *can, uint8_t *has, gantry_error *err);
+/* Decides, of the ops that workers `can` carry out, which they do: `has`. Both by op. `cut`: a kernel ends ahead of the
+ * op, as who carries the schedule out knows; NULL: ahead of those of NCCL. What workers take must be known. */
+gantry_status gy_stretches_choose(const gantry_schedule *s, const uint8_t *can, const uint8_t *cut, uint8_t *has,
+                                  gantry_error *err);
 
 /* ---- cut.c ---- */
 

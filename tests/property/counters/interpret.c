@@ -183,8 +183,38 @@ static uint64_t work(world *w, lane *x, uint32_t op, uint32_t start)
     return hash;
 }
 
+/* ---- waits without a counter ---- */
+
+static bool are_far(const world *w, const gy_counter *c)
+{
+    uint32_t a = w->s->lanes.at[c->from].device, b = w->s->lanes.at[c->to].device;
+    return a != b && w->f.far >> (a + b) % 8 & 1;
+}
+
+/* Of that start, the lane has an op up to this one before it. */
+static bool is_before(const lane *x, uint32_t op, uint32_t start)
+{
+    return x->ops && (x->start < start || (x->start == start && x->op[x->at] <= op));
+}
+
+/* All ops of the device up to the one that is waited for have ended; of an earlier start, all ops of all devices. Then
+ * their stores are seen. */
+static bool have_ended(world *w, const gy_counter *c, const gy_counter_wait *wait, uint32_t start)
+{
+    const gantry_schedule *s = w->s;
+    uint32_t device = s->lanes.at[c->from].device;
+    uint32_t op = wait->distance ? UINT32_MAX : s->counters.signal.at[c->signal + wait->value - 1];
+    for (size_t l = 0; l < s->lanes.count; l++)
+        if ((wait->distance || s->lanes.at[l].device == device) && is_before(&w->lane[l], op, start - wait->distance))
+            return false;
+    for (size_t l = 0; l < s->lanes.count; l++)
+        if (wait->distance || s->lanes.at[l].device == device)
+            release(w, &w->lane[l]);
+    return true;
+}
+
 /* `waits`: the op has waits, which it acquires by. */
-static bool may_begin(const world *w, uint32_t op, uint32_t start, bool *waits)
+static bool may_begin(world *w, uint32_t op, uint32_t start, bool *waits)
 {
     const gy_counters *all = &w->s->counters;
     *waits = false;
@@ -196,7 +226,7 @@ static bool may_begin(const world *w, uint32_t op, uint32_t start, bool *waits)
             if (wait->op != op || wait->distance > start)
                 continue;
             *waits = true;
-            if (w->counter[c] < base + wait->value)
+            if (are_far(w, one) ? !have_ended(w, one, wait, start) : w->counter[c] < base + wait->value)
                 return false;
         }
     }
@@ -209,7 +239,7 @@ static void signal_ended(world *w, lane *x, uint32_t op, uint32_t start)
     const gy_counters *all = &w->s->counters;
     for (size_t c = 0; c < all->at.count; c++) {
         for (uint32_t k = 0; k < all->at.at[c].signals; k++) {
-            if (all->signal.at[all->at.at[c].signal + k] != op)
+            if (all->signal.at[all->at.at[c].signal + k] != op || are_far(w, &all->at.at[c]))
                 continue;
             if (!is_of(w->f.no_release, op))
                 release(w, x);

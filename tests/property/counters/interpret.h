@@ -14,6 +14,8 @@ typedef struct faults {
     uint32_t no_release, no_acquire; /* of this op, counted from 1; 0: none */
     bool one_queue; /* no fault: a device begins its ops in the order of their positions, one after the other */
     uint32_t cut;   /* no fault: behind each so many positions a device begins nothing before all ahead has ended; 0 */
+    uint32_t far;   /* no fault: bits, by the sum of two devices, modulo 8: between these there are no counters, and a
+                     * wait is for all that the device has up to the op, and for the whole of an earlier start */
 } faults;
 
 /* An op that ends before its fellow begins: both touch a byte, one writes, in starts that are so far apart. */

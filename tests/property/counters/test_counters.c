@@ -86,6 +86,7 @@ START_TEST(test_right)
             check_file(s);
             for (uint64_t order = 0; order < ORDERS; order++) {
                 faults f = { .one_queue = order % 3 == 2, .cut = order % 3 == 1 ? 1 + (uint32_t)(seed % 7) : 0 };
+                f.far = order % 2 ? 1 + (uint32_t)(seed % 255) : 0;
                 const char *wrong = interpret(s, s->in_flight + 3, f, seed * 100 + order);
                 ck_assert_msg(!wrong, "seed %llu, order %llu: %s", (unsigned long long)seed, (unsigned long long)order,
                               wrong);

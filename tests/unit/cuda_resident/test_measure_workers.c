@@ -68,7 +68,7 @@ END_TEST
 /* No figures at all, so that nothing goes by them, where one thing is missing. */
 START_TEST(refused)
 {
-    static const char *const why[] = { "GPUs that wait for each other do not reach each other's memory",
+    static const char *const why[] = { "workers copy within a GPU, between GPUs that reach each other",
                                        "a debugger stops kernels", "there was no time left for larger ops" };
     gy_measured what = { .copies = { 0 } };
     fakeCudaDevices(2, _i == 0 ? "none" : "all", 0);

@@ -181,6 +181,22 @@ START_TEST(repeat)
 }
 END_TEST
 
+/* Of GPUs that do not reach each other, events of streams carry waits, and the host looks at the condition. */
+START_TEST(unreached)
+{
+    int gpus = 2 + _i % 2;
+    loop l = random_loop((uint64_t)_i + 1, gpus);
+    l.lists = 3 * gpus;
+    l.until = _i / 2 % 2 == 0;
+    l.last = l.until ? l.limit / 2 : 1;
+    fakeCudaDevices(gpus, gpus == 3 && _i > 3 ? "01,10,12,21" : "none", 0);
+    fakeCudaSeed((uint64_t)_i + 1);
+    world w = make(graph_of(&l), ring_machine(gpus, 1 + _i % 2));
+    compare(&w, 2, false, "; one start a launch: GPUs that do not reach each other's memory wait for each other");
+    drop(&w);
+}
+END_TEST
+
 /* A number that ends a loop may be of any type. Whole numbers end this one as soon as they are not 0, also below 0;
  * those without a sign begin with the largest of their type. */
 static const struct {
@@ -424,6 +440,7 @@ int main(void)
     TCase *c = new_case(s, "loops");
     tcase_add_loop_test(c, until, 0, 3 * SEEDS);
     tcase_add_loop_test(c, repeat, 0, SEEDS);
+    tcase_add_loop_test(c, unreached, 0, 8);
     tcase_add_loop_test(c, dtypes, 0, (int)(sizeof types / sizeof *types));
     c = new_case(s, "starts");
     tcase_add_loop_test(c, starts, 0, SEEDS);

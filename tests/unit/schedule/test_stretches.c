@@ -265,7 +265,7 @@ START_TEST(least_of_all)
         else
             can[i] = 0;
     ck_assert(gy_stretches_known(s));
-    ck_assert(!gy_stretches_choose(s, can, has, NULL));
+    ck_assert(!gy_stretches_choose(s, can, NULL, has, NULL));
     double least = cost_of(s, &m, has);
     for (uint32_t way = 0; way < 1u << free_ops; way++) {
         for (uint32_t k = 0; k < free_ops; k++)
@@ -483,7 +483,7 @@ START_TEST(no_memory)
     for (; (status[0] || status[1] || status[2]) && n < 100000; n++) {
         char *text = NULL;
         faults_after(n);
-        status[0] = gy_stretches_choose(s, can, has, NULL);
+        status[0] = gy_stretches_choose(s, can, NULL, has, NULL);
         faults_after(n);
         status[1] = gantry_schedule_explain(s, gantry_graph_find_node(g, "a[0]"), &text, NULL, NULL);
         faults_after(n);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where NCCL carries an op out, the start is cut: a kernel of NCCL needs multiprocessors, which workers may have all
- * of, and waits for its peers, which may stand behind workers. So the resident kernel of each GPU ends with the ops
- * ahead of the cut, the group call comes behind it on the GPUs of its ranks, and the kernels of the next segment come
- * behind that. Counters go on from segment to segment, since they know of starts alone.
+ * Where something comes between workers that streams order, the start is cut. Where NCCL carries an op out that is its
+ * group call: a kernel of NCCL needs multiprocessors, which workers may have all of, and waits for its peers, which may
+ * stand behind workers. So the resident kernel of each GPU ends with the ops ahead of the cut, the group call comes
+ * behind it on the GPUs of its ranks, and the kernels of the next segment come behind that. Where two GPUs that do not
+ * reach each other's memory wait for each other it is an event (detour.c). Counters go on from segment to segment,
+ * since they know of starts alone.
  *
  * A cut is a place in the order of positions, for all GPUs. Whatever an op waits for comes before it in that order, or
  * in an earlier start (docs/design/counters.md), so no segment waits for a later one. And the host gives segments and
@@ -19,6 +21,11 @@
 
 /* Where it was not measured: a kernel of fewer ops takes longer to launch than these would. */
 enum { LEAST_OPS = 4 };
+
+bool gy_resident_ends_ahead(const gy_resident *r, uint32_t op)
+{
+    return r->cut[op] == GY_CUT_HERE || r->cut[op] == GY_CUT_AHEAD;
+}
 
 void gy_resident_find_cuts(gy_cuda *h)
 {
@@ -37,9 +44,9 @@ void gy_resident_tell_cuts(const gy_cuda *h, const char *replay, char *to, size_
     const gy_resident *r = h->resident;
     const char *nccl = strchr(replay, ';'); /* behind what starts would be without workers */
     size_t at = strlen(to);
-    if (r->cuts)
-        snprintf(to + at, size - at, "; up to %u kernels of workers a GPU, with collectives between them%s",
-                 r->segments, nccl ? nccl : "");
+    if (r->segments > 1)
+        snprintf(to + at, size - at, "; up to %u kernels of workers a GPU%s%s", r->segments,
+                 r->cuts ? ", with collectives between them" : "", r->cuts && nccl ? nccl : "");
 }
 
 static gy_resident_gpu *gpu_of(const gy_submit *x, uint32_t lane)
@@ -92,7 +99,7 @@ gantry_status gy_resident_leave_short(gy_cuda *h, gantry_error *err)
     if (!of)
         return gy_fail_nomem(err);
     for (uint32_t i = 0; i <= ops; i++) {
-        if (i < ops && h->resident->cut[i] != GY_CUT_HERE)
+        if (i < ops && !gy_resident_ends_ahead(h->resident, i))
             continue;
         leave(h, first, i, of);
         first = i;

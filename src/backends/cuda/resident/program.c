@@ -101,7 +101,7 @@ static gy_streamed needs_of(const gy_cuda *h, uint32_t id)
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
-    if (op->kind == GY_OP_HOST || h->resident->cut[id])
+    if (op->kind == GY_OP_HOST || h->op[id].nccl)
         return GY_STREAMED_NOTHING;
     if (!gy_op_is_copy(op))
         return GY_STREAMED_KERNELS;
@@ -146,7 +146,7 @@ static gantry_status choose_stretches(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     if (gy_stretches_known(s))
-        return gy_stretches_choose(s, h->resident->can, h->resident->has, err);
+        return gy_stretches_choose(s, h->resident->can, h->resident->cut, h->resident->has, err);
     stretch *of = gy_calloc(h->lanes + 1, sizeof *of);
     uint32_t *before = gy_calloc(s->ops.count + 1, sizeof *before);
     gantry_status status = of && before ? GANTRY_OK : gy_fail_nomem(err);
@@ -168,11 +168,13 @@ static gantry_status deal_out(gy_cuda *h, gantry_error *err)
     gantry_status status = had ? GANTRY_OK : gy_fail_nomem(err);
     if (status == GANTRY_OK) {
         memcpy(had, r->has, ops);
-        status = choose_stretches(h, err);
+        status = gy_resident_cut_detours(h, r->can, err); /* as many as there may be */
+        status = status ? status : choose_stretches(h, err);
     }
     if (status == GANTRY_OK) {
         keep_carried(h);
         count_ops(h);
+        status = gy_resident_cut_detours(h, r->has, err);
     }
     if (status == GANTRY_OK && memcmp(had, r->has, ops) != 0) {
         gy_resident_end(h, true);
@@ -313,6 +315,13 @@ static const char *no_room(gy_cuda *h)
     return text ? text : why;
 }
 
+static const char *between_detours(gy_cuda *h)
+{
+    const char *pair = gy_resident_unreached(h);
+    const char *text = gy_arena_printf(&h->arena, "workers have only few ops between two waits of such GPUs: %s", pair);
+    return text ? text : pair;
+}
+
 static const char *obstacle(gy_cuda *h)
 {
     const gy_resident *r = h->resident;
@@ -323,6 +332,8 @@ static const char *obstacle(gy_cuda *h)
                               "mode \"device\" or \"graph\"";
     if (gy_stretches_work(s, r->has))
         return no_room(h);
+    if (r->detours.count && !gy_stretches_known(s) && gy_stretches_work(s, r->can))
+        return between_detours(h);
     return gy_stretches_known(s) && gy_stretches_work(s, r->can)
                ? "as was measured, launches take less time than workers for each stretch of its ops"
                : "workers have code for no stretch of its ops: they have formulas, small kernels of the library, and "
@@ -517,7 +528,7 @@ static gantry_status add_packets(gy_cuda *h, const gy_resident_plan *p, gantry_e
 {
     uint32_t segment = 0;
     for (uint32_t i = 0; i < h->job->schedule->ops.count; i++) {
-        segment += h->resident->cut[i] == GY_CUT_HERE;
+        segment += gy_resident_ends_ahead(h->resident, i);
         if (gy_resident_has(h, i) && p->sent[i].launch == GY_NONE &&
             !(begin_parts(h, i, segment) && gy_resident_add_op(h, i, p)))
             return gy_fail_nomem(err);

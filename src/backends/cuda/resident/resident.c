@@ -59,26 +59,11 @@ static bool uses_nccl_unasked(const gy_cuda *h)
     return any && (s->replay != GY_REPLAY_DEVICE || s->by_host > 0);
 }
 
-/* Whoever writes a counter reaches the memory of who reads it. NULL: all do; else why not, a text of the run's arena.
- */
-static const char apart[] = "GPUs that wait for each other do not reach each other's memory";
-
-static const char *unreached(gy_cuda *h)
+/* Nobody has measured what a cut takes, so a schedule has to be made for the devices by name. */
+static const char *detours_unasked(gy_cuda *h)
 {
-    const gy_counters *all = gy_job_counters(h->job);
-    const gy_device *device = h->job->schedule->machine->device;
-    for (size_t i = 0; i < all->at.count; i++) {
-        uint32_t from = h->lane[all->at.at[i].from].queue.device, to = h->lane[all->at.at[i].to].queue.device;
-        if (gy_cuda_peers_enable(h, from, to))
-            continue;
-        const char *remedy = gy_driver_switch("GANTRY_CUDA_PEERS", "off")
-                                 ? "unset GANTRY_CUDA_PEERS"
-                                 : "\"gantry doctor\" says why; or plan for GPUs that do (--devices, --machine)";
-        const char *text = gy_arena_printf(&h->arena, "%s (\"%.40s\" that of \"%.40s\"): %s", apart, device[from].id,
-                                           device[to].id, remedy);
-        return text ? text : apart;
-    }
-    return NULL;
+    const gantry_schedule *s = h->job->schedule;
+    return s->replay != GY_REPLAY_DEVICE || s->by_host > 0 ? gy_resident_unreached(h) : NULL;
 }
 
 static bool has_attribute(const gy_cuda *h, CUdevice_attribute which)
@@ -113,7 +98,7 @@ static const char *obstacle(gy_cuda *h)
     if (!h->d.wait_value || !h->d.write_value || !has_attribute(h, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS))
         return "streams of a GPU cannot wait for words in memory: update the driver, or use the replay mode \"graph\"";
     const char *why = gy_resident_around(h);
-    return why ? why : unreached(h);
+    return why ? why : detours_unasked(h);
 }
 
 /* ---- making ---- */
@@ -227,6 +212,7 @@ gantry_status gy_resident_make(gy_cuda *h, gantry_error *err)
         return GANTRY_OK;
     }
     gy_resident_find_cuts(h);
+    GY_TRY(gy_resident_find_detours(h, err));
     GY_TRY(gy_resident_table_make(h, err));
     GY_TRY(gy_resident_link_make(h, err));
     for (uint32_t i = 0; i < h->devices && !h->resident->off; i++)
@@ -277,6 +263,9 @@ void gy_resident_free(gy_cuda *h)
         gy_vec_free(&h->resident->lane[i].part);
     }
     gy_vec_free(&h->resident->pairs);
+    gy_vec_free(&h->resident->detours);
+    gy_vec_free(&h->resident->passages);
+    gy_vec_free(&h->resident->credits);
     gy_vec_free(&h->resident->far);
     if (h->resident->told)
         h->d.cuMemFreeHost(h->resident->told);
@@ -310,8 +299,10 @@ const char *gy_resident_replay(gy_cuda *h, const char *replay)
         snprintf(r->text, sizeof r->text, h->job->schedule->replay == GY_REPLAY_AUTO ? "device (auto)" : "device");
     else
         tell_unfit(h, r->text, sizeof r->text);
-    if (!r->off)
+    if (!r->off) {
         gy_resident_tell_cuts(h, replay, r->text, sizeof r->text);
+        gy_resident_tell_detours(h, r->text, sizeof r->text);
+    }
     gy_resident_tell_series(h, r->text, sizeof r->text);
     return r->text;
 }

@@ -8,7 +8,8 @@
  * of the lane are given to its stream as ever, which waits for counters and writes them, so nothing else orders a
  * start. Where the two follow each other in a lane, a counter of the lane's own keeps their order.
  *
- * Ops of NCCL *cut* a start into segments (cut.c), each of which has a kernel on each GPU that has ops in it.
+ * Ops of NCCL *cut* a start into segments (cut.c), each of which has a kernel on each GPU that has ops in it. So do
+ * waits between two GPUs that do not reach each other's memory, in which their counters would lie (detour.c).
  */
 #ifndef GY_CUDA_RESIDENT_RESIDENT_H
 #define GY_CUDA_RESIDENT_RESIDENT_H
@@ -80,8 +81,22 @@ typedef struct gy_resident_gpu {
 } gy_resident_gpu;
 
 /* Kernels of NCCL wait for each other and need room, so no worker is on their GPUs meanwhile. GY_CUT_HERE: a segment
- * ends ahead of the op, and the next one begins behind it; GY_CUT_JOINED: the op is a part of such a one. */
-typedef enum gy_resident_cut { GY_CUT_NOWHERE, GY_CUT_HERE, GY_CUT_JOINED } gy_resident_cut;
+ * ends ahead of the op, and the next one begins behind it; GY_CUT_JOINED: the op is a part of such a one. GY_CUT_AHEAD:
+ * one ends ahead of the op, of whomever it is, and it belongs to the next one. */
+typedef enum gy_resident_cut { GY_CUT_NOWHERE, GY_CUT_HERE, GY_CUT_JOINED, GY_CUT_AHEAD } gy_resident_cut;
+
+/* A wait between lanes of two GPUs that do not reach each other: `to` for `from`, so many starts before. */
+typedef struct gy_resident_detour {
+    uint32_t from, to, from_lane, to_lane, distance;
+} gy_resident_detour;
+
+/* Ahead of op `at`, what comes next in stream `to` is put behind all that stream `from` has by then. From one start to
+ * a later one, `at` is their distance, and `from` is GY_NONE: behind all of the earlier one. Streams: those of lanes,
+ * then those of the resident kernel of each device. */
+typedef struct gy_resident_passage {
+    uint32_t at, from, to;
+} gy_resident_passage;
+typedef GY_VEC(gy_resident_passage) gy_resident_passages;
 
 /* Two lanes that meet in an op of both. */
 typedef struct gy_resident_lanes {
@@ -105,8 +120,10 @@ typedef struct gy_resident {
     uint8_t *can, *has;   /* per op: workers have code for it; they carry it out */
     uint8_t *cut;         /* per op: gy_resident_cut */
     uint32_t segments;    /* one more than there are places where starts are cut */
-    uint32_t cuts;        /* ops there */
-    uint32_t *left;       /* the ops that they do not, which are left to streams, by position */
+    uint32_t cuts;        /* ops of NCCL there */
+    GY_VEC(gy_resident_detour) detours;
+    gy_resident_passages passages, credits; /* within a start, in the order of `at`; from start to start */
+    uint32_t *left;                         /* the ops that they do not, which are left to streams, by position */
     uint32_t lefts;
     GY_VEC(gy_resident_lanes) pairs;
     /* Per counter, those of the schedule first, then two of each lane, then one of each pair: among those of its GPU;
@@ -200,9 +217,30 @@ uint32_t gy_resident_counter_device(const gy_cuda *h, uint32_t counter); /* in w
 uint32_t gy_resident_pair(const gy_cuda *h, uint32_t from, uint32_t to);
 uint32_t gy_resident_pair_counter(const gy_cuda *h, uint32_t pair);
 
+/* ---- detour.c ---- */
+
+/* Two devices that wait for each other and whose GPUs do not reach each other's memory, and a remedy, a text of the
+ * run's arena; NULL: there are none. */
+const char *gy_resident_unreached(gy_cuda *h);
+/* Finds what counters cannot carry. */
+gantry_status gy_resident_find_detours(gy_cuda *h, gantry_error *err);
+bool gy_resident_takes_detour(const gy_cuda *h, const gy_counter *counter); /* it is one of those */
+bool gy_resident_awaits_detour(const gy_cuda *h, uint32_t op);              /* within a start */
+/* Cuts starts where workers take part in detours, if these carry out `by_workers`, by op, and decides by which events
+ * detours are carried. */
+gantry_status gy_resident_cut_detours(gy_cuda *h, const uint8_t *by_workers, gantry_error *err);
+/* The streams of this start come behind those of earlier ones as detours want it. */
+gantry_status gy_resident_follow_starts(gy_submit *x);
+/* The events of detours, and the kernels of segments, that come up to that op, ahead of it. */
+gantry_status gy_resident_pass(gy_submit *x, uint32_t op);
+/* Appends what there is to say of them. */
+void gy_resident_tell_detours(gy_cuda *h, char *to, size_t size);
+
 /* ---- cut.c ---- */
 
 void gy_resident_find_cuts(gy_cuda *h);
+/* A segment ends ahead of the op. */
+bool gy_resident_ends_ahead(const gy_resident *r, uint32_t op);
 /* Appends what there is to say of them; `replay` without workers. */
 void gy_resident_tell_cuts(const gy_cuda *h, const char *replay, char *to, size_t size);
 /* Where the next segment comes behind x->op: around its submission. The first orders it behind the kernels of its GPUs,
@@ -271,10 +309,11 @@ bool gy_resident_find_sends(const gy_cuda *h, uint32_t turn, const gy_resident_c
 
 /* ---- start.c ---- */
 
-gantry_status gy_resident_launch(gy_submit *x);                       /* the kernels of segment x->segment */
-gantry_status gy_resident_probe(gy_cuda *h, gantry_error *err);       /* of none: the driver loads them, and has room */
-gantry_status gy_resident_stream_await(gy_submit *x, gy_queue queue); /* for x->op, which a stream carries out */
-gantry_status gy_resident_stream_signal(gy_submit *x, gy_queue queue);
+gantry_status gy_resident_launch(gy_submit *x);                 /* the kernels of segment x->segment */
+gantry_status gy_resident_probe(gy_cuda *h, gantry_error *err); /* of none: the driver loads them, and has room */
+/* For x->op, which streams carry out: each of its lanes awaits and writes the counters that are its own. */
+gantry_status gy_resident_stream_await(gy_submit *x);
+gantry_status gy_resident_stream_signal(gy_submit *x);
 void gy_resident_begun(gy_cuda *h); /* all of a start was given to the GPUs */
 /* CUDA_SUCCESS once all of the turn's start has ended, whoever carries it out. */
 CUresult gy_resident_ask(const gy_cuda *h, const gy_cuda_turn *turn);

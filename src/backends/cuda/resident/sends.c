@@ -4,8 +4,8 @@
  * as well. By itself such a copy would meet at barriers, read back what was just written, and only then begin to wait
  * until the other GPU can see it.
  *
- * Nothing is reordered where the copy waits for no counter: what it has to come after has ended when the launch begins,
- * but for the launch itself. Of that it only reads what it sends.
+ * Nothing is reordered where the copy waits for no counter, and for no other segment: what it has to come after has
+ * ended when the launch begins, but for the launch itself. Of that it only reads what it sends.
  */
 #include "backends/cuda/resident/resident.h"
 
@@ -75,7 +75,8 @@ static bool is_sent(const finder *f, uint32_t launch, uint32_t id, gy_resident_s
     const gantry_schedule *s = f->h->job->schedule;
     const gy_resident *r = f->h->resident;
     const gy_op *op = op_of(f, id);
-    if (!gy_op_is_copy(op) || op->uses != 2 || r->waits.first[id] != r->waits.first[id + 1])
+    bool waits = r->waits.first[id] != r->waits.first[id + 1] || gy_resident_awaits_detour(f->h, id);
+    if (!gy_op_is_copy(op) || op->uses != 2 || waits)
         return false;
     gy_location from = gy_cuda_location(f->h, &s->use.at[op->use], f->turn);
     gy_location to = gy_cuda_location(f->h, &s->use.at[op->use + 1], f->turn);

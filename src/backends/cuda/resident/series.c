@@ -84,6 +84,8 @@ static const char *obstacle(const gy_cuda *h, bool varies)
     bool asks = r->wanted->look > 0 && r->wanted->look < r->wanted->starts;
     if (h->turns > 1)
         return "several starts can be in flight";
+    if (r->detours.count)
+        return "GPUs that do not reach each other's memory wait for each other";
     if (r->lefts > 0)
         return "streams carry out a part of it";
     if (varies)

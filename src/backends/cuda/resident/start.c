@@ -66,12 +66,14 @@ static uint64_t value_of(const gy_cuda *h, const gy_resident_edge *e)
     return (h->resident->epoch - e->distance) * h->resident->signals_of[e->counter] + e->value;
 }
 
-gantry_status gy_resident_stream_await(gy_submit *x, gy_queue queue)
+/* Counters lie in the memory of the reader's GPU, which another lane's need not reach. */
+gantry_status gy_resident_stream_await(gy_submit *x)
 {
     gy_cuda *h = x->h;
     const gy_resident *r = h->resident;
     for (uint32_t i = r->waits.first[x->op]; i < r->waits.first[x->op + 1]; i++) {
         const gy_resident_edge *e = &r->waits.at[i];
+        gy_queue queue = h->lane[gy_resident_lanes_of(h, e->counter).to].queue;
         if (r->epoch < e->distance)
             continue;
         GY_TRY(gy_cuda_use(h, queue.device, x->err));
@@ -83,12 +85,13 @@ gantry_status gy_resident_stream_await(gy_submit *x, gy_queue queue)
 }
 
 /* The driver puts a fence for the whole system ahead of such a write. */
-gantry_status gy_resident_stream_signal(gy_submit *x, gy_queue queue)
+gantry_status gy_resident_stream_signal(gy_submit *x)
 {
     gy_cuda *h = x->h;
     const gy_resident *r = h->resident;
     for (uint32_t i = r->signals.first[x->op]; i < r->signals.first[x->op + 1]; i++) {
         const gy_resident_edge *e = &r->signals.at[i];
+        gy_queue queue = h->lane[gy_resident_lanes_of(h, e->counter).from].queue;
         GY_TRY(gy_cuda_use(h, queue.device, x->err));
         CUresult code = h->d.write_value(queue.stream, gy_resident_counter(h, e->counter), value_of(h, e),
                                          CU_STREAM_WRITE_VALUE_DEFAULT);

@@ -3,7 +3,7 @@
  * Waits and signals by op: those of the schedule, and those of *switches*. Where an op that workers carry out follows
  * one that a stream carries out in a lane, or the other way round, nothing but a counter keeps them in their order: so
  * each lane has two of its own, one for each direction. They are used as those of the schedule are, also from the last
- * op of a start to the first of the next.
+ * op of a start to the first of the next. Counters between GPUs that do not reach each other are left out (detour.c).
  */
 #include "backends/cuda/resident/resident.h"
 
@@ -155,6 +155,8 @@ static bool all_counters(gy_cuda *h, joints *waits, joints *signals)
     bool done = true;
     for (uint32_t id = 0; id < all->at.count && done; id++) {
         const gy_counter *c = &all->at.at[id];
+        if (gy_resident_takes_detour(h, c))
+            continue;
         h->resident->signals_of[id] = c->signals;
         for (uint32_t i = 0; i < c->waits && done; i++) {
             const gy_counter_wait *w = &all->wait.at[c->wait + i];

@@ -17,6 +17,7 @@ typedef struct gy_submit {
         after_caller; /* after_caller: lanes begin after the end stream, which follows a stream of the caller */
     uint32_t op;
     uint32_t segment;    /* of the start, beside resident kernels (resident/cut.c) */
+    uint32_t passage;    /* the next one (resident/detour.c) */
     bool untied;         /* beside these, ops that are tied begin and end as others do */
     gy_queue first_lane; /* the stream of the op's first lane */
     bool behind_ours;    /* in a capture: the node ahead of the op in its lane is a kernel of the library */

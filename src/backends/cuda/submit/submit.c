@@ -168,7 +168,7 @@ static gantry_status await_rows(gy_submit *x, gy_queue queue)
     const gy_cuda_op *op = &x->h->op[x->op];
     gantry_status status = GANTRY_OK;
     if (gy_resident_on(x->h))
-        return gy_resident_stream_await(x, queue);
+        return gy_resident_stream_await(x);
     for (uint32_t i = op->wait; i < op->wait + op->waits && status == GANTRY_OK; i++)
         status = await_row(x, x->h->wait[i], queue);
     return status;
@@ -258,9 +258,7 @@ static gantry_status record_end(gy_submit *x)
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     gantry_status status = GANTRY_OK;
     gy_queue queue = x->first_lane;
-    if (gy_resident_on(x->h))
-        return gy_resident_stream_signal(x, queue);
-    if (x->h->op[x->op].event == GY_NONE)
+    if (x->h->op[x->op].event == GY_NONE || gy_resident_on(x->h))
         return GANTRY_OK;
     if (has_met(x->h, x->op))
         return record_each_lane(x);
@@ -301,7 +299,8 @@ static gantry_status submit_parts(gy_submit *x)
     status = status || carried ? status : execute(x);
     status = status ? status : tick(x, 1);
     status = status ? status : record_end(x);
-    return status || joined ? status : part_lanes(x);
+    status = status || joined ? status : part_lanes(x);
+    return status || !gy_resident_on(x->h) ? status : gy_resident_stream_signal(x);
 }
 
 gantry_status gy_submit_op(gy_submit *x)
@@ -321,24 +320,40 @@ gantry_status gy_submit_check_canceled(const gy_submit *x)
     return gy_cuda_op_cut(x->h, x->op, x->err);
 }
 
-/* Beside resident kernels, of many thousand ops maybe, those that are left to streams. After a failure x->op is the op
- * that failed. */
+/* After a failure x->op is the op that failed. */
 static gantry_status submit_all(gy_submit *x)
 {
-    const gy_resident *r = gy_resident_on(x->h) ? x->h->resident : NULL;
-    size_t ops = r ? r->lefts : x->h->job->schedule->ops.count;
+    size_t ops = x->h->job->schedule->ops.count;
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < ops && status == GANTRY_OK; i++) {
-        x->op = r ? r->left[i] : i;
-        if (!gy_cuda_has(x->h, x->op))
+        x->op = i;
+        if (!gy_cuda_has(x->h, i))
             continue;
-        bool cuts = r && r->cut[x->op] == GY_CUT_HERE;
+        status = gy_submit_check_canceled(x);
+        status = status ? status : gy_submit_op(x);
+    }
+    return status;
+}
+
+/* Kernels of workers, and, of many thousand ops maybe, those that are left to streams. */
+static gantry_status submit_resident(gy_submit *x)
+{
+    const gy_resident *r = x->h->resident;
+    gantry_status status = gy_resident_follow_starts(x);
+    status = status ? status : gy_resident_launch(x);
+    for (uint32_t i = 0; i < r->lefts && status == GANTRY_OK; i++) {
+        uint32_t op = r->left[i];
+        bool cuts = r->cut[op] == GY_CUT_HERE;
+        status = gy_resident_pass(x, op);
+        if (status)
+            break;
+        x->op = op;
         status = gy_submit_check_canceled(x);
         status = status || !cuts ? status : gy_resident_cut_begin(x);
         status = status ? status : gy_submit_op(x);
         status = status || !cuts ? status : gy_resident_cut_end(x);
     }
-    return status;
+    return status ? status : gy_resident_pass(x, (uint32_t)x->h->job->schedule->ops.count);
 }
 
 static bool has_kernel(const gy_cuda *h, uint32_t device)
@@ -434,15 +449,15 @@ gantry_status gy_submit_start(gy_submit *x)
     memset(x->h->forked, 0, x->h->devices);
     memset(x->h->auxiliary_last, 0, x->h->devices);
     x->op = GY_NONE;
-    x->segment = 0;
+    x->segment = x->passage = 0;
     x->untied = gy_resident_on(x->h);
     for (uint32_t i = 0; x->capture && i < x->h->lanes; i++)
         x->h->lane[i].ours = false;
     if (x->capture || x->after_caller)
         status = fork(x);
-    if (status == GANTRY_OK && gy_resident_on(x->h))
-        status = gy_resident_launch(x);
     if (status == GANTRY_OK)
-        status = x->h->submitters && !x->capture && !gy_resident_on(x->h) ? gy_submitters_submit(x) : submit_all(x);
+        status = gy_resident_on(x->h)              ? submit_resident(x)
+                 : x->h->submitters && !x->capture ? gy_submitters_submit(x)
+                                                   : submit_all(x);
     return status || gy_submit_ends_apart(x->h, x->after_caller) ? status : join(x);
 }

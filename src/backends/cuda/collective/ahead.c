@@ -210,13 +210,3 @@ uint32_t gy_ahead_events(const gy_cuda *h, uint32_t op)
     const gy_op *o = &h->job->schedule->ops.at[op];
     return h->ahead && asks(o) ? o->lanes : 1;
 }
-
-uint32_t gy_ahead_lane_on(const gy_cuda *h, uint32_t op, uint32_t device)
-{
-    const gantry_schedule *s = h->job->schedule;
-    const gy_op *o = &s->ops.at[op];
-    for (uint32_t i = 0; i < o->lanes; i++)
-        if (gy_cuda_same_gpu(h, gy_op_device(s, o, i), device))
-            return i;
-    return 0;
-}

@@ -4,6 +4,9 @@
  * that waits for its peers must not hold back what these peers wait for. So lane r waits for every op of its GPU that
  * the collective comes after on any way: by rows of the sync table, in a stream, and behind collectives that came
  * before. Then all that is left to wait for is work of other GPUs, which needs nothing of this GPU any more.
+ *
+ * And ops behind: that one lane has ended need not say that those of other GPUs have, as lanes that meet once end by
+ * themselves. So an op that comes after such a collective by way of other GPUs waits for its lane on its own GPU, too.
  */
 #ifndef GY_CUDA_COLLECTIVE_AHEAD_H
 #define GY_CUDA_COLLECTIVE_AHEAD_H

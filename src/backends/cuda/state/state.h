@@ -141,10 +141,17 @@ typedef struct gy_ahead_row {
     uint32_t from, lane;
 } gy_ahead_row;
 
+/* The op `to` waits for a lane of the collective `from` on its own GPU, beside these. */
+typedef struct gy_behind_row {
+    uint32_t from, to;
+} gy_behind_row;
+
 /* Rows of op i are first[i] to first[i + 1]: see collective/ahead.h. */
 typedef struct gy_cuda_ahead {
     uint32_t *first;
     gy_ahead_row *row;
+    gy_behind_row *behind;
+    uint32_t behinds;
 } gy_cuda_ahead;
 
 typedef struct gy_cuda_wait {

@@ -523,7 +523,7 @@ static bool set_up(gy_sim *sim)
     if (sim->gates && !(sim->told = gy_calloc(n + 1, sizeof *sim->told)))
         return false;
     if (sim->gates)
-        gy_gate_told(sim->told, sim->s, NULL);
+        gy_gate_told(sim->told, sim->s);
     sim->waits = gy_calloc(n * sim->starts, sizeof *sim->waits);
     sim->todo = gy_calloc(sim->starts, sizeof *sim->todo);
     sim->begin = gy_calloc(n, sizeof *sim->begin);

@@ -39,12 +39,12 @@ bool gy_gates_known(const gantry_machine *m)
 
 /* ---- copies that tell ---- */
 
-static uint32_t told_gpu(const gantry_schedule *s, const uint32_t *gpu, uint32_t op)
+static uint32_t told_gpu(const gantry_schedule *s, uint32_t op)
 {
-    return gpu ? gpu[op] : gy_gates_gpu(s->machine, gy_op_device(s, &s->ops.at[op], 0));
+    return gy_gates_gpu(s->machine, gy_op_device(s, &s->ops.at[op], 0));
 }
 
-void gy_gate_told(uint32_t *to, const gantry_schedule *s, const uint32_t *gpu)
+void gy_gate_told(uint32_t *to, const gantry_schedule *s)
 {
     const uint32_t several = GY_NONE - 1;
     for (size_t i = 0; i < s->ops.count; i++)
@@ -53,8 +53,8 @@ void gy_gate_told(uint32_t *to, const gantry_schedule *s, const uint32_t *gpu)
         const gy_sync *y = &s->sync.at[i];
         if (y->distance > 0 || y->carrier == GY_CARRIER_LANE)
             continue;
-        uint32_t other = told_gpu(s, gpu, y->to);
-        if (other != told_gpu(s, gpu, y->from))
+        uint32_t other = told_gpu(s, y->to);
+        if (other != told_gpu(s, y->from))
             to[y->from] = to[y->from] == GY_NONE || to[y->from] == other ? other : several;
     }
     for (size_t i = 0; i < s->ops.count; i++)
@@ -348,7 +348,7 @@ gantry_status gy_gates_predict(const gantry_schedule *s, gy_gate_times *times, g
         find_gpus(&w);
         times->gpus = count_gpus(s);
         gy_gate_awaited(w.awaited, s);
-        gy_gate_told(w.alone, s, NULL);
+        gy_gate_told(w.alone, s);
         times->rows = find_rows(&w);
         times->one = gy_ticks_both(longest_way(&w, false), gy_gates_given_out(s, false));
         times->each = times->rows ? gy_ticks_both(longest_way(&w, true), gy_gates_given_out(s, true)) : times->one;

@@ -46,9 +46,8 @@ static inline bool gy_gate_tells(const gy_gate_copies *c)
     return c->bytes <= GY_GATE_COPY && c->pairs <= GY_GATE_PAIRS && c->told > 0 && c->told <= GY_GATE_WORDS_SET;
 }
 
-/* Per op the one GPU of all others that waits for it by rows of its own start; GY_NONE: none does, or several do.
- * `gpu`: of each op; NULL: as gy_gates_gpu has it. */
-void gy_gate_told(uint32_t *to, const gantry_schedule *s, const uint32_t *gpu);
+/* Per op the one GPU of all others that waits for it by rows of its own start; GY_NONE: none does, or several do. */
+void gy_gate_told(uint32_t *to, const gantry_schedule *s);
 /* The cost of a row from the op to another GPU by a gate: a kernel that sets a word is left out where a copy does.
  * `to`: what gy_gate_told says of the op. Of copies that one launch carries, a capture asks for all at once, this for
  * each. */

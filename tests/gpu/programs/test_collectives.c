@@ -48,10 +48,10 @@ static void try_case(const nccl_case *c, const char *replay, gy_algorithm algori
                       (int)algorithm, start);
     }
     bool meet = algorithm == GY_ALGORITHM_COUNTERS && have_kernels();
-    char told[80];
-    snprintf(told, sizeof told, "%s%s", replay, meet ? "; 1 collectives meet by counters" : "");
-    bool right = meet ? strncmp(replay_of(run), told, strlen(told)) == 0 : strcmp(replay_of(run), told) == 0;
-    ck_assert_msg(right, "%s: %s", nccl_name(c), replay_of(run));
+    const char *told = replay_of(run);
+    bool right =
+        strncmp(told, replay, strlen(replay)) == 0 && !meet == !strstr(told, "; 1 collectives meet by counters");
+    ck_assert_msg(right, "%s: %s", nccl_name(c), told);
     gantry_run_free(run);
     gantry_schedule_free(s);
     gantry_machine_free(m);

@@ -16,16 +16,18 @@ FOLDER = "tests/property/counters/"
 MODELS = {  # The page that a model quotes, and what is left out of it.
     "counters.pml": ("counters.md", ["NO_RELEASE", "NO_ACQUIRE", "NO_CREDIT", "NO_EPOCH", "NO_VERDICT", "EARLY_VERDICT", "ANY_END"]),
     "push.pml": ("collectives.md", ["NO_RELEASE", "NO_ACQUIRE", "ONE_SLOT", "NO_WAIT"]),
-    "gates.pml": ("gpu-graphs.md", ["NO_RELEASE", "NO_ACQUIRE", "NO_RESET", "NO_JOIN", "WAIT_FIRST", "GATE_FIRST"])}
+    "gates.pml": ("gpu-graphs.md", ["NO_RELEASE", "NO_ACQUIRE", "NO_RESET", "NO_JOIN", "WAIT_FIRST", "GATE_FIRST"]),
+    "meets.pml": ("gpu-graphs.md", ["NO_AHEAD", "NO_BEHIND", "NO_EPOCH"])}
 
 
 def quote():
     for model, (name, _) in MODELS.items():
         page = (source / "docs" / "design" / name).read_text()
-        said = re.findall(r"^<!-- quoted by (\S+) -->\n```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-        if [quoted for quoted, _ in said] != [FOLDER + model]:
-            return f"docs/design/{name}: no text that the model quotes, or more than one"
-        if f"/*\n{said[0][1]}*/\n" not in (source / FOLDER / model).read_text():
+        quoted = re.findall(r"^<!-- quoted by (\S+) -->\n```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        said = [text for by, text in quoted if by == FOLDER + model]
+        if len(said) != 1:
+            return f"docs/design/{name}: no text that {model} quotes, or more than one"
+        if f"/*\n{said[0]}*/\n" not in (source / FOLDER / model).read_text():
             return f"{model}: the protocol is not that of docs/design/{name}; copy it again"
     return None
 

@@ -27,6 +27,8 @@
  *                      "wait", nobody waits; "ahead", all believe that a counter is one further;
  *                      "never", nobody tells the others; "release", who tells does not show what it stored before
  *   FAKE_CUDA_SPARED   with "never", so many times the others are told all the same: the first ones of a kernel
+ *   FAKE_CUDA_LOOSE    1: in captures kernels that wait for others, but for gates, do not come behind nodes that
+ *                      cuStreamUpdateCaptureDependencies has added to their stream
  *   FAKE_CUDA_DISPLAY  devices drive a display: the driver ends kernels that take long
  *   FAKE_CUDA_KERNELS  a folder of libraries that are opened: kernels on the CPU (cuda_emulator)
  *   FAKE_CUDA_ONLY     "saxpy,gemm": kernels of the library that can be used (all)

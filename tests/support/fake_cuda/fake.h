@@ -111,6 +111,7 @@ struct CUstream_st {
     uint64_t urgency;
     capture *capture;  /* NULL: none */
     set front;         /* of it: what the next node comes after */
+    set added;         /* of these, what was added to them, and no work */
     CUgraphNode *told; /* the front, as it was asked for */
     struct CUstream_st *next;
 };

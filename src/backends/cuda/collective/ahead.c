@@ -22,6 +22,7 @@ typedef struct finder {
     uint32_t *collective;  /* per device: 1 + the stream that had the last collective there */
     uint32_t *begin, *row; /* rows of the sync table by the op that waits */
     GY_VEC(gy_ahead_row) found;
+    GY_VEC(gy_behind_row) behind;
 } finder;
 
 static bool asks(const gy_op *op)
@@ -139,16 +140,46 @@ static bool add_rows(finder *f, uint32_t id, uint32_t lane)
     return ok;
 }
 
+/* Is it known that lane 0 of the op comes behind what stream i of its GPU has of the collective? One ahead of it in its
+ * own lane does that for it. */
+static bool is_behind(const finder *f, uint32_t id, uint32_t i, uint32_t from)
+{
+    uint32_t mine = stream_of(f, &f->s->ops.at[id], 0), before = f->last[mine];
+    bool known = i == mine || (before && f->s->ops.at[before - 1].lanes == 1 && clock_of(f, before - 1)[i] > from);
+    for (uint32_t k = rows_begin(f, id); k < rows_end(f, id); k++)
+        known = known || f->row[k] == from;
+    return known;
+}
+
+/* An op that comes behind a collective by way of other GPUs alone, where its lane on their GPU may not have ended: one
+ * that meets once says nothing of that (push.c). `to`: the first of the op's batch, which launches all of it. */
+static bool add_behind(finder *f, uint32_t id, uint32_t to)
+{
+    const gy_op *op = &f->s->ops.at[id];
+    uint32_t device = f->h->lane[f->s->op_lane.at[op->lane]].queue.device;
+    bool ok = true;
+    for (uint32_t i = 0; i < f->lanes && ok; i++) {
+        uint32_t from = clock_of(f, id)[i];
+        bool meets = from && asks(&f->s->ops.at[from - 1]) && from - 1 < to;
+        if (meets && gy_cuda_same_gpu(f->h, f->h->lane[i].queue.device, device) && !is_behind(f, id, i, from - 1))
+            ok = gy_vec_push(&f->behind, ((gy_behind_row){ from - 1, to }));
+    }
+    return ok;
+}
+
 static bool find_rows(finder *f)
 {
-    uint32_t *first = f->h->ahead->first;
+    uint32_t *first = f->h->ahead->first, head = 0, batch = 0;
     bool ok = true;
     for (uint32_t id = 0; id < f->s->ops.count && ok; id++) {
         const gy_op *op = &f->s->ops.at[id];
+        head = op->batch || id - head >= batch ? id : head;
+        batch = head == id ? op->batch : batch;
         first[id] = (uint32_t)f->found.count;
         find_clock(f, id);
         for (uint32_t r = 0; r < op->lanes && ok && asks(op); r++)
             ok = add_rows(f, id, r);
+        ok = ok && (asks(op) || !op->lanes || add_behind(f, id, head));
         pass(f, id);
     }
     first[f->s->ops.count] = (uint32_t)f->found.count;
@@ -175,6 +206,7 @@ static void end(finder *f)
     gy_free(f->begin);
     gy_free(f->row);
     gy_vec_free(&f->found);
+    gy_vec_free(&f->behind);
 }
 
 static bool keep(finder *f, gy_cuda_ahead *to)
@@ -182,7 +214,10 @@ static bool keep(finder *f, gy_cuda_ahead *to)
     to->row = gy_arena_calloc(&f->h->arena, f->found.count + 1, sizeof *to->row);
     for (size_t i = 0; i < f->found.count && to->row; i++)
         to->row[i] = f->found.at[i];
-    return to->row != NULL;
+    to->behind = gy_arena_calloc(&f->h->arena, f->behind.count + 1, sizeof *to->behind);
+    for (size_t i = 0; i < f->behind.count && to->behind; i++)
+        to->behind[to->behinds++] = f->behind.at[i];
+    return to->row && to->behind;
 }
 
 gantry_status gy_ahead_make(gy_cuda *h, gantry_error *err)
@@ -209,14 +244,4 @@ uint32_t gy_ahead_events(const gy_cuda *h, uint32_t op)
 {
     const gy_op *o = &h->job->schedule->ops.at[op];
     return h->ahead && asks(o) ? o->lanes : 1;
-}
-
-uint32_t gy_ahead_lane_on(const gy_cuda *h, uint32_t op, uint32_t device)
-{
-    const gantry_schedule *s = h->job->schedule;
-    const gy_op *o = &s->ops.at[op];
-    for (uint32_t i = 0; i < o->lanes; i++)
-        if (gy_cuda_same_gpu(h, gy_op_device(s, o, i), device))
-            return i;
-    return 0;
 }

@@ -2,6 +2,7 @@
 #include "backends/cuda/collective/counted.h"
 
 #include "backends/cuda/collective/ahead.h"
+#include "backends/cuda/stream/gates.h"
 #include "base/error.h"
 #include "kernels/resident/counters.h"
 #include <stdio.h>
@@ -336,7 +337,7 @@ static bool fetch(gy_cuda *h, uint32_t device)
     return code == CUDA_SUCCESS && gy_cuda_settle(h, g->aside) == CUDA_SUCCESS;
 }
 
-void gy_counted_tell(gy_cuda *h, char *to, size_t size)
+uint32_t gy_counted_tell(gy_cuda *h, char *to, size_t size)
 {
     const gantry_schedule *s = h->job->schedule;
     size_t at = strlen(to);
@@ -353,14 +354,15 @@ void gy_counted_tell(gy_cuda *h, char *to, size_t size)
                      name.failed || !name.length ? "?" : name.at, s->machine->device[i].id, s->machine->device[k].id,
                      (unsigned long long)heard, (unsigned long long)met);
             gy_text_free(&name);
-            return;
+            return op;
         }
     }
+    return GY_NONE;
 }
 
-static void raise_counters(gy_cuda *h)
+void gy_counted_raise(gy_cuda *h)
 {
-    for (uint32_t i = 0; i < h->devices; i++) {
+    for (uint32_t i = 0; h->counted && i < h->devices; i++) {
         const gy_counted_gpu *g = &h->counted->gpu[i];
         if (waits_on(h, i) && gy_cuda_use(h, i, NULL) == GANTRY_OK &&
             h->d.cuMemcpyHtoDAsync(g->block, g->raised, counter_bytes(h), g->aside.stream) == CUDA_SUCCESS)
@@ -372,10 +374,9 @@ static void raise_counters(gy_cuda *h)
  * all count from 0 again. What it has left in slots cannot be taken for something of the next one: a block loads from
  * slot m % 2 only when it has heard m, which its peer tells behind all that it stores there for meeting m, and it loads
  * no more than that. */
-void gy_counted_release(gy_cuda *h)
+void gy_counted_clear(gy_cuda *h)
 {
-    gy_cuda_quieten_all(h, raise_counters);
-    for (uint32_t i = 0; i < h->devices; i++)
+    for (uint32_t i = 0; h->counted && i < h->devices; i++)
         if (waits_on(h, i))
             clear(h, i, NULL);
 }
@@ -446,7 +447,9 @@ gantry_status gy_counted_submit(gy_submit *x)
         GY_TRY(await_others(x, r));
         meeting_of(x, r, &m);
         gy_queue lane = gy_submit_lane(x, r);
+        GY_TRY(gy_gates_meet(x, lane));
         GY_TRY(x->h->op[x->op].pushed ? gy_push_lane(x, lane, r, &m) : gy_combine_lane(x, lane, &m));
+        GY_TRY(gy_gates_met(x, lane));
     }
     return GANTRY_OK;
 }

@@ -68,7 +68,8 @@ static bool find_far(const gy_cuda *h, gy_far_list *far)
         const gy_op *op = op_of(h, id);
         for (uint32_t u = op->use; u < op->use + op->uses && ok; u++) {
             uint32_t device = gy_cuda_location(h, &s->use.at[u], 0).device;
-            if (device != GY_NONE && lane_on(h, op, device) == GY_NONE)
+            uint32_t lane = device == GY_NONE ? 0 : lane_on(h, op, device);
+            if (lane == GY_NONE || (lane && !gy_cuda_op_meets(&h->op[id])))
                 ok = gy_vec_push(far, bytes_of(h, &s->use.at[u]));
         }
     }

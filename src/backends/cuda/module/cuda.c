@@ -366,8 +366,9 @@ static const gy_op_time *cuda_times(void *state)
 static const char *cuda_replay(void *state)
 {
     gy_cuda *h = state;
-    const char *replay = gy_counted_replay(h, gy_nccl_replay(h));
-    return gy_resident_replay(h, gy_resident_on(h) ? replay : gy_gates_replay(h, replay));
+    const char *replay = gy_nccl_replay(h);
+    replay = gy_resident_on(h) ? replay : gy_gates_replay(h, replay);
+    return gy_resident_replay(h, gy_counted_replay(h, replay));
 }
 
 const gy_backend gy_backend_cuda = {

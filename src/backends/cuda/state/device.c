@@ -277,3 +277,26 @@ void gy_cuda_devices_free(gy_cuda *h)
         if (h->device[i].context)
             h->d.cuDevicePrimaryCtxRelease(h->device[i].id);
 }
+
+/* ---- lanes by which ops wait for each other ---- */
+
+uint32_t gy_cuda_lane_on(const gy_cuda *h, uint32_t op, uint32_t device)
+{
+    const gantry_schedule *s = h->job->schedule;
+    const gy_op *o = &s->ops.at[op];
+    for (uint32_t i = 0; i < o->lanes; i++)
+        if (gy_cuda_same_gpu(h, gy_op_device(s, o, i), device))
+            return i;
+    return 0;
+}
+
+uint32_t gy_cuda_lane_after(const gy_cuda *h, uint32_t op, uint32_t from)
+{
+    bool meets = gy_cuda_op_meets(&h->op[op]);
+    return meets ? gy_cuda_lane_on(h, op, gy_cuda_lane_of(h, from, 0)->queue.device) : 0;
+}
+
+uint32_t gy_cuda_lane_ahead(const gy_cuda *h, uint32_t from, uint32_t device)
+{
+    return gy_cuda_op_has_met(&h->op[from]) ? gy_cuda_lane_on(h, from, device) : 0;
+}

@@ -38,4 +38,15 @@ static inline bool gy_cuda_reaches(const gy_cuda *h, uint32_t a, uint32_t b)
     return gy_cuda_same_gpu(h, a, b) || h->peer[a * h->devices + b];
 }
 
+/* ---- lanes by which ops wait for each other ---- */
+
+/* The lane of the op on that GPU; 0: it has none there. */
+uint32_t gy_cuda_lane_on(const gy_cuda *h, uint32_t op, uint32_t device);
+/* The lane that waits where the op comes after the op `from` by the sync table: of an op whose lanes meet the one on
+ * the GPU of that op. */
+uint32_t gy_cuda_lane_after(const gy_cuda *h, uint32_t op, uint32_t from);
+/* The lane that an op on that device waits for where it comes after the op `from`: of one whose lanes have met when it
+ * ends the one on its own GPU. */
+uint32_t gy_cuda_lane_ahead(const gy_cuda *h, uint32_t from, uint32_t device);
+
 #endif

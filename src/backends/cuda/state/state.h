@@ -130,6 +130,29 @@ static inline bool gy_cuda_op_meets(const gy_cuda_op *op)
 {
     return op->counted || (op->nccl && op->met);
 }
+/* Its lanes have met when it ends: whichever has ended, all of the op is done. */
+static inline bool gy_cuda_op_has_met(const gy_cuda_op *op)
+{
+    return gy_cuda_op_meets(op) && !op->tied[1];
+}
+
+/* Lane `lane` of an op waits for the op `from`, beside the rows of the sync table. */
+typedef struct gy_ahead_row {
+    uint32_t from, lane;
+} gy_ahead_row;
+
+/* The op `to` waits for a lane of the collective `from` on its own GPU, beside these. */
+typedef struct gy_behind_row {
+    uint32_t from, to;
+} gy_behind_row;
+
+/* Rows of op i are first[i] to first[i + 1]: see collective/ahead.h. */
+typedef struct gy_cuda_ahead {
+    uint32_t *first;
+    gy_ahead_row *row;
+    gy_behind_row *behind;
+    uint32_t behinds;
+} gy_cuda_ahead;
 
 typedef struct gy_cuda_wait {
     uint32_t from, distance;
@@ -249,7 +272,7 @@ typedef struct gy_cuda {
                      queued work */
     struct gy_nccl *nccl;             /* NULL: no op asks for NCCL */
     struct gy_counted *counted;       /* NULL: no collectives meet by counters */
-    struct gy_cuda_ahead *ahead;      /* NULL: none may, as what is ahead of their lanes is not known (ahead.h) */
+    gy_cuda_ahead *ahead;             /* NULL: none may, as what is ahead of their lanes is not known (ahead.h) */
     struct gy_peer_order *order;      /* NULL: no work waits for its peers */
     struct gy_resident *resident;     /* NULL: the schedule is not for replay "device" */
     struct gy_submitters *submitters; /* NULL: the thread that makes a start submits all of it */

@@ -43,27 +43,62 @@ static bool has_when(const gy_cuda *h)
     return any;
 }
 
+/* An op waits for the op `from` of its own start: a lane of it on one device for one on another. */
+typedef struct row_ends {
+    uint32_t from, ahead, behind;
+} row_ends;
+
+static row_ends ends_of_row(const gy_cuda *h, uint32_t op, uint32_t from)
+{
+    uint32_t behind = gy_cuda_lane_of(h, op, gy_cuda_lane_after(h, op, from))->queue.device;
+    uint32_t ahead = gy_cuda_lane_of(h, from, gy_cuda_lane_ahead(h, from, behind))->queue.device;
+    return (row_ends){ from, ahead, behind };
+}
+
+bool gy_gates_crosses(const gy_cuda *h, uint32_t op, uint32_t from)
+{
+    row_ends row = ends_of_row(h, op, from);
+    return !gy_cuda_same_gpu(h, row.ahead, row.behind);
+}
+
+/* Row i of the op: those of the sync table, then those of a collective whose lanes meet. False: there is none; a row
+ * from an earlier start is from no op. */
+static bool row_of(const gy_cuda *h, uint32_t op, uint32_t i, row_ends *row)
+{
+    const gy_cuda_ahead *a = gy_cuda_op_meets(&h->op[op]) ? h->ahead : NULL;
+    if (i < h->op[op].waits) {
+        gy_cuda_wait w = h->wait[h->op[op].wait + i];
+        *row = w.distance ? (row_ends){ GY_NONE, 0, 0 } : ends_of_row(h, op, w.from);
+        return true;
+    }
+    i -= h->op[op].waits;
+    if (!a || i >= a->first[op + 1] - a->first[op])
+        return false;
+    gy_ahead_row more = a->row[a->first[op] + i];
+    row->from = more.from;
+    row->behind = gy_cuda_lane_of(h, op, more.lane)->queue.device;
+    row->ahead = gy_cuda_lane_of(h, more.from, gy_cuda_lane_ahead(h, more.from, row->behind))->queue.device;
+    return true;
+}
+
 /* A GPU cannot set words of one that it does not reach. Rows of the sync table may lead between GPUs that copy nothing.
  */
 static bool reaches_all(gy_cuda *h)
 {
-    bool all = true;
-    for (uint32_t op = 0; op < h->job->schedule->ops.count && all; op++) {
-        uint32_t to = gy_cuda_lane_of(h, op, 0)->queue.device;
-        for (uint32_t i = h->op[op].wait; i < h->op[op].wait + h->op[op].waits && all; i++) {
-            uint32_t from = gy_cuda_lane_of(h, h->wait[i].from, 0)->queue.device;
-            all = h->wait[i].distance > 0 || gy_cuda_peers_enable(h, from, to);
-        }
-    }
-    return all;
+    row_ends row;
+    for (uint32_t op = 0; op < h->job->schedule->ops.count; op++)
+        for (uint32_t i = 0; row_of(h, op, i, &row); i++)
+            if (row.from != GY_NONE && !gy_cuda_peers_enable(h, row.ahead, row.behind))
+                return false;
+    return true;
 }
 
-/* Ops that are carried out as several GPUs together do it, or as conditional nodes, are left to one graph; and so is
- * all where a kernel would end, or be stopped, before the one that it waits for is launched. */
+/* Ops that are carried out by kernels of others which wait for their peers, or as conditional nodes, are left to one
+ * graph; and so is all where a kernel would end, or be stopped, before the one that it waits for is launched. */
 static const char *obstacle(const gy_cuda *h)
 {
-    if (h->nccl || h->counted)
-        return "GPUs carry out collectives together";
+    if (h->nccl)
+        return "NCCL carries out collectives";
     if (h->step)
         return "several processes carry it out";
     if (h->job->record || h->job->apart)
@@ -160,19 +195,28 @@ static gantry_status make_gpu(gy_cuda *h, uint32_t device, gantry_error *err)
     return clear(h, device, err);
 }
 
+/* The op is waited for on that GPU: by an event, or by a word. */
+static void await_on(gates_op *op, uint32_t gpu, bool crosses)
+{
+    op->within = op->within || !crosses;
+    if (!crosses)
+        return;
+    op->to = !op->told || op->to == gpu ? gpu : GY_NONE;
+    op->told = true;
+}
+
 /* Goes through the rows of an op: the GPU that it is on, if one leads to it from another GPU. */
 static uint32_t waiting_gpu(gy_cuda *h, uint32_t op)
 {
     gates_op *all = h->gates->op;
     bool waits = false;
-    for (uint32_t i = h->op[op].wait; i < h->op[op].wait + h->op[op].waits; i++) {
-        gates_op *from = &all[h->wait[i].from];
-        bool crosses = from->gpu != all[op].gpu;
-        if (h->wait[i].distance > 0)
+    row_ends row;
+    for (uint32_t i = 0; row_of(h, op, i, &row); i++) {
+        if (row.from == GY_NONE)
             continue;
-        waits = waits || crosses;
-        from->told = from->told || crosses;
-        from->within = from->within || !crosses;
+        uint32_t from = gpu_of(h, row.ahead), to = gpu_of(h, row.behind);
+        waits = waits || (from != to && to == all[op].gpu);
+        await_on(&all[row.from], to, from != to);
     }
     return waits ? all[op].gpu : GY_NONE;
 }
@@ -196,23 +240,21 @@ static gantry_status find_waiters(gy_cuda *h, gantry_error *err)
     size_t ops = h->job->schedule->ops.count;
     gy_gate_waiters *w = &h->gates->waiters;
     uint32_t *gpu = gy_arena_calloc(&h->arena, ops + 1, sizeof *gpu);
-    uint32_t *to = gy_arena_calloc(&h->arena, ops + 1, sizeof *to);
     w->op = gy_arena_calloc(&h->arena, ops + 1, sizeof *w->op);
     w->first = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *w->first);
     h->gates->op = gy_arena_calloc(&h->arena, ops + 1, sizeof *h->gates->op);
     h->gates->awaited = gy_arena_calloc(&h->arena, ops + 1, sizeof *h->gates->awaited);
     h->gates->next = gy_arena_calloc(&h->arena, ops + 1, sizeof *h->gates->next);
-    if (!gpu || !to || !w->op || !w->first || !h->gates->op || !h->gates->awaited || !h->gates->next)
+    if (!gpu || !w->op || !w->first || !h->gates->op || !h->gates->awaited || !h->gates->next)
         return gy_fail_nomem(err);
     gy_gate_awaited(h->gates->awaited, h->job->schedule);
     find_next(h);
-    for (uint32_t i = 0; i < ops; i++)
-        gpu[i] = h->gates->op[i].gpu = gpu_of(h, gy_cuda_lane_of(h, i, 0)->queue.device);
-    gy_gate_told(to, h->job->schedule, gpu);
     for (uint32_t i = 0; i < ops; i++) {
-        h->gates->op[i].to = to[i];
-        gpu[i] = waiting_gpu(h, i);
+        h->gates->op[i].gpu = gpu_of(h, gy_cuda_lane_of(h, i, 0)->queue.device);
+        h->gates->op[i].to = GY_NONE;
     }
+    for (uint32_t i = 0; i < ops; i++)
+        gpu[i] = waiting_gpu(h, i);
     gy_gate_waiters_fill(w, gpu, ops, h->devices);
     return GANTRY_OK;
 }
@@ -366,9 +408,15 @@ gantry_status gy_gates_launch(gy_cuda *h, uint32_t turn, bool alone, gantry_erro
     return join_start(h, err);
 }
 
-static void raise_words(gy_cuda *h)
+/* Starts are given to the GPUs so. */
+static bool is_used(const gy_cuda *h)
 {
-    for (uint32_t i = 0; i < h->devices; i++) {
+    return h->graphs && is_on(h);
+}
+
+void gy_gates_raise(gy_cuda *h)
+{
+    for (uint32_t i = 0; is_used(h) && i < h->devices; i++) {
         const gates_gpu *g = &h->gates->gpu[i];
         if (g->used && gy_cuda_use(h, i, NULL) == GANTRY_OK &&
             h->d.cuMemsetD8Async(g->block, GY_COUNTER_STOP & 0xFF, BYTES, g->aside.stream) == CUDA_SUCCESS)
@@ -376,12 +424,9 @@ static void raise_words(gy_cuda *h)
     }
 }
 
-void gy_gates_release(gy_cuda *h)
+void gy_gates_clear(gy_cuda *h)
 {
-    if (!is_on(h))
-        return;
-    gy_cuda_quieten_all(h, raise_words);
-    for (uint32_t i = 0; i < h->devices; i++)
+    for (uint32_t i = 0; is_used(h) && i < h->devices; i++)
         if (h->gates->gpu[i].used)
             clear(h, i, NULL);
 }

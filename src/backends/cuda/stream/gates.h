@@ -47,6 +47,8 @@ gantry_status gy_gates_order(gy_submit *x, gy_queue from, gy_queue to);
 gantry_status gy_gates_end(gy_submit *x, uint32_t op, gy_queue queue);
 /* False if nobody waits for the event of the op: all that do are on other GPUs. */
 bool gy_gates_within(const gy_submit *x, uint32_t op);
+/* True if the op comes after the op `from` by a row that leads between GPUs. */
+bool gy_gates_crosses(const gy_cuda *h, uint32_t op, uint32_t from);
 /* Waits for several ops in one gate of the GPU of `to`: each is wanted, then the gate is closed, then queues of that
  * GPU go on behind it. */
 bool gy_gates_passed(const gy_cuda *h, uint32_t op,
@@ -62,6 +64,11 @@ gantry_status gy_gates_close(gy_submit *x, uint32_t to, gy_ticks end); /* end: i
 gantry_status gy_gates_pass(gy_submit *x, gy_queue queue, uint32_t op);
 /* The queue has come behind the end of an op of its own GPU by an event. */
 void gy_gates_follow(const gy_submit *x, gy_queue queue, uint32_t op);
+/* Where x captures such graphs and x->op is a collective whose lanes meet: what comes next on the queue is its kernel
+ * there, which waits for those of other GPUs. So it comes behind all gates of its GPU and all that has set words there
+ * (meet); and once it is captured, all gates to come are behind it (met). */
+gantry_status gy_gates_meet(gy_submit *x, gy_queue queue);
+gantry_status gy_gates_met(gy_submit *x, gy_queue queue);
 /* True if copies of these pairs, of the op and of those that it carries, set the words that other GPUs wait for by
  * themselves: few bytes, by one block. */
 bool gy_gates_copies(const gy_submit *x, const gantry_arg *arg, int32_t args);
@@ -75,10 +82,11 @@ gantry_status gy_gates_check(gy_submit *x);
 /* Launches the graphs of the turn: behind the end stream, which then comes behind all of them. `alone`: nothing is on
  * the end stream that has not ended. */
 gantry_status gy_gates_launch(gy_cuda *h, uint32_t turn, bool alone, gantry_error *err);
-/* Lets go of whoever waits in a start that was given to the GPUs in part, or does not come to its end, and waits until
- * streams are quiet. Words are 0 again. */
-void gy_gates_release(gy_cuda *h);
-/* Appends which op waits for which, the first of those that wait at a gate, and its word. */
-void gy_gates_tell_stuck(gy_cuda *h, char *to, size_t size);
+/* Lets go of whoever waits in a start that was given to the GPUs in part, or does not come to its end. */
+void gy_gates_raise(gy_cuda *h);
+void gy_gates_clear(gy_cuda *h); /* once streams are quiet: words are 0 again */
+/* Writes which op waits for which, the first of those that wait at a gate, and its word: if that op is ahead of
+ * `before`, another one that waits; GY_NONE: no other does. */
+void gy_gates_tell_stuck(gy_cuda *h, uint32_t before, char *to, size_t size);
 
 #endif

@@ -201,6 +201,13 @@ static gantry_status wait_behind_copy(gy_submit *x, gates_gpu *g)
     return gy_vec_push(&g->before.node, node) ? GANTRY_OK : gy_fail_nomem(x->err);
 }
 
+/* The one node in `before` is the last gate. No copy ahead of it may wait in the place of the next one. */
+static gantry_status pass_gate(gy_submit *x, gates_gpu *g)
+{
+    g->copy.op = g->told_lane = GY_NONE;
+    return gy_vec_push(&g->gate.node, g->before.node.at[0]) ? GANTRY_OK : gy_fail_nomem(x->err);
+}
+
 static gantry_status close_gate(gy_submit *x, gates_gpu *g, gy_ticks end)
 {
     g->want.words = g->block;
@@ -211,8 +218,7 @@ static gantry_status close_gate(gy_submit *x, gates_gpu *g, gy_ticks end)
         GY_TRY(add_node(x, g, g->wants <= GY_GATE_FEW ? GY_GATE_WAITS : GY_GATE_WAITS_LONG, &g->want, g->wants,
                         &g->before));
     g->wants = 0;
-    g->copy.op = g->told_lane = GY_NONE;
-    return gy_vec_push(&g->gate.node, g->before.node.at[0]) ? GANTRY_OK : gy_fail_nomem(x->err);
+    return pass_gate(x, g);
 }
 
 gantry_status gy_gates_order(gy_submit *x, gy_queue from, gy_queue to)
@@ -392,12 +398,56 @@ gantry_status gy_gates_pass(gy_submit *x, gy_queue queue, uint32_t op)
     return put_behind(x, queue, all->gpu[gpu].gate.node.at[number - 1]);
 }
 
+/* A collective whose kernel there is a gate has the number of that. */
 void gy_gates_follow(const gy_submit *x, gy_queue queue, uint32_t op)
 {
     gy_gates *all = x->h->gates;
     uint32_t lane = x->capture && is_on(x->h) ? lane_of(x, queue) : GY_NONE;
-    if (lane != GY_NONE && all->passed[lane] < all->op[op].passed)
-        all->passed[lane] = all->op[op].passed;
+    if (lane == GY_NONE)
+        return;
+    uint32_t number = all->number[pair_of(x->h, op, gpu_of(x->h, queue.device))];
+    uint32_t passed = number ? number : all->op[op].passed;
+    if (all->passed[lane] < passed)
+        all->passed[lane] = passed;
+}
+
+/* ---- kernels of collectives that meet ---- */
+
+gantry_status gy_gates_meet(gy_submit *x, gy_queue queue)
+{
+    gy_gates *all = x->h->gates;
+    CUgraph graph;
+    if (!x->capture || !is_on(x->h))
+        return GANTRY_OK;
+    const gates_gpu *g = &all->gpu[gpu_of(x->h, queue.device)];
+    all->front.node.count = 0;
+    GY_TRY(add_front(x, queue, &all->front, &graph));
+    for (size_t i = 0; i < g->before.node.count; i++)
+        if (!has_node(&all->front, g->before.node.at[i]))
+            GY_TRY(put_behind(x, queue, g->before.node.at[i]));
+    return GANTRY_OK;
+}
+
+/* The gate has the op, and others that its kernels carry out: whoever waits for one of them is behind it, as behind
+ * any. */
+gantry_status gy_gates_met(gy_submit *x, gy_queue queue)
+{
+    gy_gates *all = x->h->gates;
+    CUgraph graph;
+    if (!x->capture || !is_on(x->h))
+        return GANTRY_OK;
+    const gantry_schedule *s = x->h->job->schedule;
+    uint32_t gpu = gpu_of(x->h, queue.device), op = x->op;
+    gates_gpu *g = &all->gpu[gpu];
+    g->before.node.count = 0;
+    GY_TRY(add_front(x, queue, &g->before, &graph));
+    GY_TRY(pass_gate(x, g));
+    all->passed[lane_of(x, queue)] = (uint32_t)g->gate.node.count;
+    do {
+        all->number[pair_of(x->h, op, gpu)] = (uint32_t)g->gate.node.count;
+        all->asked[pair_of(x->h, op, gpu)] = 1;
+    } while (++op < s->ops.count && s->ops.at[op].kind == GY_OP_COLLECTIVE && x->h->op[op].called);
+    return GANTRY_OK;
 }
 
 /* ---- copies that set words ---- */

@@ -46,7 +46,7 @@ typedef struct gates_op {
     uint32_t gpu;        /* where it ends */
     uint32_t passed;     /* of a capture: it is known to come behind so many gates there */
     bool told, within;   /* other GPUs wait for it; its own does, by an event */
-    uint32_t to;         /* as gy_gate_told has it */
+    uint32_t to;         /* the one GPU of all others that waits for it by a word; GY_NONE: none does, or several do */
     uint32_t word;       /* of a capture: of that GPU, which its copy sets; GY_NONE: a node does */
     bool captured;       /* the capture has come to its end, and `end` is of it */
     uint32_t end, nodes; /* of a capture: what it ends with, among `end` of all, if others are told */

@@ -42,17 +42,17 @@ static size_t print_op(const gy_cuda *h, char *to, size_t size, const char *befo
     return strlen(to);
 }
 
-void gy_gates_tell_stuck(gy_cuda *h, char *to, size_t size)
+void gy_gates_tell_stuck(gy_cuda *h, uint32_t before, char *to, size_t size)
 {
     gates_word first = { GY_NONE, GY_NONE };
-    size_t at = strlen(to);
+    size_t at = 0;
     for (uint32_t i = 0; i < h->devices; i++)
         if (h->gates->gpu[i].used)
             see_gpu(h, i, &first);
-    if (first.waits == GY_NONE) {
-        snprintf(to + at, size - at, "; no GPU waits for another");
+    if (first.waits == GY_NONE && before == GY_NONE)
+        snprintf(to, size, "; no GPU waits for another");
+    if (first.waits >= before)
         return;
-    }
     at += print_op(h, to + at, size - at, "; ", first.waits);
     at += print_op(h, to + at, size - at, " waits for ", first.ended);
     snprintf(to + at, size - at, ": its word is 0, and 1 is awaited");

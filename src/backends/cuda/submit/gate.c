@@ -9,11 +9,6 @@
 #include "backends/cuda/submit/submit.h"
 #include "schedule/gates/gates.h"
 
-static uint32_t device_of(const gy_cuda *h, uint32_t op)
-{
-    return gy_cuda_lane_of(h, op, 0)->queue.device;
-}
-
 static gantry_status want(gy_submit *x, uint32_t from, uint32_t device)
 {
     if (gy_gates_passed(x->h, from, device) || gy_gates_full(x->h, device))
@@ -31,7 +26,7 @@ static gantry_status want_rows(gy_submit *x, uint32_t op, uint32_t device, gy_ti
         gy_cuda_wait row = h->wait[i];
         bool now = row.distance == 0 && gy_gate_takes(h->job->schedule, row.from, x->op, end);
         now = now && gy_gates_captured(h, row.from);
-        if (now && gy_gates_between(x, device_of(h, row.from), device))
+        if (now && gy_gates_crosses(h, op, row.from))
             status = want(x, row.from, device);
     }
     return status;

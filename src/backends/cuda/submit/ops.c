@@ -264,6 +264,10 @@ static uint32_t count_waits(gy_cuda *h)
     h->ring = 1;
     for (uint32_t i = 0; h->ahead && i < h->ahead->first[s->ops.count]; i++)
         await_event(h, h->ahead->row[i].from);
+    for (uint32_t i = 0; h->ahead && i < h->ahead->behinds; i++, rows++) {
+        await_event(h, h->ahead->behind[i].from);
+        h->op[h->ahead->behind[i].to].waits++;
+    }
     for (size_t i = 0; i < s->sync.count; i++) {
         const gy_sync *row = &s->sync.at[i];
         if (row->carrier != GY_CARRIER_LANE) {
@@ -291,6 +295,10 @@ static void sort_waits(gy_cuda *h)
         gy_cuda_op *to = &h->op[row->to];
         if (row->carrier != GY_CARRIER_LANE)
             h->wait[to->wait + to->waits++] = (gy_cuda_wait){ row->from, row->distance };
+    }
+    for (uint32_t i = 0; h->ahead && i < h->ahead->behinds; i++) {
+        gy_cuda_op *to = &h->op[h->ahead->behind[i].to];
+        h->wait[to->wait + to->waits++] = (gy_cuda_wait){ .from = h->ahead->behind[i].from };
     }
 }
 

@@ -146,10 +146,7 @@ static void release_waiters(gy_cuda *h)
     if ((!h->counted && !gates) || gy_cuda_lost(h))
         return;
     gy_cuda_drain(h);
-    if (h->counted)
-        gy_counted_release(h);
-    if (gates)
-        gy_gates_release(h);
+    gy_cuda_release(h);
 }
 
 static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)

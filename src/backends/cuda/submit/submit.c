@@ -142,12 +142,6 @@ static CUevent event_of(const gy_cuda *h, uint32_t op, uint32_t lane, uint64_t s
     return h->event[(size_t)(h->op[op].event + lane) * h->ring + start % h->ring];
 }
 
-/* Kernels of the op have met when they end: whichever has ended, all of the op is done. */
-static bool has_met(const gy_cuda *h, uint32_t op)
-{
-    return gy_cuda_op_meets(&h->op[op]) && !h->op[op].tied[1];
-}
-
 /* Waits for the ops of the sync table. A graph is launched after earlier starts, so it waits for none of them. Beside
  * resident kernels counters stand for all of the table. */
 static gantry_status await_row(gy_submit *x, gy_cuda_wait row, gy_queue queue)
@@ -156,7 +150,7 @@ static gantry_status await_row(gy_submit *x, gy_cuda_wait row, gy_queue queue)
         GY_TRY(gy_submitters_await(x, row.from));
     if (row.distance > 0 && (x->capture || row.distance >= x->start))
         return GANTRY_OK;
-    uint32_t lane = has_met(x->h, row.from) ? gy_ahead_lane_on(x->h, row.from, queue.device) : 0;
+    uint32_t lane = gy_cuda_lane_ahead(x->h, row.from, queue.device);
     if (gy_gates_between(x, gy_cuda_lane_of(x->h, row.from, lane)->queue.device, queue.device))
         return gy_submit_gate(x, queue, row.from);
     gy_gates_follow(x, queue, row.from);
@@ -174,12 +168,6 @@ static gantry_status await_rows(gy_submit *x, gy_queue queue)
     return status;
 }
 
-/* The lane of an op whose lanes meet that waits for that one: on its GPU, if it has one there. */
-static uint32_t lane_for(const gy_submit *x, uint32_t from)
-{
-    return gy_ahead_lane_on(x->h, x->op, gy_cuda_lane_of(x->h, from, 0)->queue.device);
-}
-
 /* Of an op whose lanes meet: each row is for one of them, and those of ahead.h. */
 static gantry_status await_rows_of_lane(gy_submit *x, uint32_t lane)
 {
@@ -188,7 +176,7 @@ static gantry_status await_rows_of_lane(gy_submit *x, uint32_t lane)
     gy_queue queue = gy_submit_lane(x, lane);
     gantry_status status = GANTRY_OK;
     for (uint32_t i = op->wait; i < op->wait + op->waits && status == GANTRY_OK; i++)
-        if (lane_for(x, x->h->wait[i].from) == lane)
+        if (gy_cuda_lane_after(x->h, x->op, x->h->wait[i].from) == lane)
             status = await_row(x, x->h->wait[i], queue);
     for (uint32_t i = ahead->first[x->op]; i < ahead->first[x->op + 1] && status == GANTRY_OK; i++)
         if (ahead->row[i].lane == lane)
@@ -260,8 +248,10 @@ static gantry_status record_end(gy_submit *x)
     gy_queue queue = x->first_lane;
     if (x->h->op[x->op].event == GY_NONE || gy_resident_on(x->h))
         return GANTRY_OK;
-    if (has_met(x->h, x->op))
+    if (gy_cuda_op_has_met(&x->h->op[x->op])) {
+        GY_TRY(gy_gates_end(x, x->op, queue));
         return record_each_lane(x);
+    }
     if (gy_order_tied(x, true)) {
         queue = x->h->device[x->first_lane.device].auxiliary;
         x->h->auxiliary_last[x->first_lane.device] = 1;

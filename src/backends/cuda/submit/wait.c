@@ -100,6 +100,19 @@ static gantry_status fail_lost(gy_cuda *h, uint64_t start, CUresult code, const 
     return GANTRY_E_DEVICE;
 }
 
+static void raise_all(gy_cuda *h)
+{
+    gy_counted_raise(h);
+    gy_gates_raise(h);
+}
+
+void gy_cuda_release(gy_cuda *h)
+{
+    gy_cuda_quieten_all(h, raise_all);
+    gy_counted_clear(h);
+    gy_gates_clear(h);
+}
+
 /* Kernels that wait for their peers are let go. Other starts that are in flight have no results either. NCCL waits for
  * workers that are behind its kernels when it is aborted, so these are let go first; and what came behind it, then.
  */
@@ -107,10 +120,8 @@ static void end_waiters(gy_cuda *h, const gantry_error *why)
 {
     bool counted = h->counted && !h->broken.status, gates = h->graphs && gy_gates_on(h) && !h->broken.status;
     bool resident = gy_resident_on(h) && !h->broken.status;
-    if (counted)
-        gy_counted_release(h);
-    if (gates)
-        gy_gates_release(h);
+    if (counted || gates)
+        gy_cuda_release(h);
     if (resident && gy_nccl_on(h))
         gy_resident_let_go(h);
     gy_nccl_end(h, why);
@@ -133,9 +144,10 @@ static void tell_still(gy_cuda *h, uint64_t start, progress *p, char *to, size_t
     name_op(h, p, to, size);
     if (lost)
         return;
-    gy_counted_tell(h, to, size);
+    size_t at = strlen(to);
+    uint32_t op = gy_counted_tell(h, to, size);
     if (h->graphs && gy_gates_on(h))
-        gy_gates_tell_stuck(h, to, size);
+        gy_gates_tell_stuck(h, op, to + at, size - at);
     if (resident)
         gy_resident_tell(h, gy_job_turn(h->job, start), p->op, to, size);
 }

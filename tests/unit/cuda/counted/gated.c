@@ -8,7 +8,9 @@
 
 bool has_gates(gantry_run *run)
 {
-    return strcmp(replay_of(run), "graph, one for each GPU") == 0;
+    static const char as[] = "graph, one for each GPU";
+    const char *told = replay_of(run), *behind = told + strlen(as);
+    return strncmp(told, as, strlen(as)) == 0 && (*behind == 0 || *behind == ';');
 }
 
 gantry_status start(gantry_run *run, gantry_error *err)

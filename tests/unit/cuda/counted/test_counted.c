@@ -12,6 +12,7 @@
 #include "chain.h"
 #include "control.h"
 #include "mistakes.h"
+#include "mixed.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +132,34 @@ START_TEST(no_edges)
         ck_assert_int_eq((meetings() - meet) % (ranks * c.ops), 0); /* a kernel for each op and GPU */
         chain_put_away(&p);
     }
+}
+END_TEST
+
+/* Among copies from GPU to GPU: an op may come behind a collective by way of another GPU alone. */
+START_TEST(mixed)
+{
+    enum { GRAPHS = 4 };
+    int gpus = 2 + _i % 3, before = meetings();
+    for (uint64_t seed = 1; seed <= GRAPHS; seed++) {
+        const char *replay = seed % 2 ? "graph" : "stream";
+        gantry_graph *g = mixed_graph(100 * (uint64_t)_i + seed, gpus);
+        fakeCudaDevices(gpus, "all", 0);
+        fakeCudaSeed(seed);
+        gantry_machine *m = gpu_machine(gpus, false);
+        gantry_schedule *s = make_schedule(g, m, replay, NULL);
+        mixed_by_counters(s);
+        gantry_run *host = open_run(s, "host"), *run = open_run(s, "cuda");
+        for (int i = 0; i < 3; i++) {
+            results want = run_results(host, g), got = run_results(run, g);
+            ck_assert_msg(same(&got, &want), "graph %d, replay %s, start %d: other results", (int)seed, replay, i);
+        }
+        gantry_run_free(run);
+        gantry_run_free(host);
+        gantry_schedule_free(s);
+        gantry_machine_free(m);
+        gantry_graph_free(g);
+    }
+    ck_assert_int_gt(meetings(), before);
 }
 END_TEST
 
@@ -297,6 +326,7 @@ static void add_all(TCase *tests)
     tcase_add_test(tests, little_room);
     tcase_add_loop_test(tests, nobody_meets, 0, 2);
     tcase_add_loop_test(tests, no_edges, 0, 2);
+    tcase_add_loop_test(tests, mixed, 0, 6);
     tcase_add_test(tests, half_a_start);
     tcase_add_loop_test(tests, failing_calls, 0, 5);
     tcase_add_loop_test(tests, nobody_comes, 0, 2);

@@ -90,6 +90,12 @@ class Work
     // How the work is done, which is no part of its size.
     long option(const char *name, long other) const { return number(name, other); }
 
+    double real(const char *name, double other) const
+    {
+        const char *word = text(name, nullptr);
+        return word ? atof(word) : other;
+    }
+
     // One of those that the program knows, the first where nothing is said.
     std::string dtype(const std::vector<std::string> &known)
     {

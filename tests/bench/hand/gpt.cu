@@ -150,8 +150,9 @@ class Gpt
 
     void open(int g, Gpu &p)
     {
-        for (cudaStream_t *stream : { &p.run, &p.second, &p.reduce })
-            *stream = new_stream();
+        p.run = new_stream();
+        p.second = new_stream();
+        p.reduce = new_stream(true);
         p.blas = new_blas(p.run);
         p.second_blas = new_blas(p.second);
         p.event = new_event();
@@ -383,18 +384,10 @@ class Gpt
 
     // ---- backward ----
 
-    static void follow(Gpu &p, cudaStream_t next, cudaStream_t before)
-    {
-        if (next == before)
-            return;
-        CUDA(cudaEventRecord(p.event, before));
-        CUDA(cudaStreamWaitEvent(next, p.event, 0));
-    }
-
     // g [m, n] = x^T dy, from what is queued so far.
     void gradient_of_weight(Gpu &p, long m, long n, const float *x, const float *dy, float *g)
     {
-        follow(p, p.side, p.run);
+        follow(p.side, p.run, p.event);
         gemm_rows(p.side == p.run ? p.blas : p.second_blas, true, false, m, n, shape_.rows(), 1, x, dy, 0, g);
     }
 
@@ -442,8 +435,8 @@ class Gpt
         if (gpus == 1 || (first > 0 && (reduced_ - first) * sizeof(float) < BUCKET))
             return;
         each([&](int, Gpu &p) {
-            follow(p, p.reduce, p.run);
-            follow(p, p.reduce, p.side);
+            follow(p.reduce, p.run, p.event);
+            follow(p.reduce, p.side, p.event);
         });
         LIBRARY(ncclGroupStart());
         for (int g = 0; g < gpus; g++) {
@@ -459,9 +452,9 @@ class Gpt
     {
         size_t first = layout_.table, count = (layout_.all - first) / 4;
         auto at = [&](float *array) { return (float4 *)(array + first); };
-        follow(p, p.run, p.side);
+        follow(p.run, p.side, p.event);
         if (gpus > 1)
-            follow(p, p.run, p.reduce);
+            follow(p.run, p.reduce, p.event);
         square_sums<<<blocks_for(count), BLOCK, 0, p.run>>>(at(p.g), count, p.sums, p.step);
         adamw<<<blocks_for(count), BLOCK, 0, p.run>>>(at(p.w), at(p.g), at(p.m), at(p.v), count, p.sums,
                                                       (int)blocks_for(count), p.step, rate_, p.g,

@@ -233,7 +233,7 @@ inline cudaStream_t new_stream(bool goes_first = false)
     return stream;
 }
 
-// What is given to `next` from now on waits for what `before` has so far.
+// Work that `next` is given from now on waits for the work that `before` has so far.
 inline void follow(cudaStream_t next, cudaStream_t before, cudaEvent_t event)
 {
     if (next == before)

@@ -165,7 +165,7 @@ def losses_of(text):
 def unlike(by_step, by_hand):
     """Steps whose losses are not the same to five digits; `by_hand` has those of steps from the first on."""
     for step, loss in by_step.items():
-        if step <= len(by_hand) and abs(by_hand[step - 1] - loss) > 1e-5 * abs(loss):
+        if step <= len(by_hand) and not abs(by_hand[step - 1] - loss) <= 1e-5 * abs(loss):
             yield f"step {step} has {loss}, by hand {by_hand[step - 1]}"
 
 

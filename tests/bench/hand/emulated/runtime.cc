@@ -65,18 +65,22 @@ static void run_next(std::deque<queued> &queue)
         passed[(size_t)next.moment] = true;
 }
 
+/* One stream, drawn by lot, goes on only while no other can. */
 static cudaError_t run_all()
 {
-    for (;;) {
-        std::vector<std::deque<queued> *> ready;
+    for (size_t slow = queues.empty() ? 0 : lots()() % queues.size();;) {
+        std::vector<std::deque<queued> *> ready, last;
         bool done = true;
+        size_t number = 0;
         for (auto &[stream, queue] : queues) {
             done = done && queue.empty();
             if (!queue.empty() && (!queue.front().waits || passed[(size_t)queue.front().moment]))
-                ready.push_back(&queue);
+                (number == slow ? last : ready).push_back(&queue);
+            number++;
         }
         if (done)
             return cudaSuccess;
+        ready = ready.empty() ? last : ready;
         if (ready.empty())
             return cudaErrorLaunchTimeout; /* streams wait for each other */
         run_next(*ready[lots()() % ready.size()]);

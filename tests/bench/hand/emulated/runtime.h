@@ -5,8 +5,9 @@
  * (launches.py).
  *
  * Streams are queues, and nothing runs before somebody waits. Then the next work of any stream that waits for no event
- * runs, drawn by lot (EMULATED_SEED), and one stream lags behind all others; so work that counts on another stream without an event shows as a
- * wrong result for some seed. Memory begins with large numbers. A graph is what was given while it was captured.
+ * runs, drawn by lot (EMULATED_SEED), and one stream lags behind all others; so work that counts on another stream
+ * without an event shows as a wrong result for some seed. Memory begins with large numbers. A graph is what was given
+ * while it was captured.
  */
 #ifndef HAND_EMULATED_RUNTIME_H
 #define HAND_EMULATED_RUNTIME_H

@@ -178,8 +178,9 @@ def check_schedules(command, root):
     for gpus in (1, 2):
         for case in compare.cases(gpus):
             with tempfile.TemporaryDirectory() as folder:
-                words = [command, "schedule", compare.graph_file(case, pathlib.Path(folder)), "--machine", root / "graphs/machines/h200-8.json",
-                         "--devices", gpus, "--effort", 0, "--allow-code", "--json"]
+                what = (["train", case.graph.with_suffix(".json"), "--steps", 0, "--strategy", case.strategy] if case.strategy else
+                        ["schedule", compare.graph_file(case, pathlib.Path(folder)), "--allow-code"])
+                words = [command, *what, "--machine", root / "graphs/machines/h200-8.json", "--devices", gpus, "--effort", 0, "--json"]
                 words += [word for key, value in case.params.items() for word in ("--param", f"{key}={value}")]
                 done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=120)
             yield f"{case.name()} for {gpus} GPUs", done.returncode == 0 and json.loads(done.stdout)["makespan_us"] > 0, done.stderr
@@ -188,7 +189,7 @@ def check_schedules(command, root):
 SMALL = {"cholesky_tiles": "--n 512 --nt 4", "cholesky_columns": "--n 1024 --nb 256", "lu": "--n 512 --nt 4", "saxpy": "--n 100000",
          "reduce": "--n 100000", "jacobi": "--n 300 --steps 21", "blur": "--frames 4", "batch": "--m 64 --count 20",
          "attention": "--heads 4 --length 200 --d 64", "decode": "--layers 2 --heads 4 --dim 16 --context 64 --words 64", "pipe": "--batch 128 --d 256", "mlp": "--batch 256 --inputs 100 --hidden 60 --classes 10",
-         "stencil": "--lists 9 --steps 12"}
+         "gpt": "--layers 3 --tokens 160 --heads 2", "stencil": "--lists 9 --steps 12"}
 
 
 def check_programs(folder):
@@ -199,6 +200,23 @@ def check_programs(folder):
                                   env=compare.environment(folder.parents[2]))
             right = done.returncode == 0 and json.loads(done.stdout.splitlines()[-1])["ms"] > 0
             yield name, right or done.returncode == 77 and "skipped" in done.stderr, done.stderr
+
+
+def check_losses(command, root, folder):
+    """The model by hand learns what it learns on the host: with attention by one kernel a head, and by products in bands."""
+    for sizes in ({"layers": 2, "tokens": 32}, {"layers": 2, "tokens": 160, "heads": 2, "words": 40, "batch": 3}):
+        if not (folder / "gpt").exists():
+            return
+        words = [word for key, value in sizes.items() for word in (f"--{key}", str(value))]
+        done = subprocess.run([folder / "gpt", *words, "--starts", "1", "--steps", "6"], capture_output=True, text=True, timeout=120,
+                              env=compare.environment(folder.parents[2]))
+        if done.returncode == 77:
+            return
+        words = [command, "train", root / "graphs/models/gpt.json", "--backend", "host", "--devices", "1", "--steps", "6", "--every", "1", "--json"]
+        words += [word for key, value in sizes.items() for word in ("--param", f"{key}={value}")]
+        host = subprocess.run(words, capture_output=True, text=True, timeout=120)
+        found, wanted = json.loads(done.stdout.splitlines()[0])["losses"] if done.stdout else [], compare.losses_of(host.stderr)
+        yield f"losses of gpt, {sizes}", len(wanted) == 6 and len(found) == 6 and not list(compare.unlike(wanted, found)), f"{found} {wanted} {done.stderr}"
 
 
 STUB_GANTRY = """#!/usr/bin/python3
@@ -214,10 +232,14 @@ elif sys.argv[1] == "--version":
 else:
     replay = sys.argv[sys.argv.index("--replay") + 1] + " " + os.environ.get("GANTRY_CUDA_GRAPHS", "")
     print(json.dumps({"measured_us": 3000, "predicted_us": 2400, "replay": replay.strip()}))
+    if sys.argv[1] == "train":
+        print("step 1  loss 4.25\\nstep 10  loss 3.5", file=sys.stderr)
 """
 STUBS = {"cholesky_tiles": "print('{\"work\": \"tiles\", \"ms\": 2.5, \"best\": \"S=4\"}')",
          "cholesky_columns": "print('{\"work\": \"columns\", \"ms\": 2.0, \"best\": \"nb=512\"}')",
          "lu": "sys.exit('wrong: off by 1')",
+         "gpt": "print('{\"losses\": [4.25, 4, 4, 4, 4, 4, 4, 4, 4, 3.6]}'); print('{\"work\": \"gpt\", \"ms\": 4.0, \"best\": \"graph\"}')",
+         "mlp": "print('{\"work\": \"mlp\", \"ms\": 2.0, \"best\": \"' + sys.argv[sys.argv.index('--way') + 1] + '\"}')",
          "stencil": """import json
 name, ms = ("graphs", 6.0) if "--graphs" in sys.argv else ("resident", 2.0)
 print(json.dumps({"work": "stencil", "ms": ms, "best": name, "variants": {name: ms}}))"""}
@@ -257,7 +279,7 @@ def check_tables():
     with tempfile.TemporaryDirectory() as folder:
         build = pathlib.Path(folder)
         make_stubs(build)
-        done = subprocess.run([sys.executable, HERE / "compare.py", build, "--works", "cholesky,lu", "--gpus", "2", "--seconds", "200"],
+        done = subprocess.run([sys.executable, HERE / "compare.py", build, "--works", "cholesky,lu,train", "--gpus", "2", "--seconds", "200"],
                               capture_output=True, text=True, timeout=250)
         rows, table = json.loads((build / "hand.json").read_text())["rows"], (build / "hand.md").read_text()
         hangs, why = comparison(build, 100).run(["sleep", "60"], 0.5)
@@ -267,6 +289,9 @@ def check_tables():
     yield "the best program counts", rows[0]["ratio"] == 1.5 and "| 3.0000 | 2.0000 | columns, nb=512 | 1.500 |" in table, table
     yield "the prediction is over what was measured", "| 2.4000 | 3.0000 | 0.800 |" in table, table
     yield "what fails is told", "ratio" not in rows[1] and "lu: exit 1: wrong: off by 1" in table, table
+    yield "other losses than by hand are told", "step 10 has 3.5, by hand 3.6" in table and "step 1 " not in table and rows[2]["ratio"] == 0.75, table
+    ways = {"dp=2": "dp", "tp=2": "tp", "dp=2,zero=3": "zero3"}
+    yield "each strategy has its way by hand", all(f" {strategy} | 2 | 3.0000 | 2.0000 | mlp, {way} |" in table for strategy, way in ways.items()), table
     yield "what hangs is ended", hangs is None and why.startswith("not done within"), why
     yield "what there was no time for is told", not late.rows and len(late.left_out) == len(compare.cases(1)), late.left_out
 
@@ -288,7 +313,8 @@ def main(command, root, programs):
                 except (AssertionError, RuntimeError) as error:
                     why = error
                 tell(f"{make.__name__} {dtype} on {devices}", why is None, why)
-    for what, right, why in (*check_schedules(command, root), *check_tables(), *check_lists(root), *check_programs(programs)):
+    for what, right, why in (*check_schedules(command, root), *check_tables(), *check_lists(root), *check_programs(programs),
+                             *check_losses(command, root, programs)):
         tell(what, right, why)
     left = {path.stem for path in HERE.glob("*.json")} - {make.__name__ for make in GRAPHS}
     tell("graphs without a reference here", not left, left)

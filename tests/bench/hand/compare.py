@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same work by graphs and by hand, in turn, on the GPUs of this computer: tables of ratios and of predictions.
 
-    tests/bench/hand/compare.py [BUILD] [--machine FILE] [--seconds 240] [--gpus 1,2] [--works lu,mlp] [--report FILE]
+    tests/bench/hand/compare.py [BUILD] [--machine FILE] [--seconds 240] [--gpus 1,2] [--works lu,train] [--report FILE]
                                 [--learn] [--graphs-only] [--replays graph:one,graph:gpu,device]
 
 BUILD is build/release by default. --machine is a file of `gantry machine calibrate` on this computer; without it one is made.
@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import statistics
 import subprocess
@@ -27,19 +28,22 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
+MODELS = ROOT / "graphs" / "models"
+LOSSES = 10  # steps whose losses programs tell
 
 
 class Case:
-    """A graph with sizes and, for each program by hand, the options that mean the same."""
+    """A graph with sizes and, for each program by hand, the options that mean the same. With a strategy it is a model, and `gantry train` takes
+    its steps; a program that tells losses begins with the same numbers, and they have to be alike."""
 
-    def __init__(self, work, graph, params, programs, dtype, of, replay="auto"):
+    def __init__(self, work, graph, params, programs, dtype, of, replay="auto", strategy=None):
         self.work, self.graph, self.params, self.programs = work, graph, params, programs
         self.dtype, self.of = dtype, of  # of: what the graph's file says
-        self.replay = replay
+        self.replay, self.strategy = replay, strategy
 
     def name(self):
         sizes = " ".join(f"{k}={v}" for k, v in self.params.items() if k not in ("parts", "scale"))
-        return f"{self.work} {sizes} {self.dtype}"
+        return f"{self.work} {sizes} {self.dtype}" + (f" {self.strategy}" if self.strategy else "")
 
 
 def cases(gpus):
@@ -85,16 +89,30 @@ def cases(gpus):
         words = ["stencil", "--lists", each * gpus, "--steps", 100]
         return Case("stencil", "stencil", {"lists": each * gpus, "steps": 100}, [words, [*words, "--graphs", 1]], "f32", "f32", "device")
 
+    def gpt(batch, layers, tokens, heads, dim, words, lr):
+        sizes = {"batch": batch, "layers": layers, "tokens": tokens, "heads": heads, "dim": dim, "words": words, "lr": lr}
+        options = [word for key, value in sizes.items() for word in ("--" + key, value)]
+        return Case("train gpt", MODELS / "gpt", sizes, [["gpt", *options, "--steps", LOSSES]], "f32", "f32", strategy=f"dp={gpus}")
+
+    def train_mlp(batch, inputs, hidden, classes):
+        """Data parallel, and on several GPUs tensor parallel and in shards, too."""
+        sizes = {"batch": batch, "inputs": inputs, "hidden": hidden, "classes": classes}
+        options = [word for key, value in sizes.items() for word in ("--" + key, value)]
+        ways = {"dp": f"dp={gpus}", **({"tp": f"tp={gpus}", "zero3": f"dp={gpus},zero=3"} if gpus > 1 else {})}
+        return [Case("train mlp", MODELS / "mlp", sizes, [["mlp", *options, "--adamw", 1, "--way", way]], "f32", "f32", strategy=strategy)
+                for way, strategy in ways.items()]
+
     def blur(frames):
         return Case("blur", ROOT / "graphs" / "image_blur", {"n": frames}, [["blur", "--frames", frames]], "u8", "u8")
 
     first = [cholesky(16384, 16), lu(8192, 8), jacobi(4096, 100), reduce(1 << 28, 2), batch(128, 512), attention(32, 1024, 128),
-             mlp(16384, 4096, 4096, 1024), mlp(512, 784, 256, 10, True), pipe(4096, 4096), saxpy(10**9), fused(10**9), blur(100)]
+             mlp(16384, 4096, 4096, 1024), mlp(512, 784, 256, 10, True), pipe(4096, 4096), saxpy(10**9), fused(10**9), blur(100),
+             gpt(2, 2, 32, 4, 16, 64, 0.003), gpt(16, 8, 512, 16, 64, 4096, 0.0003), *train_mlp(4096, 4096, 4096, 1024)]
     others = [cholesky(16384, 8), lu(16384, 16), jacobi(1024, 200), reduce(1 << 24, 2), batch(64, 256), attention(16, 2048, 64, "bf16"),
               mlp(2048, 1024, 1024, 1024), pipe(1024, 2048), saxpy(10**7), cholesky(8192, 8), lu(8192, 8, "f32"),
               jacobi(8192, 50, "f32"), reduce(1 << 28, 8, "f64"), batch(256, 256), batch(128, 256, "f64"), attention(64, 512, 64),
               cholesky(8192, 16, "f32"), pipe(2048, 4096, "f32"), batch(256, 128, "bf16"), attention(8, 4096, 128, "bf16"), blur(20),
-              stencil(1), stencil(16), stencil(128)]
+              stencil(1), stencil(16), stencil(128), gpt(8, 6, 256, 8, 64, 2048, 0.001), *train_mlp(256, 64, 128, 10)]
     return first + others
 
 
@@ -139,6 +157,18 @@ def graph_file(case, folder):
     return path
 
 
+def losses_of(text):
+    """By the number of the step, as `gantry train` tells them."""
+    return {int(step): float(loss) for step, loss in re.findall(r"step (\d+)  loss (\S+)", text)}
+
+
+def unlike(by_step, by_hand):
+    """Steps whose losses are not the same to five digits; `by_hand` has those of steps from the first on."""
+    for step, loss in by_step.items():
+        if step <= len(by_hand) and not abs(by_hand[step - 1] - loss) <= 1e-5 * abs(loss):
+            yield f"step {step} has {loss}, by hand {by_hand[step - 1]}"
+
+
 class Comparison:
     def __init__(self, options):
         self.build = options.build.resolve()
@@ -160,7 +190,12 @@ class Comparison:
         return self.end - time.monotonic()
 
     def run(self, words, limit=None):
-        """The last line of standard output that is JSON, or all of it; None, and why, where it failed."""
+        """Standard output; None, and why, where it failed."""
+        done, why = self.process(words, limit)
+        return (None, why) if why else (done.stdout, None)
+
+    def process(self, words, limit=None):
+        """What became of it, and why it failed."""
         words, limit = [str(word) for word in words], min(limit or self.limit, max(5, self.left() + 10))
         try:
             done = subprocess.run(words, capture_output=True, text=True, timeout=limit, env=self.environment)
@@ -171,19 +206,27 @@ class Comparison:
         if done.returncode:
             said = (done.stderr.strip() or done.stdout.strip()).splitlines()
             return None, f"exit {done.returncode}: {said[-1] if said else 'no word'}"
-        return done.stdout, None
+        return done, None
+
+    def words_of(self, case, gpus, folder):
+        """The command of a case; of a model, with each tenth loss."""
+        replay, _, graphs = case.replay.partition(":")
+        words = ["env", f"GANTRY_CUDA_GRAPHS={graphs}"] if graphs else []
+        if case.strategy:
+            words += [self.gantry, "train", case.graph.with_suffix(".json"), "--strategy", case.strategy, "--steps", max(self.iterations, LOSSES), "--every", LOSSES]
+        else:
+            words += [self.gantry, "run", graph_file(case, folder), "--iterations", self.iterations, "--allow-code"]
+        words += ["--backend", "cuda", "--devices", gpus, "--json", "--replay", replay]
+        words += [word for key, value in case.params.items() for word in ("--param", f"{key}={value}")]
+        return words + (["--machine", self.machine] if self.machine and not self.learn else [])
 
     def by_graph(self, case, gpus, folder):
-        replay, _, graphs = case.replay.partition(":")
-        words = [*(["env", f"GANTRY_CUDA_GRAPHS={graphs}"] if graphs else []), self.gantry, "run", graph_file(case, folder), "--backend",
-                 "cuda", "--devices", gpus, "--iterations", self.iterations, "--allow-code", "--json", "--replay", replay]
-        words += [word for key, value in case.params.items() for word in ("--param", f"{key}={value}")]
-        words += ["--machine", self.machine] if self.machine and not self.learn else []
-        out, why = self.run(words)
-        first = json.loads(out) if out else None
+        words = self.words_of(case, gpus, folder)
+        done, why = self.process(words)
+        first = json.loads(done.stdout) if done else None
         if first and self.learn:
-            out, why = self.run(words)
-        return ({**json.loads(out), "first": first}, None) if out else (None, why)
+            done, why = self.process(words)
+        return ({**json.loads(done.stdout), "first": first, "losses": losses_of(done.stderr)}, None) if done else (None, why)
 
     def by_hand(self, case, gpus):
         """The best of its programs, milliseconds of all of their variants, and what was wrong with others."""
@@ -192,10 +235,10 @@ class Comparison:
             words = [self.programs / program[0], *program[1:], "--gpus", gpus, "--seconds", int(self.limit)]
             words += ["--dtype", case.dtype]
             out, why = self.run(words)
-            found = json.loads(out.strip().splitlines()[-1]) if out else None
             if why:
                 wrong.append(f"{program[0]}: {why}")
                 continue
+            found = {key: value for line in values_of(out) for key, value in line.items()}
             variants.update(found.get("variants", {}))
             if best is None or found["ms"] < best["ms"]:
                 best = found
@@ -213,6 +256,7 @@ class Comparison:
                        first_predicted_ms=graph["first"]["predicted_us"] / 1e3)
         if graph and hand:
             row["ratio"] = row["gantry_ms"] / hand["ms"]
+            row["failed"] += [f"losses: {why}" for why in unlike(graph["losses"], hand.get("losses", []))]
         self.failed += [f"{case.name()}, {gpus} GPUs: {what}" for what in row["failed"]]
         self.rows.append(row)
         self.save()
@@ -226,8 +270,8 @@ class Comparison:
         self.machine = None if why or self.learn else path
 
     def all(self, counts, works):
-        by_case = list(zip(*[[(case, gpus) for case in cases(gpus)] for gpus in counts]))
-        for case, gpus in itertools.chain(*by_case):
+        by_case = itertools.zip_longest(*[[(case, gpus) for case in cases(gpus)] for gpus in counts])  # one GPU has fewer
+        for case, gpus in filter(None, itertools.chain(*by_case)):
             if works and case.work.split()[0] not in works:
                 continue
             for replay in self.replays or [case.replay]:

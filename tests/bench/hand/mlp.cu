@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// A data-parallel training step of a perceptron with one hidden layer: cuBLAS, kernels fused as one would by hand, and
-// one all-reduce of all gradients by NCCL. In streams, and as one CUDA graph over all GPUs.
-//   mlp [--gpus 1] [--batch 16384] [--inputs 4096] [--hidden 4096] [--classes 1024] [--host 0] [--adamw 0] [--starts 7]
-//   [--seconds 100]
-// --host 1: inputs and labels come from host memory in each step, and weights go there. --adamw 1: the optimiser is
-// AdamW (Loshchilov and Hutter, ICLR 2019), as of graphs/models/mlp.json, and not plain descent.
+// A training step of a perceptron with one hidden layer on several GPUs: cuBLAS, kernels fused as one would by hand,
+// and collectives of NCCL. In streams, as one CUDA graph over all GPUs, and as one whose collectives run beside
+// products.
+//   mlp [--gpus 1] [--way dp|tp|zero3] [--batch 16384] [--inputs 4096] [--hidden 4096] [--classes 1024] [--host 0]
+//   [--adamw 0] [--starts 7] [--seconds 100]
+// --way dp: a GPU has some of the examples and all weights; gradients are all-reduced. tp: it has all examples, columns
+// of the first matrix and rows of the second; what the second product gives is all-reduced, and nothing on the way
+// back, as nobody wants the gradient of the inputs. zero3: it has some of the examples and keeps a share of the
+// weights, which are gathered ahead of their products, and of what the optimiser keeps; gradients are reduced and
+// scattered.
+// --host 1: inputs and labels come from host memory in each step, and weights go there (dp). --adamw 1: the optimiser
+// is AdamW (Loshchilov and Hutter, ICLR 2019), as of graphs/models/mlp.json, and not plain descent.
 #include "blas.h"
 
 #include <nccl.h>
 
 enum { BLOCKS = 132 * 8, BLOCK = 256 };
 
-__global__ void bias_relu(const float *z, const float *bias, float *a, float *h, size_t n, int columns)
+__global__ void bias_relu(float *z, const float *bias, size_t n, int columns)
 {
     size_t stride = gridDim.x * (size_t)blockDim.x;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += stride) {
-        float v = z[i] + bias[i % columns];
-        a[i] = v;
-        h[i] = v > 0 ? v : 0;
-    }
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += stride)
+        z[i] = fmaxf(z[i] + bias[i % columns], 0);
 }
 
 __device__ static float of_block(float value, bool add)
@@ -38,12 +41,10 @@ __device__ static float of_block(float value, bool add)
     return value;
 }
 
-// Bias, softmax, loss and gradient of a row, by a block.
-__global__ void softmax_loss(const float *z, const float *bias, const int *label, float *grad, float *loss, int columns,
-                             float scale)
+// Bias, softmax, loss and gradient of a row, by a block: the gradient takes the place of z.
+__global__ void softmax_loss(float *z, const float *bias, const int *label, float *loss, int columns, float scale)
 {
-    const float *row = z + (size_t)blockIdx.x * columns;
-    float *g = grad + (size_t)blockIdx.x * columns, most = -INFINITY, sum = 0;
+    float *row = z + (size_t)blockIdx.x * columns, most = -INFINITY, sum = 0;
     for (int c = threadIdx.x; c < columns; c += BLOCK)
         most = fmaxf(most, row[c] + bias[c]);
     most = of_block(most, false);
@@ -51,17 +52,19 @@ __global__ void softmax_loss(const float *z, const float *bias, const int *label
         sum += expf(row[c] + bias[c] - most);
     sum = of_block(sum, true);
     int right = label[blockIdx.x];
+    float entropy = logf(sum) + most - row[right] - bias[right];
+    __syncthreads();
     for (int c = threadIdx.x; c < columns; c += BLOCK)
-        g[c] = scale * (expf(row[c] + bias[c] - most) / sum - (c == right));
+        row[c] = scale * (expf(row[c] + bias[c] - most) / sum - (c == right));
     if (threadIdx.x == 0)
-        atomicAdd(loss, scale * (logf(sum) + most - row[right] - bias[right]));
+        atomicAdd(loss, scale * entropy);
 }
 
-__global__ void relu_grad(const float *a, float *dh, size_t n)
+__global__ void relu_grad(const float *h, float *dh, size_t n)
 {
     size_t stride = gridDim.x * (size_t)blockDim.x;
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += stride)
-        if (!(a[i] > 0))
+        if (!(h[i] > 0))
             dh[i] = 0;
 }
 
@@ -74,174 +77,361 @@ __global__ void descend(float *w, const float *g, float rate, size_t n)
 
 static constexpr float DECAY1 = 0.9f, DECAY2 = 0.999f, EPSILON = 1e-8f, WEIGHT_DECAY = 0.01f;
 
-// moments: the first of all weights, then the second. The count of steps is in memory, so that a graph can be replayed.
+// The count of steps is in memory, so that a graph can be replayed.
 __global__ void count_step(float *step)
 {
     *step += 1;
 }
 
-__global__ void adamw(float *w, const float *g, float *moments, const float *step, float rate, size_t n)
+// The rate rises over ten steps.
+__global__ void adamw(float *w, const float *g, float *m, float *v, const float *step, float rate, size_t n)
 {
     size_t stride = gridDim.x * (size_t)blockDim.x;
     float unbias1 = 1 / (1 - powf(DECAY1, *step)), unbias2 = 1 / (1 - powf(DECAY2, *step));
+    rate *= fminf(1, *step / 10);
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += stride) {
-        float m = moments[i] = DECAY1 * moments[i] + (1 - DECAY1) * g[i];
-        float v = moments[n + i] = DECAY2 * moments[n + i] + (1 - DECAY2) * g[i] * g[i];
-        w[i] -= rate * (m * unbias1 / (sqrtf(v * unbias2) + EPSILON) + WEIGHT_DECAY * w[i]);
+        float first = m[i] = DECAY1 * m[i] + (1 - DECAY1) * g[i];
+        float second = v[i] = DECAY2 * v[i] + (1 - DECAY2) * g[i] * g[i];
+        w[i] -= rate * (first * unbias1 / (sqrtf(second * unbias2) + EPSILON) + WEIGHT_DECAY * w[i]);
     }
 }
 
+enum Way { DP, TP, ZERO3 };
+
+// Where the weights w1 b1 w2 b2 lie, and behind them, of gradients, the loss. Each layer is a multiple of `parts`.
+struct Layout {
+    size_t b1, w2, b2, loss, all;
+
+    Layout(int inputs, int hidden, int classes, int parts)
+    {
+        auto whole = [&](size_t n) { return (n + (size_t)parts - 1) / (size_t)parts * (size_t)parts; };
+        b1 = (size_t)inputs * hidden;
+        w2 = whole(b1 + hidden);
+        b2 = w2 + (size_t)hidden * classes;
+        loss = whole(b2 + classes);
+        all = loss + 1;
+    }
+};
+
 struct Mlp {
     struct Gpu {
-        float *x, *z1, *a1, *h, *z2, *dlogits, *dh, *ones, *w, *g; // w and g: w1 b1 w2 b2, and in g the loss
-        float *moments, *step;                                     // of AdamW
+        float *x, *h, *z2, *dh, *ones, *w, *g; // z2: logits, then their gradient
+        float *kept, *reduced, *m, *v, *step;  // of zero3, weights that it keeps and their gradients; of AdamW
         int *label;
-        cudaStream_t stream;
+        cudaStream_t stream, second, share; // share: what collectives run in, one of the others
         cublasHandle_t blas;
+        cudaEvent_t event;
     };
-    int gpus, batch, inputs, hidden, classes, rows;
+    enum { CHUNKS = 4 }; // what collectives run beside is cut into so many
+
+    int gpus, batch, inputs, hidden, classes;
+    Way way;
+    int rows, columns, pieces; // of the examples and of hidden elements, those of a GPU
     bool by_adamw;
-    size_t b1, w2, b2, loss, all;
+    Layout whole, own; // of all weights, and of those that a GPU computes with
+    size_t keeps;      // weights
     float *host_x, *host_w;
     int *host_label;
     std::vector<Gpu> gpu;
     std::vector<ncclComm_t> comm;
     float rate;
 
-    Mlp(int gpus_, int batch_, int inputs_, int hidden_, int classes_, bool by_adamw_)
-        : gpus(gpus_), batch(batch_), inputs(inputs_), hidden(hidden_), classes(classes_), rows(batch_ / gpus_),
-          by_adamw(by_adamw_), gpu((size_t)gpus_), comm((size_t)gpus_), rate(by_adamw_ ? 0.01f : 0.1f)
+    Mlp(int gpus_, Way way_, int batch_, int inputs_, int hidden_, int classes_, bool by_adamw_)
+        : gpus(gpus_), batch(batch_), inputs(inputs_), hidden(hidden_), classes(classes_), way(gpus_ > 1 ? way_ : DP),
+          rows(way == TP ? batch : batch / gpus), columns(way == TP ? hidden / gpus : hidden),
+          pieces(inputs % CHUNKS || inputs / CHUNKS * columns % gpus ? 1 : CHUNKS), by_adamw(by_adamw_),
+          whole(inputs, hidden, classes, gpus), own(inputs, columns, classes, gpus),
+          keeps(way == ZERO3 ? own.loss / (size_t)gpus : own.loss), gpu((size_t)gpus), comm((size_t)gpus),
+          rate(by_adamw ? 0.01f : 0.1f)
     {
-        b1 = (size_t)inputs * hidden;
-        w2 = b1 + hidden;
-        b2 = w2 + (size_t)hidden * classes;
-        loss = b2 + classes;
-        all = loss + 1;
+        held(batch % gpus == 0 && (way != TP || hidden % gpus == 0), "--gpus", __FILE__, __LINE__,
+             "examples, and with tp columns, are as many on each GPU");
         fill();
-        for (int g = 0; g < gpus; g++)
-            open(g, gpu[(size_t)g]);
+        each([&](int g, Gpu &p) { open(g, p); });
         if (gpus > 1)
             LIBRARY(ncclCommInitAll(comm.data(), gpus, nullptr));
         upload();
         wait_for_all(gpus);
     }
 
+    template <typename Act> void each(Act act)
+    {
+        for (int g = 0; g < gpus; g++) {
+            CUDA(cudaSetDevice(g));
+            act(g, gpu[(size_t)g]);
+            CUDA(cudaGetLastError());
+        }
+    }
+
+    // ---- memory ----
+
     void fill()
     {
         host_x = new_host_array<float>((size_t)batch * inputs);
         host_label = new_host_array<int>((size_t)batch);
-        host_w = new_host_array<float>(all);
+        host_w = new_host_array<float>(whole.all);
         for (size_t i = 0; i < (size_t)batch * inputs; i++)
             host_x[i] = (float)noise(i, 1);
         for (int i = 0; i < batch; i++)
             host_label[i] = (int)((long)i * 7 % classes);
-        for (size_t i = 0; i < all; i++)
-            host_w[i] = i < b1 || (i >= w2 && i < b2) ? 0.17f * ((float)noise(i, 2) - 0.5f) : 0;
+        for (size_t i = 0; i < whole.all; i++)
+            host_w[i] = i < whole.b1 || (i >= whole.w2 && i < whole.b2) ? 0.17f * ((float)noise(i, 2) - 0.5f) : 0;
     }
 
     void open(int g, Gpu &p)
     {
-        CUDA(cudaSetDevice(g));
         p.stream = new_stream();
+        p.second = new_stream(true);
+        p.event = new_event();
         p.blas = new_blas(p.stream);
         p.x = new_array<float>((size_t)rows * inputs);
-        for (float **array : { &p.z1, &p.a1, &p.h, &p.dh })
-            *array = new_array<float>((size_t)rows * hidden);
-        for (float **array : { &p.z2, &p.dlogits })
-            *array = new_array<float>((size_t)rows * classes);
+        for (float **array : { &p.h, &p.dh })
+            *array = new_array<float>((size_t)rows * columns);
+        p.z2 = new_array<float>((size_t)rows * classes);
         p.ones = new_array<float>((size_t)rows);
         p.label = new_array<int>((size_t)rows);
-        p.w = new_array<float>(all);
-        p.g = new_array<float>(all);
-        p.moments = new_array<float>(by_adamw ? 2 * loss : 0);
+        for (float **array : { &p.w, &p.g })
+            *array = new_array<float>(own.all);
+        for (float **array : { &p.m, &p.v })
+            *array = new_array<float>(by_adamw ? keeps : 0);
+        p.kept = way == ZERO3 ? new_array<float>(keeps) : p.w;
+        p.reduced = way == ZERO3 ? new_array<float>(keeps) : p.g;
         p.step = new_array<float>(1);
-        CUDA(cudaMemset(p.moments, 0, (by_adamw ? 2 * loss : 0) * sizeof(float)));
+        for (float *array : { p.m, p.v })
+            CUDA(cudaMemset(array, 0, (by_adamw ? keeps : 0) * sizeof(float)));
         CUDA(cudaMemset(p.step, 0, sizeof(float)));
+        CUDA(cudaMemset(p.g, 0, own.all * sizeof(float))); // what lies between layers stays 0
         std::vector<float> ones((size_t)rows, 1);
         CUDA(cudaMemcpy(p.ones, ones.data(), ones.size() * sizeof(float), cudaMemcpyHostToDevice));
-        CUDA(cudaMemcpy(p.w, host_w, all * sizeof(float), cudaMemcpyHostToDevice));
+        copy_weights(g, p, cudaMemcpyHostToDevice);
+    }
+
+    // Weights that a GPU keeps, as they lie among all of the host: rows of `width`, in matrices of `pitch` there.
+    struct Kept {
+        size_t host, pitch, at, width, height;
+    };
+
+    std::vector<Kept> kept_by(int g) const
+    {
+        size_t share = (size_t)columns, first = (size_t)g * share, narrow = (size_t)classes;
+        std::vector<Kept> all;
+        if (way == DP)
+            return { { 0, whole.loss, 0, whole.loss, 1 } };
+        if (way == TP)
+            return { { first, (size_t)hidden, 0, share, (size_t)inputs },
+                     { whole.b1 + first, share, own.b1, share, 1 },
+                     { whole.w2 + first * narrow, share * narrow, own.w2, share * narrow, 1 },
+                     { whole.b2, narrow, own.b2, narrow, 1 } };
+        each_piece(0, own.loss, [&](size_t from, size_t count) {
+            size_t some = count / gpus;
+            all.push_back({ from + (size_t)g * some, some, from / gpus, some, 1 });
+        });
+        return all;
+    }
+
+    void copy_weights(int g, Gpu &p, cudaMemcpyKind kind)
+    {
+        for (const Kept &k : kept_by(g)) {
+            float *there = p.kept + k.at, *here = host_w + k.host;
+            size_t wide = k.pitch * sizeof(float), narrow = k.width * sizeof(float);
+            bool up = kind == cudaMemcpyHostToDevice;
+            if (k.height == 1)
+                CUDA(cudaMemcpyAsync(up ? there : here, up ? here : there, narrow, kind, p.stream));
+            else
+                CUDA(cudaMemcpy2DAsync(up ? there : here, up ? narrow : wide, up ? here : there, up ? wide : narrow,
+                                       narrow, k.height, kind, p.stream));
+        }
     }
 
     void upload()
     {
-        for (int g = 0; g < gpus; g++) {
-            Gpu &p = gpu[(size_t)g];
-            CUDA(cudaSetDevice(g));
-            CUDA(cudaMemcpyAsync(p.x, host_x + (size_t)g * rows * inputs, (size_t)rows * inputs * sizeof(float),
+        each([&](int g, Gpu &p) {
+            long first = way == TP ? 0 : (long)g * rows;
+            CUDA(cudaMemcpyAsync(p.x, host_x + first * inputs, (size_t)rows * inputs * sizeof(float),
                                  cudaMemcpyHostToDevice, p.stream));
-            CUDA(cudaMemcpyAsync(p.label, host_label + g * rows, (size_t)rows * sizeof(int), cudaMemcpyHostToDevice,
+            CUDA(cudaMemcpyAsync(p.label, host_label + first, (size_t)rows * sizeof(int), cudaMemcpyHostToDevice,
                                  p.stream));
-        }
+        });
     }
 
     void fetch()
     {
+        each([&](int g, Gpu &p) {
+            if (way != DP || g == 0)
+                copy_weights(g, p, cudaMemcpyDeviceToHost);
+        });
         CUDA(cudaSetDevice(0));
-        CUDA(cudaMemcpyAsync(host_w, gpu[0].w, loss * sizeof(float), cudaMemcpyDeviceToHost, gpu[0].stream));
-        CUDA(cudaMemcpyAsync(host_w + loss, gpu[0].g + loss, sizeof(float), cudaMemcpyDeviceToHost, gpu[0].stream));
+        CUDA(cudaMemcpyAsync(host_w + whole.loss, gpu[0].g + own.loss, sizeof(float), cudaMemcpyDeviceToHost,
+                             gpu[0].stream));
     }
 
-    void step()
+    // ---- a step ----
+
+    // beside: collectives run in a stream of their own, and what they wait for is computed in chunks.
+    void step(bool beside)
     {
-        for (int g = 0; g < gpus; g++) {
-            CUDA(cudaSetDevice(g));
-            forward(gpu[(size_t)g]);
-            backward(gpu[(size_t)g]);
+        each([&](int, Gpu &p) {
+            p.share = beside ? p.second : p.stream;
+            if (by_adamw)
+                count_step<<<1, 1, 0, p.stream>>>(p.step);
+            CUDA(cudaMemsetAsync(p.g + own.loss, 0, sizeof(float), p.stream));
+        });
+        if (way == ZERO3)
+            gather();
+        each([&](int, Gpu &p) { first_layer(p); });
+        second_layer(beside && rows % CHUNKS == 0 ? CHUNKS : 1);
+        each([&](int, Gpu &p) { second_back(p); });
+        share(own.w2, own.all, beside);
+        each([&](int, Gpu &p) { hidden_back(p); });
+        for (int c = 0, n = beside ? pieces : 1; c < n; c++) {
+            each([&](int, Gpu &p) { first_back(p, c, n); });
+            share(end_of_piece(c - 1, n), end_of_piece(c, n), beside);
         }
-        if (gpus > 1)
-            reduce();
-        for (int g = 0; g < gpus; g++) {
-            CUDA(cudaSetDevice(g));
-            optimise(gpu[(size_t)g]);
+        if (way == DP && gpus > 1 && !beside)
+            all_reduce([&](Gpu &p) { return p.g; }, own.all);
+        each([&](int, Gpu &p) { follow(p.stream, p.share, p.event); });
+        if (way != ZERO3)
+            each([&](int, Gpu &p) { optimise(p, 0, own.loss, p.stream); });
+    }
+
+    void first_layer(Gpu &p)
+    {
+        gemm_rows(p.blas, false, false, rows, columns, inputs, 1, p.x, p.w, 0, p.h);
+        bias_relu<<<BLOCKS, BLOCK, 0, p.stream>>>(p.h, p.w + own.b1, (size_t)rows * columns, columns);
+    }
+
+    // With tp each GPU has summands of all logits, which are added up some rows at a time.
+    void second_layer(int chunks)
+    {
+        long some = way == TP ? rows / chunks : rows;
+        if (way == ZERO3)
+            each([&](int, Gpu &p) { follow(p.stream, p.share, p.event); });
+        for (long row = 0; row < rows; row += some) {
+            each([&](int, Gpu &p) {
+                gemm_rows(p.blas, false, false, some, classes, columns, 1, p.h + row * columns, p.w + own.w2, 0,
+                          p.z2 + row * classes);
+            });
+            if (way == TP)
+                all_reduce([&](Gpu &p) { return p.z2 + row * classes; }, (size_t)(some * classes));
         }
+        each([&](int, Gpu &p) {
+            if (way == TP)
+                follow(p.stream, p.share, p.event);
+            softmax_loss<<<(unsigned)rows, BLOCK, 0, p.stream>>>(p.z2, p.w + own.b2, p.label, p.g + own.loss, classes,
+                                                                 1.f / (float)batch);
+        });
     }
 
-    void optimise(Gpu &p)
+    void second_back(Gpu &p)
     {
-        if (by_adamw) {
-            count_step<<<1, 1, 0, p.stream>>>(p.step);
-            adamw<<<BLOCKS, BLOCK, 0, p.stream>>>(p.w, p.g, p.moments, p.step, rate, loss);
-        } else {
-            descend<<<BLOCKS, BLOCK, 0, p.stream>>>(p.w, p.g, rate, loss);
+        gemm_rows(p.blas, true, false, columns, classes, rows, 1, p.h, p.z2, 0, p.g + own.w2);
+        gemm_rows(p.blas, true, false, 1, classes, rows, 1, p.ones, p.z2, 0, p.g + own.b2);
+    }
+
+    void hidden_back(Gpu &p)
+    {
+        gemm_rows(p.blas, false, true, rows, columns, classes, 1, p.z2, p.w + own.w2, 0, p.dh);
+        relu_grad<<<BLOCKS, BLOCK, 0, p.stream>>>(p.h, p.dh, (size_t)rows * columns);
+        gemm_rows(p.blas, true, false, 1, columns, rows, 1, p.ones, p.dh, 0, p.g + own.b1);
+    }
+
+    // Some rows of the gradient of the first matrix.
+    void first_back(Gpu &p, int piece, int of)
+    {
+        long some = inputs / of, first = piece * some;
+        gemm(p.blas, false, true, columns, some, rows, 1, p.dh, columns, p.x + first, inputs, 0, p.g + first * columns,
+             columns);
+    }
+
+    void optimise(Gpu &p, size_t first, size_t count, cudaStream_t stream)
+    {
+        float *w = p.kept + first, *g = p.reduced + first;
+        if (by_adamw)
+            adamw<<<BLOCKS, BLOCK, 0, stream>>>(w, g, p.m + first, p.v + first, p.step, rate, count);
+        else
+            descend<<<BLOCKS, BLOCK, 0, stream>>>(w, g, rate, count);
+    }
+
+    // ---- collectives ----
+
+    // The first layer's weights are cut into pieces by rows of the matrix, and the bias belongs to the last of them.
+    size_t end_of_piece(int piece, int of) const
+    {
+        return piece + 1 < of ? (size_t)(piece + 1) * (size_t)(inputs / of) * (size_t)columns : own.w2;
+    }
+
+    // Of zero3, what is gathered and scattered as one: a GPU keeps a part of each.
+    template <typename Act> void each_piece(size_t from, size_t to, Act act) const
+    {
+        for (int c = 0; c < pieces; c++) {
+            size_t first = end_of_piece(c - 1, pieces), end = end_of_piece(c, pieces);
+            if (first >= from && end <= to)
+                act(first, end - first);
         }
-        CUDA(cudaGetLastError());
+        if (own.w2 >= from && own.loss <= to)
+            act(own.w2, own.loss - own.w2);
     }
 
-    void forward(Gpu &p)
+    template <typename At> void all_reduce(At at, size_t count)
     {
-        CUDA(cudaMemsetAsync(p.g + loss, 0, sizeof(float), p.stream));
-        gemm_rows(p.blas, false, false, rows, hidden, inputs, 1, p.x, p.w, 0, p.z1);
-        bias_relu<<<BLOCKS, BLOCK, 0, p.stream>>>(p.z1, p.w + b1, p.a1, p.h, (size_t)rows * hidden, hidden);
-        gemm_rows(p.blas, false, false, rows, classes, hidden, 1, p.h, p.w + w2, 0, p.z2);
-        softmax_loss<<<(unsigned)rows, BLOCK, 0, p.stream>>>(p.z2, p.w + b2, p.label, p.dlogits, p.g + loss, classes,
-                                                             1.f / (float)batch);
-    }
-
-    void backward(Gpu &p)
-    {
-        gemm_rows(p.blas, true, false, hidden, classes, rows, 1, p.h, p.dlogits, 0, p.g + w2);
-        gemm_rows(p.blas, true, false, 1, classes, rows, 1, p.ones, p.dlogits, 0, p.g + b2);
-        gemm_rows(p.blas, false, true, rows, hidden, classes, 1, p.dlogits, p.w + w2, 0, p.dh);
-        relu_grad<<<BLOCKS, BLOCK, 0, p.stream>>>(p.a1, p.dh, (size_t)rows * hidden);
-        gemm_rows(p.blas, true, false, inputs, hidden, rows, 1, p.x, p.dh, 0, p.g);
-        gemm_rows(p.blas, true, false, 1, hidden, rows, 1, p.ones, p.dh, 0, p.g + b1);
-        CUDA(cudaGetLastError());
-    }
-
-    void reduce()
-    {
+        each([&](int, Gpu &p) { follow(p.share, p.stream, p.event); });
         LIBRARY(ncclGroupStart());
-        for (int g = 0; g < gpus; g++)
-            LIBRARY(ncclAllReduce(gpu[(size_t)g].g, gpu[(size_t)g].g, all, ncclFloat, ncclSum, comm[(size_t)g],
-                                  gpu[(size_t)g].stream));
+        for (int g = 0; g < gpus; g++) {
+            Gpu &p = gpu[(size_t)g];
+            LIBRARY(ncclAllReduce(at(p), at(p), count, ncclFloat, ncclSum, comm[(size_t)g], p.share));
+        }
         LIBRARY(ncclGroupEnd());
     }
 
-    void start(bool from_host)
+    // Weights of the second layer arrive while the first computes.
+    void gather()
+    {
+        for (size_t from : { (size_t)0, own.w2 }) {
+            LIBRARY(ncclGroupStart());
+            for (int g = 0; g < gpus; g++)
+                each_piece(from, from ? own.loss : own.w2, [&](size_t first, size_t count) {
+                    Gpu &p = gpu[(size_t)g];
+                    LIBRARY(ncclAllGather(p.kept + first / gpus, p.w + first, count / gpus, ncclFloat, comm[(size_t)g],
+                                          p.share));
+                });
+            LIBRARY(ncclGroupEnd());
+            if (from == 0)
+                each([&](int, Gpu &p) { follow(p.stream, p.share, p.event); });
+        }
+    }
+
+    // Gradients from one place to another are queued: they are added up. With dp that waits for all where it is not
+    // beside; with zero3 the weights step in the same stream.
+    void share(size_t from, size_t to, bool beside)
+    {
+        if (way == DP && gpus > 1 && beside)
+            all_reduce([&](Gpu &p) { return p.g + from; }, to - from);
+        if (way != ZERO3)
+            return;
+        each([&](int, Gpu &p) { follow(p.share, p.stream, p.event); });
+        LIBRARY(ncclGroupStart());
+        for (int g = 0; g < gpus; g++)
+            scatter(gpu[(size_t)g], comm[(size_t)g], from, to);
+        LIBRARY(ncclGroupEnd());
+        size_t first = from / gpus, end = std::min(to, own.loss) / gpus;
+        each([&](int, Gpu &p) { optimise(p, first, end - first, p.share); });
+    }
+
+    void scatter(Gpu &p, ncclComm_t with, size_t from, size_t to)
+    {
+        each_piece(from, to, [&](size_t first, size_t count) {
+            LIBRARY(ncclReduceScatter(p.g + first, p.reduced + first / gpus, count / gpus, ncclFloat, ncclSum, with,
+                                      p.share));
+        });
+        if (to > own.loss)
+            LIBRARY(ncclAllReduce(p.g + own.loss, p.g + own.loss, 1, ncclFloat, ncclSum, with, p.share));
+    }
+
+    void start(bool from_host, bool beside)
     {
         if (from_host)
             upload();
-        step();
+        step(beside);
         if (from_host)
             fetch();
     }
@@ -249,15 +439,18 @@ struct Mlp {
     Streams streams() const
     {
         return streams_of(
-            gpus, [&](int g) { return std::vector<cudaStream_t>{ gpu[(size_t)g].stream }; });
+            gpus,
+            [&](int g) {
+                return std::vector<cudaStream_t>{ gpu[(size_t)g].stream, gpu[(size_t)g].second };
+            });
     }
 };
 
 // The same step for one row, in doubles: its share of the gradients is added to g.
 static void row_on_cpu(const Mlp &net, const std::vector<double> &w, int row, std::vector<double> &g)
 {
-    std::vector<double> a(w.begin() + (long)net.b1, w.begin() + (long)net.w2),
-        p(w.begin() + (long)net.b2, w.begin() + (long)net.loss);
+    auto of_w = [&](size_t first, int count) { return std::vector<double>(&w[first], &w[first] + count); };
+    std::vector<double> a = of_w(net.whole.b1, net.hidden), p = of_w(net.whole.b2, net.classes);
     const float *x = net.host_x + (size_t)row * net.inputs;
     double most = -INFINITY, sum = 0;
     for (int i = 0; i < net.inputs; i++)
@@ -265,24 +458,24 @@ static void row_on_cpu(const Mlp &net, const std::vector<double> &w, int row, st
             a[(size_t)j] += x[i] * w[(size_t)(i * net.hidden + j)];
     for (int j = 0; j < net.hidden; j++)
         for (int c = 0; c < net.classes; c++)
-            p[(size_t)c] += std::max(a[(size_t)j], 0.0) * w[net.w2 + (size_t)(j * net.classes + c)];
+            p[(size_t)c] += std::max(a[(size_t)j], 0.0) * w[net.whole.w2 + (size_t)(j * net.classes + c)];
     for (double v : p)
         most = std::max(most, v);
     for (double &v : p)
         sum += v = std::exp(v - most);
     for (int c = 0; c < net.classes; c++) {
         p[(size_t)c] = (p[(size_t)c] / sum - (c == net.host_label[row])) / net.batch;
-        g[net.b2 + (size_t)c] += p[(size_t)c];
+        g[net.whole.b2 + (size_t)c] += p[(size_t)c];
     }
     for (int j = 0; j < net.hidden; j++) {
         double dh = 0;
         for (int c = 0; c < net.classes; c++) {
-            g[net.w2 + (size_t)(j * net.classes + c)] += std::max(a[(size_t)j], 0.0) * p[(size_t)c];
-            dh += p[(size_t)c] * w[net.w2 + (size_t)(j * net.classes + c)];
+            g[net.whole.w2 + (size_t)(j * net.classes + c)] += std::max(a[(size_t)j], 0.0) * p[(size_t)c];
+            dh += p[(size_t)c] * w[net.whole.w2 + (size_t)(j * net.classes + c)];
         }
         if (a[(size_t)j] <= 0)
             continue;
-        g[net.b1 + (size_t)j] += dh;
+        g[net.whole.b1 + (size_t)j] += dh;
         for (int i = 0; i < net.inputs; i++)
             g[(size_t)(i * net.hidden + j)] += x[i] * dh;
     }
@@ -291,21 +484,22 @@ static void row_on_cpu(const Mlp &net, const std::vector<double> &w, int row, st
 static void optimise_on_cpu(const Mlp &net, int step, std::vector<double> &w, const std::vector<double> &g,
                             std::vector<double> &moments)
 {
+    double rate = (double)net.rate * (net.by_adamw ? std::min(1.0, step / 10.0) : 1);
     double unbias1 = 1 / (1 - std::pow((double)DECAY1, step)), unbias2 = 1 / (1 - std::pow((double)DECAY2, step));
-    for (size_t i = 0; i < net.loss; i++) {
-        double &m = moments[i], &v = moments[net.loss + i];
+    for (size_t i = 0; i < net.whole.loss; i++) {
+        double &m = moments[i], &v = moments[net.whole.loss + i];
         m = (double)DECAY1 * m + (1 - (double)DECAY1) * g[i];
         v = (double)DECAY2 * v + (1 - (double)DECAY2) * g[i] * g[i];
         double by = m * unbias1 / (std::sqrt(v * unbias2) + (double)EPSILON) + (double)WEIGHT_DECAY * w[i];
-        w[i] -= (double)net.rate * (net.by_adamw ? by : g[i]);
+        w[i] -= rate * (net.by_adamw ? by : g[i]);
     }
 }
 
 // Two steps of a small net; they are taken in the way that is timed.
-static double error_of_small(int gpus, bool by_adamw, const std::function<void(Mlp &)> &step)
+static double error_of_small(int gpus, Way way, bool by_adamw, const std::function<void(Mlp &)> &step)
 {
-    Mlp net(gpus, 32 * gpus, 32, 16, 10, by_adamw);
-    std::vector<double> w(net.host_w, net.host_w + net.all), g(net.all), moments(2 * net.all);
+    Mlp net(gpus, way, 32 * gpus, 32, 16 * gpus, 10, by_adamw);
+    std::vector<double> w(net.host_w, net.host_w + net.whole.all), g(net.whole.all), moments(2 * net.whole.all);
     for (int k = 1; k <= 2; k++) {
         step(net);
         std::fill(g.begin(), g.end(), 0);
@@ -316,7 +510,7 @@ static double error_of_small(int gpus, bool by_adamw, const std::function<void(M
     net.fetch();
     wait_for_all(gpus);
     double worst = 0;
-    for (size_t i = 0; i < net.loss; i++)
+    for (size_t i = 0; i < net.whole.loss; i++)
         worst = std::max(worst, std::fabs(w[i] - (double)net.host_w[i]));
     return worst;
 }
@@ -328,22 +522,28 @@ int main(int argc, char **argv)
     int batch = (int)work.size("batch", 16384), inputs = (int)work.size("inputs", 4096),
         hidden = (int)work.size("hidden", 4096);
     int classes = (int)work.size("classes", 1024);
+    std::string word = work.word("way", { "dp", "tp", "zero3" });
+    Way way = word == "dp" ? DP : word == "tp" ? TP : ZERO3;
     bool host = work.option("host", 0) != 0, by_adamw = work.option("adamw", 0) != 0;
+    held(!host || way == DP, "--host 1", __FILE__, __LINE__, "is for --way dp");
     auto in_streams = [&](Mlp &net) {
-        net.start(host);
+        net.start(host, false);
         wait_for_all(net.gpus);
     };
-    auto as_graph = [&](Mlp &net) { return captured(net.streams(), [&] { net.start(host); }); };
-    work.check(error_of_small(work.gpus, by_adamw, in_streams), 1e-5);
-    Mlp net(work.gpus, batch, inputs, hidden, classes, by_adamw);
-    work.time(
-        "streams", [&] { in_streams(net); });
-    work.attempt("graph", [&] {
-        work.check(error_of_small(work.gpus, by_adamw,
-                                  [&](Mlp &small) { launch(as_graph(small), small.streams()[0], small.gpus); }),
-                   1e-5);
-        cudaGraphExec_t graph = as_graph(net);
-        work.time("graph", [&] { launch(graph, net.streams()[0], net.gpus); });
-    });
+    work.check(error_of_small(work.gpus, way, by_adamw, in_streams), 1e-5);
+    Mlp net(work.gpus, way, batch, inputs, hidden, classes, by_adamw);
+    work.time("streams", [&] { in_streams(net); });
+    for (bool beside : { false, true }) {
+        if (beside && work.gpus == 1)
+            continue;
+        auto as_graph = [&](Mlp &of) { return captured(of.streams(), [&] { of.start(host, beside); }); };
+        std::string variant = beside ? "graph, collectives beside" : "graph";
+        work.attempt(variant, [&] {
+            auto of_small = [&](Mlp &small) { launch(as_graph(small), small.streams()[0], small.gpus); };
+            work.check(error_of_small(work.gpus, way, by_adamw, of_small), 1e-5);
+            cudaGraphExec_t graph = as_graph(net);
+            work.time(variant, [&] { launch(graph, net.streams()[0], net.gpus); });
+        });
+    }
     return work.end();
 }

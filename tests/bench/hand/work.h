@@ -90,14 +90,22 @@ class Work
     // How the work is done, which is no part of its size.
     long option(const char *name, long other) const { return number(name, other); }
 
-    // One of those that the program knows, the first where nothing is said.
-    std::string dtype(const std::vector<std::string> &known)
+    double real(const char *name, double other) const
     {
-        dtype_ = text("dtype", known[0].c_str());
-        if (std::find(known.begin(), known.end(), dtype_) == known.end())
-            skip("no version for --dtype " + dtype_);
-        return dtype_;
+        const char *word = text(name, nullptr);
+        return word ? atof(word) : other;
     }
+
+    // One of those that the program knows, the first where nothing is said.
+    std::string word(const char *name, const std::vector<std::string> &known) const
+    {
+        std::string word = text(name, known[0].c_str());
+        if (std::find(known.begin(), known.end(), word) == known.end())
+            skip("no version for --" + std::string(name) + " " + word);
+        return word;
+    }
+
+    std::string dtype(const std::vector<std::string> &known) { return dtype_ = word("dtype", known); }
 
     // `start` returns when the work is done; `prepare` is not timed.
     void time(
@@ -215,11 +223,23 @@ inline cudaEvent_t new_event()
     return event;
 }
 
-inline cudaStream_t new_stream()
+// Blocks of a stream that goes first are given to the GPU before those of others.
+inline cudaStream_t new_stream(bool goes_first = false)
 {
     cudaStream_t stream;
-    CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    int least, greatest;
+    CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    CUDA(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, goes_first ? greatest : least));
     return stream;
+}
+
+// Work that `next` is given from now on waits for the work that `before` has so far.
+inline void follow(cudaStream_t next, cudaStream_t before, cudaEvent_t event)
+{
+    if (next == before)
+        return;
+    CUDA(cudaEventRecord(event, before));
+    CUDA(cudaStreamWaitEvent(next, event, 0));
 }
 
 template <typename T> T *new_array(size_t n)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps of graphs/models by `gantry train`, by PyTorch and, of the perceptron, by hand, in turn, on the GPUs of this computer: one table.
+"""Training steps of graphs/models by `gantry train`, by PyTorch and by hand, in turn, on the GPUs of this computer: one table.
 
     tests/bench/training/race.py [BUILD] [--seconds 240] [--limit 100] [--gpus 1,2] [--models mlp,gpt] [--cases small,large] [--modes eager,compile,graph]
-                                 [--ways ddp,fsdp] [--hand PROGRAM] [--machine FILE] [--json FILE]
+                                 [--ways ddp,fsdp] [--hand FOLDER] [--machine FILE] [--json FILE]
 
-BUILD, build/release by default, has bin/gantry and lib, and tests/bench/hand/mlp unless --hand says where that is (or it is left out). PyTorch's side
+BUILD, build/release by default, has bin/gantry and lib, and tests/bench/hand unless --hand says where programs are (or they are left out). PyTorch's side
 is steps.py, for the interpreter that runs this. Both begin with the same numbers: the losses of the steps 1, 10 and 50 are printed side by side.
 On several GPUs ways are ddp, fsdp (`zero=3`), and of Gantry alone tp and pp (eight micro-batches).
 Times are medians of steps, us. A step of Gantry ends when the host has seen it end, one of PyTorch is counted from event to event and not waited for.
@@ -25,7 +25,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path.insert(0, str(HERE.parent / "hand"))
-from compare import environment  # noqa: E402
+from compare import environment, values_of  # noqa: E402
 
 # Steps that count, and params.
 CASES = {"mlp": {"small": (200, {}), "large": (50, {"batch": 4096, "inputs": 4096, "hidden": 4096, "classes": 1024, "lr": 0.001})},
@@ -34,7 +34,11 @@ WAYS = {"ddp": "dp={0}", "fsdp": "dp={0},zero=3", "tp": "tp={0}", "pp": "pp={0},
 OF_PYTORCH = ("ddp", "fsdp")
 WARM_UP = 10
 STEPS = HERE / "steps.py"
-MLP = {"batch": 256, "inputs": 64, "hidden": 128, "classes": 10}  # as its file has them, for the program by hand
+# Sizes that programs by hand take, as the files of the models have them, and which of their ways are by hand.
+SIZES = {"mlp": {"batch": 256, "inputs": 64, "hidden": 128, "classes": 10},
+         "gpt": {"batch": 2, "layers": 2, "tokens": 32, "heads": 4, "dim": 16, "words": 64, "lr": 0.003}}
+BY_HAND = {"mlp": {"one": ["--adamw", 1], "ddp": ["--adamw", 1], "fsdp": ["--adamw", 1, "--way", "zero3"], "tp": ["--adamw", 1, "--way", "tp"]},
+           "gpt": {"one": [], "ddp": []}}
 
 
 def ways(gpus, asked):
@@ -121,16 +125,18 @@ class Comparison:
             losses = {step: float(loss) for step, loss in re.findall(r"step (\d+)  loss (\S+)", done[1])}
             self.keep(self.row(model, case, gpus, way), "gantry", json.loads(done[0])["measured_us"], losses)
 
-    def hand(self, gpus, case, way):
-        program = self.options.hand or self.options.build / "tests" / "bench" / "hand" / "mlp"
-        if not program.exists():
+    def hand(self, model, gpus, case, way):
+        program = (self.options.hand or self.options.build / "tests" / "bench" / "hand") / model
+        if way not in BY_HAND[model] or not program.exists():
             return
-        steps, params = CASES["mlp"][case]
-        words = [program, "--gpus", gpus, "--starts", steps, "--adamw", 1]
-        words += [word for key, value in {**MLP, **params}.items() if key in MLP for word in (f"--{key}", value)]
-        done = self.run(f"mlp {case} by hand on {gpus} GPUs", words, self.ours)
+        steps, params = CASES[model][case]
+        words = [program, "--gpus", gpus, "--starts", steps, *BY_HAND[model][way]]
+        words += [word for key, value in {**SIZES[model], **params}.items() if key in SIZES[model] for word in (f"--{key}", value)]
+        done = self.run(f"{model} {case} by hand on {gpus} GPUs, {way}", words, self.ours)
         if done and done[0].strip():
-            self.keep(self.row("mlp", case, gpus, way), "hand", json.loads(done[0].strip().splitlines()[-1])["ms"] * 1e3)
+            found = {key: value for line in values_of(done[0]) for key, value in line.items()}
+            losses = {str(i + 1): loss for i, loss in enumerate(found.get("losses", []))}
+            self.keep(self.row(model, case, gpus, way), "hand", found["ms"] * 1e3, losses)
 
     def all(self, counts, models, cases):
         for model in models:
@@ -139,8 +145,7 @@ class Comparison:
                 for case in cases:
                     for way in self.ways(gpus):
                         self.gantry(model, gpus, case, way)
-                    for way in ({"one", "ddp"} if model == "mlp" else set()) & self.ways(gpus).keys():  # it shares examples
-                        self.hand(gpus, case, way)
+                        self.hand(model, gpus, case, way)
 
     def table(self):
         by = ("gantry", "eager", "compile", "graph", "hand")

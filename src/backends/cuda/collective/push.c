@@ -43,15 +43,6 @@ static gantry_status open_all(gy_cuda *h, gantry_error *err)
 
 /* ---- what is touched from another GPU ---- */
 
-/* The lane of the op on that GPU; GY_NONE: it has none there. */
-static uint32_t lane_on(const gy_cuda *h, const gy_op *op, uint32_t device)
-{
-    uint32_t i = 0;
-    while (i < op->lanes && (device == GY_NONE || !gy_cuda_same_gpu(h, gy_op_device(h->job->schedule, op, i), device)))
-        i++;
-    return i < op->lanes ? i : GY_NONE;
-}
-
 static gy_far_bytes bytes_of(const gy_cuda *h, const gy_use *u)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -68,7 +59,7 @@ static bool find_far(const gy_cuda *h, gy_far_list *far)
         const gy_op *op = op_of(h, id);
         for (uint32_t u = op->use; u < op->use + op->uses && ok; u++) {
             uint32_t device = gy_cuda_location(h, &s->use.at[u], 0).device;
-            uint32_t lane = device == GY_NONE ? 0 : lane_on(h, op, device);
+            uint32_t lane = device == GY_NONE ? 0 : gy_cuda_lane_on(h, id, device);
             if (lane == GY_NONE || (lane && !gy_cuda_op_meets(&h->op[id])))
                 ok = gy_vec_push(far, bytes_of(h, &s->use.at[u]));
         }
@@ -101,7 +92,7 @@ static bool can_send(const gy_cuda *h, uint32_t id, const gy_exchange_piece *pie
     for (uint32_t k = 0; k < piece->sources + piece->targets && can; k++) {
         bool takes = k >= piece->sources;
         uint32_t end = takes ? piece->target + k - piece->sources : piece->source + k;
-        uint32_t lane = lane_on(h, op_of(h, id), gy_collective_end(h, id, 0, end, 0).device);
+        uint32_t lane = gy_cuda_lane_on(h, id, gy_collective_end(h, id, 0, end, 0).device);
         can = lane != GY_NONE && !(seen[takes] >> lane & 1);
         seen[takes] |= can ? UINT32_C(1) << lane : 0;
     }
@@ -222,13 +213,13 @@ static gy_push_part part_of(const gy_submit *x, const gy_exchange_piece *piece, 
     gy_push_part p = { .n = (uint32_t)(piece->bytes / element), .sources = (uint16_t)piece->sources };
     for (uint32_t k = 0; k < piece->sources; k++) {
         gy_location at = gy_collective_end(x->h, x->op, x->turn, piece->source + k, 0);
-        uint32_t lane = lane_on(x->h, op_of(x->h, x->op), at.device);
+        uint32_t lane = gy_cuda_lane_on(x->h, x->op, at.device);
         p.order[k] = lane == me ? GY_PUSH_SELF : (uint8_t)peer_of(lane, me);
         p.source = lane == me ? at.at : p.source;
     }
     for (uint32_t k = 0; k < piece->targets; k++) {
         gy_location at = gy_collective_end(x->h, x->op, x->turn, piece->target + k, 0);
-        uint32_t lane = lane_on(x->h, op_of(x->h, x->op), at.device);
+        uint32_t lane = gy_cuda_lane_on(x->h, x->op, at.device);
         if (lane == me)
             p.target = at.at;
         else

@@ -249,10 +249,10 @@ gantry_status gy_resident_pass(gy_submit *x, uint32_t op)
 static bool detour_between(const gy_cuda *h, uint32_t a, uint32_t b)
 {
     const gy_counters *all = gy_job_counters(h->job);
-    bool any = false;
-    for (size_t i = 0; i < all->at.count && !any; i++) {
+    bool any = false, apart = !gy_cuda_reaches(h, a, b);
+    for (size_t i = 0; i < all->at.count && apart && !any; i++) {
         uint32_t from = device_of(h, all->at.at[i].from), to = device_of(h, all->at.at[i].to);
-        any = ((from == a && to == b) || (from == b && to == a)) && !gy_cuda_reaches(h, a, b);
+        any = (from == a && to == b) || (from == b && to == a);
     }
     return any;
 }

@@ -284,19 +284,26 @@ uint32_t gy_cuda_lane_on(const gy_cuda *h, uint32_t op, uint32_t device)
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_op *o = &s->ops.at[op];
-    for (uint32_t i = 0; i < o->lanes; i++)
+    for (uint32_t i = 0; i < o->lanes && device != GY_NONE; i++)
         if (gy_cuda_same_gpu(h, gy_op_device(s, o, i), device))
             return i;
-    return 0;
+    return GY_NONE;
+}
+
+/* An op that has no lane on that GPU waits, and is waited for, by its first. */
+static uint32_t lane_or_first(const gy_cuda *h, uint32_t op, uint32_t device)
+{
+    uint32_t lane = gy_cuda_lane_on(h, op, device);
+    return lane == GY_NONE ? 0 : lane;
 }
 
 uint32_t gy_cuda_lane_after(const gy_cuda *h, uint32_t op, uint32_t from)
 {
     bool meets = gy_cuda_op_meets(&h->op[op]);
-    return meets ? gy_cuda_lane_on(h, op, gy_cuda_lane_of(h, from, 0)->queue.device) : 0;
+    return meets ? lane_or_first(h, op, gy_cuda_lane_of(h, from, 0)->queue.device) : 0;
 }
 
 uint32_t gy_cuda_lane_ahead(const gy_cuda *h, uint32_t from, uint32_t device)
 {
-    return gy_cuda_op_has_met(&h->op[from]) ? gy_cuda_lane_on(h, from, device) : 0;
+    return gy_cuda_op_has_met(&h->op[from]) ? lane_or_first(h, from, device) : 0;
 }

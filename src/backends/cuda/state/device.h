@@ -40,7 +40,7 @@ static inline bool gy_cuda_reaches(const gy_cuda *h, uint32_t a, uint32_t b)
 
 /* ---- lanes by which ops wait for each other ---- */
 
-/* The lane of the op on that GPU; 0: it has none there. */
+/* The lane of the op on the GPU of that device; GY_NONE: it has none there, or `device` is GY_NONE. */
 uint32_t gy_cuda_lane_on(const gy_cuda *h, uint32_t op, uint32_t device);
 /* The lane that waits where the op comes after the op `from` by the sync table: of an op whose lanes meet the one on
  * the GPU of that op. */

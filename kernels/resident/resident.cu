@@ -497,7 +497,7 @@ static __device__ void fetch(const worker &self, feed &next)
         end_copies();
     }
     next.turn++;
-    next.packet = next.packet + 1 < self.me.packets ? next.packet + 1 : 0;
+    next.packet = next.packet + 1 < self.me.ring ? next.packet + 1 : 0;
 }
 
 /* By the first warp, ahead of a packet: the others meet it at the barrier that follows. False: the start has failed. */
@@ -587,7 +587,7 @@ static __device__ bool goes_on(const worker &self, const uint64_t *verdict)
 /* Nothing but counters keeps two starts apart, as it keeps the ops of one. */
 static __device__ void work(worker &self, const gy_resident_series &series)
 {
-    feed next = { 0, 0, series.starts * self.me.packets };
+    feed next = { series.turn * self.me.packets, 0, series.starts * self.me.packets };
     uint64_t look = series.look;
     for (uint32_t i = 0; i < AHEAD; i++)
         fetch(self, next);

@@ -103,7 +103,7 @@ typedef struct gy_resident_worker {
     uint64_t *progress;     /* the epoch, then, in 32 bits, the op that was begun last, from 1, or GY_RESIDENT_ENDED */
     uint32_t packets;
     uint32_t index, workers; /* of the lane; index 0: the leader */
-    uint32_t unused;
+    uint32_t ring;           /* packets of all turns, of which starts take one after the other; `packets` of one */
 } gy_resident_worker;
 
 /* The starts of a launch. Both words are in memory of the GPU, and GY_COUNTER_STOP or more in starts that failed. */
@@ -112,6 +112,7 @@ typedef struct gy_resident_series {
     uint64_t look;   /* the start, counted from 1, whose verdict is awaited first; 0: none is */
     uint64_t every;  /* and then after so many more each */
     const uint64_t *verdict;
+    uint32_t turn;        /* of the first start: its packets are the first ones behind so many others of the ring */
     const uint64_t *halt; /* only the host writes it: a look ahead of each start, since a worker may wait for nothing */
 } gy_resident_series;
 

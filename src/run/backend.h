@@ -207,7 +207,9 @@ typedef struct gy_backend {
      * the output of its turn? NULL: never. */
     bool (*wrote)(void *state, uint64_t start, uint32_t buffer);
     /* One or more of the first starts of a series, *done of them, by one start of the devices; `start` is its number.
-     * Returns as `finish` does, when it has ended. NULL: it cannot carry out several by one. */
+     * None is in flight, and all turns are as the next start finds its own. Returns as `finish` does, when it has
+     * ended. *done 0: one was begun, as by `begin`, and is to be finished, since several by one cannot be, and others
+     * can be in flight with it. NULL: it cannot carry out several by one. */
     gantry_status (*series)(void *state, uint64_t start, const gy_series *series, uint64_t *done, int64_t *elapsed_ns,
                             gantry_error *err);
     /* Of schedules of replay "auto", which begin with the host's way; while no start is in flight, and after one: who

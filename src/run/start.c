@@ -259,14 +259,27 @@ gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *er
 
 /* ---- series ---- */
 
-/* Nobody asks for what a start in the middle leaves, or how long it may take; and all read the same. */
+/* Nobody asks for what a start in the middle leaves, or how long it may take; all read the same, and none writes into
+ * arrays of the caller, which those that are in flight together would have to take in turn. */
 static bool can_be_series(const gantry_run *run)
 {
-    return run->backend->executes && run->backend->series && run->job.turns == 1 && run->job.deadline_ns == 0 &&
-           run->feeds.count == 0;
+    return run->backend->executes && run->backend->series && (run->job.turns == 1 || !run->results) &&
+           run->job.deadline_ns == 0 && run->feeds.count == 0;
 }
 
-/* As many of the starts as the back end carries out together: *done. A start that fails is one of its own. */
+/* Starts in flight end first, as a series may take all turns. */
+static gantry_status make_turns_ready(gantry_run *run, gantry_error *err)
+{
+    GY_TRY(run->job.turns > 1 ? gy_run_drain(run, err) : GANTRY_OK);
+    GY_TRY(make_ready(run, err));
+    for (uint32_t t = 0; t < run->job.turns; t++)
+        if (t != gy_job_turn(&run->job, run->started + 1))
+            GY_TRY(prepare_turn(run, t, err));
+    return GANTRY_OK;
+}
+
+/* As many of the starts as the back end carries out together: *done; 0: one was begun. A start that fails is one of its
+ * own. */
 static gantry_status start_series(gantry_run *run, uint64_t starts, uint64_t *done, gantry_error *err)
 {
     uint64_t most = gy_series_most(run->schedule);
@@ -275,7 +288,10 @@ static gantry_status start_series(gantry_run *run, uint64_t starts, uint64_t *do
     gy_series series = { .starts = starts < most ? starts : most, .until = GY_NONE };
     gantry_error error = { 0 };
     int64_t elapsed = 0;
-    GY_TRY(make_ready(run, err));
+    *done = 0;
+    GY_TRY(make_turns_ready(run, err));
+    if (!can_be_series(run)) /* arrays of the caller were seen */
+        return start(run, NULL, err);
     GY_TRY(check_canceled(run, err));
     const uint64_t next = gy_trial_next(&run->trial, starts, true);
     const int64_t began = gy_now_ns();
@@ -289,21 +305,26 @@ static gantry_status start_series(gantry_run *run, uint64_t starts, uint64_t *do
         note_failure(run, &error);
         return tell(run, err);
     }
+    if (*done == 0)
+        return count_start(run, GANTRY_OK, NULL);
     run->started += *done;
     run->finished = run->started;
     run->completed += *done;
     gy_run_look(run);
     run->last_us = (double)elapsed / 1e3 / (double)*done;
     if (run->edge)
-        gy_run_edge_outputs(run, 0);
+        gy_run_edge_outputs(run, gy_job_turn(&run->job, run->finished));
     gy_trial_note(&run->trial, *done, gy_now_ns() - began);
     return GANTRY_OK;
 }
 
 static gantry_status repeat(gantry_run *run, uint64_t starts, gantry_error *err)
 {
-    for (uint64_t i = 0, done = 1; i < starts; i += done)
-        GY_TRY(can_be_series(run) ? start_series(run, starts - i, &done, err) : start(run, NULL, err));
+    bool together = can_be_series(run);
+    for (uint64_t i = 0, done = 0; i < starts; i += done ? done : 1) {
+        GY_TRY(together ? start_series(run, starts - i, &done, err) : start(run, NULL, err));
+        together = done > 0;
+    }
     return starts ? wait_for(run, run->started, err) : GANTRY_OK;
 }
 

@@ -315,28 +315,6 @@ START_TEST(streams_copy)
 }
 END_TEST
 
-START_TEST(in_flight)
-{
-    fakeCudaDevices(2, "all", 0);
-    world w = { .g = ring_of(2, 2, 2, 64, true), .m = ring_machine(2, 1) };
-    gantry_schedule_options options = GANTRY_SCHEDULE_OPTIONS_INIT;
-    options.replay = "device";
-    options.objective = "period";
-    options.in_flight = 2;
-    MUST(gantry_schedule_new(&w.s, w.g, w.m, &options, MUST_ERR));
-    int before = launches();
-    gantry_run *host = open_run(w.s, "host"), *run = open_run(w.s, "cuda");
-    MUST(gantry_run_repeat(host, 5, MUST_ERR));
-    MUST(gantry_run_repeat(run, 5, MUST_ERR));
-    results wanted = outputs_of(host, w.g), got = outputs_of(run, w.g);
-    ck_assert(same(&wanted, &got));
-    ck_assert_int_eq(launches() - before, 10);
-    gantry_run_free(host);
-    gantry_run_free(run);
-    drop(&w);
-}
-END_TEST
-
 /* ---- series that do not come to their end ---- */
 
 /* A wait of the loop is for more than is ever signalled, from the fifth start on. */
@@ -449,7 +427,6 @@ int main(void)
     tcase_add_test(c, iterations_differ);
     tcase_add_loop_test(c, nothing_between, 0, 4);
     tcase_add_test(c, streams_copy);
-    tcase_add_test(c, in_flight);
     c = new_case(s, "no end");
     tcase_add_loop_test(c, hung, 0, 4);
     tcase_add_test(c, endless);

@@ -331,10 +331,13 @@ static gantry_status cuda_finish(void *state, uint64_t start, int64_t *elapsed_n
 static gantry_status cuda_series(void *state, uint64_t start, const gy_series *series, uint64_t *done,
                                  int64_t *elapsed_ns, gantry_error *err)
 {
-    gy_resident_series_want(state, series);
-    gantry_status status = cuda_begin(state, start, err);
-    status = status ? status : cuda_finish(state, start, elapsed_ns, err);
-    *done = gy_resident_series_end(state);
+    gy_cuda *h = state;
+    gy_resident_series_want(h, series);
+    gantry_status status = cuda_begin(h, start, err);
+    bool alone = h->turns > 1 && !gy_resident_takes_turns(h); /* others can begin before it ends */
+    status = status || alone ? status : cuda_finish(h, start, elapsed_ns, err);
+    *done = gy_resident_series_end(h);
+    *done = alone ? 0 : *done;
     return status;
 }
 

@@ -358,7 +358,7 @@ static void leave_host_copies(gy_cuda *h)
 
 /* The table of workers comes first; packets begin at multiples of their size, as they are fetched in words of 16 bytes.
  */
-static uint64_t table_bytes(const gy_resident_gpu *g)
+uint64_t gy_resident_table_bytes(const gy_resident_gpu *g)
 {
     uint64_t packets =
         (g->entries * sizeof(gy_resident_worker) + sizeof(gy_resident_packet) - 1) / sizeof(gy_resident_packet);
@@ -368,7 +368,7 @@ static uint64_t table_bytes(const gy_resident_gpu *g)
 static uint64_t packets_end(const gy_cuda *h, uint32_t device)
 {
     const gy_resident *r = h->resident;
-    uint64_t bytes = table_bytes(&r->gpu[device]);
+    uint64_t bytes = gy_resident_table_bytes(&r->gpu[device]);
     for (uint32_t i = 0; i < h->lanes; i++)
         if (r->lane[i].resident && h->lane[i].queue.device == device)
             bytes += (r->lane[i].leader.count + r->lane[i].helper.count) * sizeof(gy_resident_packet);
@@ -446,6 +446,7 @@ static void write_part(const gy_cuda *h, uint32_t id, gy_resident_turn *t, size_
                                   .meet = (gy_resident_meet *)(uintptr_t)meet,
                                   .progress = (uint64_t *)(uintptr_t)progress,
                                   .packets = i == 0 ? to.leader - from.leader : to.helper - from.helper,
+                                  .ring = i == 0 ? to.leader - from.leader : to.helper - from.helper,
                                   .index = i,
                                   .workers = l->workers };
     }
@@ -491,9 +492,9 @@ static gantry_status write_program(gy_cuda *h, uint32_t device, uint32_t turn, g
 {
     gy_resident_gpu *g = &h->resident->gpu[device];
     gy_resident_turn *t = &g->turn[turn];
-    uint64_t bytes = bytes_of(h, device), at = table_bytes(g);
+    uint64_t bytes = bytes_of(h, device), at = gy_resident_table_bytes(g);
     uint32_t worker = 0;
-    t->stale = false;
+    t->stale = g->ring.made = false;
     GY_TRY(place_segments(h, device, t, err));
     if (!g->workers)
         return GANTRY_OK;

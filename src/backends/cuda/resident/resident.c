@@ -236,6 +236,7 @@ static void free_gpu(gy_cuda *h, uint32_t device)
             h->d.cuMemFreeHost(g->turn[t].host);
         gy_vec_free(&g->turn[t].segment);
     }
+    gy_resident_ring_free(h, device);
     if (g->host)
         h->d.cuMemFreeHost(g->host);
     if (g->block)

@@ -63,6 +63,14 @@ typedef struct gy_resident_turn {
     GY_VEC(gy_resident_segment) segment;
 } gy_resident_turn;
 
+/* The programs of all turns in one, of series whose starts take the turns one after the other. */
+typedef struct gy_resident_ring {
+    bool made; /* of the programs that there are */
+    CUdeviceptr at;
+    char *host; /* page-locked: the same */
+    uint64_t room;
+} gy_resident_ring;
+
 /* The most that streams of a GPU do beside workers. */
 typedef enum gy_streamed { GY_STREAMED_NOTHING, GY_STREAMED_COPIES, GY_STREAMED_KERNELS } gy_streamed;
 
@@ -78,6 +86,7 @@ typedef struct gy_resident_gpu {
     uint64_t meets_at, progress_at, bytes;
     char *host; /* page-locked: progress as it was fetched last, counters as the host raises them, and as it saw them */
     gy_resident_turn *turn;
+    gy_resident_ring ring;
 } gy_resident_gpu;
 
 /* Kernels of NCCL wait for each other and need room, so no worker is on their GPUs meanwhile. GY_CUT_HERE: a segment
@@ -255,6 +264,16 @@ gantry_status gy_resident_leave_short(gy_cuda *h, gantry_error *err);
 /* Makes programs of the turn where they are stale, and copies them to the GPUs ahead of the kernels that come next. May
  * give up. */
 gantry_status gy_resident_program(gy_cuda *h, uint32_t turn, gantry_error *err);
+/* The table of workers, with which a program begins. */
+uint64_t gy_resident_table_bytes(const gy_resident_gpu *g);
+
+/* ---- ring.c ---- */
+
+/* Workers have as many packets in the programs of all turns, none of which is stale. */
+bool gy_resident_turns_alike(const gy_cuda *h);
+/* Then: copies the rings that are not made to the GPUs ahead of the kernels that come next. */
+gantry_status gy_resident_ring_make(gy_cuda *h, gantry_error *err);
+void gy_resident_ring_free(gy_cuda *h, uint32_t device); /* which is the current one */
 
 /* ---- calls.c ---- */
 
@@ -325,8 +344,11 @@ extern const gy_resident_series gy_resident_alone;
 
 /* The next start is to be so many, up to gy_resident_series_end. */
 void gy_resident_series_want(gy_cuda *h, const gy_series *wanted);
-/* Decides if it is, once its program is made. `varies`: arguments are others in each start. */
-void gy_resident_series_choose(gy_cuda *h, bool varies);
+/* The next start may be several, which take all turns; and it is. */
+bool gy_resident_may_take_turns(const gy_cuda *h);
+bool gy_resident_takes_turns(const gy_cuda *h);
+/* Decides if it is, once its programs are made. `varies`: arguments are others in each start. */
+gantry_status gy_resident_series_choose(gy_cuda *h, bool varies, gantry_error *err);
 uint64_t gy_resident_series_end(gy_cuda *h); /* so many starts it was */
 /* Finds the op that brings the buffer `until` to the host. */
 void gy_resident_find_ask(gy_cuda *h, uint32_t turn);

@@ -82,14 +82,14 @@ static const char *obstacle(const gy_cuda *h, bool varies)
 {
     const gy_resident *r = h->resident;
     bool asks = r->wanted->look > 0 && r->wanted->look < r->wanted->starts;
-    if (h->turns > 1)
-        return "several starts can be in flight";
     if (r->detours.count)
         return "GPUs that do not reach each other's memory wait for each other";
     if (r->lefts > 0)
         return "streams carry out a part of it";
     if (varies)
         return "arguments depend on the iteration";
+    if (h->turns > 1 && !gy_resident_turns_alike(h))
+        return "starts that can be in flight together have arrays of which not all lie at multiples of 16 bytes";
     if (asks && r->ask_far)
         return "the GPU that has what ends the loop does not reach another one's memory";
     return asks && r->ask_op == GY_NONE ? "no worker copies what ends the loop from a GPU to the host" : NULL;
@@ -107,21 +107,34 @@ void gy_resident_series_want(gy_cuda *h, const gy_series *wanted)
     r->counts = false;
 }
 
-void gy_resident_series_choose(gy_cuda *h, bool varies)
+bool gy_resident_may_take_turns(const gy_cuda *h)
+{
+    return gy_resident_on(h) && h->turns > 1 && h->resident->wanted && h->resident->wanted->starts > 1;
+}
+
+bool gy_resident_takes_turns(const gy_cuda *h)
+{
+    return gy_resident_on(h) && h->turns > 1 && h->resident->series.starts > 1;
+}
+
+gantry_status gy_resident_series_choose(gy_cuda *h, bool varies, gantry_error *err)
 {
     gy_resident *r = h->resident;
     if (!gy_resident_on(h))
-        return;
+        return GANTRY_OK;
     r->series = gy_resident_alone;
     if (!r->wanted || r->wanted->starts < 2)
-        return;
+        return GANTRY_OK;
     r->in_series = true;
     r->series_why = obstacle(h, varies);
     if (r->series_why)
-        return;
+        return GANTRY_OK;
+    if (h->turns > 1)
+        GY_TRY(gy_resident_ring_make(h, err));
     r->series.starts = r->wanted->starts;
     r->series.look = r->wanted->look;
     r->series.every = r->wanted->every;
+    return GANTRY_OK;
 }
 
 /* The epoch of the last verdict is that of the last start. */

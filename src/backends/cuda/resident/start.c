@@ -11,9 +11,11 @@ static gantry_status launch_on(gy_submit *x, uint32_t device)
     gy_resident_gpu *g = &h->resident->gpu[device];
     const gy_resident_turn *t = &g->turn[x->turn];
     gy_resident_segment segment = t->segment.at[x->segment];
-    CUdeviceptr worker = t->at + segment.first * sizeof(gy_resident_worker);
+    bool ring = gy_resident_takes_turns(h);
+    CUdeviceptr worker = ring ? g->ring.at : t->at + segment.first * sizeof(gy_resident_worker);
     uint64_t epoch = h->resident->epoch;
     gy_resident_series series = gy_resident_series_on(h, device);
+    series.turn = ring ? x->turn : 0;
     if (!segment.workers)
         return GANTRY_OK;
     GY_TRY(gy_order_await_others(h, g->queue, x->err));

@@ -124,8 +124,9 @@ static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, 
     gantry_status status = stream ? gy_cuda_after_caller(h, *stream, &caller, err) : GANTRY_OK;
     t->by_stream = stream != NULL;
     gy_callbacks_reset(&t->callbacks);
-    if (!t->by_stream)
-        gy_cuda_mirrors_in(h, turn);
+    for (uint32_t i = 0; i < h->turns && !t->by_stream; i++)
+        if (i == turn || gy_resident_takes_turns(h))
+            gy_cuda_mirrors_in(h, i);
     status = status ? status : mirror_by_stream(h, turn, GY_CALLBACK_MIRROR_IN, err);
     if (status == GANTRY_OK)
         status = as_graph(h) ? replay_graph(h, start, behind, err) : replay_stream(h, start, behind, err);
@@ -149,11 +150,10 @@ static void release_waiters(gy_cuda *h)
     gy_cuda_release(h);
 }
 
-static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
+/* Its ops and its program find what it is bound to. */
+static gantry_status make_ready(gy_cuda *h, uint32_t turn, gantry_error *err)
 {
-    uint32_t turn = gy_job_turn(h->job, start);
-    gy_cuda_turn *t = &h->turn[turn];
-    bool changed = false, lands = false;
+    bool changed = false;
     gantry_status status = gy_cuda_bind(h, turn, &changed, err);
     if (changed) {
         gy_cuda_ops_point(h, turn);
@@ -161,8 +161,23 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
         gy_resident_stale(h, turn);
         status = status ? status : gy_cuda_batches_point(h, turn, err);
     }
-    status = status ? status : gy_replay_prepare(h, turn, err);
-    gy_resident_series_choose(h, gy_cuda_ops_vary(h));
+    return status ? status : gy_replay_prepare(h, turn, err);
+}
+
+static gantry_status make_all_ready(gy_cuda *h, uint32_t turn, gantry_error *err)
+{
+    GY_TRY(make_ready(h, turn, err));
+    for (uint32_t t = 0; t < h->turns && gy_resident_may_take_turns(h); t++)
+        GY_TRY(t == turn ? GANTRY_OK : make_ready(h, t, err));
+    return gy_resident_series_choose(h, gy_cuda_ops_vary(h), err);
+}
+
+static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
+{
+    uint32_t turn = gy_job_turn(h->job, start);
+    gy_cuda_turn *t = &h->turn[turn];
+    bool lands = false;
+    gantry_status status = make_all_ready(h, turn, err);
     status = status || !as_graph(h) || t->exec ? status : gy_graph_make(h, turn, err);
     status = status ? status : begin_turn(h, t, stream != NULL, err);
     status = status ? status : gy_land_bring(h, &lands, err);

@@ -325,8 +325,9 @@ gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, ga
         return status;
     }
     const gy_cuda_turn *t = turn_of(h, start);
-    if (!t->by_stream)
-        gy_cuda_mirrors_out(h, gy_job_turn(h->job, start));
+    for (uint32_t i = 0; i < h->turns && !t->by_stream; i++)
+        if (i == gy_job_turn(h->job, start) || gy_resident_takes_turns(h))
+            gy_cuda_mirrors_out(h, i);
     *elapsed_ns = elapsed_of(h, t, seen_ns);
     take_times(h, start);
     gy_replay_record(h, *elapsed_ns);

@@ -42,6 +42,38 @@ gantry_graph *ring_of(int gpus, int lists, int steps, int length, bool fetched)
     return g;
 }
 
+gantry_graph *pipeline_of(int gpus, int stages, int rows)
+{
+    gantry_graph *g = NULL;
+    char text[8192];
+    int at = snprintf(text, sizeof text,
+                      "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[%d],\"class\":\"input\"},"
+                      "\"one\":{\"dtype\":\"f32\",\"shape\":[%d],\"init\":1},"
+                      "\"n\":{\"dtype\":\"f32\",\"shape\":[%d],\"init\":0,\"class\":\"state\",\"output\":true},"
+                      "\"sum\":{\"dtype\":\"f32\",\"shape\":[%d],\"init\":0,\"class\":\"state\",\"output\":true},"
+                      "\"out\":{\"dtype\":\"f32\",\"shape\":[%d],\"output\":true}",
+                      rows, rows, rows, rows, rows);
+    for (int k = 0; k < stages; k++)
+        at += snprintf(text + at, sizeof text - (size_t)at, ",\"t%d\":{\"dtype\":\"f32\",\"shape\":[%d]}", k, rows);
+    at +=
+        snprintf(text + at, sizeof text - (size_t)at,
+                 "},\"nodes\":[{\"id\":\"count\",\"on\":1,\"kernel\":\"saxpy\",\"args\":{\"a\":1,\"x\":\"one\",\"y\":"
+                 "\"n\"}},{\"id\":\"s0\",\"on\":1,\"kernel\":\"add\",\"args\":{\"x\":\"x\",\"y\":\"n\",\"z\":\"t0\"}}");
+    for (int k = 1; k < stages; k++)
+        at += snprintf(
+            text + at, sizeof text - (size_t)at,
+            ",{\"id\":\"s%d\",\"on\":%d,\"kernel\":\"scale\",\"args\":{\"a\":0.5,\"x\":\"t%d\",\"y\":\"t%d\"}}", k,
+            1 + k % gpus, k - 1, k);
+    int last = stages - 1, on = 1 + last % gpus;
+    at += snprintf(text + at, sizeof text - (size_t)at,
+                   ",{\"id\":\"sum\",\"on\":%d,\"kernel\":\"saxpy\",\"args\":{\"a\":1,\"x\":\"t%d\",\"y\":\"sum\"}},"
+                   "{\"id\":\"out\",\"on\":%d,\"kernel\":\"scale\",\"args\":{\"a\":2,\"x\":\"t%d\",\"y\":\"out\"}}]}",
+                   on, last, on, last);
+    ck_assert_int_lt(at, (int)sizeof text);
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    return g;
+}
+
 static gantry_node add_axpby(gantry_graph *g, int number, double a, gantry_buffer x, double b, gantry_buffer y)
 {
     char id[24];

@@ -9,6 +9,9 @@
  * stays from start to start, and is an output if `fetched`. List i is on GPU i * gpus / lists; 0 GPUs: the policy
  * decides. */
 gantry_graph *ring_of(int gpus, int lists, int steps, int length, bool fetched);
+/* Stages, of which number k is on GPU k modulo `gpus`: the first adds the input "x" to "n", which counts starts, and
+ * "sum" adds up what leaves the last. */
+gantry_graph *pipeline_of(int gpus, int stages, int rows);
 /* Two lists, each of which in turn takes in what the other had, in FLAGGED steps, where a flag is not 0. It changes
  * ahead of most steps, on the same GPU or another one; the next start has the other flags. */
 enum { FLAGGED = 12 };

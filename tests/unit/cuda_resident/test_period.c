@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT = 8192, SEEDS = 12, ROWS = 96 };
+enum { SEEDS = 12, ROWS = 96 };
 
 static const char series[] = "; series of starts by one launch";
 
@@ -21,39 +21,6 @@ typedef struct pipeline {
     int gpus, stages, lanes, in_flight;
     const char *replay; /* NULL: by the device */
 } pipeline;
-
-/* Stage k is on GPU k modulo `gpus`; "n" counts starts, and "sum" adds up what leaves the last stage. */
-static gantry_graph *graph_of(const pipeline *p)
-{
-    gantry_graph *g = NULL;
-    char text[TEXT];
-    int at = snprintf(text, sizeof text,
-                      "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[%d],\"class\":\"input\"},"
-                      "\"one\":{\"dtype\":\"f32\",\"shape\":[%d],\"init\":1},"
-                      "\"n\":{\"dtype\":\"f32\",\"shape\":[%d],\"init\":0,\"class\":\"state\",\"output\":true},"
-                      "\"sum\":{\"dtype\":\"f32\",\"shape\":[%d],\"init\":0,\"class\":\"state\",\"output\":true},"
-                      "\"out\":{\"dtype\":\"f32\",\"shape\":[%d],\"output\":true}",
-                      ROWS, ROWS, ROWS, ROWS, ROWS);
-    for (int k = 0; k < p->stages; k++)
-        at += snprintf(text + at, sizeof text - (size_t)at, ",\"t%d\":{\"dtype\":\"f32\",\"shape\":[%d]}", k, ROWS);
-    at +=
-        snprintf(text + at, sizeof text - (size_t)at,
-                 "},\"nodes\":[{\"id\":\"count\",\"on\":1,\"kernel\":\"saxpy\",\"args\":{\"a\":1,\"x\":\"one\",\"y\":"
-                 "\"n\"}},{\"id\":\"s0\",\"on\":1,\"kernel\":\"add\",\"args\":{\"x\":\"x\",\"y\":\"n\",\"z\":\"t0\"}}");
-    for (int k = 1; k < p->stages; k++)
-        at += snprintf(
-            text + at, sizeof text - (size_t)at,
-            ",{\"id\":\"s%d\",\"on\":%d,\"kernel\":\"scale\",\"args\":{\"a\":0.5,\"x\":\"t%d\",\"y\":\"t%d\"}}", k,
-            1 + k % p->gpus, k - 1, k);
-    int last = p->stages - 1, on = 1 + last % p->gpus;
-    at += snprintf(text + at, sizeof text - (size_t)at,
-                   ",{\"id\":\"sum\",\"on\":%d,\"kernel\":\"saxpy\",\"args\":{\"a\":1,\"x\":\"t%d\",\"y\":\"sum\"}},"
-                   "{\"id\":\"out\",\"on\":%d,\"kernel\":\"scale\",\"args\":{\"a\":2,\"x\":\"t%d\",\"y\":\"out\"}}]}",
-                   on, last, on, last);
-    ck_assert_int_lt(at, TEXT);
-    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
-    return g;
-}
 
 typedef struct world {
     gantry_graph *g;
@@ -65,8 +32,9 @@ typedef struct world {
 
 static pipeline draw(int seed)
 {
-    return (
-        pipeline){ .gpus = 1 + seed % 3, .stages = 2 + seed % 3 + seed % 2, .lanes = 1 + seed / 3 % 2, .in_flight = 2 + seed % 3 };
+    return (pipeline){
+        .gpus = 1 + seed % 3, .stages = 2 + seed % 3 + seed % 2, .lanes = 1 + seed / 3 % 2, .in_flight = 2 + seed % 3
+    };
 }
 
 static void open_world(world *w, const pipeline *p, int seed)
@@ -74,7 +42,7 @@ static void open_world(world *w, const pipeline *p, int seed)
     gantry_schedule_options options = GANTRY_SCHEDULE_OPTIONS_INIT;
     fakeCudaDevices(p->gpus, "all", 0);
     fakeCudaSeed((uint64_t)seed + 1);
-    *w = (world){ .g = graph_of(p), .m = ring_machine(p->gpus, p->lanes) };
+    *w = (world){ .g = pipeline_of(p->gpus, p->stages, ROWS), .m = ring_machine(p->gpus, p->lanes) };
     options.replay = p->replay ? p->replay : "device";
     options.objective = "period";
     options.in_flight = p->in_flight;

@@ -112,8 +112,8 @@ typedef struct gy_resident_series {
     uint64_t look;   /* the start, counted from 1, whose verdict is awaited first; 0: none is */
     uint64_t every;  /* and then after so many more each */
     const uint64_t *verdict;
-    uint32_t turn;        /* of the first start: its packets are the first ones behind so many others of the ring */
     const uint64_t *halt; /* only the host writes it: a look ahead of each start, since a worker may wait for nothing */
+    uint32_t turn;        /* of the first start, whose packets come behind those of so many turns in a ring */
 } gy_resident_series;
 
 #endif

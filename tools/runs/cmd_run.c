@@ -226,6 +226,23 @@ static bool leaves_the_host(const session *s, size_t more)
            (strncmp(info.replay, "device", strlen("device")) == 0 || (info.trial && more > TRIED));
 }
 
+/* Lines are printed, or losses told, between starts. */
+static bool looks_between(const session *s)
+{
+    return s->o->train || s->o->watched.count || s->evaluation;
+}
+
+/* Starts that overlap, which are the devices' from the first to the last. */
+static int run_overlapping_together(session *s, size_t count)
+{
+    gantry_error err;
+    double begin = now_us();
+    if (gantry_run_repeat(s->run, count, &err))
+        return fail(&err);
+    s->throughput_us = (now_us() - begin) / (double)count;
+    return EXIT_FINE;
+}
+
 static int run_together(session *s, size_t count)
 {
     gantry_error err;
@@ -250,9 +267,8 @@ static bool looks_at_ops(const session *s)
 static int run_in_turn(session *s)
 {
     enum { TIMED = 21 };
-    bool looked_at = s->o->train || s->o->watched.count;
     size_t count = s->starts - s->resumed;
-    bool many = count > 2 * TIMED && !looked_at && leaves_the_host(s, count - TIMED);
+    bool many = count > 2 * TIMED && !looks_between(s) && leaves_the_host(s, count - TIMED);
     int code = run_alone(s, many ? TIMED : count);
     return code || !many ? code : run_together(s, count - TIMED);
 }
@@ -298,7 +314,11 @@ static int run_iterations(session *s)
     bool overlap =
         sum.in_flight > 1 && count > alone + 1 && !s->ranks.network; /* one start at a time goes over ranks */
     int code = overlap ? run_alone(s, alone) : run_in_turn(s);
-    code = code || !overlap ? code : run_series(s, count - alone, &sum);
+    bool together = overlap && !code && !looks_between(s) && !looks_at_ops(s) && leaves_the_host(s, count - alone);
+    if (together)
+        code = run_overlapping_together(s, count - alone);
+    else if (overlap && !code)
+        code = run_series(s, count - alone, &sum);
     return code ? code : keep_last(s);
 }
 

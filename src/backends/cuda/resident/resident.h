@@ -269,7 +269,7 @@ uint64_t gy_resident_table_bytes(const gy_resident_gpu *g);
 
 /* ---- ring.c ---- */
 
-/* Workers have as many packets in the programs of all turns, none of which is stale. */
+/* Lanes have as many workers, and these as many packets, in the programs of all turns, none of which is stale. */
 bool gy_resident_turns_alike(const gy_cuda *h);
 /* Then: copies the rings that are not made to the GPUs ahead of the kernels that come next. */
 gantry_status gy_resident_ring_make(gy_cuda *h, gantry_error *err);

@@ -15,12 +15,14 @@ static const gy_resident_worker *worker_of(const gy_resident_gpu *g, uint32_t tu
     return (const gy_resident_worker *)(const void *)g->turn[turn].host + worker;
 }
 
-static bool alike_on(const gy_resident_gpu *g, uint32_t a, uint32_t b)
+static bool alike_on(const gy_resident_gpu *g, uint32_t turn, uint32_t other)
 {
-    uint32_t workers = g->turn[a].segment.at[0].workers;
-    bool alike = g->turn[b].segment.at[0].workers == workers;
-    for (uint32_t i = 0; i < workers && alike; i++)
-        alike = worker_of(g, a, i)->packets == worker_of(g, b, i)->packets;
+    uint32_t workers = g->turn[turn].segment.at[0].workers;
+    bool alike = g->turn[other].segment.at[0].workers == workers;
+    for (uint32_t i = 0; i < workers && alike; i++) {
+        const gy_resident_worker *a = worker_of(g, turn, i), *b = worker_of(g, other, i);
+        alike = a->packets == b->packets && a->meet == b->meet && a->index == b->index && a->workers == b->workers;
+    }
     return alike;
 }
 

@@ -235,9 +235,29 @@ class Unequal(unittest.TestCase):
                 text["nodes"].insert(5 * i + 3, {"id": f"of part{i}", "reduce": {"n": "sum(square(t))"}, "args": {"t": f"t_{i}", "n": f"n_{i}"}})
                 text["nodes"][5 * i + 4] |= {"reduce": {"l": "sum(sqrt(n))"}, "args": {"n": f"n_{i}", "l": "loss"}}
 
+        def total_of_part(text):
+            text["buffers"] |= {"m": {"split": 2} | buffer([2, 16])}
+            for i in reversed(range(2)):
+                text["nodes"][4 * i + 3]["args"]["t"] = f"s_{i}"
+                text["nodes"][4 * i + 3:4 * i + 3] = [{"id": f"none{i}", "fill": {"to": f"m[{i}]", "value": 0}},
+                                                      {"id": f"total{i}", "reduce": {"m": "sum(t, 0)"}, "access": {"m": "sum"}, "args": {"t": f"t_{i}", "m": f"m[{i}]"}},
+                                                      {"id": f"less{i}", "map": {"s": "t - m / 12"}, "args": {"t": f"t_{i}", "m": f"m[{i}]", "s": f"s_{i}"}}]
+
+        def weight_of_part(text):
+            text["buffers"]["w0"] |= {"shape": [32, 16], "split": 2}
+            for i in range(2):
+                text["nodes"][4 * i]["args"]["b"] = f"w0[{i}]"
+
+        def two_of_one(text):
+            for i in reversed(range(2)):
+                text["nodes"][4 * i + 3]["args"]["t"] = f"s_{i}"
+                text["nodes"][4 * i + 3:4 * i + 3] = [{"id": f"wave{i}", "map": {"k": "sin(z)"}, "args": {"z": f"z_{i}", "k": f"k_{i}"}},
+                                                      {"id": f"with wave{i}", "map": {"s": "t * k"}, "args": {"t": f"t_{i}", "k": f"k_{i}", "s": f"s_{i}"}}]
+                text["buffers"] |= {f"k_{i}": buffer([12, 16])}
+
         cases = [(2, None, "dp=2", (1, 0.25), True), (3, None, "dp=3", (1, 0.25, 0.5), True), (2, None, "dp=2,micro=2", (1, 0.25), True), (2, None, "dp=2,zero=1", (0.3, 1), True),
-                 (2, None, "dp=2", (1, 1), False), (2, copied, "dp=2", (1, 0.25), True)]
-        cases += [(2, change, "dp=2", (1, 0.25), False) for change in (more_in_one, other_formula, copied_in_one, mixed, root_of_part)]
+                 (2, None, "dp=2", (1, 1), False), (2, copied, "dp=2", (1, 0.25), True), (2, two_of_one, "dp=2", (1, 0.25), True)]
+        cases += [(2, change, "dp=2", (1, 0.25), False) for change in (more_in_one, other_formula, copied_in_one, mixed, root_of_part, total_of_part, weight_of_part)]
         for count, change, strategy, speeds, moves in cases:
             text = self.by_parts_of_own(count, change)
             schedule = gantry.parse(text, train=True, strategy=strategy, devices=len(speeds)).schedule(host(self.folder, speeds), effort=0, balance="dynamic")

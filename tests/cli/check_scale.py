@@ -159,6 +159,9 @@ def check_refused_rows(gantry, source):
     assert [row["devices"] for row in tight["rows"]] == [4] and "gpu0 needs" in tight["refused"][0]["why"], "a quarter of the batch and of the moments fits"
     none = subprocess.run([*words, "--devices", "1,2", "--strategy", "zero=1"], capture_output=True, text=True)
     assert none.returncode == 2 and "strategy: zero is 1 and there is one replica" in none.stderr and not none.stdout, none
+    for text, wanted in (("dp=devices,zero=9", "zero is 9; 0 to 3 are allowed"), ("dp=devices,zero=1,zero=2", '"zero" is there twice')):
+        wrong = subprocess.run([*words, "--devices", "1,2", "--strategy", text], capture_output=True, text=True)
+        assert wrong.returncode == 2 and wanted in wrong.stderr and not wrong.stdout, "shards that no row can have are no strategy of one replica either"
 
 
 def main(gantry, source):

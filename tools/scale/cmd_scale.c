@@ -191,11 +191,14 @@ static void drop_shards(char *text)
         memcpy(text, rest, sizeof rest);
 }
 
-/* The strategy of a row. */
+/* The strategy of a row. Shards are left out of what is right for two devices: mistakes are told in each row. */
 static void row_strategy(char text[STRATEGY_TEXT], const options *o, size_t devices)
 {
+    char of_two[STRATEGY_TEXT];
+    gantry_strategy s = GANTRY_STRATEGY_INIT;
+    count_strategy(of_two, STRATEGY_TEXT, o->strategy, 2);
     count_strategy(text, STRATEGY_TEXT, o->strategy, devices);
-    if (strcmp(text, o->strategy) != 0)
+    if (strcmp(text, o->strategy) != 0 && !gantry_strategy_parse(&s, of_two, NULL))
         drop_shards(text);
 }
 

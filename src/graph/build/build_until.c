@@ -60,12 +60,15 @@ static bool only_clears(const gantry_graph *g, const gy_loop *loop, const gy_nod
     return fills && b->cls == GANTRY_TEMP && !b->output && !b->external && !is_carried(loop, buffer);
 }
 
-/* The first flag of a node, which the program gave it; NULL: it has none. */
+/* The first flag of a node, which the program gave it, ahead of its arguments or behind them; NULL: it has none. */
 static const gy_access *own_flag(const gantry_graph *g, const gy_node *n)
 {
     if (n->kind == GY_NODE_COLLECTIVE)
         return n->extra != GY_NONE && g->extra.at[n->extra].meets ? &g->extra.at[n->extra].flag : NULL;
-    return n->has_when ? &g->access.at[n->access + n->accesses - 1] : NULL;
+    for (uint32_t k = n->access; k < n->access + n->accesses; k++)
+        if (g->access.at[k].arg == GY_ARG_WHEN)
+            return &g->access.at[k];
+    return NULL;
 }
 
 /* All nodes of the loop run by one flag that none of them writes: a block around the loop has this `when`, so that

@@ -114,8 +114,19 @@ static gantry_status check_sweep(const gantry_graph *g, const gy_node *n, const 
     return GANTRY_OK;
 }
 
+/* The flag of a collective is none of its accesses. */
+static gantry_status check_flag(const gantry_graph *g, const gy_node *n, gantry_error *err)
+{
+    const gy_node_extra *e = n->extra != GY_NONE ? &g->extra.at[n->extra] : NULL;
+    for (uint32_t i = n->access; e && e->meets && i < n->access + n->accesses; i++)
+        if (conflict(&g->access.at[i], &e->flag))
+            return say_overlap(g, n, &g->access.at[i], &e->flag, err);
+    return GANTRY_OK;
+}
+
 gantry_status gy_check_overlap(const gantry_graph *graph, const gy_node *node, gantry_error *err)
 {
+    GY_TRY(check_flag(graph, node, err));
     if (node->accesses <= 16)
         return check_pairs(graph, node, err);
     const gy_access **sorted = gy_calloc(node->accesses, sizeof(const gy_access *));

@@ -50,14 +50,27 @@ static bool can_be_own(const gy_spreading *s, uint32_t buffer)
            !s->is_weight[buffer];
 }
 
+/* Where rows lie that do not go with the batch, as those of a weight or of what is summed, and in which of the arrays
+ * that lie behind each other those that do. */
+static uint64_t place_of(const finder *f, const gy_access *x, gy_cut_role role)
+{
+    const gy_buffer *b = &f->s->graph->buffers.at[x->buffer];
+    bool goes = role == GY_CUT_ROWS && f->s->rows[x->buffer].count && b->turns;
+    if (goes)
+        return (uint64_t)(x->first / (b->rows / b->turns));
+    return gy_hash64((uint64_t)x->first) ^ (uint64_t)x->last;
+}
+
+/* By what the node does, to which buffers, and to which of their rows. */
 static uint64_t family_of(const finder *f, const gy_node *n)
 {
-    uint64_t hash = (uint64_t)n->kind << 32 | n->accesses;
-    for (uint32_t i = n->access; i < n->access + n->accesses; i++) {
-        uint32_t buffer = f->s->graph->access.at[i].buffer;
-        uint64_t own = f->likeness[buffer], name = buffer + UINT64_C(1);
-        name = can_be_own(f->s, buffer) ? UINT64_MAX : name; /* nobody has written it yet */
+    uint64_t hash = gy_hash64(n->kernel) ^ ((uint64_t)n->kind << 32 | n->accesses);
+    for (uint32_t i = 0; i < n->accesses; i++) {
+        const gy_access *x = &f->s->graph->access.at[n->access + i];
+        uint64_t own = f->likeness[x->buffer], name = x->buffer + UINT64_C(1);
+        name = can_be_own(f->s, x->buffer) ? UINT64_MAX : name; /* nobody has written it yet */
         hash = gy_hash64(hash ^ gy_hash64(own ? own : name));
+        hash = gy_hash64(hash ^ place_of(f, x, f->role[i]));
     }
     return hash;
 }

@@ -235,9 +235,29 @@ class Unequal(unittest.TestCase):
                 text["nodes"].insert(5 * i + 3, {"id": f"of part{i}", "reduce": {"n": "sum(square(t))"}, "args": {"t": f"t_{i}", "n": f"n_{i}"}})
                 text["nodes"][5 * i + 4] |= {"reduce": {"l": "sum(sqrt(n))"}, "args": {"n": f"n_{i}", "l": "loss"}}
 
+        def total_of_part(text):
+            text["buffers"] |= {"m": {"split": 2} | buffer([2, 16])}
+            for i in reversed(range(2)):
+                text["nodes"][4 * i + 3]["args"]["t"] = f"s_{i}"
+                text["nodes"][4 * i + 3:4 * i + 3] = [{"id": f"none{i}", "fill": {"to": f"m[{i}]", "value": 0}},
+                                                      {"id": f"total{i}", "reduce": {"m": "sum(t, 0)"}, "access": {"m": "sum"}, "args": {"t": f"t_{i}", "m": f"m[{i}]"}},
+                                                      {"id": f"less{i}", "map": {"s": "t - m / 12"}, "args": {"t": f"t_{i}", "m": f"m[{i}]", "s": f"s_{i}"}}]
+
+        def weight_of_part(text):
+            text["buffers"]["w0"] |= {"shape": [32, 16], "split": 2}
+            for i in range(2):
+                text["nodes"][4 * i]["args"]["b"] = f"w0[{i}]"
+
+        def two_of_one(text):
+            for i in reversed(range(2)):
+                text["nodes"][4 * i + 3]["args"]["t"] = f"s_{i}"
+                text["nodes"][4 * i + 3:4 * i + 3] = [{"id": f"wave{i}", "map": {"k": "sin(z)"}, "args": {"z": f"z_{i}", "k": f"k_{i}"}},
+                                                      {"id": f"with wave{i}", "map": {"s": "t * k"}, "args": {"t": f"t_{i}", "k": f"k_{i}", "s": f"s_{i}"}}]
+                text["buffers"] |= {f"k_{i}": buffer([12, 16])}
+
         cases = [(2, None, "dp=2", (1, 0.25), True), (3, None, "dp=3", (1, 0.25, 0.5), True), (2, None, "dp=2,micro=2", (1, 0.25), True), (2, None, "dp=2,zero=1", (0.3, 1), True),
-                 (2, None, "dp=2", (1, 1), False), (2, copied, "dp=2", (1, 0.25), True)]
-        cases += [(2, change, "dp=2", (1, 0.25), False) for change in (more_in_one, other_formula, copied_in_one, mixed, root_of_part)]
+                 (2, None, "dp=2", (1, 1), False), (2, copied, "dp=2", (1, 0.25), True), (2, two_of_one, "dp=2", (1, 0.25), True)]
+        cases += [(2, change, "dp=2", (1, 0.25), False) for change in (more_in_one, other_formula, copied_in_one, mixed, root_of_part, total_of_part, weight_of_part)]
         for count, change, strategy, speeds, moves in cases:
             text = self.by_parts_of_own(count, change)
             schedule = gantry.parse(text, train=True, strategy=strategy, devices=len(speeds)).schedule(host(self.folder, speeds), effort=0, balance="dynamic")
@@ -246,6 +266,69 @@ class Unequal(unittest.TestCase):
                 run, one = schedule.run(backend="host"), gantry.parse(text, train=True).schedule(1, effort=0).run(backend="host")
                 for _ in range(4):
                     np.testing.assert_allclose(run()["loss"], one()["loss"], rtol=1e-12)
+
+    def by_random_parts(self, rng, count):
+        """Layers that the file has for each part: maps, products by weights that parts share or have of their own, rows that are dropped, and sums over all rows or those of a part; buffers are split, or one for each part."""
+        text = strategies.chain(1, 24)
+        text["buffers"]["h0"]["split"], text["nodes"], kinds = count, [], []
+        del text["buffers"]["z1"], text["buffers"]["h1"]
+
+        def batch(name, split):
+            text["buffers"] |= {name: buffer([24, 16], split=count)} if split else {f"{name}_{i}": buffer([24 // count, 16]) for i in range(count)}
+            return [f"{name}[{i}]" if split else f"{name}_{i}" for i in range(count)]
+
+        def for_each(name, node):
+            text["nodes"] += [{"id": f"{name}_{i}"} | node(i) for i in range(count)]
+
+        def weight(name, own):
+            text["buffers"][name] = buffer([16 * (count if own else 1), 16], **{"class": "const", "init": {"normal": {"seed": len(kinds)}}}, **({"split": count} if own else {}))
+            text["train"]["weights"].append(name)
+            return [f"{name}[{i}]" if own else name for i in range(count)]
+
+        def total(name, own, x):
+            text["buffers"][name] = buffer([count, 16], split=count) if own else buffer([1, 16])
+            to = [f"{name}[{i}]" if own else name for i in range(count)]
+            text["nodes"] += [{"id": f"none.{one}", "fill": {"to": one, "value": 0}} for one in dict.fromkeys(to)]
+            for_each(f"total.{name}", lambda i: {"reduce": {"m": "sum(x, 0)"}, "access": {"m": "sum"}, "args": {"x": x[i], "m": to[i]}})
+            return to
+
+        x = batch("z", True)
+        for_each("fc", lambda i: {"kernel": "gemm", "args": {"a": f"h0[{i}]", "b": "w0", "c": x[i]}})
+        for k in range(int(rng.integers(1, 5))):
+            kinds.append(str(rng.choice(["map", "softmax", "shared", "own", "drop", "of batch", "of part"])))
+            y, number = batch(f"y{k}", rng.random() < 0.5), 24 // count * 16
+            if kinds[k] == "map":
+                for_each(f"map{k}", lambda i: {"map": {"y": "tanh(x)"}, "args": {"x": x[i], "y": y[i]}})
+            elif kinds[k] == "softmax":
+                for_each(f"softmax{k}", lambda i: {"kernel": "softmax", "args": {"x": x[i], "y": y[i]}})
+            elif kinds[k] == "drop":
+                for_each(f"drop{k}", lambda i: {"kernel": "dropout", "args": {"p": 0.5, "seed": k, "first": i * number, "x": x[i], "y": y[i]}})
+            elif kinds[k] in ("shared", "own"):
+                v = weight(f"v{k}", kinds[k] == "own")
+                for_each(f"product{k}", lambda i: {"kernel": "gemm", "args": {"a": x[i], "b": v[i], "c": y[i]}})
+            else:
+                m = total(f"m{k}", kinds[k] == "of part", x)
+                for_each(f"less{k}", lambda i: {"map": {"y": "x - m / 24"}, "args": {"x": x[i], "m": m[i], "y": y[i]}})
+            x = y
+        for_each("loss", lambda i: {"reduce": {"l": "sum(square(x) / 384)"}, "access": {"l": "sum"}, "args": {"x": x[i], "l": "loss"}})
+        return text, kinds
+
+    def test_random_parts(self):
+        """Whatever a file does part by part, losses are those of one device; rows move only where no part has something of its own."""
+        rng, moved = np.random.default_rng(47), 0
+        for turn in range(60):
+            count, strategy = [(2, "dp=2"), (2, "dp=2,micro=2"), (3, "dp=3"), (2, "dp=2,zero=3")][turn % 4]
+            text, kinds = self.by_random_parts(rng, count)
+            speeds = rng.permutation([0.2, 1, 0.5][:count])
+            schedule = gantry.parse(text, train=True, strategy=strategy, devices=count).schedule(host(self.folder, speeds), effort=0, balance="dynamic")
+            with self.subTest(turn=turn, strategy=strategy, kinds=kinds):
+                moves = len(set(parts(schedule, "h0"))) > 1 if "bounds" in json.loads(schedule.json()) else False
+                moved += moves
+                self.assertEqual(moves, not {"own", "of part"} & set(kinds))
+                run, one = schedule.run(backend="host"), gantry.parse(text, train=True).schedule(1, effort=0).run(backend="host")
+                for _ in range(3):
+                    np.testing.assert_allclose(run()["loss"], one()["loss"], rtol=1e-10)
+        self.assertGreater(moved, 10)
 
     def test_parts_that_are_not_alike(self):
         """A node that one part alone has would be about other rows where that is cut elsewhere."""

@@ -574,9 +574,10 @@ END_TEST
 
 /* ---- a when around an inner loop that ends by a flag ---- */
 
-/* u doubles in each of 4 iterations, in each of 2, until it is more than 100; all nodes run by one flag, which they are
- * given at once or when all are there. */
-static void expect_guarded(bool last, double flagged, double want_u, double want_v)
+typedef enum when_given { AHEAD, BETWEEN, BEHIND, LATE } when_given; /* of the arguments; when all nodes are there */
+
+/* u doubles in each of 4 iterations, in each of 2, until it is more than 100; all nodes run by one flag. */
+static void expect_guarded(when_given at, double flagged, double want_u, double want_v)
 {
     gantry_graph *g = gantry_graph_new("guarded");
     gantry_buffer u = vector(g, "u", 6), v = vector(g, "v", 6), flag = vector(g, "flag", 1);
@@ -590,13 +591,19 @@ static void expect_guarded(bool last, double flagged, double want_u, double want
     gantry_graph_repeat(g, 4);
     gantry_graph_carry(g, u, v);
     gantry_graph_until(g, ready, 1);
-    gantry_node twice = scale(g, "twice", gantry_all(u), gantry_all(v), &two);
-    if (!last)
+    gantry_node twice = gantry_graph_map(g, "twice", "v = 2 * u");
+    if (at == AHEAD)
+        gantry_node_when(g, twice, gantry_all(flag));
+    gantry_node_arg(g, twice, "u", gantry_all(u));
+    if (at == BETWEEN)
+        gantry_node_when(g, twice, gantry_all(flag));
+    gantry_node_arg(g, twice, "v", gantry_all(v));
+    if (at == BEHIND)
         gantry_node_when(g, twice, gantry_all(flag));
     gantry_node ask = gantry_graph_map(g, "ask", "ready = v > 100");
     gantry_node_arg(g, ask, "v", gantry_rows(v, 0, 1));
     gantry_node_arg(g, ask, "ready", gantry_all(ready));
-    if (last)
+    if (at == LATE)
         gantry_node_when(g, twice, gantry_all(flag));
     gantry_node_when(g, ask, gantry_all(flag));
     gantry_graph_repeat_end(g);
@@ -611,11 +618,11 @@ static void expect_guarded(bool last, double flagged, double want_u, double want
     gantry_graph_free(g);
 }
 
-START_TEST(nodes_of_a_loop_may_get_their_whens_late)
+START_TEST(nodes_of_a_loop_may_get_their_whens_early_and_late)
 {
-    for (int last = 0; last < 2; last++) {
-        expect_guarded(last, 0, 1, 7);
-        expect_guarded(last, 1, 128, 128);
+    for (when_given at = AHEAD; at <= LATE; at++) {
+        expect_guarded(at, 0, 1, 7);
+        expect_guarded(at, 1, 128, 128);
     }
 }
 END_TEST
@@ -640,7 +647,7 @@ int main(void)
     tcase_add_test(c, a_fraction_for_integers_ends_the_start_that_would_use_it);
     tcase_add_test(c, a_failure_is_told_once);
     tcase_add_test(c, sim_takes_the_predicted_time_and_no_time);
-    tcase_add_test(c, nodes_of_a_loop_may_get_their_whens_late);
+    tcase_add_test(c, nodes_of_a_loop_may_get_their_whens_early_and_late);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

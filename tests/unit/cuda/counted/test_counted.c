@@ -163,6 +163,62 @@ START_TEST(mixed)
 }
 END_TEST
 
+/* Sums of rows that each GPU has written itself, and maxima of rows that another GPU has sent it: a batch of each. */
+enum { ARRAYS = 5 };
+static gantry_graph *reduced_of(int gpus)
+{
+    char text[4096];
+    gantry_graph *g = NULL;
+    size_t at = (size_t)snprintf(text, sizeof text, "{\"gantry\":1,\"params\":{\"p\":%d},\"buffers\":{", gpus);
+    for (int k = 0; k < ARRAYS; k++)
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               "%s\"x%d\":{\"dtype\":\"i32\",\"shape\":[\"p\",%d],\"split\":\"p\",\"init\":\"iota\"},"
+                               "\"s%d\":{\"dtype\":\"i32\",\"shape\":[\"p\",%d],\"split\":\"p\",\"class\":\"state\","
+                               "\"init\":0,\"output\":true}",
+                               k ? "," : "", k, 8 + k, k, 8 + k);
+    at += (size_t)snprintf(text + at, sizeof text - at, "},\"nodes\":[");
+    for (int k = 0; k < ARRAYS; k++) {
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               "%s{\"id\":\"give%d[i]\",\"for\":{\"i\":\"p\"},\"kernel\":\"copy\",\"on\":\"i\","
+                               "\"args\":{\"x\":\"x%d[i]\",\"y\":\"s%d[(i + %d) %% p]\"}}",
+                               k ? "," : "", k, k, k, k % 2);
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               ",{\"id\":\"sum%d\",\"collective\":\"all_reduce\",\"op\":\"%s\","
+                               "\"on\":[{\"for\":{\"i\":\"p\"},\"on\":\"i\"}],"
+                               "\"in\":[{\"for\":{\"i\":\"p\"},\"ref\":\"s%d[i]\"}],"
+                               "\"out\":[{\"for\":{\"i\":\"p\"},\"ref\":\"s%d[i]\"}]}",
+                               k, k % 2 ? "max" : "sum", k, k);
+    }
+    snprintf(text + at, sizeof text - at, "]}");
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    return g;
+}
+
+/* That a lane of one GPU has ended says nothing of another one's, whose rows a copy from the first GPU may touch: what
+ * reduces such rows meets twice. */
+START_TEST(once)
+{
+    const char *two = getenv("GANTRY_CUDA_MEETINGS"); /* all do */
+    const char *meet =
+        two ? "; 5 collectives meet by counters, 0 of them once" : "; 5 collectives meet by counters, 3 of them once";
+    int gpus = 2 + _i;
+    gantry_graph *g = reduced_of(gpus);
+    fakeCudaDevices(gpus, "all", 0);
+    gantry_machine *m = gpu_machine(gpus, false);
+    gantry_schedule *s = make_schedule(g, m, "graph", "round-robin");
+    mixed_by_counters(s);
+    gantry_run *host = open_run(s, "host"), *run = open_run(s, "cuda");
+    results want = run_results(host, g), got = run_results(run, g);
+    ck_assert(same(&got, &want));
+    ck_assert_msg(strstr(replay_of(run), meet), "%s", replay_of(run));
+    gantry_run_free(run);
+    gantry_run_free(host);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* ---- starts that fail ---- */
 
 static gantry_status start(gantry_run *run, gantry_error *err)
@@ -327,6 +383,7 @@ static void add_all(TCase *tests)
     tcase_add_loop_test(tests, nobody_meets, 0, 2);
     tcase_add_loop_test(tests, no_edges, 0, 2);
     tcase_add_loop_test(tests, mixed, 0, 6);
+    tcase_add_loop_test(tests, once, 0, 3);
     tcase_add_test(tests, half_a_start);
     tcase_add_loop_test(tests, failing_calls, 0, 5);
     tcase_add_loop_test(tests, nobody_comes, 0, 2);

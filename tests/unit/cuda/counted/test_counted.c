@@ -317,6 +317,41 @@ START_TEST(nobody_comes)
 }
 END_TEST
 
+/* The first GPU waits for the second one, which waits for the third: the op of those two is told, whose position is the
+ * lower one. */
+START_TEST(first_still)
+{
+    static const char text[] =
+        "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"i32\",\"shape\":[3,8],\"split\":3,\"class\":\"state\",\"init\":"
+        "1}},"
+        "\"nodes\":[{\"id\":\"late\",\"collective\":\"all_reduce\",\"op\":\"sum\",\"on\":[1,2],\"in\":[\"a[1]\",\"a[2]"
+        "\"],"
+        "\"out\":[\"a[1]\",\"a[2]\"]},{\"id\":\"behind\",\"collective\":\"all_reduce\",\"op\":\"sum\",\"on\":[0,1],"
+        "\"in\":[\"a[0]\",\"a[1]\"],\"out\":[\"a[0]\",\"a[1]\"]}]}";
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    gantry_error err = { 0 };
+    gantry_graph *g = NULL;
+    gantry_run *run = NULL;
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    fakeCudaDevices(3, "all", 0);
+    gantry_machine *m = gpu_machine(3, false);
+    gantry_schedule *s = make_schedule(g, m, _i ? "graph" : "stream", "round-robin");
+    mixed_by_counters(s);
+    options.backend = "cuda";
+    options.timeout_us = 300000;
+    fakeCudaPatience(-1);
+    MUST(gantry_run_new(&run, s, &options, MUST_ERR));
+    setenv("FAKE_CUDA_MISTAKE", "never", 1);
+    ck_assert_int_eq(start(run, &err), GANTRY_E_TIMEOUT);
+    unsetenv("FAKE_CUDA_MISTAKE");
+    ck_assert_msg(strstr(err.text, "\"late\": gpu") && !strstr(err.text, "\"behind\""), "%s", err.text);
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* ---- beside NCCL, and mistakes ---- */
 
 /* Sums of integers, as NCCL adds in an order of its own. Two kernels meet for an op on a GPU where it is alone. */
@@ -387,6 +422,7 @@ static void add_all(TCase *tests)
     tcase_add_test(tests, half_a_start);
     tcase_add_loop_test(tests, failing_calls, 0, 5);
     tcase_add_loop_test(tests, nobody_comes, 0, 2);
+    tcase_add_loop_test(tests, first_still, 0, 2);
 }
 
 int main(int count, char **word)

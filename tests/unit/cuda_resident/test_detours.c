@@ -272,29 +272,103 @@ static void check_random(void)
     ck_assert_msg(by_device == 0 || by_device > 4 * SEEDS, "%d by the device", by_device);
 }
 
-/* Several starts under way: a kernel comes behind the starts that it waits for. */
-START_TEST(in_flight)
+/* Both GPUs write rows of what lies on the first one, and that one adds them up: ahead of what it gets from the second
+ * one in this start (`early`), or behind it. Nothing but a wait from start to start keeps the rows of the next start
+ * from coming too soon, or those of this start from being read too late. */
+static gantry_graph *gathered_of(bool early, int steps)
+{
+    static const char adds[] =
+        "{\"id\":\"take\",\"kernel\":\"add\",\"on\":1,\"args\":{\"x\":\"s\",\"y\":\"sum\",\"z\":"
+        "\"more\"}},{\"id\":\"keep\",\"kernel\":\"copy\",\"on\":1,\"args\":{\"x\":\"more\",\"y\":"
+        "\"sum\"}}";
+    static char text[TEXT];
+    static const char *const whole[] = { "s", "sum", "more" };
+    int at = snprintf(text, TEXT, "{\"gantry\":1,\"buffers\":{");
+    for (int i = 0; i < 3; i++)
+        at += snprintf(text + at, TEXT - (size_t)at,
+                       "\"%s\":{\"dtype\":\"u64\",\"shape\":[64],\"init\":\"iota\",\"class\":\"state\",\"output\":%s},",
+                       whole[i], i == 1 ? "true" : "false");
+    for (int i = 0; i < 3; i++)
+        at += snprintf(text + at, TEXT - (size_t)at,
+                       "%s\"b%d\":{\"dtype\":\"u64\",\"shape\":[64],\"split\":2,\"init\":\"iota\",\"class\":\"state\"}",
+                       i ? "," : "", i);
+    at += snprintf(text + at, TEXT - (size_t)at, "},\"nodes\":[%s%s", early ? adds : "", early ? "," : "");
+    for (int k = 0; k < steps; k++)
+        for (int i = 0; i < 2; i++)
+            at += snprintf(
+                text + at, TEXT - (size_t)at,
+                "{\"id\":\"n%d_%d\",\"kernel\":\"add\",\"on\":%d,\"args\":{\"x\":\"b%d[%d]\",\"y\":\"b%d[%d]\","
+                "\"z\":\"b%d[%d]\"}},",
+                k, i, i + 1, k % 3, i, (k + 1) % 3, i, (k + 2) % 3, i);
+    for (int i = 0; i < 2; i++)
+        at += snprintf(text + at, TEXT - (size_t)at,
+                       "%s{\"id\":\"send%d\",\"kernel\":\"copy\",\"on\":%d,\"args\":{\"x\":\"b0[%d]\",\"y\":"
+                       "\"s{%d:%d}\"}}",
+                       i ? "," : "", i, i + 1, i, 32 * i, 32 * i + 32);
+    snprintf(text + at, TEXT - (size_t)at, "%s%s]}", early ? "" : ",", early ? "" : adds);
+    gantry_graph *g = NULL;
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    return g;
+}
+
+/* Waits between GPUs, from a start that can be in flight to a later one. */
+static int waits_in_flight(const gantry_schedule *s)
+{
+    int waits = 0;
+    for (size_t i = 0; i < s->counters.at.count; i++) {
+        const gy_counter *c = &s->counters.at.at[i];
+        for (uint32_t k = 0; k < c->waits && s->lanes.at[c->from].device != s->lanes.at[c->to].device; k++) {
+            uint32_t distance = s->counters.wait.at[c->wait + k].distance;
+            waits += distance > 0 && distance < s->in_flight;
+        }
+    }
+    return waits;
+}
+
+/* Several starts under way: the results of the last one are the host's. */
+static void compare_in_flight(const world *w)
 {
     enum { STARTS = 6, MOST = 3 };
-    int gpus = 2 + _i % 3, flying = 2 + _i % 2;
-    uint64_t ticket[STARTS] = { 0 }, seed = (uint64_t)_i + 100;
-    fakeCudaDevices(gpus, _i % 3 ? random_peers(gpus, seed) : "none", 0);
-    gantry_machine *m = _i % 4 == 3 ? machine_by_host(gpus, 2) : ring_machine(gpus, 2);
-    world w = make_of(graph_of(gpus, seed), m, "device", flying, _i / 2 % 2);
-    fakeCudaSeed(seed);
-    gantry_run *host = open_run(w.s, "host"), *run = open_run(w.s, "cuda");
+    uint64_t ticket[STARTS] = { 0 };
+    gantry_run *host = open_run(w->s, "host"), *run = open_run(w->s, "cuda");
     results wanted = { .count = 0 };
     for (int start = 0; start < STARTS; start++) {
-        wanted = run_results(host, w.g);
+        wanted = run_results(host, w->g);
         MUST(gantry_run_start(run, &ticket[start], MUST_ERR));
         if (start >= MOST - 1)
             MUST(gantry_run_wait(run, ticket[start - (MOST - 1)], MUST_ERR));
     }
     MUST(gantry_run_wait(run, ticket[STARTS - 1], MUST_ERR));
-    results got = outputs_of(run, w.g);
+    results got = outputs_of(run, w->g);
     ck_assert(same(&wanted, &got));
     gantry_run_free(host);
     gantry_run_free(run);
+}
+
+/* A kernel comes behind the starts that it waits for. */
+START_TEST(in_flight)
+{
+    int gpus = 2 + _i % 3, flying = 2 + _i % 2;
+    uint64_t seed = (uint64_t)_i + 100;
+    fakeCudaDevices(gpus, _i % 3 ? random_peers(gpus, seed) : "none", 0);
+    gantry_machine *m = _i % 4 == 3 ? machine_by_host(gpus, 2) : ring_machine(gpus, 2);
+    world w = make_of(graph_of(gpus, seed), m, "device", flying, _i / 2 % 2);
+    fakeCudaSeed(seed);
+    compare_in_flight(&w);
+    drop(&w);
+}
+END_TEST
+
+/* Nothing but a wait for an earlier start in flight keeps GPUs apart. */
+START_TEST(from_start_to_start)
+{
+    fakeCudaDevices(2, "none", 0);
+    world w = make_of(gathered_of(_i % 2, 6), ring_machine(2, 2), "device", 2 + _i / 2 % 2, false);
+    ck_assert_int_gt(waits_in_flight(w.s), 0);
+    fakeCudaSeed((uint64_t)_i + 1);
+    int before = launches();
+    compare_in_flight(&w);
+    ck_assert_int_gt(launches(), before);
     drop(&w);
 }
 END_TEST
@@ -436,6 +510,7 @@ int main(void)
     tcase_add_loop_test(c, random_graphs, 0, 5 * SEEDS);
     tcase_add_unchecked_fixture(c, NULL, check_random);
     tcase_add_loop_test(c, in_flight, 0, SEEDS);
+    tcase_add_loop_test(c, from_start_to_start, 0, SEEDS);
     TCase *f = tcase_create("failures");
     tcase_set_timeout(f, 120);
     tcase_add_loop_test(f, failures, 0, (int)(sizeof failing / sizeof *failing));

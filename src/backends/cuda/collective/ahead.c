@@ -140,8 +140,8 @@ static bool add_rows(finder *f, uint32_t id, uint32_t lane)
     return ok;
 }
 
-/* Is it known that lane 0 of the op comes behind what stream i of its GPU has of the collective? One ahead of it in its
- * own lane does that for it. */
+/* Lane 0 of the op comes behind the lane that the collective `from` has in stream i, on the same GPU: the two are one
+ * stream, a row of the op says so, or the op ahead of it in its lane comes behind that, of which this was seen to. */
 static bool is_behind(const finder *f, uint32_t id, uint32_t i, uint32_t from)
 {
     uint32_t mine = stream_of(f, &f->s->ops.at[id], 0), before = f->last[mine];
@@ -169,12 +169,11 @@ static bool add_behind(finder *f, uint32_t id, uint32_t to)
 
 static bool find_rows(finder *f)
 {
-    uint32_t *first = f->h->ahead->first, head = 0, batch = 0;
+    uint32_t *first = f->h->ahead->first, head = 0;
     bool ok = true;
     for (uint32_t id = 0; id < f->s->ops.count && ok; id++) {
         const gy_op *op = &f->s->ops.at[id];
-        head = op->batch || id - head >= batch ? id : head;
-        batch = head == id ? op->batch : batch;
+        head = op->joined ? head : id;
         first[id] = (uint32_t)f->found.count;
         find_clock(f, id);
         for (uint32_t r = 0; r < op->lanes && ok && asks(op); r++)

@@ -47,8 +47,9 @@ gantry_status gy_counted_find(gy_cuda *h, gantry_error *err); /* which ones may;
 gantry_status gy_counted_fit(gy_cuda *h, gantry_error *err);  /* which ones do; shares are known */
 gantry_status gy_counted_make(gy_cuda *h, gantry_error *err); /* their counters */
 void gy_counted_free(gy_cuda *h);
-/* Appends which op a GPU waits in for another one, and for which: "; op 3, "sum": gpu0 waits for gpu1". Returns the op;
- * GY_NONE: none waits. */
+/* Appends the first op, by position, in which a GPU waits for another one, and for which: "; op 3, "sum": gpu0 waits
+ * for gpu1". GPUs that wait in later ones wait for those that have not come to it. Returns the op; GY_NONE: none waits.
+ */
 uint32_t gy_counted_tell(gy_cuda *h, char *to, size_t size);
 /* `replay` of the run with what there is to say of them. */
 const char *gy_counted_replay(gy_cuda *h, const char *replay);

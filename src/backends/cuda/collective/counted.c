@@ -337,27 +337,40 @@ static bool fetch(gy_cuda *h, uint32_t device)
     return code == CUDA_SUCCESS && gy_cuda_settle(h, g->aside) == CUDA_SUCCESS;
 }
 
+/* An op in which a GPU waits for another one: that has said so often that it has come, and so often is awaited. */
+typedef struct still {
+    uint32_t op, device, peer; /* op: GY_NONE, none waits */
+    uint64_t heard, met;
+} still;
+
+static void see_gpu(gy_cuda *h, uint32_t device, still *first)
+{
+    if (!waits_on(h, device) || !fetch(h, device))
+        return;
+    for (uint32_t k = 0; k < h->devices; k++) {
+        uint64_t heard = h->counted->gpu[device].seen[2 * k], met = h->counted->gpu[device].seen[2 * k + 1];
+        uint32_t op = heard < met ? op_of_meeting(h, device, k, met) : GY_NONE;
+        if (op < first->op)
+            *first = (still){ op, device, k, heard, met };
+    }
+}
+
 uint32_t gy_counted_tell(gy_cuda *h, char *to, size_t size)
 {
     const gantry_schedule *s = h->job->schedule;
     size_t at = strlen(to);
-    for (uint32_t i = 0; h->counted && i < h->devices; i++) {
-        for (uint32_t k = 0; waits_on(h, i) && fetch(h, i) && k < h->devices; k++) {
-            uint64_t heard = h->counted->gpu[i].seen[2 * k], met = h->counted->gpu[i].seen[2 * k + 1];
-            uint32_t op = heard < met ? op_of_meeting(h, i, k, met) : GY_NONE;
-            if (op == GY_NONE)
-                continue;
-            gy_text name = { 0 };
-            gy_op_text(&name, s, op);
-            snprintf(to + at, size - at,
-                     "; op %u, \"%.60s\": %.30s waits for %.30s: its counter is %llu, and %llu is awaited", op,
-                     name.failed || !name.length ? "?" : name.at, s->machine->device[i].id, s->machine->device[k].id,
-                     (unsigned long long)heard, (unsigned long long)met);
-            gy_text_free(&name);
-            return op;
-        }
-    }
-    return GY_NONE;
+    still first = { .op = GY_NONE };
+    for (uint32_t i = 0; h->counted && i < h->devices; i++)
+        see_gpu(h, i, &first);
+    if (first.op == GY_NONE)
+        return GY_NONE;
+    gy_text name = { 0 };
+    gy_op_text(&name, s, first.op);
+    snprintf(to + at, size - at, "; op %u, \"%.60s\": %.30s waits for %.30s: its counter is %llu, and %llu is awaited",
+             first.op, name.failed || !name.length ? "?" : name.at, s->machine->device[first.device].id,
+             s->machine->device[first.peer].id, (unsigned long long)first.heard, (unsigned long long)first.met);
+    gy_text_free(&name);
+    return first.op;
 }
 
 void gy_counted_raise(gy_cuda *h)

@@ -43,7 +43,8 @@ static bool has_when(const gy_cuda *h)
     return any;
 }
 
-/* An op waits for the op `from` of its own start: a lane of it on one device for one on another. */
+/* A row by which an op waits for the op `from` of the same start. `behind`: the device of the lane that waits; `ahead`:
+ * that of the lane of `from` which it waits for. */
 typedef struct row_ends {
     uint32_t from, ahead, behind;
 } row_ends;
@@ -408,15 +409,9 @@ gantry_status gy_gates_launch(gy_cuda *h, uint32_t turn, bool alone, gantry_erro
     return join_start(h, err);
 }
 
-/* Starts are given to the GPUs so. */
-static bool is_used(const gy_cuda *h)
-{
-    return h->graphs && is_on(h);
-}
-
 void gy_gates_raise(gy_cuda *h)
 {
-    for (uint32_t i = 0; is_used(h) && i < h->devices; i++) {
+    for (uint32_t i = 0; i < h->devices; i++) {
         const gates_gpu *g = &h->gates->gpu[i];
         if (g->used && gy_cuda_use(h, i, NULL) == GANTRY_OK &&
             h->d.cuMemsetD8Async(g->block, GY_COUNTER_STOP & 0xFF, BYTES, g->aside.stream) == CUDA_SUCCESS)
@@ -426,7 +421,7 @@ void gy_gates_raise(gy_cuda *h)
 
 void gy_gates_clear(gy_cuda *h)
 {
-    for (uint32_t i = 0; is_used(h) && i < h->devices; i++)
+    for (uint32_t i = 0; i < h->devices; i++)
         if (h->gates->gpu[i].used)
             clear(h, i, NULL);
 }

@@ -82,7 +82,8 @@ gantry_status gy_gates_check(gy_submit *x);
 /* Launches the graphs of the turn: behind the end stream, which then comes behind all of them. `alone`: nothing is on
  * the end stream that has not ended. */
 gantry_status gy_gates_launch(gy_cuda *h, uint32_t turn, bool alone, gantry_error *err);
-/* Lets go of whoever waits in a start that was given to the GPUs in part, or does not come to its end. */
+/* Where starts are given to the GPUs so: lets go of whoever waits in one that was given to them in part, or does not
+ * come to its end. */
 void gy_gates_raise(gy_cuda *h);
 void gy_gates_clear(gy_cuda *h); /* once streams are quiet: words are 0 again */
 /* Writes which op waits for which, the first of those that wait at a gate, and its word: if that op is ahead of

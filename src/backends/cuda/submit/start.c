@@ -106,6 +106,11 @@ static bool as_graph(const gy_cuda *h)
     return h->graphs && !gy_resident_on(h);
 }
 
+bool gy_cuda_by_gates(const gy_cuda *h)
+{
+    return as_graph(h) && gy_gates_on(h);
+}
+
 /* Copies to or from the mirrors (`kind`) in the order of the caller's stream. */
 static gantry_status mirror_by_stream(gy_cuda *h, uint32_t turn, gy_callback_kind kind, gantry_error *err)
 {
@@ -143,8 +148,7 @@ static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, 
 /* A part of this start may wait for what was not submitted. Earlier ones end by themselves. */
 static void release_waiters(gy_cuda *h)
 {
-    bool gates = as_graph(h) && gy_gates_on(h);
-    if ((!h->counted && !gates) || gy_cuda_lost(h))
+    if ((!h->counted && !gy_cuda_by_gates(h)) || gy_cuda_lost(h))
         return;
     gy_cuda_drain(h);
     gy_cuda_release(h);

@@ -110,6 +110,7 @@ int64_t gy_ways_turn_ns(const gy_cuda *h);
 gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err);
 void gy_cuda_tell(void *run, char *text, size_t size); /* a gy_tell: what the start that is waited for is at */
 bool gy_cuda_idle(gy_cuda *h);
+bool gy_cuda_by_gates(const gy_cuda *h); /* starts are graphs of GPUs now, whose gates wait for each other */
 /* Lets go of kernels that wait for their peers, at gates and in collectives, and waits until streams are quiet. What
  * they wait for is as before a start again. */
 void gy_cuda_release(gy_cuda *h);

@@ -103,14 +103,16 @@ static gantry_status fail_lost(gy_cuda *h, uint64_t start, CUresult code, const 
 static void raise_all(gy_cuda *h)
 {
     gy_counted_raise(h);
-    gy_gates_raise(h);
+    if (gy_cuda_by_gates(h))
+        gy_gates_raise(h);
 }
 
 void gy_cuda_release(gy_cuda *h)
 {
     gy_cuda_quieten_all(h, raise_all);
     gy_counted_clear(h);
-    gy_gates_clear(h);
+    if (gy_cuda_by_gates(h))
+        gy_gates_clear(h);
 }
 
 /* Kernels that wait for their peers are let go. Other starts that are in flight have no results either. NCCL waits for
@@ -118,16 +120,16 @@ void gy_cuda_release(gy_cuda *h)
  */
 static void end_waiters(gy_cuda *h, const gantry_error *why)
 {
-    bool counted = h->counted && !h->broken.status, gates = h->graphs && gy_gates_on(h) && !h->broken.status;
+    bool meets = (h->counted || gy_cuda_by_gates(h)) && !h->broken.status;
     bool resident = gy_resident_on(h) && !h->broken.status;
-    if (counted || gates)
+    if (meets)
         gy_cuda_release(h);
     if (resident && gy_nccl_on(h))
         gy_resident_let_go(h);
     gy_nccl_end(h, why);
     if (resident)
         gy_resident_end(h, false);
-    if ((counted || gates || resident) && !h->broken.status) {
+    if ((meets || resident) && !h->broken.status) {
         h->broken = *why;
         h->aborted = true;
     }
@@ -146,7 +148,7 @@ static void tell_still(gy_cuda *h, uint64_t start, progress *p, char *to, size_t
         return;
     size_t at = strlen(to);
     uint32_t op = gy_counted_tell(h, to, size);
-    if (h->graphs && gy_gates_on(h))
+    if (gy_cuda_by_gates(h))
         gy_gates_tell_stuck(h, op, to + at, size - at);
     if (resident)
         gy_resident_tell(h, gy_job_turn(h->job, start), p->op, to, size);

@@ -163,6 +163,62 @@ START_TEST(mixed)
 }
 END_TEST
 
+/* Sums of rows that each GPU has written itself, and maxima of rows that another GPU has sent it: a batch of each. */
+enum { ARRAYS = 5 };
+static gantry_graph *reduced_of(int gpus)
+{
+    char text[4096];
+    gantry_graph *g = NULL;
+    size_t at = (size_t)snprintf(text, sizeof text, "{\"gantry\":1,\"params\":{\"p\":%d},\"buffers\":{", gpus);
+    for (int k = 0; k < ARRAYS; k++)
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               "%s\"x%d\":{\"dtype\":\"i32\",\"shape\":[\"p\",%d],\"split\":\"p\",\"init\":\"iota\"},"
+                               "\"s%d\":{\"dtype\":\"i32\",\"shape\":[\"p\",%d],\"split\":\"p\",\"class\":\"state\","
+                               "\"init\":0,\"output\":true}",
+                               k ? "," : "", k, 8 + k, k, 8 + k);
+    at += (size_t)snprintf(text + at, sizeof text - at, "},\"nodes\":[");
+    for (int k = 0; k < ARRAYS; k++) {
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               "%s{\"id\":\"give%d[i]\",\"for\":{\"i\":\"p\"},\"kernel\":\"copy\",\"on\":\"i\","
+                               "\"args\":{\"x\":\"x%d[i]\",\"y\":\"s%d[(i + %d) %% p]\"}}",
+                               k ? "," : "", k, k, k, k % 2);
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               ",{\"id\":\"sum%d\",\"collective\":\"all_reduce\",\"op\":\"%s\","
+                               "\"on\":[{\"for\":{\"i\":\"p\"},\"on\":\"i\"}],"
+                               "\"in\":[{\"for\":{\"i\":\"p\"},\"ref\":\"s%d[i]\"}],"
+                               "\"out\":[{\"for\":{\"i\":\"p\"},\"ref\":\"s%d[i]\"}]}",
+                               k, k % 2 ? "max" : "sum", k, k);
+    }
+    snprintf(text + at, sizeof text - at, "]}");
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    return g;
+}
+
+/* That a lane of one GPU has ended says nothing of another one's, whose rows a copy from the first GPU may touch: what
+ * reduces such rows meets twice. */
+START_TEST(once)
+{
+    const char *two = getenv("GANTRY_CUDA_MEETINGS"); /* all do */
+    const char *meet =
+        two ? "; 5 collectives meet by counters, 0 of them once" : "; 5 collectives meet by counters, 3 of them once";
+    int gpus = 2 + _i;
+    gantry_graph *g = reduced_of(gpus);
+    fakeCudaDevices(gpus, "all", 0);
+    gantry_machine *m = gpu_machine(gpus, false);
+    gantry_schedule *s = make_schedule(g, m, "graph", "round-robin");
+    mixed_by_counters(s);
+    gantry_run *host = open_run(s, "host"), *run = open_run(s, "cuda");
+    results want = run_results(host, g), got = run_results(run, g);
+    ck_assert(same(&got, &want));
+    ck_assert_msg(strstr(replay_of(run), meet), "%s", replay_of(run));
+    gantry_run_free(run);
+    gantry_run_free(host);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* ---- starts that fail ---- */
 
 static gantry_status start(gantry_run *run, gantry_error *err)
@@ -261,6 +317,41 @@ START_TEST(nobody_comes)
 }
 END_TEST
 
+/* The first GPU waits for the second one, which waits for the third: the op of those two is told, whose position is the
+ * lower one. */
+START_TEST(first_still)
+{
+    static const char text[] =
+        "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"i32\",\"shape\":[3,8],\"split\":3,\"class\":\"state\",\"init\":"
+        "1}},"
+        "\"nodes\":[{\"id\":\"late\",\"collective\":\"all_reduce\",\"op\":\"sum\",\"on\":[1,2],\"in\":[\"a[1]\",\"a[2]"
+        "\"],"
+        "\"out\":[\"a[1]\",\"a[2]\"]},{\"id\":\"behind\",\"collective\":\"all_reduce\",\"op\":\"sum\",\"on\":[0,1],"
+        "\"in\":[\"a[0]\",\"a[1]\"],\"out\":[\"a[0]\",\"a[1]\"]}]}";
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    gantry_error err = { 0 };
+    gantry_graph *g = NULL;
+    gantry_run *run = NULL;
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    fakeCudaDevices(3, "all", 0);
+    gantry_machine *m = gpu_machine(3, false);
+    gantry_schedule *s = make_schedule(g, m, _i ? "graph" : "stream", "round-robin");
+    mixed_by_counters(s);
+    options.backend = "cuda";
+    options.timeout_us = 300000;
+    fakeCudaPatience(-1);
+    MUST(gantry_run_new(&run, s, &options, MUST_ERR));
+    setenv("FAKE_CUDA_MISTAKE", "never", 1);
+    ck_assert_int_eq(start(run, &err), GANTRY_E_TIMEOUT);
+    unsetenv("FAKE_CUDA_MISTAKE");
+    ck_assert_msg(strstr(err.text, "\"late\": gpu") && !strstr(err.text, "\"behind\""), "%s", err.text);
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* ---- beside NCCL, and mistakes ---- */
 
 /* Sums of integers, as NCCL adds in an order of its own. Two kernels meet for an op on a GPU where it is alone. */
@@ -327,9 +418,11 @@ static void add_all(TCase *tests)
     tcase_add_loop_test(tests, nobody_meets, 0, 2);
     tcase_add_loop_test(tests, no_edges, 0, 2);
     tcase_add_loop_test(tests, mixed, 0, 6);
+    tcase_add_loop_test(tests, once, 0, 3);
     tcase_add_test(tests, half_a_start);
     tcase_add_loop_test(tests, failing_calls, 0, 5);
     tcase_add_loop_test(tests, nobody_comes, 0, 2);
+    tcase_add_loop_test(tests, first_still, 0, 2);
 }
 
 int main(int count, char **word)

@@ -78,7 +78,7 @@ gantry_graph *mixed_graph(uint64_t seed, int gpus)
     state = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
     d.dtype = chain_types[draw(CHAIN_TYPES)];
     for (int b = 0; b < BUFFERS; b++) {
-        char id[8];
+        char id[16];
         snprintf(id, sizeof id, "b%d", b);
         d.buffer[b] = gantry_graph_buffer(d.g, id, d.dtype, 2, (int64_t[]){ (int64_t)gpus * OF_A_RANK * gpus, 5 });
         if (d.dtype == GANTRY_I32)

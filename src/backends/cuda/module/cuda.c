@@ -336,8 +336,8 @@ static gantry_status cuda_series(void *state, uint64_t start, const gy_series *s
     gantry_status status = cuda_begin(h, start, err);
     bool alone = h->turns > 1 && !gy_resident_takes_turns(h); /* others can begin before it ends */
     status = status || alone ? status : cuda_finish(h, start, elapsed_ns, err);
-    *done = gy_resident_series_end(h);
-    *done = alone ? 0 : *done;
+    uint64_t starts = gy_resident_series_end(h);
+    *done = alone ? 0 : starts;
     return status;
 }
 

@@ -439,14 +439,15 @@ static void write_part(const gy_cuda *h, uint32_t id, gy_resident_turn *t, size_
     to = k + 1 < l->part.count ? l->part.at[k + 1] : to;
     uint64_t meet = g->block + g->meets_at + l->meet * sizeof(gy_resident_meet);
     for (uint32_t i = 0; i < l->workers; i++) {
+        uint32_t packets = i == 0 ? to.leader - from.leader : to.helper - from.helper;
         uint64_t progress = g->block + g->progress_at + (worker + i) * sizeof(uint64_t);
         gy_resident_worker *table = (gy_resident_worker *)(void *)t->host;
         table[s->first + s->workers++] =
             (gy_resident_worker){ .packet = i == 0 ? packet[0] + from.leader : packet[1] + from.helper,
                                   .meet = (gy_resident_meet *)(uintptr_t)meet,
                                   .progress = (uint64_t *)(uintptr_t)progress,
-                                  .packets = i == 0 ? to.leader - from.leader : to.helper - from.helper,
-                                  .ring = i == 0 ? to.leader - from.leader : to.helper - from.helper,
+                                  .packets = packets,
+                                  .ring = packets,
                                   .index = i,
                                   .workers = l->workers };
     }

@@ -9,7 +9,7 @@
  *   endure random N     N random graphs, on 1 to D devices against one device of the CPU
  *   endure stencil N    a stencil over the devices, started N times, every word of every start against a closed form
  *   options: --backend host|cuda --devices D --replay stream|graph|device --seconds S --seed K --shared (others use the
- * GPUs)
+ * GPUs) --starts T (how often a random graph is started one behind the other at its end)
  */
 #include "soak.h"
 
@@ -42,6 +42,8 @@ static bool take_option(settings *s, const char *name, const char *value)
         s->seconds = strtod(value, NULL);
     else if (strcmp(name, "--seed") == 0)
         s->seed = strtoull(value, NULL, 10);
+    else if (strcmp(name, "--starts") == 0)
+        s->starts = strtoull(value, NULL, 10);
     else
         return false;
     return true;
@@ -68,7 +70,7 @@ int main(int argc, char **argv)
     if (!take_options(&s, argc, argv)) {
         fprintf(stderr,
                 "usage: endure starts|remake|together|random|stencil N [--backend B] [--devices D] [--replay R] "
-                "[--threads T] [--seconds S] [--seed K] [--shared]\n");
+                "[--threads T] [--seconds S] [--seed K] [--shared] [--starts T]\n");
         return EXIT_USAGE;
     }
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {

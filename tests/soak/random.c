@@ -150,7 +150,7 @@ static void add_buffers(world *w)
 }
 
 /* Few elements in most graphs, so that there are many of them; tens of thousands in some. */
-static void make_world(world *w, uint64_t seed)
+static void make_world(world *w, uint64_t seed, uint64_t starts_at_end)
 {
     static const gantry_dtype types[] = { GANTRY_I32, GANTRY_I64, GANTRY_U8 };
     w->seed = seed;
@@ -170,6 +170,8 @@ static void make_world(world *w, uint64_t seed)
     uint64_t starts = seed * UINT64_C(0xD1342543DE82EF95) + 1; /* apart: a seed means one graph */
     for (int i = 0; i < STARTS; i++)
         w->repeats[i] = draw(&starts, 2) ? 1 : 2 + draw(&starts, 6);
+    if (starts_at_end)
+        w->repeats[STARTS - 1] = (int64_t)starts_at_end;
     w->unroll = draw(&starts, 2) ? 1 : 0;
     for (int b = 0; b < BUFFERS; b++)
         for (int64_t i = 0; i < w->bytes; i++)
@@ -253,11 +255,12 @@ typedef struct tally {
     uint64_t graphs, runs, refused, wrong;
 } tally;
 
-static bool try_graph(world *w, uint64_t seed, const way *one, const way *ways, int count, tally *t)
+static bool try_graph(world *w, uint64_t seed, uint64_t starts_at_end, const way *one, const way *ways, int count,
+                      tally *t)
 {
     gantry_error err = { 0 };
     bool fine = true;
-    make_world(w, seed);
+    make_world(w, seed, starts_at_end);
     if (gantry_graph_check(w->g, &err) == GANTRY_OK) {
         bool differs = false;
         fine = go(w, one, true, &differs);
@@ -302,7 +305,7 @@ int soak_random(const settings *s)
     bool fine = one.machine && count == 4 * s->devices && adder_make(&kept, s, 8, s->devices);
     for (uint64_t seed = s->seed; fine && (part = part_done(seed - s->seed, begin, s)) < 1; seed++) {
         still_moving("random graphs");
-        try_graph(&w, seed, &one, ways, count, &t);
+        try_graph(&w, seed, s->starts, &one, ways, count, &t);
         look_at(&flat, part, s);
     }
     printf("random: %" PRIu64 " graphs from seed %" PRIu64 ", %" PRIu64

@@ -11,7 +11,8 @@ typedef struct settings {
     const char *program; /* this one */
     const char *backend, *replay;
     uint64_t count, seed;
-    double seconds; /* no start is made after them */
+    uint64_t starts; /* of a random graph, one behind the other at its end; 0: a few */
+    double seconds;  /* no start is made after them */
     int devices, threads;
     bool shared; /* others use the GPUs, so that their memory comes and goes */
 } settings;

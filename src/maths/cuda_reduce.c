@@ -120,18 +120,18 @@ static const char segment_text[] =
     "        room[turn * 256 + threadIdx.x] = t;\n";
 
 /* A thread stands for eight lanes, `each` apart, of elements up to `end`: they meet in it. It takes LIVE of them at a
- * time, those that meet first, so that large totals leave room for threads. (To load all elements before the first is
- * computed was measured to be slower.) */
-static const char eight_text[] = "        totals met[8 / LIVE];\n"
-                                 "#pragma unroll\n"
-                                 "        for (int turn = 0; turn < 8 / LIVE; turn++) {\n"
-                                 "            const unsigned step = 8 / LIVE * each;\n"
-                                 "            totals t[LIVE];\n"
-                                 "#pragma unroll\n"
-                                 "            for (int k = 0; k < LIVE; k++)\n"
-                                 "                t[k] = none();\n"
-                                 "            unsigned m = lane + turn * each;\n"
-                                 "            for (; m + (LIVE - 1) * step < end; m += LIVE * step) {\n"
+ * time, those that meet first, so that large totals leave room for threads. */
+static const char eight_begin_text[] = "        totals met[8 / LIVE];\n"
+                                       "#pragma unroll\n"
+                                       "        for (int turn = 0; turn < 8 / LIVE; turn++) {\n"
+                                       "            const unsigned step = 8 / LIVE * each;\n"
+                                       "            totals t[LIVE];\n"
+                                       "#pragma unroll\n"
+                                       "            for (int k = 0; k < LIVE; k++)\n"
+                                       "                t[k] = none();\n"
+                                       "            unsigned m = lane + turn * each;\n";
+
+static const char eight_text[] = "            for (; m + (LIVE - 1) * step < end; m += LIVE * step) {\n"
                                  "#pragma unroll\n"
                                  "                for (int k = 0; k < LIVE; k++)\n"
                                  "                    t[k] = append(t[k], VALUE(m + step * k, PLACE(m + step * k)));\n"
@@ -139,19 +139,53 @@ static const char eight_text[] = "        totals met[8 / LIVE];\n"
                                  "#pragma unroll\n"
                                  "            for (int k = 0; k < LIVE; k++)\n"
                                  "                if (m + step * k < end)\n"
-                                 "                    t[k] = append(t[k], VALUE(m + step * k, PLACE(m + step * k)));\n"
-                                 "#pragma unroll\n"
-                                 "            for (int by = LIVE / 2; by > 0; by /= 2)\n"
-                                 "#pragma unroll\n"
-                                 "                for (int k = 0; k < by; k++)\n"
-                                 "                    t[k] = join(t[k], t[k + by]);\n"
-                                 "            met[turn] = t[0];\n"
-                                 "        }\n"
-                                 "#pragma unroll\n"
-                                 "        for (int by = 4 / LIVE; by > 0; by /= 2)\n"
-                                 "#pragma unroll\n"
-                                 "            for (int k = 0; k < by; k++)\n"
-                                 "                met[k] = join(met[k], met[k + by]);\n";
+                                 "                    t[k] = append(t[k], VALUE(m + step * k, PLACE(m + step * k)));\n";
+
+/* The same where LIVE elements are no more than are loaded ahead: those behind are loaded while some are computed.
+ * Nothing is asked before loads: what is beyond the last element is that one, and is left out when it is there. */
+static const char eight_ahead_text[] =
+    "            const unsigned last = end - 1;\n"
+    "            ROOM(LIVE) NEXT(LIVE)\n"
+    "            if (m < end) {\n"
+    "#pragma unroll\n"
+    "                for (int k = 0; k < LIVE; k++) {\n"
+    "                    const unsigned at = m + step * k < last ? m + step * k : last;\n"
+    "                    LOAD(k, at)\n"
+    "                }\n"
+    "            }\n"
+    "#pragma unroll 1\n"
+    "            while (m < end) {\n"
+    "                const unsigned next = m + LIVE * step;\n"
+    "#pragma unroll\n"
+    "                for (int k = 0; k < LIVE; k++) {\n"
+    "                    TAKE(k)\n"
+    "                }\n"
+    "                if (next < end) {\n"
+    "#pragma unroll\n"
+    "                    for (int k = 0; k < LIVE; k++) {\n"
+    "                        const unsigned at = next + step * k < last ? next + step * k : last;\n"
+    "                        LOAD(k, at)\n"
+    "                    }\n"
+    "                }\n"
+    "#pragma unroll\n"
+    "                for (int k = 0; k < LIVE; k++)\n"
+    "                    if (m + step * k < end)\n"
+    "                        t[k] = append(t[k], LOADED(k, m + step * k, PLACE(m + step * k)));\n"
+    "                m = next;\n"
+    "            }\n";
+
+static const char eight_end_text[] = "#pragma unroll\n"
+                                     "            for (int by = LIVE / 2; by > 0; by /= 2)\n"
+                                     "#pragma unroll\n"
+                                     "                for (int k = 0; k < by; k++)\n"
+                                     "                    t[k] = join(t[k], t[k + by]);\n"
+                                     "            met[turn] = t[0];\n"
+                                     "        }\n"
+                                     "#pragma unroll\n"
+                                     "        for (int by = 4 / LIVE; by > 0; by /= 2)\n"
+                                     "#pragma unroll\n"
+                                     "            for (int k = 0; k < by; k++)\n"
+                                     "                met[k] = join(met[k], met[k + by]);\n";
 
 /*
  * Many results of few elements that lie side by side: a thread has four of them, 256 apart, and as many at a time as
@@ -281,9 +315,9 @@ static const char turns_text[] =
     "    }\n";
 
 /* Elements of a result lie side by side. Short ones have a warp each, or less, unless they are so few that blocks wait
- * for memory less often. */
+ * for memory less often: the longer they are, the more there have to be (measured). */
 static const char short_text[] =
-    "    if (mid <= SHORT && (mid <= 256 || outer > FEW)) {\n"
+    "    if (mid <= SHORT && (mid <= 256 || 4 * (outer - FEW) > mid)) {\n"
     "        const unsigned bits = mid > 128 ? 5 : mid > 64 ? 4 : mid > 32 ? 3 : mid > 16 ? 2 : mid > 8 ? 1 : 0;\n"
     "        const unsigned each = 1 << bits, lane = threadIdx.x & (each - 1);\n"
     "        const i64 o = (i64)blockIdx.x * (256 >> bits) + (threadIdx.x >> bits);\n"
@@ -306,12 +340,22 @@ static const char lanes_text[] = "    SHARED(totals, room, RUN * 256);\n"
                                  "    const unsigned count = (unsigned)(left > run ? run : left > 1 ? left : 1);\n"
                                  "    PLACES(true)\n";
 
-static const char lanes_meet_text[] = "    for (unsigned by = 128; by > 0; by /= 2) {\n"
-                                      "        __syncthreads();\n"
-                                      "        for (unsigned k = threadIdx.x; k < by * count; k += 256) {\n"
-                                      "            totals *const t = &room[k / by * 256 + k % by];\n"
-                                      "            *t = join(*t, t[by]);\n"
-                                      "        }\n"
+/* A warp takes a segment: each thread has eight of its lanes, those that meet first. */
+static const char lanes_meet_text[] = "    __syncthreads();\n"
+                                      "    for (unsigned s = threadIdx.x / 32; s < count; s += 8) {\n"
+                                      "        totals met[8];\n"
+                                      "#pragma unroll\n"
+                                      "        for (int k = 0; k < 8; k++)\n"
+                                      "            met[k] = room[s * 256 + 32 * k + threadIdx.x % 32];\n"
+                                      "#pragma unroll\n"
+                                      "        for (int by = 4; by > 0; by /= 2)\n"
+                                      "#pragma unroll\n"
+                                      "            for (int k = 0; k < by; k++)\n"
+                                      "                met[k] = join(met[k], met[k + by]);\n"
+                                      "        for (int by = 16; by > 0; by /= 2)\n"
+                                      "            met[0] = join(met[0], down(met[0], by));\n"
+                                      "        if (threadIdx.x % 32 == 0)\n"
+                                      "            room[s * 256] = met[0];\n"
                                       "    }\n"
                                       "    __syncthreads();\n"
                                       "    if (threadIdx.x == 0 && segments == 1)\n"
@@ -436,16 +480,26 @@ static void add_kernel(gy_text *to, const gy_maths_program *p, const char *name,
     gy_text_add(to, "}\n");
 }
 
+/* Lanes of a thread that it takes at a time. */
+static uint32_t live_lanes(const gy_maths_program *p)
+{
+    size_t bytes = gy_maths_total_bytes(p->maths);
+    return bytes <= 8 ? 8 : bytes <= 16 ? 4 : 2;
+}
+
+/* Elements of two bytes or one, few steps each, are loaded as fast as other threads ask for theirs (measured). */
+static const char *eight_of(const gy_maths_program *p)
+{
+    enum { FEW_STEPS = 4, SMALL = 2 };
+    bool is_light = p->steps <= FEW_STEPS && gy_maths_cuda_loaded_bytes(p) <= SMALL;
+    return gy_maths_ahead(p) >= live_lanes(p) && !is_light ? eight_ahead_text : eight_text;
+}
+
 static void add_macros(gy_text *to, const gy_maths_program *p)
 {
     bool columns = p->is_columns;
     gy_text_printf(to, "#define SEGMENT %d\n", columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT);
-    size_t bytes = gy_maths_total_bytes(p->maths);
-    gy_text_printf(to, "#define LIVE %d\n#define RUN %d\n",
-                   bytes <= 8    ? 8
-                   : bytes <= 16 ? 4
-                                 : 2,
-                   gy_maths_most_run(p->maths));
+    gy_text_printf(to, "#define LIVE %u\n#define RUN %d\n", live_lanes(p), gy_maths_most_run(p->maths));
     gy_text_printf(to, "#define SHORT %d\n#define FEW %d\n#define LOW %d\n#define MANY %d\n", GY_MATHS_SHORT,
                    GY_MATHS_FEW, GY_MATHS_LOW, GY_MATHS_MANY);
     gy_text_printf(to, "#define TINY_EACH %d\n#define TURNS %d\n#define TURNS_MANY %d\n", GY_MATHS_TINY_EACH,
@@ -459,11 +513,12 @@ static void add_macros(gy_text *to, const gy_maths_program *p)
 
 void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const char *name, gy_maths_printed printed)
 {
-    static const char *const all_lanes[] = { turns_text, short_text,   eight_text,      short_end_text,
-                                             lanes_text, segment_text, lanes_meet_text, NULL };
+    const char *const all_lanes[] = { turns_text,     short_text, eight_begin_text, eight_of(p),     eight_end_text,
+                                      short_end_text, lanes_text, segment_text,     lanes_meet_text, NULL };
     const char *const *lanes = all_lanes + (gy_maths_turns(p) == 1);
-    static const char *const columns[] = { many_text,    eight_text,       many_end_text, columns_text,
-                                           segment_text, columns_end_text, NULL };
+    const char *const columns[] = { many_text,      eight_begin_text, eight_of(p),
+                                    eight_end_text, many_end_text,    columns_text,
+                                    segment_text,   columns_end_text, NULL };
     static const char *const finish[] = { finish_text, NULL };
     gy_text finish_name = { 0 };
     gy_text_printf(&finish_name, "%s_finish", name);

@@ -66,6 +66,8 @@ void gy_maths_cuda_add_totals(gy_text *to, const gy_maths_program *program);
 void gy_maths_cuda_add_down(gy_text *to, const gy_maths_program *program);
 void gy_maths_cuda_add_total_functions(gy_text *to, const gy_maths_program *program);
 void gy_maths_cuda_add_total_macros(gy_text *to, const gy_maths_program *program);
+/* Those of one element of each region that is read. */
+size_t gy_maths_cuda_loaded_bytes(const gy_maths_program *program);
 
 /* cuda_reduce.c: everything behind the prelude. */
 void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *program, const char *name,

@@ -247,7 +247,7 @@ static void add_room_macro(gy_text *to, const gy_maths_program *p, const char *n
             gy_text_printf(to, " %s %s%u[count];", gy_maths_cuda_element(p->kind[k].dtype), of, k);
 }
 
-static size_t loaded_bytes(const gy_maths_program *p)
+size_t gy_maths_cuda_loaded_bytes(const gy_maths_program *p)
 {
     size_t bytes = 0;
     for (uint32_t k = 0; k < p->maths->args; k++)
@@ -277,7 +277,7 @@ static void add_space_macros(gy_text *to, const gy_maths_program *p, const char 
  * ARRIVE(k) makes it number k of those before. */
 static void add_brought_macros(gy_text *to, const gy_maths_program *p)
 {
-    gy_text_printf(to, "#define BYTES %zu", loaded_bytes(p));
+    gy_text_printf(to, "#define BYTES %zu", gy_maths_cuda_loaded_bytes(p));
     add_space_macros(to, p, "SPACE", "BRING", 'e');
     gy_text_add(to, "\n#define BROUGHT(k, m, i) ");
     add_value_call(to, p, OF_ALL);

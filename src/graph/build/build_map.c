@@ -245,9 +245,10 @@ static const char *grid_of(gy_arena *arena, const gy_maths_program *p)
         "(_mid <= %d and _outer * _inner > %d) * ceil_div(_outer * _inner, %d) + "
         "(_mid > %d or _outer * _inner <= %d) * ceil_div(_inner, 32) * "
         "ceil_div(_outer * _segments, 1 + (_inner <= 16) + 2 * (_inner <= 8) + 4 * (_inner <= 4) + 8 * (_inner <= 2))";
-    static const char lanes[] = "ceil_div(_outer * _segments, (1 + (_mid >= 1 and _mid <= %d and _outer > %d) * %d) * "
-                                "(1 + (_mid <= %d and (_mid <= %d or _outer > %d)) * (7 + 8 * (_mid <= 128) + "
-                                "16 * (_mid <= 64) + 32 * (_mid <= 32) + 64 * (_mid <= 16) + 128 * (_mid <= 8))))";
+    static const char lanes[] =
+        "ceil_div(_outer * _segments, (1 + (_mid >= 1 and _mid <= %d and _outer > %d) * %d) * "
+        "(1 + (_mid <= %d and (_mid <= %d or 4 * (_outer - %d) > _mid)) * (7 + 8 * (_mid <= 128) + "
+        "16 * (_mid <= 64) + 32 * (_mid <= 32) + 64 * (_mid <= 16) + 128 * (_mid <= 8))))";
     if (!p->maths->reduces)
         return gy_arena_printf(arena, "ceil_div(_n, %" PRId64 ")", gy_maths_block_elements(p));
     if (p->is_columns)

@@ -33,19 +33,20 @@ template <class Body> static void run_threads(unsigned blocks, unsigned threads,
             body();
 }
 
-/* Blocks one after the other, the threads of each at once. */
-static pthread_barrier_t of_block;
+/* Blocks of whole warps one after the other, the threads of each at once. */
+enum { WARP = 32, MOST_WARPS = 32 };
+static pthread_barrier_t of_block, of_warp[MOST_WARPS];
 #define __shared__      static
 #define __syncthreads() pthread_barrier_wait(&of_block)
 
-/* All threads of the block come here, so that the block may wait in place of the warp. */
+/* All threads of a warp come here. */
 template <class T> static T __shfl_down_sync(unsigned, T mine, int by)
 {
-    static T room[1024];
+    static T room[MOST_WARPS * WARP];
     room[threadIdx.x] = mine;
-    __syncthreads();
-    T theirs = threadIdx.x % 32 + by < 32 ? room[threadIdx.x + by] : mine;
-    __syncthreads();
+    pthread_barrier_wait(&of_warp[threadIdx.x / WARP]);
+    T theirs = threadIdx.x % WARP + by < WARP ? room[threadIdx.x + by] : mine;
+    pthread_barrier_wait(&of_warp[threadIdx.x / WARP]);
     return theirs;
 }
 
@@ -53,6 +54,8 @@ template <class Body> static void run_together(unsigned blocks, unsigned threads
 {
     std::vector<std::thread> all;
     pthread_barrier_init(&of_block, nullptr, threads);
+    for (unsigned warp = 0; warp < threads / WARP; warp++)
+        pthread_barrier_init(&of_warp[warp], nullptr, WARP);
     for (unsigned i = 0; i < threads; i++) {
         all.emplace_back([=] {
             for (unsigned block = 0; block < blocks; block++) {
@@ -68,6 +71,8 @@ template <class Body> static void run_together(unsigned blocks, unsigned threads
     for (std::thread &one : all)
         one.join();
     pthread_barrier_destroy(&of_block);
+    for (unsigned warp = 0; warp < threads / WARP; warp++)
+        pthread_barrier_destroy(&of_warp[warp]);
 }
 
 template <class To, class From> static inline To same_bits(From x)

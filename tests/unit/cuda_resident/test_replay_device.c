@@ -633,7 +633,7 @@ int main(void)
     TCase *c = tcase_create("resident replay");
     tcase_set_timeout(c, 120);
     tcase_add_loop_test(c, rings, 0, SEEDS);
-    tcase_add_loop_test(c, random_graphs, 0, 2 * SEEDS);
+    tcase_add_loop_test(c, random_graphs, 0, SEEDS);
     tcase_add_loop_test(c, outputs, 0, SEEDS);
     tcase_add_loop_test(c, wide, 0, 2);
     tcase_add_test(c, scalars);
@@ -649,7 +649,7 @@ int main(void)
     Suite *s = suite_create("resident replay");
     TCase *together = tcase_create("collectives");
     tcase_set_timeout(together, 120);
-    tcase_add_loop_test(together, collectives, 0, 4 * SEEDS);
+    tcase_add_loop_test(together, collectives, 0, 2 * SEEDS);
     suite_add_tcase(s, together);
     TCase *fills = tcase_create("fills");
     tcase_set_timeout(fills, 60);

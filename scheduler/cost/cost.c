@@ -87,6 +87,26 @@ double gy_plan_moved(const gy_node *n, const gy_device *d)
     return is_strided ? n->bytes * (1 + SECTOR / n->contiguous) / 2 : n->bytes;
 }
 
+static double stream_rate(const gy_device *d) /* bytes in a us */
+{
+    return d->bandwidth_gbs * 1e3;
+}
+
+static gy_ticks like_time(const gy_kernel_table *like, double bytes, const gy_device *d)
+{
+    return like ? gy_table_time(like, bytes, stream_rate(d), d) : 0;
+}
+
+static gy_ticks known_time(const gantry_graph *g, const gy_kernel_table *t, const gy_node *n, const gy_device *d)
+{
+    return gy_table_time(t, gy_plan_work(n, t), t->by_flops ? gflops_of(g, n, d) * 1e3 : stream_rate(d), d);
+}
+
+gy_ticks gy_plan_table_time(const gy_plan *p, uint32_t node, uint32_t device, const gy_kernel_table *table)
+{
+    return known_time(p->graph, table, &p->graph->nodes.at[node], &p->machine->device[device]);
+}
+
 /* With its launch. `like`: of the kernel that goes through memory in the same way, or NULL. */
 static gy_ticks roofline(const gantry_graph *g, const gy_node *n, const gy_device *d, const gy_kernel_table *like)
 {
@@ -95,14 +115,14 @@ static gy_ticks roofline(const gantry_graph *g, const gy_node *n, const gy_devic
         us += n->flops / (gflops * 1e3);
     if (!like && bytes > 0 && d->bandwidth_gbs > 0 && bytes / (d->bandwidth_gbs * 1e3) > us)
         us = bytes / (d->bandwidth_gbs * 1e3);
-    gy_ticks time = gy_ticks_from_us(us) + d->launch, memory = like ? gy_kernel_time(like, bytes, d->launch) : 0;
+    gy_ticks time = gy_ticks_from_us(us) + d->launch, memory = like_time(like, bytes, d);
     return time > memory ? time : memory;
 }
 
 /* Of moving so many bytes, without the launch; `like`: measured of a kernel that does nothing else, or NULL. */
 static gy_ticks stream_time(const gy_kernel_table *like, double bytes, const gy_device *d)
 {
-    gy_ticks stream = like ? gy_kernel_time(like, bytes, d->launch) : 0;
+    gy_ticks stream = like_time(like, bytes, d);
     if (like)
         return stream > d->launch ? stream - d->launch : 0;
     return d->bandwidth_gbs > 0 ? gy_ticks_from_us(bytes / (d->bandwidth_gbs * 1e3)) : 0;
@@ -202,7 +222,7 @@ static gy_ticks formula_waits(const gy_plan *p, uint32_t node, uint32_t device)
 static gy_ticks table_time(const gantry_graph *g, const gy_kernel_table *t, const gy_kernel_table *like,
                            const gy_node *n, const gy_device *d)
 {
-    gy_ticks time = t->arguments ? t->point[0].time : gy_kernel_time(t, gy_plan_work(n, t), d->launch);
+    gy_ticks time = t->arguments ? t->point[0].time : known_time(g, t, n, d);
     gy_ticks memory = memory_time(t, like, n, d), waits = t->arguments ? 0 : waits_of(n, d);
     product p = beside_square(g, t, n, d);
     gy_ticks deep = deep_time(t, n, &p, d);

@@ -38,6 +38,13 @@ double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device);
  * used. tables.h is for many nodes. */
 const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t device);
 double gy_plan_work(const gy_node *node, const gy_kernel_table *table);
+/* The time that the table says for so much work on the device, which does `rate` of it in a us; 0: not known. Where the
+ * last figure of a GPU is a launch more than it is work, by that rate and by the figure before it, what is beyond does
+ * not follow from it: it takes so much longer than a launch and the work at that rate as the last figure did, where
+ * that is less. */
+gy_ticks gy_table_time(const gy_kernel_table *table, double work, double rate, const gy_device *device);
+/* Of a node by a table that is not of its very arguments. */
+gy_ticks gy_plan_table_time(const gy_plan *p, uint32_t node, uint32_t device, const gy_kernel_table *table);
 /* The bytes that memory of the device moves for the node, where no table says what it takes: half of them lie together
  * in pieces, of which a GPU moves whole sectors, the other half are packed. */
 double gy_plan_moved(const gy_node *node, const gy_device *device);

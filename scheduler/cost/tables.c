@@ -12,6 +12,26 @@ double gy_plan_work(const gy_node *n, const gy_kernel_table *t)
     return t->by_flops ? n->flops : n->bytes * gy_kernel_strided(t, n->contiguous);
 }
 
+/* The last two figures say that most of the last one is work. */
+static bool ends_in_work(const gy_kernel_table *t)
+{
+    if (t->points < 2)
+        return false;
+    gy_point a = t->point[t->points - 2], b = t->point[t->points - 1];
+    return (double)(b.time - a.time) / (double)(b.bytes - a.bytes) * (double)b.bytes >= (double)b.time / 2;
+}
+
+gy_ticks gy_table_time(const gy_kernel_table *t, double work, double rate, const gy_device *d)
+{
+    gy_ticks time = gy_kernel_time(t, work, d->launch);
+    double last = (double)t->point[t->points - 1].bytes, launch = gy_ticks_to_us(d->launch);
+    if (!d->gpu || !(rate > 0) || work <= last || last / rate >= launch || ends_in_work(t))
+        return time;
+    double paces = gy_ticks_to_us(t->point[t->points - 1].time) / (launch + last / rate);
+    gy_ticks modelled = gy_ticks_from_us((launch + work / rate) * paces);
+    return modelled < time ? modelled : time;
+}
+
 /* Kernels move whole numbers of one size alike, signed or not; that is as good as measured where only one is. The best
  * guess of f8e4m3, which not all calibrations have, is bf16; products of f8e5m2 have no tensor cores. */
 static gantry_dtype sibling_of(gantry_dtype dtype)

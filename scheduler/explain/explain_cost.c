@@ -21,7 +21,8 @@ static void add_roofline(gy_text *to, const gy_plan *p, uint32_t node, uint32_t 
         gy_text_printf(to, " and %.3f us to load, convert and join elements", overhead);
     if (like)
         gy_text_printf(to, "; no less than %s (%s) takes for %g bytes, %.3f us", like->kernel,
-                       gantry_dtype_name(like->dtype), bytes, gy_ticks_to_us(gy_kernel_time(like, bytes, d->launch)));
+                       gantry_dtype_name(like->dtype), bytes,
+                       gy_ticks_to_us(gy_table_time(like, bytes, d->bandwidth_gbs * 1e3, d)));
     else if (n->bytes > 0 && d->bandwidth_gbs > 0)
         gy_text_printf(to, "%s %g bytes / %g GB/s = %.3f us", n->flops > 0 && gflops > 0 ? " and" : ", then", bytes,
                        d->bandwidth_gbs, bytes / (d->bandwidth_gbs * 1e3));
@@ -65,7 +66,7 @@ static void add_table(gy_text *to, const gy_kernel_table *t, const gy_plan *p, u
         gy_text_printf(to, "; its steps wait for memory in turn, %u times, and take longer", n->waits);
     else if (deep && time == deep)
         gy_text_add(to, "; the square product of its depth takes longer");
-    else if (time > gy_kernel_time(t, gy_plan_work(n, t), p->machine->device[device].launch))
+    else if (time > gy_plan_table_time(p, node, device, t))
         gy_text_printf(to, "; its %g bytes take longer", n->bytes);
 }
 

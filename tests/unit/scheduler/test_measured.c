@@ -111,6 +111,41 @@ START_TEST(row_times_matrix)
 }
 END_TEST
 
+/* 10^8 flops, of which the GPU does 10^6 in a us. A figure of as many takes 4 us, 4/3 of a launch of 2 us and its work:
+ * that long beside 102 us is 136, also behind a figure of half as many that took 3.5. Behind one that took 2 the last
+ * is work more than launch, and says 100 times 4 us, and so does a CPU's. One of 4 * 10^6 flops says 25 times 9 us. */
+START_TEST(beyond_a_launch)
+{
+    static const char machine[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"near\",\"capacity\":\"1GiB\"}],\"devices\":[{\"id\":\"p\","
+        "\"kind\":\"fast\",\"type\":\"%s\",\"memory\":\"near\",\"launch_us\":2,\"gflops\":{\"f32\":1000},"
+        "\"bandwidth_gbs\":1000000}],\"kernels\":[{\"kernel\":\"saxpy\",\"dtype\":\"f32\",\"kind\":\"fast\","
+        "\"by\":\"flops\",\"points\":[[%s]]}]}";
+    static const struct {
+        const char *type, *point, *says;
+    } made[] = { { "gpu", "1000000,4", "\n  p  136.000 us  measured: " },
+                 { "gpu", "500000,3.5],[1000000,4", "\n  p  136.000 us  measured: " },
+                 { "gpu", "500000,2],[1000000,4", "\n  p  400.000 us  measured: " },
+                 { "gpu", "4000000,9", "\n  p  225.000 us  measured: " },
+                 { "cpu", "1000000,4", "\n  p  400.000 us  measured: " } };
+    gantry_graph *g =
+        parse_graph("{\"gantry\":1,\"name\":\"b\",\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[50000000],"
+                    "\"init\":1},\"y\":{\"dtype\":\"f32\",\"shape\":[50000000],\"init\":1}},\"nodes\":[{"
+                    "\"id\":\"n\",\"kernel\":\"saxpy\",\"args\":{\"a\":2,\"x\":\"x\",\"y\":\"y\"}}]}");
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        char text[sizeof machine + 64];
+        snprintf(text, sizeof text, machine, made[i].type, made[i].point);
+        gantry_machine *m = parse_machine(text);
+        gantry_schedule *s = schedule(g, m, "heft");
+        check_cost(s, g, "n", made[i].says);
+        check_cost(s, g, "n", "; extrapolated: the table ends at ");
+        gantry_schedule_free(s);
+        gantry_machine_free(m);
+    }
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* Times of products of bf16 on an H200 (docs/performance/training.md: a third of three of one left factor by three
  * calls, us), none of them near a square; its tables of square ones alone say 0.63 to 0.79 of that for the first four.
  */
@@ -551,6 +586,7 @@ int main(void)
     TCase *c = tcase_create("measured");
     tcase_add_test(c, which_time);
     tcase_add_test(c, row_times_matrix);
+    tcase_add_test(c, beyond_a_launch);
     tcase_add_test(c, slabs);
     tcase_add_test(c, depth);
     tcase_add_test(c, nodes_with_a_flag);

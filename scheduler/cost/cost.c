@@ -92,7 +92,7 @@ static double stream_rate(const gy_device *d) /* bytes in a us */
     return d->bandwidth_gbs * 1e3;
 }
 
-static gy_ticks like_time(const gy_kernel_table *like, double bytes, const gy_device *d)
+gy_ticks gy_like_time(const gy_kernel_table *like, double bytes, const gy_device *d)
 {
     return like ? gy_table_time(like, bytes, stream_rate(d), d) : 0;
 }
@@ -113,19 +113,19 @@ static gy_ticks roofline(const gantry_graph *g, const gy_node *n, const gy_devic
     double gflops = gflops_of(g, n, d), us = overhead_us(g, n, d), bytes = gy_plan_moved(n, d);
     if (n->flops > 0 && gflops > 0)
         us += n->flops / (gflops * 1e3);
-    if (!like && bytes > 0 && d->bandwidth_gbs > 0 && bytes / (d->bandwidth_gbs * 1e3) > us)
-        us = bytes / (d->bandwidth_gbs * 1e3);
-    gy_ticks time = gy_ticks_from_us(us) + d->launch, memory = like_time(like, bytes, d);
+    if (!like && bytes > 0 && d->bandwidth_gbs > 0 && bytes / stream_rate(d) > us)
+        us = bytes / stream_rate(d);
+    gy_ticks time = gy_ticks_from_us(us) + d->launch, memory = gy_like_time(like, bytes, d);
     return time > memory ? time : memory;
 }
 
 /* Of moving so many bytes, without the launch; `like`: measured of a kernel that does nothing else, or NULL. */
 static gy_ticks stream_time(const gy_kernel_table *like, double bytes, const gy_device *d)
 {
-    gy_ticks stream = like_time(like, bytes, d);
+    gy_ticks stream = gy_like_time(like, bytes, d);
     if (like)
         return stream > d->launch ? stream - d->launch : 0;
-    return d->bandwidth_gbs > 0 ? gy_ticks_from_us(bytes / (d->bandwidth_gbs * 1e3)) : 0;
+    return d->bandwidth_gbs > 0 ? gy_ticks_from_us(bytes / stream_rate(d)) : 0;
 }
 
 /* A table by flops was measured of square products; a row times a matrix has one operation for each two bytes of it,
@@ -333,7 +333,7 @@ static bool spare_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint3
 static gy_ticks guess_batched(const gantry_graph *g, const gy_node *n, const gy_device *d)
 {
     double gflops = gflops_of(g, n, d), compute = gflops > 0 ? n->flops / (gflops * 1e3) / BATCHED_RATE : 0;
-    double move = d->bandwidth_gbs > 0 ? n->bytes / (d->bandwidth_gbs * 1e3) : 0;
+    double move = d->bandwidth_gbs > 0 ? n->bytes / stream_rate(d) : 0;
     return gy_ticks_from_us((compute > move ? compute : move) + BATCHED_US);
 }
 

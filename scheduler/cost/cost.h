@@ -43,6 +43,8 @@ double gy_plan_work(const gy_node *node, const gy_kernel_table *table);
  * not follow from it: it takes so much longer than a launch and the work at that rate as the last figure did, where
  * that is less. */
 gy_ticks gy_table_time(const gy_kernel_table *table, double work, double rate, const gy_device *device);
+/* Of so many bytes by the table of gy_plan_like; 0: there is none. */
+gy_ticks gy_like_time(const gy_kernel_table *like, double bytes, const gy_device *device);
 /* Of a node by a table that is not of its very arguments. */
 gy_ticks gy_plan_table_time(const gy_plan *p, uint32_t node, uint32_t device, const gy_kernel_table *table);
 /* The bytes that memory of the device moves for the node, where no table says what it takes: half of them lie together

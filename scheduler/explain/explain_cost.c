@@ -21,8 +21,7 @@ static void add_roofline(gy_text *to, const gy_plan *p, uint32_t node, uint32_t 
         gy_text_printf(to, " and %.3f us to load, convert and join elements", overhead);
     if (like)
         gy_text_printf(to, "; no less than %s (%s) takes for %g bytes, %.3f us", like->kernel,
-                       gantry_dtype_name(like->dtype), bytes,
-                       gy_ticks_to_us(gy_table_time(like, bytes, d->bandwidth_gbs * 1e3, d)));
+                       gantry_dtype_name(like->dtype), bytes, gy_ticks_to_us(gy_like_time(like, bytes, d)));
     else if (n->bytes > 0 && d->bandwidth_gbs > 0)
         gy_text_printf(to, "%s %g bytes / %g GB/s = %.3f us", n->flops > 0 && gflops > 0 ? " and" : ", then", bytes,
                        d->bandwidth_gbs, bytes / (d->bandwidth_gbs * 1e3));

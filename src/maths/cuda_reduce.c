@@ -317,7 +317,7 @@ static const char turns_text[] =
 /* Elements of a result lie side by side. Short ones have a warp each, or less, unless they are so few that blocks wait
  * for memory less often: the longer they are, the more there have to be (measured). */
 static const char short_text[] =
-    "    if (mid <= SHORT && (mid <= 256 || 4 * (outer - FEW) > mid)) {\n"
+    "    if (mid <= SEGMENT && (mid <= 256 || 4 * (outer - FEW) > mid)) {\n"
     "        const unsigned bits = mid > 128 ? 5 : mid > 64 ? 4 : mid > 32 ? 3 : mid > 16 ? 2 : mid > 8 ? 1 : 0;\n"
     "        const unsigned each = 1 << bits, lane = threadIdx.x & (each - 1);\n"
     "        const i64 o = (i64)blockIdx.x * (256 >> bits) + (threadIdx.x >> bits);\n"
@@ -500,8 +500,7 @@ static void add_macros(gy_text *to, const gy_maths_program *p)
     bool columns = p->is_columns;
     gy_text_printf(to, "#define SEGMENT %d\n", columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT);
     gy_text_printf(to, "#define LIVE %u\n#define RUN %d\n", live_lanes(p), gy_maths_most_run(p->maths));
-    gy_text_printf(to, "#define SHORT %d\n#define FEW %d\n#define LOW %d\n#define MANY %d\n", GY_MATHS_SHORT,
-                   GY_MATHS_FEW, GY_MATHS_LOW, GY_MATHS_MANY);
+    gy_text_printf(to, "#define FEW %d\n#define LOW %d\n#define MANY %d\n", GY_MATHS_FEW, GY_MATHS_LOW, GY_MATHS_MANY);
     gy_text_printf(to, "#define TINY_EACH %d\n#define TURNS %d\n#define TURNS_MANY %d\n", GY_MATHS_TINY_EACH,
                    gy_maths_turns(p), GY_MATHS_TINY_MANY);
     gy_text_printf(to, "#define STEP %d\n#define PLACE(m) ", columns ? GY_MATHS_COLUMN_LANES : GY_MATHS_LANES);
@@ -537,7 +536,7 @@ void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const
     if (printed != GY_MATHS_PRINT_FIRST)
         add_kernel(to, p, finish_name.at ? finish_name.at : "", true, finish);
     gy_text_add(to,
-                "#undef SEGMENT\n#undef LIVE\n#undef RUN\n#undef PLACES\n#undef SHORT\n#undef FEW\n#undef LOW\n#undef "
+                "#undef SEGMENT\n#undef LIVE\n#undef RUN\n#undef PLACES\n#undef FEW\n#undef LOW\n#undef "
                 "MANY\n#undef STEP\n#undef PLACE\n#undef VALUE\n"
                 "#undef LOADED\n#undef AHEAD\n#undef ROOM\n#undef NEXT\n#undef LOAD\n#undef TAKE\n#undef STORE\n"
                 "#undef TINY_EACH\n#undef TURNS\n#undef TURNS_MANY\n#undef COMING\n#undef SEND\n#undef ARRIVE\n#undef "

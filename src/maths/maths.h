@@ -350,8 +350,8 @@ void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const cha
  * reduced lie apart what gy_maths_places has of each run but the last number, and ceil(2^62 / it) behind all but the
  * first, for regions that are read what those of maps have, then scratch memory. The first leaves a total for each run
  * there, or gives the results if there is one; `name`_finish, a block for each result, is for more. Results of at most
- * GY_MATHS_SHORT elements, a segment, that lie side by side have a warp each, or a part of one; but few ones of more
- * than a block's threads, at most GY_MATHS_FEW and a quarter of their elements, have a block each, as others have for a
+ * GY_MATHS_SEGMENT elements that lie side by side have a warp each, or a part of one; but few ones of more than a
+ * block's threads, at most GY_MATHS_FEW and a quarter of their elements, have a block each, as others have for a
  * segment. More than GY_MATHS_TINY_MANY of them, of at most gy_maths_tiny() elements each, are left to the second
  * kernel alone, in which a thread has GY_MATHS_TINY_EACH; a thread has gy_maths_turns() of those of at most a block's
  * threads of elements. Of columns, a thread has a lane, or all of a result, where results are many (more than
@@ -359,7 +359,7 @@ void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const cha
  */
 enum { GY_MATHS_LANES = 256, GY_MATHS_SEGMENT = 8192, GY_MATHS_COLUMN_LANES = 8, GY_MATHS_COLUMN = 128 };
 enum { GY_MATHS_TINY_MANY = 1 << 17, GY_MATHS_TINY_EACH = 4, GY_MATHS_TINY_BLOCKS = 6 };
-enum { GY_MATHS_SHORT = GY_MATHS_SEGMENT, GY_MATHS_FEW = 256, GY_MATHS_LOW = 64, GY_MATHS_MANY = 16384 };
+enum { GY_MATHS_FEW = 256, GY_MATHS_LOW = 64, GY_MATHS_MANY = 16384 };
 /* A multiprocessor has at least so many blocks of a reduction: what a division waits for, others use; and more of small
  * totals of few elements (GY_MATHS_TINY_BLOCKS). */
 enum { GY_MATHS_BLOCKS = 4 };

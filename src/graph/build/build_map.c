@@ -255,7 +255,7 @@ static const char *grid_of(gy_arena *arena, const gy_maths_program *p)
         return gy_arena_printf(arena, columns, GY_MATHS_LOW, GY_MATHS_MANY, GY_MATHS_BLOCK, GY_MATHS_LOW,
                                GY_MATHS_MANY);
     const char *made = gy_arena_printf(arena, lanes, GY_MATHS_BLOCK, GY_MATHS_TINY_MANY, gy_maths_turns(p) - 1,
-                                       GY_MATHS_SHORT, GY_MATHS_BLOCK, GY_MATHS_FEW);
+                                       GY_MATHS_SEGMENT, GY_MATHS_BLOCK, GY_MATHS_FEW);
     const char *tiny = is_tiny(arena, p);
     return made && tiny ? gy_arena_printf(arena, "(1 - %s) * %s", tiny, made) : NULL;
 }

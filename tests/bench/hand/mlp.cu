@@ -12,28 +12,13 @@
 // --host 1: inputs and labels come from host memory in each step, and weights go there (dp). --adamw 1: the optimiser
 // is AdamW (Loshchilov and Hutter, ICLR 2019), as of graphs/models/mlp.json, and not plain descent.
 #include "blas.h"
-#include "mlp_kernels.h"
+#include "mlp_model.h"
 
 #include <nccl.h>
 
 enum Way { DP, TP, ZERO3 };
 
-// Where the weights w1 b1 w2 b2 lie, and behind them, of gradients, the loss. Each layer is a multiple of `parts`.
-struct Layout {
-    size_t b1, w2, b2, loss, all;
-
-    Layout(int inputs, int hidden, int classes, int parts)
-    {
-        auto whole = [&](size_t n) { return (n + (size_t)parts - 1) / (size_t)parts * (size_t)parts; };
-        b1 = (size_t)inputs * hidden;
-        w2 = whole(b1 + hidden);
-        b2 = w2 + (size_t)hidden * classes;
-        loss = whole(b2 + classes);
-        all = loss + 1;
-    }
-};
-
-struct Mlp {
+struct Mlp : Model {
     struct Gpu {
         float *x, *h, *z2, *dh, *ones, *w, *g; // z2: logits, then their gradient
         float *kept, *reduced, *m, *v, *step;  // of zero3, weights that it keeps and their gradients; of AdamW
@@ -44,29 +29,22 @@ struct Mlp {
     };
     enum { CHUNKS = 4 }; // what collectives run beside is cut into so many
 
-    int gpus, batch, inputs, hidden, classes;
     Way way;
+    bool from_host;
     int rows, columns, pieces; // of the examples and of hidden elements, those of a GPU
-    bool by_adamw;
-    Layout whole, own; // of all weights, and of those that a GPU computes with
-    size_t keeps;      // weights
-    float *host_x, *host_w;
-    int *host_label;
+    Layout own;                // of the weights that a GPU computes with
+    size_t keeps;              // weights
     std::vector<Gpu> gpu;
     std::vector<ncclComm_t> comm;
-    float rate;
 
-    Mlp(int gpus_, Way way_, int batch_, int inputs_, int hidden_, int classes_, bool by_adamw_)
-        : gpus(gpus_), batch(batch_), inputs(inputs_), hidden(hidden_), classes(classes_), way(gpus_ > 1 ? way_ : DP),
+    Mlp(int gpus_, const Sizes &of, Way way_, bool from_host_)
+        : Model(gpus_, of, gpus_), way(gpus > 1 ? way_ : DP), from_host(from_host_),
           rows(way == TP ? batch : batch / gpus), columns(way == TP ? hidden / gpus : hidden),
-          pieces(inputs % CHUNKS || inputs / CHUNKS * columns % gpus ? 1 : CHUNKS), by_adamw(by_adamw_),
-          whole(inputs, hidden, classes, gpus), own(inputs, columns, classes, gpus),
-          keeps(way == ZERO3 ? own.loss / (size_t)gpus : own.loss), gpu((size_t)gpus), comm((size_t)gpus),
-          rate(by_adamw ? 0.01f : 0.1f)
+          pieces(inputs % CHUNKS || inputs / CHUNKS * columns % gpus ? 1 : CHUNKS), own(inputs, columns, classes, gpus),
+          keeps(way == ZERO3 ? own.loss / (size_t)gpus : own.loss), gpu((size_t)gpus), comm((size_t)gpus)
     {
         held(batch % gpus == 0 && (way != TP || hidden % gpus == 0), "--gpus", __FILE__, __LINE__,
              "examples, and with tp columns, are as many on each GPU");
-        fill();
         each([&](int g, Gpu &p) { open(g, p); });
         if (gpus > 1)
             LIBRARY(ncclCommInitAll(comm.data(), gpus, nullptr));
@@ -84,19 +62,6 @@ struct Mlp {
     }
 
     // ---- memory ----
-
-    void fill()
-    {
-        host_x = new_host_array<float>((size_t)batch * inputs);
-        host_label = new_host_array<int>((size_t)batch);
-        host_w = new_host_array<float>(whole.all);
-        for (size_t i = 0; i < (size_t)batch * inputs; i++)
-            host_x[i] = (float)noise(i, 1);
-        for (int i = 0; i < batch; i++)
-            host_label[i] = (int)((long)i * 7 % classes);
-        for (size_t i = 0; i < whole.all; i++)
-            host_w[i] = i < whole.b1 || (i >= whole.w2 && i < whole.b2) ? 0.17f * ((float)noise(i, 2) - 0.5f) : 0;
-    }
 
     void open(int g, Gpu &p)
     {
@@ -347,7 +312,7 @@ struct Mlp {
             LIBRARY(ncclAllReduce(p.g + own.loss, p.g + own.loss, 1, ncclFloat, ncclSum, with, p.share));
     }
 
-    void start(bool from_host, bool beside)
+    void start(bool beside)
     {
         if (from_host)
             upload();
@@ -366,104 +331,57 @@ struct Mlp {
     }
 };
 
-// The same step for one row, in doubles: its share of the gradients is added to g.
-static void row_on_cpu(const Mlp &net, const std::vector<double> &w, int row, std::vector<double> &g)
-{
-    auto of_w = [&](size_t first, int count) { return std::vector<double>(&w[first], &w[first] + count); };
-    std::vector<double> a = of_w(net.whole.b1, net.hidden), p = of_w(net.whole.b2, net.classes);
-    const float *x = net.host_x + (size_t)row * net.inputs;
-    double most = -INFINITY, sum = 0;
-    for (int i = 0; i < net.inputs; i++)
-        for (int j = 0; j < net.hidden; j++)
-            a[(size_t)j] += x[i] * w[(size_t)(i * net.hidden + j)];
-    for (int j = 0; j < net.hidden; j++)
-        for (int c = 0; c < net.classes; c++)
-            p[(size_t)c] += std::max(a[(size_t)j], 0.0) * w[net.whole.w2 + (size_t)(j * net.classes + c)];
-    for (double v : p)
-        most = std::max(most, v);
-    for (double &v : p)
-        sum += v = std::exp(v - most);
-    for (int c = 0; c < net.classes; c++) {
-        p[(size_t)c] = (p[(size_t)c] / sum - (c == net.host_label[row])) / net.batch;
-        g[net.whole.b2 + (size_t)c] += p[(size_t)c];
-    }
-    for (int j = 0; j < net.hidden; j++) {
-        double dh = 0;
-        for (int c = 0; c < net.classes; c++) {
-            g[net.whole.w2 + (size_t)(j * net.classes + c)] += std::max(a[(size_t)j], 0.0) * p[(size_t)c];
-            dh += p[(size_t)c] * w[net.whole.w2 + (size_t)(j * net.classes + c)];
-        }
-        if (a[(size_t)j] <= 0)
-            continue;
-        g[net.whole.b1 + (size_t)j] += dh;
-        for (int i = 0; i < net.inputs; i++)
-            g[(size_t)(i * net.hidden + j)] += x[i] * dh;
-    }
-}
+struct Variant {
+    const char *name;
+    bool graph, beside;
+};
 
-static void optimise_on_cpu(const Mlp &net, int step, std::vector<double> &w, const std::vector<double> &g,
-                            std::vector<double> &moments)
+// Each variant of `make`'s net takes steps of a small one, as it is timed, beside the CPU.
+template <typename Make>
+static void race(Work &work, const Sizes &sizes, const Sizes &small, const std::vector<Variant> &variants, Make make)
 {
-    double rate = (double)net.rate * (net.by_adamw ? std::min(1.0, step / 10.0) : 1);
-    double unbias1 = 1 / (1 - std::pow((double)DECAY1, step)), unbias2 = 1 / (1 - std::pow((double)DECAY2, step));
-    for (size_t i = 0; i < net.whole.loss; i++) {
-        double &m = moments[i], &v = moments[net.whole.loss + i];
-        m = (double)DECAY1 * m + (1 - (double)DECAY1) * g[i];
-        v = (double)DECAY2 * v + (1 - (double)DECAY2) * g[i] * g[i];
-        double by = m * unbias1 / (std::sqrt(v * unbias2) + (double)EPSILON) + (double)WEIGHT_DECAY * w[i];
-        w[i] -= rate * (net.by_adamw ? by : g[i]);
+    auto net = make(sizes);
+    for (const Variant &variant : variants) {
+        auto step_of = [&](auto &of) -> std::function<void()> {
+            if (!variant.graph)
+                return [&] {
+                    of.start(variant.beside);
+                    wait_for_all(of.gpus);
+                };
+            Streams streams = of.streams();
+            cudaGraphExec_t graph = captured(streams, [&] { of.start(variant.beside); });
+            return [=, &of] { launch(graph, streams[0], of.gpus); };
+        };
+        auto act = [&] {
+            auto checked = make(small);
+            work.check(error_of_steps(checked, step_of(checked)), 1e-5);
+            work.time(variant.name, step_of(net));
+        };
+        if (variant.graph)
+            work.attempt(variant.name, act);
+        else
+            act();
     }
-}
-
-// Two steps of a small net; they are taken in the way that is timed.
-static double error_of_small(int gpus, Way way, bool by_adamw, const std::function<void(Mlp &)> &step)
-{
-    Mlp net(gpus, way, 32 * gpus, 32, 16 * gpus, 10, by_adamw);
-    std::vector<double> w(net.host_w, net.host_w + net.whole.all), g(net.whole.all), moments(2 * net.whole.all);
-    for (int k = 1; k <= 2; k++) {
-        step(net);
-        std::fill(g.begin(), g.end(), 0);
-        for (int row = 0; row < net.batch; row++)
-            row_on_cpu(net, w, row, g);
-        optimise_on_cpu(net, k, w, g, moments);
-    }
-    net.fetch();
-    wait_for_all(gpus);
-    double worst = 0;
-    for (size_t i = 0; i < net.whole.loss; i++)
-        worst = std::max(worst, std::fabs(w[i] - (double)net.host_w[i]));
-    return worst;
 }
 
 int main(int argc, char **argv)
 {
     Work work("mlp", argc, argv);
     work.dtype({ "f32" });
-    int batch = (int)work.size("batch", 16384), inputs = (int)work.size("inputs", 4096),
-        hidden = (int)work.size("hidden", 4096);
-    int classes = (int)work.size("classes", 1024);
+    Sizes sizes;
+    sizes.batch = (int)work.size("batch", 16384);
+    sizes.inputs = (int)work.size("inputs", 4096);
+    sizes.hidden = (int)work.size("hidden", 4096);
+    sizes.classes = (int)work.size("classes", 1024);
+    sizes.by_adamw = work.option("adamw", 0) != 0;
     std::string word = work.word("way", { "dp", "tp", "zero3" });
     Way way = word == "dp" ? DP : word == "tp" ? TP : ZERO3;
-    bool host = work.option("host", 0) != 0, by_adamw = work.option("adamw", 0) != 0;
+    bool host = work.option("host", 0) != 0;
     held(!host || way == DP, "--host 1", __FILE__, __LINE__, "is for --way dp");
-    auto in_streams = [&](Mlp &net) {
-        net.start(host, false);
-        wait_for_all(net.gpus);
-    };
-    work.check(error_of_small(work.gpus, way, by_adamw, in_streams), 1e-5);
-    Mlp net(work.gpus, way, batch, inputs, hidden, classes, by_adamw);
-    work.time("streams", [&] { in_streams(net); });
-    for (bool beside : { false, true }) {
-        if (beside && work.gpus == 1)
-            continue;
-        auto as_graph = [&](Mlp &of) { return captured(of.streams(), [&] { of.start(host, beside); }); };
-        std::string variant = beside ? "graph, collectives beside" : "graph";
-        work.attempt(variant, [&] {
-            auto of_small = [&](Mlp &small) { launch(as_graph(small), small.streams()[0], small.gpus); };
-            work.check(error_of_small(work.gpus, way, by_adamw, of_small), 1e-5);
-            cudaGraphExec_t graph = as_graph(net);
-            work.time(variant, [&] { launch(graph, net.streams()[0], net.gpus); });
-        });
-    }
+    std::vector<Variant> variants = { { "streams", false, false }, { "graph", true, false } };
+    if (work.gpus > 1)
+        variants.push_back({ "graph, collectives beside", true, true });
+    Sizes small = { 32 * work.gpus, 32, 16 * work.gpus, 10, sizes.by_adamw };
+    race(work, sizes, small, variants, [&](const Sizes &of) { return Mlp(work.gpus, of, way, host); });
     return work.end();
 }

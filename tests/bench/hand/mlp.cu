@@ -2,17 +2,18 @@
 // A training step of a perceptron with one hidden layer on several GPUs: cuBLAS, kernels fused as one would by hand,
 // and collectives of NCCL. In streams, as one CUDA graph over all GPUs, and as one whose collectives run beside
 // products.
-//   mlp [--gpus 1] [--way dp|tp|zero3] [--batch 16384] [--inputs 4096] [--hidden 4096] [--classes 1024] [--host 0]
-//   [--adamw 0] [--starts 7] [--seconds 100]
+//   mlp [--gpus 1] [--way dp|tp|zero3|pp] [--micro 4] [--batch 16384] [--inputs 4096] [--hidden 4096] [--classes 1024]
+//   [--host 0] [--adamw 0] [--starts 7] [--seconds 100]
 // --way dp: a GPU has some of the examples and all weights; gradients are all-reduced. tp: it has all examples, columns
 // of the first matrix and rows of the second; what the second product gives is all-reduced, and nothing on the way
 // back, as nobody wants the gradient of the inputs. zero3: it has some of the examples and keeps a share of the
 // weights, which are gathered ahead of their products, and of what the optimiser keeps; gradients are reduced and
-// scattered.
+// scattered. pp: two GPUs are a pipeline of --micro micro-batches (mlp_pipeline.h).
 // --host 1: inputs and labels come from host memory in each step, and weights go there (dp). --adamw 1: the optimiser
 // is AdamW (Loshchilov and Hutter, ICLR 2019), as of graphs/models/mlp.json, and not plain descent.
 #include "blas.h"
 #include "mlp_model.h"
+#include "mlp_pipeline.h"
 
 #include <nccl.h>
 
@@ -182,7 +183,7 @@ struct Mlp : Model {
     void first_layer(Gpu &p)
     {
         gemm_rows(p.blas, false, false, rows, columns, inputs, 1, p.x, p.w, 0, p.h);
-        bias_relu<<<BLOCKS, BLOCK, 0, p.stream>>>(p.h, p.w + own.b1, (size_t)rows * columns, columns);
+        bias_relu<<<BLOCKS, BLOCK, 0, p.stream>>>(p.h, p.h, p.w + own.b1, (size_t)rows * columns, columns);
     }
 
     // With tp each GPU has summands of all logits, which are added up some rows at a time.
@@ -364,6 +365,25 @@ static void race(Work &work, const Sizes &sizes, const Sizes &small, const std::
     }
 }
 
+static void race_ways(Work &work, const Sizes &sizes, Way way, bool host)
+{
+    std::vector<Variant> variants = { { "streams", false, false }, { "graph", true, false } };
+    if (work.gpus > 1)
+        variants.push_back({ "graph, collectives beside", true, true });
+    Sizes small = { 32 * work.gpus, 32, 16 * work.gpus, 10, sizes.by_adamw };
+    race(work, sizes, small, variants, [&](const Sizes &of) { return Mlp(work.gpus, of, way, host); });
+}
+
+static void race_pipeline(Work &work, const Sizes &sizes)
+{
+    int micro = (int)work.size("micro", 4);
+    Sizes small = { 16 * micro, 32, 24, 10, sizes.by_adamw };
+    std::vector<Variant> variants = { { "streams", false, true },
+                                      { "graph, copies beside", true, true },
+                                      { "graph, loads and stores", true, false } };
+    race(work, sizes, small, variants, [&](const Sizes &of) { return Pipeline(work.gpus, of, micro); });
+}
+
 int main(int argc, char **argv)
 {
     Work work("mlp", argc, argv);
@@ -374,14 +394,12 @@ int main(int argc, char **argv)
     sizes.hidden = (int)work.size("hidden", 4096);
     sizes.classes = (int)work.size("classes", 1024);
     sizes.by_adamw = work.option("adamw", 0) != 0;
-    std::string word = work.word("way", { "dp", "tp", "zero3" });
-    Way way = word == "dp" ? DP : word == "tp" ? TP : ZERO3;
+    std::string word = work.word("way", { "dp", "tp", "zero3", "pp" });
     bool host = work.option("host", 0) != 0;
-    held(!host || way == DP, "--host 1", __FILE__, __LINE__, "is for --way dp");
-    std::vector<Variant> variants = { { "streams", false, false }, { "graph", true, false } };
-    if (work.gpus > 1)
-        variants.push_back({ "graph, collectives beside", true, true });
-    Sizes small = { 32 * work.gpus, 32, 16 * work.gpus, 10, sizes.by_adamw };
-    race(work, sizes, small, variants, [&](const Sizes &of) { return Mlp(work.gpus, of, way, host); });
+    held(!host || word == "dp", "--host 1", __FILE__, __LINE__, "is for --way dp");
+    if (word == "pp")
+        race_pipeline(work, sizes);
+    else
+        race_ways(work, sizes, word == "dp" ? DP : word == "tp" ? TP : ZERO3, host);
     return work.end();
 }

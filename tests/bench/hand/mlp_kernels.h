@@ -5,11 +5,11 @@
 
 enum { BLOCKS = 132 * 8, BLOCK = 256 };
 
-__global__ void bias_relu(float *z, const float *bias, size_t n, int columns)
+__global__ void bias_relu(float *h, const float *z, const float *bias, size_t n, int columns)
 {
     size_t stride = gridDim.x * (size_t)blockDim.x;
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += stride)
-        z[i] = fmaxf(z[i] + bias[i % columns], 0);
+        h[i] = fmaxf(z[i] + bias[i % columns], 0);
 }
 
 __device__ static float of_block(float value, bool add)

@@ -190,11 +190,12 @@ SMALL = {"cholesky_tiles": "--n 512 --nt 4", "cholesky_columns": "--n 1024 --nb 
          "reduce": "--n 100000", "jacobi": "--n 300 --steps 21", "blur": "--frames 4", "batch": "--m 64 --count 20",
          "attention": "--heads 4 --length 200 --d 64", "decode": "--layers 2 --heads 4 --dim 16 --context 64 --words 64", "pipe": "--batch 128 --d 256", "mlp": "--batch 256 --inputs 100 --hidden 60 --classes 10",
          "gpt": "--layers 3 --tokens 160 --heads 2", "stencil": "--lists 9 --steps 12"}
+PIPELINE = SMALL["mlp"] + " --way pp --micro 4 --gpus 2"
 
 
 def check_programs(folder):
-    """None are there without nvcc; a skip says that there is no GPU."""
-    for name, words in SMALL.items():
+    """None are there without nvcc; a skip says that there is no GPU, or one where two are wanted."""
+    for name, words in (*SMALL.items(), ("mlp", PIPELINE)):
         if (folder / name).exists():
             done = subprocess.run([folder / name, *words.split(), "--starts", "1"], capture_output=True, text=True, timeout=120,
                                   env=compare.environment(folder.parents[2]))
@@ -290,7 +291,7 @@ def check_tables():
     yield "the prediction is over what was measured", "| 2.4000 | 3.0000 | 0.800 |" in table, table
     yield "what fails is told", "ratio" not in rows[1] and "lu: exit 1: wrong: off by 1" in table, table
     yield "other losses than by hand are told", "step 10 has 3.5, by hand 3.6" in table and "step 1 " not in table and rows[2]["ratio"] == 0.75, table
-    ways = {"dp=2": "dp", "tp=2": "tp", "dp=2,zero=3": "zero3"}
+    ways = {"dp=2": "dp", "tp=2": "tp", "dp=2,zero=3": "zero3", "pp=2,micro=4": "pp"}
     yield "each strategy has its way by hand", all(f" {strategy} | 2 | 3.0000 | 2.0000 | mlp, {way} |" in table for strategy, way in ways.items()), table
     yield "what hangs is ended", hangs is None and why.startswith("not done within"), why
     yield "what there was no time for is told", not late.rows and len(late.left_out) == len(compare.cases(1)), late.left_out

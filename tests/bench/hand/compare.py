@@ -94,12 +94,17 @@ def cases(gpus):
         options = [word for key, value in sizes.items() for word in ("--" + key, value)]
         return Case("train gpt", MODELS / "gpt", sizes, [["gpt", *options, "--steps", LOSSES]], "f32", "f32", strategy=f"dp={gpus}")
 
-    def train_mlp(batch, inputs, hidden, classes):
-        """Data parallel, and on several GPUs tensor parallel and in shards, too."""
+    def train_mlp(batch, inputs, hidden, classes, micro):
+        """Data parallel, on several GPUs tensor parallel and in shards, too, and on two as a pipeline: by hand each layer is a stage."""
         sizes = {"batch": batch, "inputs": inputs, "hidden": hidden, "classes": classes}
         options = [word for key, value in sizes.items() for word in ("--" + key, value)]
-        ways = {"dp": f"dp={gpus}", **({"tp": f"tp={gpus}", "zero3": f"dp={gpus},zero=3"} if gpus > 1 else {})}
-        return [Case("train mlp", MODELS / "mlp", sizes, [["mlp", *options, "--adamw", 1, "--way", way]], "f32", "f32", strategy=strategy)
+        ways = {"dp": f"dp={gpus}"}
+        if gpus > 1:
+            ways.update(tp=f"tp={gpus}", zero3=f"dp={gpus},zero=3")
+        if gpus == 2:
+            ways["pp"] = f"pp=2,micro={micro}"
+        options += ["--adamw", 1, "--micro", micro]
+        return [Case("train mlp", MODELS / "mlp", sizes, [["mlp", *options, "--way", way]], "f32", "f32", strategy=strategy)
                 for way, strategy in ways.items()]
 
     def blur(frames):
@@ -107,12 +112,12 @@ def cases(gpus):
 
     first = [cholesky(16384, 16), lu(8192, 8), jacobi(4096, 100), reduce(1 << 28, 2), batch(128, 512), attention(32, 1024, 128),
              mlp(16384, 4096, 4096, 1024), mlp(512, 784, 256, 10, True), pipe(4096, 4096), saxpy(10**9), fused(10**9), blur(100),
-             gpt(2, 2, 32, 4, 16, 64, 0.003), gpt(16, 8, 512, 16, 64, 4096, 0.0003), *train_mlp(4096, 4096, 4096, 1024)]
+             gpt(2, 2, 32, 4, 16, 64, 0.003), gpt(16, 8, 512, 16, 64, 4096, 0.0003), *train_mlp(4096, 4096, 4096, 1024, 4)]
     others = [cholesky(16384, 8), lu(16384, 16), jacobi(1024, 200), reduce(1 << 24, 2), batch(64, 256), attention(16, 2048, 64, "bf16"),
               mlp(2048, 1024, 1024, 1024), pipe(1024, 2048), saxpy(10**7), cholesky(8192, 8), lu(8192, 8, "f32"),
               jacobi(8192, 50, "f32"), reduce(1 << 28, 8, "f64"), batch(256, 256), batch(128, 256, "f64"), attention(64, 512, 64),
               cholesky(8192, 16, "f32"), pipe(2048, 4096, "f32"), batch(256, 128, "bf16"), attention(8, 4096, 128, "bf16"), blur(20),
-              stencil(1), stencil(16), stencil(128), gpt(8, 6, 256, 8, 64, 2048, 0.001), *train_mlp(256, 64, 128, 10)]
+              stencil(1), stencil(16), stencil(128), gpt(8, 6, 256, 8, 64, 2048, 0.001), *train_mlp(256, 64, 128, 10, 2)]
     return first + others
 
 

@@ -2,118 +2,24 @@
 // A training step of a perceptron with one hidden layer on several GPUs: cuBLAS, kernels fused as one would by hand,
 // and collectives of NCCL. In streams, as one CUDA graph over all GPUs, and as one whose collectives run beside
 // products.
-//   mlp [--gpus 1] [--way dp|tp|zero3] [--batch 16384] [--inputs 4096] [--hidden 4096] [--classes 1024] [--host 0]
-//   [--adamw 0] [--starts 7] [--seconds 100]
+//   mlp [--gpus 1] [--way dp|tp|zero3|pp] [--micro 4] [--batch 16384] [--inputs 4096] [--hidden 4096] [--classes 1024]
+//   [--host 0] [--adamw 0] [--starts 7] [--seconds 100]
 // --way dp: a GPU has some of the examples and all weights; gradients are all-reduced. tp: it has all examples, columns
 // of the first matrix and rows of the second; what the second product gives is all-reduced, and nothing on the way
 // back, as nobody wants the gradient of the inputs. zero3: it has some of the examples and keeps a share of the
 // weights, which are gathered ahead of their products, and of what the optimiser keeps; gradients are reduced and
-// scattered.
+// scattered. pp: two GPUs are a pipeline of --micro micro-batches (mlp_pipeline.h).
 // --host 1: inputs and labels come from host memory in each step, and weights go there (dp). --adamw 1: the optimiser
 // is AdamW (Loshchilov and Hutter, ICLR 2019), as of graphs/models/mlp.json, and not plain descent.
 #include "blas.h"
+#include "mlp_model.h"
+#include "mlp_pipeline.h"
 
 #include <nccl.h>
 
-enum { BLOCKS = 132 * 8, BLOCK = 256 };
-
-__global__ void bias_relu(float *z, const float *bias, size_t n, int columns)
-{
-    size_t stride = gridDim.x * (size_t)blockDim.x;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += stride)
-        z[i] = fmaxf(z[i] + bias[i % columns], 0);
-}
-
-__device__ static float of_block(float value, bool add)
-{
-    __shared__ float warp[BLOCK / 32];
-    for (int o = 16; o; o >>= 1) {
-        float other = __shfl_xor_sync(~0u, value, o);
-        value = add ? value + other : fmaxf(value, other);
-    }
-    __syncthreads();
-    if (threadIdx.x % 32 == 0)
-        warp[threadIdx.x / 32] = value;
-    __syncthreads();
-    value = warp[0];
-    for (int w = 1; w < BLOCK / 32; w++)
-        value = add ? value + warp[w] : fmaxf(value, warp[w]);
-    return value;
-}
-
-// Bias, softmax, loss and gradient of a row, by a block: the gradient takes the place of z.
-__global__ void softmax_loss(float *z, const float *bias, const int *label, float *loss, int columns, float scale)
-{
-    float *row = z + (size_t)blockIdx.x * columns, most = -INFINITY, sum = 0;
-    for (int c = threadIdx.x; c < columns; c += BLOCK)
-        most = fmaxf(most, row[c] + bias[c]);
-    most = of_block(most, false);
-    for (int c = threadIdx.x; c < columns; c += BLOCK)
-        sum += expf(row[c] + bias[c] - most);
-    sum = of_block(sum, true);
-    int right = label[blockIdx.x];
-    float entropy = logf(sum) + most - row[right] - bias[right];
-    __syncthreads();
-    for (int c = threadIdx.x; c < columns; c += BLOCK)
-        row[c] = scale * (expf(row[c] + bias[c] - most) / sum - (c == right));
-    if (threadIdx.x == 0)
-        atomicAdd(loss, scale * entropy);
-}
-
-__global__ void relu_grad(const float *h, float *dh, size_t n)
-{
-    size_t stride = gridDim.x * (size_t)blockDim.x;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += stride)
-        if (!(h[i] > 0))
-            dh[i] = 0;
-}
-
-__global__ void descend(float *w, const float *g, float rate, size_t n)
-{
-    size_t stride = gridDim.x * (size_t)blockDim.x;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += stride)
-        w[i] -= rate * g[i];
-}
-
-static constexpr float DECAY1 = 0.9f, DECAY2 = 0.999f, EPSILON = 1e-8f, WEIGHT_DECAY = 0.01f;
-
-// The count of steps is in memory, so that a graph can be replayed.
-__global__ void count_step(float *step)
-{
-    *step += 1;
-}
-
-// The rate rises over ten steps.
-__global__ void adamw(float *w, const float *g, float *m, float *v, const float *step, float rate, size_t n)
-{
-    size_t stride = gridDim.x * (size_t)blockDim.x;
-    float unbias1 = 1 / (1 - powf(DECAY1, *step)), unbias2 = 1 / (1 - powf(DECAY2, *step));
-    rate *= fminf(1, *step / 10);
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += stride) {
-        float first = m[i] = DECAY1 * m[i] + (1 - DECAY1) * g[i];
-        float second = v[i] = DECAY2 * v[i] + (1 - DECAY2) * g[i] * g[i];
-        w[i] -= rate * (first * unbias1 / (sqrtf(second * unbias2) + EPSILON) + WEIGHT_DECAY * w[i]);
-    }
-}
-
 enum Way { DP, TP, ZERO3 };
 
-// Where the weights w1 b1 w2 b2 lie, and behind them, of gradients, the loss. Each layer is a multiple of `parts`.
-struct Layout {
-    size_t b1, w2, b2, loss, all;
-
-    Layout(int inputs, int hidden, int classes, int parts)
-    {
-        auto whole = [&](size_t n) { return (n + (size_t)parts - 1) / (size_t)parts * (size_t)parts; };
-        b1 = (size_t)inputs * hidden;
-        w2 = whole(b1 + hidden);
-        b2 = w2 + (size_t)hidden * classes;
-        loss = whole(b2 + classes);
-        all = loss + 1;
-    }
-};
-
-struct Mlp {
+struct Mlp : Model {
     struct Gpu {
         float *x, *h, *z2, *dh, *ones, *w, *g; // z2: logits, then their gradient
         float *kept, *reduced, *m, *v, *step;  // of zero3, weights that it keeps and their gradients; of AdamW
@@ -124,29 +30,22 @@ struct Mlp {
     };
     enum { CHUNKS = 4 }; // what collectives run beside is cut into so many
 
-    int gpus, batch, inputs, hidden, classes;
     Way way;
+    bool from_host;
     int rows, columns, pieces; // of the examples and of hidden elements, those of a GPU
-    bool by_adamw;
-    Layout whole, own; // of all weights, and of those that a GPU computes with
-    size_t keeps;      // weights
-    float *host_x, *host_w;
-    int *host_label;
+    Layout own;                // of the weights that a GPU computes with
+    size_t keeps;              // weights
     std::vector<Gpu> gpu;
     std::vector<ncclComm_t> comm;
-    float rate;
 
-    Mlp(int gpus_, Way way_, int batch_, int inputs_, int hidden_, int classes_, bool by_adamw_)
-        : gpus(gpus_), batch(batch_), inputs(inputs_), hidden(hidden_), classes(classes_), way(gpus_ > 1 ? way_ : DP),
+    Mlp(int gpus_, const Sizes &of, Way way_, bool from_host_)
+        : Model(gpus_, of, gpus_), way(gpus > 1 ? way_ : DP), from_host(from_host_),
           rows(way == TP ? batch : batch / gpus), columns(way == TP ? hidden / gpus : hidden),
-          pieces(inputs % CHUNKS || inputs / CHUNKS * columns % gpus ? 1 : CHUNKS), by_adamw(by_adamw_),
-          whole(inputs, hidden, classes, gpus), own(inputs, columns, classes, gpus),
-          keeps(way == ZERO3 ? own.loss / (size_t)gpus : own.loss), gpu((size_t)gpus), comm((size_t)gpus),
-          rate(by_adamw ? 0.01f : 0.1f)
+          pieces(inputs % CHUNKS || inputs / CHUNKS * columns % gpus ? 1 : CHUNKS), own(inputs, columns, classes, gpus),
+          keeps(way == ZERO3 ? own.loss / (size_t)gpus : own.loss), gpu((size_t)gpus), comm((size_t)gpus)
     {
         held(batch % gpus == 0 && (way != TP || hidden % gpus == 0), "--gpus", __FILE__, __LINE__,
              "examples, and with tp columns, are as many on each GPU");
-        fill();
         each([&](int g, Gpu &p) { open(g, p); });
         if (gpus > 1)
             LIBRARY(ncclCommInitAll(comm.data(), gpus, nullptr));
@@ -164,19 +63,6 @@ struct Mlp {
     }
 
     // ---- memory ----
-
-    void fill()
-    {
-        host_x = new_host_array<float>((size_t)batch * inputs);
-        host_label = new_host_array<int>((size_t)batch);
-        host_w = new_host_array<float>(whole.all);
-        for (size_t i = 0; i < (size_t)batch * inputs; i++)
-            host_x[i] = (float)noise(i, 1);
-        for (int i = 0; i < batch; i++)
-            host_label[i] = (int)((long)i * 7 % classes);
-        for (size_t i = 0; i < whole.all; i++)
-            host_w[i] = i < whole.b1 || (i >= whole.w2 && i < whole.b2) ? 0.17f * ((float)noise(i, 2) - 0.5f) : 0;
-    }
 
     void open(int g, Gpu &p)
     {
@@ -297,7 +183,7 @@ struct Mlp {
     void first_layer(Gpu &p)
     {
         gemm_rows(p.blas, false, false, rows, columns, inputs, 1, p.x, p.w, 0, p.h);
-        bias_relu<<<BLOCKS, BLOCK, 0, p.stream>>>(p.h, p.w + own.b1, (size_t)rows * columns, columns);
+        bias_relu<<<BLOCKS, BLOCK, 0, p.stream>>>(p.h, p.h, p.w + own.b1, (size_t)rows * columns, columns);
     }
 
     // With tp each GPU has summands of all logits, which are added up some rows at a time.
@@ -427,7 +313,7 @@ struct Mlp {
             LIBRARY(ncclAllReduce(p.g + own.loss, p.g + own.loss, 1, ncclFloat, ncclSum, with, p.share));
     }
 
-    void start(bool from_host, bool beside)
+    void start(bool beside)
     {
         if (from_host)
             upload();
@@ -446,104 +332,74 @@ struct Mlp {
     }
 };
 
-// The same step for one row, in doubles: its share of the gradients is added to g.
-static void row_on_cpu(const Mlp &net, const std::vector<double> &w, int row, std::vector<double> &g)
+struct Variant {
+    const char *name;
+    bool graph, beside;
+};
+
+// Each variant of `make`'s net takes steps of a small one, as it is timed, beside the CPU.
+template <typename Make>
+static void race(Work &work, const Sizes &sizes, const Sizes &small, const std::vector<Variant> &variants, Make make)
 {
-    auto of_w = [&](size_t first, int count) { return std::vector<double>(&w[first], &w[first] + count); };
-    std::vector<double> a = of_w(net.whole.b1, net.hidden), p = of_w(net.whole.b2, net.classes);
-    const float *x = net.host_x + (size_t)row * net.inputs;
-    double most = -INFINITY, sum = 0;
-    for (int i = 0; i < net.inputs; i++)
-        for (int j = 0; j < net.hidden; j++)
-            a[(size_t)j] += x[i] * w[(size_t)(i * net.hidden + j)];
-    for (int j = 0; j < net.hidden; j++)
-        for (int c = 0; c < net.classes; c++)
-            p[(size_t)c] += std::max(a[(size_t)j], 0.0) * w[net.whole.w2 + (size_t)(j * net.classes + c)];
-    for (double v : p)
-        most = std::max(most, v);
-    for (double &v : p)
-        sum += v = std::exp(v - most);
-    for (int c = 0; c < net.classes; c++) {
-        p[(size_t)c] = (p[(size_t)c] / sum - (c == net.host_label[row])) / net.batch;
-        g[net.whole.b2 + (size_t)c] += p[(size_t)c];
-    }
-    for (int j = 0; j < net.hidden; j++) {
-        double dh = 0;
-        for (int c = 0; c < net.classes; c++) {
-            g[net.whole.w2 + (size_t)(j * net.classes + c)] += std::max(a[(size_t)j], 0.0) * p[(size_t)c];
-            dh += p[(size_t)c] * w[net.whole.w2 + (size_t)(j * net.classes + c)];
-        }
-        if (a[(size_t)j] <= 0)
-            continue;
-        g[net.whole.b1 + (size_t)j] += dh;
-        for (int i = 0; i < net.inputs; i++)
-            g[(size_t)(i * net.hidden + j)] += x[i] * dh;
+    auto net = make(sizes);
+    for (const Variant &variant : variants) {
+        auto step_of = [&](auto &of) -> std::function<void()> {
+            if (!variant.graph)
+                return [&] {
+                    of.start(variant.beside);
+                    wait_for_all(of.gpus);
+                };
+            Streams streams = of.streams();
+            cudaGraphExec_t graph = captured(streams, [&] { of.start(variant.beside); });
+            return [=, &of] { launch(graph, streams[0], of.gpus); };
+        };
+        auto act = [&] {
+            auto checked = make(small);
+            work.check(error_of_steps(checked, step_of(checked)), 1e-5);
+            work.time(variant.name, step_of(net));
+        };
+        if (variant.graph)
+            work.attempt(variant.name, act);
+        else
+            act();
     }
 }
 
-static void optimise_on_cpu(const Mlp &net, int step, std::vector<double> &w, const std::vector<double> &g,
-                            std::vector<double> &moments)
+static void race_ways(Work &work, const Sizes &sizes, Way way, bool host)
 {
-    double rate = (double)net.rate * (net.by_adamw ? std::min(1.0, step / 10.0) : 1);
-    double unbias1 = 1 / (1 - std::pow((double)DECAY1, step)), unbias2 = 1 / (1 - std::pow((double)DECAY2, step));
-    for (size_t i = 0; i < net.whole.loss; i++) {
-        double &m = moments[i], &v = moments[net.whole.loss + i];
-        m = (double)DECAY1 * m + (1 - (double)DECAY1) * g[i];
-        v = (double)DECAY2 * v + (1 - (double)DECAY2) * g[i] * g[i];
-        double by = m * unbias1 / (std::sqrt(v * unbias2) + (double)EPSILON) + (double)WEIGHT_DECAY * w[i];
-        w[i] -= rate * (net.by_adamw ? by : g[i]);
-    }
+    std::vector<Variant> variants = { { "streams", false, false }, { "graph", true, false } };
+    if (work.gpus > 1)
+        variants.push_back({ "graph, collectives beside", true, true });
+    Sizes small = { 32 * work.gpus, 32, 16 * work.gpus, 10, sizes.by_adamw };
+    race(work, sizes, small, variants, [&](const Sizes &of) { return Mlp(work.gpus, of, way, host); });
 }
 
-// Two steps of a small net; they are taken in the way that is timed.
-static double error_of_small(int gpus, Way way, bool by_adamw, const std::function<void(Mlp &)> &step)
+static void race_pipeline(Work &work, const Sizes &sizes)
 {
-    Mlp net(gpus, way, 32 * gpus, 32, 16 * gpus, 10, by_adamw);
-    std::vector<double> w(net.host_w, net.host_w + net.whole.all), g(net.whole.all), moments(2 * net.whole.all);
-    for (int k = 1; k <= 2; k++) {
-        step(net);
-        std::fill(g.begin(), g.end(), 0);
-        for (int row = 0; row < net.batch; row++)
-            row_on_cpu(net, w, row, g);
-        optimise_on_cpu(net, k, w, g, moments);
-    }
-    net.fetch();
-    wait_for_all(gpus);
-    double worst = 0;
-    for (size_t i = 0; i < net.whole.loss; i++)
-        worst = std::max(worst, std::fabs(w[i] - (double)net.host_w[i]));
-    return worst;
+    int micro = (int)work.size("micro", 4);
+    Sizes small = { 16 * micro, 32, 24, 10, sizes.by_adamw };
+    std::vector<Variant> variants = { { "streams", false, true },
+                                      { "graph, copies beside", true, true },
+                                      { "graph, loads and stores", true, false } };
+    race(work, sizes, small, variants, [&](const Sizes &of) { return Pipeline(work.gpus, of, micro); });
 }
 
 int main(int argc, char **argv)
 {
     Work work("mlp", argc, argv);
     work.dtype({ "f32" });
-    int batch = (int)work.size("batch", 16384), inputs = (int)work.size("inputs", 4096),
-        hidden = (int)work.size("hidden", 4096);
-    int classes = (int)work.size("classes", 1024);
-    std::string word = work.word("way", { "dp", "tp", "zero3" });
-    Way way = word == "dp" ? DP : word == "tp" ? TP : ZERO3;
-    bool host = work.option("host", 0) != 0, by_adamw = work.option("adamw", 0) != 0;
-    held(!host || way == DP, "--host 1", __FILE__, __LINE__, "is for --way dp");
-    auto in_streams = [&](Mlp &net) {
-        net.start(host, false);
-        wait_for_all(net.gpus);
-    };
-    work.check(error_of_small(work.gpus, way, by_adamw, in_streams), 1e-5);
-    Mlp net(work.gpus, way, batch, inputs, hidden, classes, by_adamw);
-    work.time("streams", [&] { in_streams(net); });
-    for (bool beside : { false, true }) {
-        if (beside && work.gpus == 1)
-            continue;
-        auto as_graph = [&](Mlp &of) { return captured(of.streams(), [&] { of.start(host, beside); }); };
-        std::string variant = beside ? "graph, collectives beside" : "graph";
-        work.attempt(variant, [&] {
-            auto of_small = [&](Mlp &small) { launch(as_graph(small), small.streams()[0], small.gpus); };
-            work.check(error_of_small(work.gpus, way, by_adamw, of_small), 1e-5);
-            cudaGraphExec_t graph = as_graph(net);
-            work.time(variant, [&] { launch(graph, net.streams()[0], net.gpus); });
-        });
-    }
+    Sizes sizes;
+    sizes.batch = (int)work.size("batch", 16384);
+    sizes.inputs = (int)work.size("inputs", 4096);
+    sizes.hidden = (int)work.size("hidden", 4096);
+    sizes.classes = (int)work.size("classes", 1024);
+    sizes.by_adamw = work.option("adamw", 0) != 0;
+    std::string word = work.word("way", { "dp", "tp", "zero3", "pp" });
+    bool host = work.option("host", 0) != 0;
+    held(!host || word == "dp", "--host 1", __FILE__, __LINE__, "is for --way dp");
+    if (word == "pp")
+        race_pipeline(work, sizes);
+    else
+        race_ways(work, sizes, word == "dp" ? DP : word == "tp" ? TP : ZERO3, host);
     return work.end();
 }

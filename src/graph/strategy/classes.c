@@ -108,7 +108,7 @@ static void add_loss(writer *w, const gy_primal *p, const gy_access *rows, const
     const gy_scalar *scale = gy_primal_scalar(&w->a, p, "scale");
     gy_constant factor = scale ? scale->number : gy_constant_whole(1);
     snprintf(formula, sizeof formula,
-             "loss = sum(scale * (log(total) + floor(top) - right) / ((label >= 0) * (label < %lld)))",
+             "loss = sum(scale * (log(total) + (floor(top) - right)) / ((label >= 0) * (label < %lld)))",
              (long long)g->buffers.at[rows->buffer].shape[1]);
     gantry_node node = gantry_graph_reduce(g, id_of(w, p, "loss"), formula);
     gantry_node_arg_as(g, node, "loss", gy_adjoint_primal_rows(&w->a, &loss), (gantry_access)loss.mode);

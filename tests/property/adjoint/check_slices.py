@@ -187,6 +187,21 @@ class Networks(unittest.TestCase):
                     np.testing.assert_allclose(out["w.grad"], x.T @ dy, rtol=0, atol=unit * (2 * np.abs(y).max() + 3) * np.abs(x).sum(0).max() / 4)
                     self.assertEqual(out["w.grad"].dtype, np.float32)
 
+    def test_small_losses(self):
+        """Large logits that differ by little, of the right class: a loss is no difference of numbers that are much larger than it."""
+        buffers = {"x": buffer([12, 6], "f32", **GIVEN), "w": buffer([6, 6], "f32", **GIVEN), "labels": buffer([12], "i32", **GIVEN),
+                   "y": buffer([12, 6], "f32"), "loss": buffer([1], "f32", output=True)}
+        nodes = [{"id": "fc", "kernel": "gemm", "args": {"a": "x", "b": "w", "c": "y"}},
+                 {"id": "loss", "kernel": "softmax_xent", "args": {"scale": 1 / 12, "logits": "y", "labels": "labels", "loss": "loss"}}]
+        text = {"gantry": 1, "name": "small", "buffers": buffers, "nodes": nodes,
+                "train": {"loss": "loss", "weights": ["w"], "optimizer": "none", "batch": ["x", "labels"]}}
+        labels = np.arange(12, dtype=np.int32) % 6
+        given = {"x": np.eye(6, dtype=np.float32)[labels], "w": (1000 + 9 * np.eye(6)).astype(np.float32), "labels": labels}
+        for strategy, devices in (("dp=1", 1), ("tp=2", 2), ("dp=2,tp=3", 6)):
+            with self.subTest(strategy=strategy):
+                run = gantry.parse(text, train=True, strategy=strategy, devices=devices).schedule(devices, effort=0).run(backend="host")
+                np.testing.assert_allclose(run(**given)["loss"], [math.log1p(5 * math.exp(-9))], rtol=3e-4)
+
     def test_tables(self):
         """Each slice looks up the rows of a table that it has; a table of which the last product has the columns is cut once for both."""
         rng = np.random.default_rng(11)

@@ -13,15 +13,17 @@ from differences import gantry, np
 from suite import ROOT
 
 BATCH, LAYERS, TOKENS, HEADS, DIM, WORDS, STEPS = 4, 2, 5, 2, 4, 7, 100
-WIDTH = HEADS * DIM
-HIDDEN = 4 * WIDTH
+ACROSS = HEADS * DIM
 BACKEND = os.environ.get("ADJOINT_BACKEND", "host") # cuda: by hand, on ADJOINT_DEVICES GPUs
 NEAR = 1e-9 if BACKEND == "host" else 1e-5
 EPS, RATE, DECAY, CLIP = 1e-5, 0.003, 0.01, 1.0
-SHAPES = {"table": (WORDS, WIDTH), "gain1": (LAYERS, WIDTH), "wq": (LAYERS * WIDTH, WIDTH), "wk": (LAYERS * WIDTH, WIDTH),
-          "wv": (LAYERS * WIDTH, WIDTH), "wo": (LAYERS * WIDTH, WIDTH), "gain2": (LAYERS, WIDTH), "up": (LAYERS * WIDTH, HIDDEN),
-          "down": (LAYERS * HIDDEN, WIDTH), "gain_of_head": (1, WIDTH), "head": (WIDTH, WORDS)}
 ERF = np.vectorize(math.erf)
+
+
+def shapes_of(words, width):
+    return {"table": (words, width), "gain1": (LAYERS, width), "wq": (LAYERS * width, ACROSS), "wk": (LAYERS * width, ACROSS),
+            "wv": (LAYERS * width, ACROSS), "wo": (LAYERS * ACROSS, width), "gain2": (LAYERS, width), "up": (LAYERS * width, 4 * width),
+            "down": (LAYERS * 4 * width, width), "gain_of_head": (1, width), "head": (width, words)}
 
 
 def norm(x, gain):
@@ -41,7 +43,7 @@ def turn(x, sign=1):
     angle = sign * np.arange(TOKENS)[:, None] * 10000.0 ** (-2 * np.arange(half) / DIM)
     c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
     a, b = np.split(x.reshape(TOKENS, HEADS, DIM), [half], 2)
-    return np.concatenate([a * c - b * s, a * s + b * c], 2).reshape(TOKENS, WIDTH)
+    return np.concatenate([a * c - b * s, a * s + b * c], 2).reshape(TOKENS, ACROSS)
 
 
 def heads(x):
@@ -49,7 +51,7 @@ def heads(x):
 
 
 def rows(x):
-    return x.transpose(1, 0, 2).reshape(TOKENS, WIDTH)
+    return x.transpose(1, 0, 2).reshape(TOKENS, ACROSS)
 
 
 def layer(w, l, x):
@@ -132,20 +134,21 @@ def by_hand(w, ids, right):
     return np.array(losses)
 
 
-def compare(strategies, words=WORDS, more=None, machine=None, **how):
+def compare(strategies, words=WORDS, width=ACROSS, more=None, machine=None, **how):
     """The losses of 100 steps by hand, and by each strategy, whose number of devices stands beside it; `machine` and `how` are of schedules."""
-    shapes = SHAPES | {"table": (words, WIDTH), "head": (WIDTH, words)}
+    shapes = shapes_of(words, width)
     rng = np.random.default_rng(7)
     w = {name: rng.normal(size=shape) * 0.3 + ("gain" in name) for name, shape in shapes.items()}
     ids, right = (rng.integers(0, words, BATCH * TOKENS).astype(np.int32) for _ in range(2))
-    params = {"batch": BATCH, "layers": LAYERS, "tokens": TOKENS, "heads": HEADS, "dim": DIM, "words": words, "lr": RATE} | (more or {})
+    params = {"batch": BATCH, "layers": LAYERS, "context": TOKENS, "heads": HEADS, "dim": DIM, "width": width, "words": words,
+              "lr": RATE} | (more or {})
     seen = {}
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "graphs/models", folder, dirs_exist_ok=True)
         for path in pathlib.Path(folder).rglob("*.json"):
             path.write_text(path.read_text().replace('"f32"', '"f64"'))
         text = json.loads((pathlib.Path(folder) / "gpt.json").read_text())
-        for name in [*SHAPES, "ids", "next"]:
+        for name in [*shapes, "ids", "next"]:
             text["buffers"][name].pop("init")
             text["buffers"][name]["class"] = "input"
         for strategy, devices in strategies:
@@ -163,6 +166,14 @@ class Gpt(unittest.TestCase):
         wanted, seen = compare(((None, 1), ("micro=4", 1), ("dp=2", 2), ("dp=4,zero=1", 4), ("pp=2,micro=4", 2), ("pp=2,interleave=2,micro=4", 2),
                                 ("dp=2,pp=2,micro=2,zero=3", 4), ("tp=2", 2), ("dp=2,tp=2,zero=1", 4), ("tp=2,pp=2,micro=2", 4), ("dp=2,zero=2", 2),
                                 ("recompute=all", 1), ("dp=2,recompute=1", 2), ("pp=2,micro=4,recompute=all", 2), ("dp=2,zero=3,recompute=all", 2)))
+        self.assertLess(wanted[-1], 0.8 * wanted[0])
+        for strategy, losses in seen.items():
+            with self.subTest(strategy=strategy):
+                np.testing.assert_allclose(losses, wanted, rtol=NEAR, atol=NEAR)
+
+    def test_width(self):
+        """Another width than all heads have together."""
+        wanted, seen = compare(((None, 1), ("dp=2,zero=3", 2), ("tp=2", 2), ("tp=2,pp=2,micro=2", 4)), width=12)
         self.assertLess(wanted[-1], 0.8 * wanted[0])
         for strategy, losses in seen.items():
             with self.subTest(strategy=strategy):

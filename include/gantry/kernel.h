@@ -197,7 +197,7 @@ typedef struct gantry_kernel {
     size_t struct_size;
     const char *name;
     const char
-        *summary; /* what is behind "; status: " says what the kernel leaves in its status word; errors tell it */
+        *summary; /* behind "; status: " is what its status word means; errors tell it, with numbers for "{x.rows}" */
     const gantry_kernel_arg *arg;
     size_t arg_size; /* sizeof(gantry_kernel_arg), where there are arguments: how far apart they are */
     int32_t args;    /* number of entries of `arg` */

@@ -103,7 +103,9 @@ const gantry_kernel gy_kernel_attention_append = {
     .struct_size = sizeof(gantry_kernel),
     .name = "attention_append",
     .summary =
-        "cache_append, and attention of the token's queries over the cache up to its place; status: 1 of no place",
+        "cache_append, and attention of the token's queries over the cache up to its place; status: the cache is full "
+        "(or \"place\" is below 0): it has room for {keys.shape1} tokens; stop before, or give \"keys\" and \"values\" "
+        "more places",
     GANTRY_KERNEL_ARGS(args),
     .flops = "6 * (q.size + k.size) + 4 * q.size * keys.last1",
     .bytes = "q.bytes + 2 * (k.bytes + v.bytes) + keys.bytes + values.bytes + y.bytes",

@@ -116,7 +116,9 @@ const gantry_kernel gy_kernel_cache_append = { .struct_size = sizeof(gantry_kern
                                                .name = "cache_append",
                                                .summary =
                                                    "a token's keys and values go to their place in a cache, keys and "
-                                                   "queries turned by it; status: 1 if the cache has no such place",
+                                                   "queries turned by it; status: the cache is full (or \"place\" "
+                                                   "is below 0): it has room for {keys.shape1} tokens; stop before, or "
+                                                   "give \"keys\" and \"values\" more places",
                                                GANTRY_KERNEL_ARGS(args),
                                                .flops = "6 * (q.size + k.size)",
                                                .bytes = "2 * (q.bytes + k.bytes + v.bytes)",

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernel/registry.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 size_t gantry_kernel_count(void)
@@ -39,14 +37,6 @@ const gantry_kernel *gantry_kernel_find(const char *name)
 bool gy_kernel_batches(const gantry_kernel *manifest)
 {
     return manifest == gantry_kernel_find("gemm");
-}
-
-void gy_kernel_word(const gantry_kernel *manifest, int32_t word, char *text, size_t size)
-{
-    static const char mark[] = "; status: ";
-    const char *told = manifest && manifest->summary ? strstr(manifest->summary, mark) : NULL;
-    snprintf(text, size, "its kernel left %" PRId32 " in the status word%s%s", word, told ? ": " : "",
-             told ? told + sizeof mark - 1 : "");
 }
 
 int gy_kernel_find_arg(const gantry_kernel *manifest, const char *name)

@@ -92,9 +92,6 @@ bool gy_launch_lookup(void *context, const char *name, int64_t *integer, double 
 bool gy_kernel_for_workers(const gy_kernel *kernel);
 /* True if a library may make several launches of the kernel by one call: products of matrices. */
 bool gy_kernel_batches(const gantry_kernel *manifest);
-/* Why an op failed whose kernel left `word` in its status word, with what its summary says of that. NULL: a function
- * without a manifest. */
-void gy_kernel_word(const gantry_kernel *manifest, int32_t word, char *text, size_t size);
 /* Index of the argument, or -1. */
 int gy_kernel_find_arg(const gantry_kernel *manifest, const char *name);
 /* The bytes of a region as handed over: of all items where it is a list. */

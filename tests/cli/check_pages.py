@@ -2,6 +2,7 @@
 """docs/cookbook.md, docs/faq.md and docs/tutorials: what is shown is what happens. Each `console` block has commands behind "$ ", and under each what it
 prints; a line "..." stands for any lines, "..." at the end of a line for the rest of it. Numbers with a point may differ by a thousandth, since
 sums of products do between processors. Complete graphs of a page are files for its commands, NAME.json by their "name". Links between pages lead somewhere.
+Recipes of the cookbook say what they are in other systems.
 
 check_pages.py GANTRY ROOT            compares, and prints what is different
 check_pages.py GANTRY ROOT --update   writes what was printed into the pages, as far as lines without "..." go, and prints what it could not write
@@ -16,6 +17,7 @@ import sys
 import tempfile
 
 LEAST = {"cookbook.md": 10, "faq.md": 0, "python.md": 0}  # so that a page that lost its blocks is noticed; tests/unit/python runs those of python.md
+SYSTEMS = ("NCCL", "MPI", "torch.distributed", "NVSHMEM")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.S | re.M)
 
 
@@ -96,6 +98,18 @@ def check_links(page, text):
     return missing
 
 
+def check_recipes(page, text):
+    """Each recipe of the cookbook says what it is in each of the systems that people come from, and when it is the wrong tool."""
+    missing, recipes = 0, re.findall(r"^## (\d+\. .*?)$(.*?)(?=^## |\Z)", text, re.S | re.M) if page.name == "cookbook.md" else []
+    for heading, recipe in recipes:
+        elsewhere = recipe.partition("**Elsewhere.**")[2].partition("**Not when**")
+        lacks = [name for name in SYSTEMS if not re.search(rf"^- {re.escape(name)}: \S", elsewhere[0], re.M)] + ([] if elsewhere[1] else ["when not"])
+        if lacks:
+            print(f"FAILED {page.name}: recipe \"{heading}\" does not say what it is in {', '.join(lacks)}")
+        missing += len(lacks)
+    return missing
+
+
 def check_quotes(page, root, text):
     """C and C++ are of the examples and of the work by hand in the tree, line by line."""
     sources = [file.read_text() for pattern in ("docs/examples/*.c", "tests/bench/hand/*.cu") for file in sorted(root.glob(pattern))]
@@ -136,7 +150,7 @@ def check(page, root, environment, update):
     if sum(counts) < LEAST.get(page.name, 1):
         print(f"FAILED {page.name}: shows {sum(counts)} commands")
         counts[0] += 1
-    counts[0] += check_links(page, text) + check_quotes(page, root, text)
+    counts[0] += check_links(page, text) + check_quotes(page, root, text) + check_recipes(page, text)
     print(f"{page.name}: {counts[1]} as shown, {counts[0]} not")
     return counts[0]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`gantry scale --ranks` and `--strategy`: one rank is the plain machine, rows are what `schedule` says of joined machines, which the checker passes."""
+"""`gantry scale --ranks` and `--strategy`: one rank is the plain machine, rows are what `schedule` says of joined machines, which the checker passes; advice."""
 import json
 import os
 import pathlib
@@ -164,6 +164,19 @@ def check_refused_rows(gantry, source):
         assert wrong.returncode == 2 and wanted in wrong.stderr and not wrong.stdout, "shards that no row can have are no strategy of one replica either"
 
 
+def check_uncut(gantry):
+    """Where a model leaves devices without work the advice names the option that cuts it, and with that they all have some; other graphs, and models that use all, are not told of it."""
+    def found(*words):
+        return json.loads(run(gantry, "scale", *words, "--machine", "h200-8", "--devices", "1,8", "--effort", 0, "--json"))
+    words, hint = ["gpt", "--param", "parts=1", "--param", "batch=64", "--param", "tokens=512", "--param", "dim=64"], "add --strategy dp=devices"
+    whole, cut, split = found(*words), found(*words, "--strategy", "dp=devices"), found(*words, "--param", "parts=8")
+    assert whole["rows"][1]["used"] < 8 and hint in whole["advice"], whole
+    assert [row["used"] for row in cut["rows"]] == [1, 8] and hint not in cut["advice"] and cut["rows"][1]["speedup"] > 2, cut
+    assert split["rows"][1]["used"] == 8 and hint not in split["advice"], split
+    plain = found("saxpy", "--param", "parts=1")
+    assert plain["rows"][1]["used"] < 8 and hint not in plain["advice"], plain
+
+
 def main(gantry, source):
     gantry, source = pathlib.Path(gantry).resolve(), pathlib.Path(source).resolve()
     machines = source / "graphs" / "machines"
@@ -182,6 +195,7 @@ def main(gantry, source):
         check_weak(gantry)
         check_strategies(gantry, source)
         check_refused_rows(gantry, source)
+        check_uncut(gantry)
 
 
 if __name__ == "__main__":

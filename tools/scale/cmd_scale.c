@@ -477,6 +477,7 @@ static int run(const options *o)
         code = find_rows(&s, o, graph, machine, &c);
     if (!code) {
         s.graph = gantry_graph_name(graph);
+        s.uncut = !o->strategy && gantry_graph_loss(graph).id != GANTRY_NONE;
         s.machine = gantry_machine_name(machine);
         scale_judge(&s);
         code = show(&s, o);

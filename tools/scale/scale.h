@@ -33,11 +33,12 @@ typedef struct scale {
     int64_t base;                /* its value for one */
     bool ranks;                  /* rows are of ranks */
     bool asks;                   /* the graph depends on how many devices there are */
+    bool uncut;                  /* a model, and no strategy was given that cuts it */
     scale_row *row;              /* rising numbers of devices */
     size_t count;
     scale_refusal *refused; /* of the others, rising too */
     size_t refusals;
-    char advice[512]; /* one sentence */
+    char advice[512]; /* a sentence or two */
 } scale;
 
 /* scale_ranks.c: one machine of so many that are alike, of one that machine itself. The exit code. */

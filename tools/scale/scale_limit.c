@@ -150,6 +150,17 @@ static void advise_weak(scale *s)
                  s->weak, best->count, plural(s, best->count), next->count, 100 * next->efficiency, next->limit);
 }
 
+/* The parts of a graph are all that is shared out, and a model may have none before a strategy cuts it. */
+static void advise_strategy(scale *s)
+{
+    const scale_row *last = &s->row[s->count - 1];
+    size_t told = strlen(s->advice);
+    if (s->uncut && last->used < last->devices)
+        snprintf(s->advice + told, sizeof s->advice - told,
+                 " Not all devices have work, and the graph is a model, which is cut by an option: add --strategy "
+                 "dp=devices for a step of its training, each device with a part of the batch.");
+}
+
 void scale_judge(scale *s)
 {
     const scale_row *first = &s->row[0];
@@ -161,4 +172,5 @@ void scale_judge(scale *s)
         r->efficiency = r->speedup / times;
     }
     *s->weak ? advise_weak(s) : advise(s);
+    advise_strategy(s);
 }

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/nest.h"
+#include "kernel/word.h"
 #include "run/fill.h"
 #include "run/number.h"
 #include "run/reduce.h"
@@ -305,8 +306,8 @@ gantry_status gy_host_ops_fail(const gy_host_ops *ops, uint32_t id, gy_op_failur
         snprintf(what, sizeof what, "its function returned %s (%d)%s", name, (int)failure.status,
                  strncmp(name, "GANTRY_", 7) == 0 ? "" : "; it returns GANTRY_OK, 0, where all is well");
     } else {
-        gy_kernel_word(node->kernel == GY_NONE ? NULL : ops->job->graph->kernels.at[node->kernel].manifest,
-                       failure.word, what, sizeof what);
+        gy_launch_word(node->kernel == GY_NONE ? NULL : ops->job->graph->kernels.at[node->kernel].manifest,
+                       &ops->call[id]->launch, failure.word, what, sizeof what);
     }
     char iteration[40] = "";
     if (node->loop != GY_NONE)

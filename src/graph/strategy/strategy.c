@@ -123,6 +123,12 @@ gantry_status gantry_graph_parallelize(gantry_graph *graph, const gantry_strateg
         return gy_fail(s.err, GANTRY_E_INVALID, NULL,
                        "strategy: recompute=auto is for who schedules, such as gantry train: which number fits the "
                        "memories is known by trying; give \"recompute=all\", or how many layers of a stage");
+    if (!options && !graph->train)
+        return gy_fail(s.err, GANTRY_E_GRAPH, NULL,
+                       "a strategy cuts a model by its weights and its batch, and the graph names neither: add "
+                       "\"train\": {\"loss\": ..., \"weights\": [...], \"learning_rate\": ...} to its file, or give "
+                       "options; or leave the strategy out, as for graphs that decode: the scheduler spreads their "
+                       "nodes and parts (\"split\", \"tiles\"), and \"on\" says where a node is");
     GY_TRY(gy_train_check(graph, options, "gantry_graph_parallelize", s.err));
     gantry_status status = options ? gy_train_note(graph, options, s.err) : GANTRY_OK;
     s.options = graph->train;

@@ -440,7 +440,7 @@ class Used(unittest.TestCase):
 
     def test_refused(self):
         done = subprocess.run([os.environ["GANTRY"], "run", ROOT / "graphs/saxpy.json", "--devices", "2", "--strategy", "dp=2"], capture_output=True, text=True)
-        self.assertIn('the graph does not say what training it means: add "train"', done.stderr)
+        self.assertIn('a strategy cuts a model by its weights and its batch, and the graph names neither: add "train"', done.stderr)
         done = subprocess.run([os.environ["GANTRY"], "run", "saxpy", "--devices", "2", "--strategy", "dp=2"], capture_output=True, text=True)
         self.assertIn('no file "saxpy", and none of the models that come with Gantry; there are', done.stderr)
 

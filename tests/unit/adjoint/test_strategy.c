@@ -316,7 +316,8 @@ START_TEST(calls_that_are_wrong)
     g = model();
     ck_assert_int_eq(gantry_graph_differentiate(g, &o, &err), GANTRY_OK);
     refused(g, &s, &o, GANTRY_E_INVALID, "was differentiated before");
-    refused(model(), &s, NULL, GANTRY_E_GRAPH, "does not say what training it means");
+    refused(model(), &s, NULL, GANTRY_E_GRAPH,
+            "cuts a model by its weights and its batch, and the graph names neither");
     g = model();
     (void)gantry_graph_kernel(g, "wrong", "no such kernel");
     refused(g, &s, &o, GANTRY_E_GRAPH, "there is no kernel");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Manifests: finding them, every mistake one can have, and what their expressions give. */
 #include "kernel/registry.h"
+#include "kernel/word.h"
 #include "unit/base/suite.h"
 #include <math.h>
 #include <string.h>
@@ -157,7 +158,7 @@ START_TEST(text_of_mistake)
 }
 END_TEST
 
-/* ---- costs ---- */
+/* ---- launches ---- */
 
 static const int64_t shape[2] = { 10, 6 }, tall[2] = { 3, 2 }, wide[2] = { 2, 5 };
 
@@ -198,6 +199,37 @@ static gantry_launch launch_of(gantry_arg *args, gantry_arg *items)
     args[2] = (gantry_arg){ .name = "a_1", .number = 2.5, .integer = 0, .count = 1 };
     return (gantry_launch){ .struct_size = sizeof(gantry_launch), .args = 3, .arg = args };
 }
+
+/* Numbers of the launch stand for their names in braces; what is no name stays, and a text that is cut has an end. */
+START_TEST(words_of_launch)
+{
+    static const char *const cases[][2] = {
+        { "a kernel", "its kernel left 3 in the status word" },
+        { "a kernel; status: a row that is not there",
+          "its kernel left 3 in the status word: a row that is not there" },
+        { "a kernel; status: none of {y.shape0} rows, {y.last0} long, {x.size} in x, {a_1}",
+          "its kernel left 3 in the status word: none of 10 rows, 6 long, 16 in x, 2.5" },
+        { "a kernel; status: {z.rows} {y.shape2} {} {y.rows", "its kernel left 3 in the status word: {z.rows} "
+                                                              "{y.shape2} {} {y.rows" },
+    };
+    gantry_arg args[3], items[2];
+    gantry_launch l = launch_of(args, items);
+    char text[200];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        kernel.summary = cases[i][0];
+        gy_launch_word(&kernel, &l, 3, text, sizeof text);
+        ck_assert_str_eq(text, cases[i][1]);
+        for (size_t size = 1; size < strlen(cases[i][1]); size++) {
+            memset(text, '#', sizeof text);
+            gy_launch_word(&kernel, &l, 3, text, size);
+            ck_assert_uint_eq(strlen(text), size - 1);
+            ck_assert_mem_eq(text, cases[i][1], size - 1);
+        }
+    }
+    gy_launch_word(NULL, &l, 7, text, sizeof text);
+    ck_assert_str_eq(text, "its kernel left 7 in the status word");
+}
+END_TEST
 
 static const struct cost_case {
     const char *flops, *bytes, *scratch;
@@ -250,6 +282,7 @@ int main(void)
     tcase_add_checked_fixture(c, set_up, tear_down);
     tcase_add_test(c, finding);
     tcase_add_loop_test(c, text_of_mistake, 0, (int)(sizeof mistakes / sizeof *mistakes));
+    tcase_add_test(c, words_of_launch);
     tcase_add_loop_test(c, cost_of_launch, 0, (int)(sizeof costs / sizeof *costs));
     suite_add_tcase(s, c);
     return run_suite(s);

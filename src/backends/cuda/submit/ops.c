@@ -8,6 +8,7 @@
 #include "backends/cuda/usercode/usercode.h"
 #include "base/error.h"
 #include "graph/nest.h"
+#include "kernel/word.h"
 #include "schedule/exchange/exchange.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -564,7 +565,7 @@ gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t id, gantry_status statu
     if (status)
         snprintf(what, sizeof what, "its function returned %s (%d)", gantry_status_name(status), (int)status);
     else
-        gy_kernel_word(manifest_of(h, node), word, what, sizeof what);
+        gy_launch_word(manifest_of(h, node), &h->op[id].call->launch, word, what, sizeof what);
     if (node->loop != GY_NONE)
         snprintf(iteration, sizeof iteration, " in iteration %" PRId64, h->op[id].call->launch.iteration);
     gy_graph_fail(h->job->graph, node->origin, err, GANTRY_E_KERNEL, "node \"%s\" failed on device \"%s\"%s: %s",

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include <inttypes.h>
+#include <stdio.h>
 
 #define MOST_BYTES (UINT64_C(1) << 30) /* of one file */
 
@@ -34,7 +35,15 @@ static gantry_status look(const gy_images *images, size_t i, const char *data, s
                           gantry_error *err)
 {
     char why[GY_DECODER_WHY];
-    return images->decoder->look(data, length, image, why) ? GANTRY_OK : fail_damaged(images, i, why, err);
+    bool fine = images->decoder->look(data, length, image, why);
+    if (fine && (image->height < 1 || image->width < 1)) {
+        snprintf(why, sizeof why,
+                 "its header, of a file of %zu bytes, says that it is %" PRId64 " high and %" PRId64
+                 " wide, and at least 1 is needed",
+                 length, image->height, image->width);
+        fine = false;
+    }
+    return fine ? GANTRY_OK : fail_damaged(images, i, why, err);
 }
 
 gantry_status gy_images_look(const gy_images *images, size_t i, gy_image_size *image, gantry_error *err)

@@ -185,7 +185,7 @@ static bool is_named(const char *name, const char *const *inputs, size_t count)
 }
 
 /* A file that is not there may come yet. One that is not regular is not opened: a FIFO would wait. */
-static gantry_status check_init(const gy_buffer *b, gantry_error *err)
+static gantry_status check_init(const gantry_graph *graph, const gy_buffer *b, gantry_error *err)
 {
     gy_file file;
     gy_array_place place;
@@ -193,7 +193,7 @@ static gantry_status check_init(const gy_buffer *b, gantry_error *err)
         return GANTRY_OK;
     gantry_status status = gy_array_look(&place, &file, b, b->init.kind == GY_INIT_NPY, false, err);
     gy_file_close(&file);
-    return status;
+    return status ? gy_run_fail_init(graph, b, status, err) : GANTRY_OK;
 }
 
 static gantry_status check_call(const gantry_graph *graph, const char *const *inputs, size_t count, const char *call,
@@ -217,7 +217,7 @@ gantry_status gantry_graph_check_files(const gantry_graph *graph, const char *co
     for (uint32_t id = 0; id < graph->buffers.count; id++) {
         const gy_buffer *b = &graph->buffers.at[id];
         if ((b->init.kind == GY_INIT_NPY || b->init.kind == GY_INIT_RAW) && !is_named(b->name, inputs, input_count))
-            GY_TRY(check_init(b, err));
+            GY_TRY(check_init(graph, b, err));
     }
     return GANTRY_OK;
 }

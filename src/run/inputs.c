@@ -8,6 +8,7 @@
 #include "run/array.h"
 #include "run/edge.h"
 #include "run/fill.h"
+#include <errno.h>
 #include <string.h>
 
 gantry_status gy_run_mark_used(gantry_run *run, gantry_error *err)
@@ -44,6 +45,24 @@ gantry_status gy_run_fail_unbound(const gantry_graph *graph, const gy_buffer *b,
                          cls, b->name, b->name, b->name);
 }
 
+gantry_status gy_run_fail_init(const gantry_graph *graph, const gy_buffer *b, gantry_status status, gantry_error *err)
+{
+    if (!err)
+        return status;
+    const gy_origin *origin = &graph->origins.at[b->origin];
+    const gantry_error why = *err;
+    if (why.native == ENOENT && origin->use) {
+        gy_fail(err, status, NULL, "%.380s; write it first, or give that buffer one of the graph around by \"with\"",
+                why.text);
+    } else if (why.native == ENOENT) {
+        gy_fail(err, status, NULL, "%.380s; write it first, or bind the buffer (gantry_run_bind, --input %.40s=FILE)",
+                why.text, b->name);
+    }
+    err->native = why.native;
+    gy_graph_locate(graph, origin, b->init.kind == GY_INIT_NPY ? "/init/npy" : "/init/raw", err);
+    return status;
+}
+
 static gantry_status pack_array(void **packed, const void *array, const gy_buffer *b, gantry_error *err)
 {
     if (!*packed && !(*packed = gy_alloc_array(b->bytes)))
@@ -53,14 +72,15 @@ static gantry_status pack_array(void **packed, const void *array, const gy_buffe
 }
 
 /* From a file: C order, which tiled buffers are not kept in. */
-static gantry_status read_init(void **packed, const gy_buffer *b, gantry_error *err)
+static gantry_status read_init(const gantry_graph *graph, void **packed, const gy_buffer *b, gantry_error *err)
 {
     void *array;
     gantry_status status = gy_array_read(&array, b, b->init.path, b->init.folder, b->init.kind == GY_INIT_NPY, err);
-    if (status || !b->tile_offset) {
-        if (status == GANTRY_OK)
-            *packed = array;
-        return status;
+    if (status)
+        return gy_run_fail_init(graph, b, status, err);
+    if (!b->tile_offset) {
+        *packed = array;
+        return GANTRY_OK;
     }
     status = pack_array(packed, array, b, err);
     gy_free(array);
@@ -72,7 +92,7 @@ static gantry_status make_init(const gantry_run *run, void **packed, uint32_t id
     const gy_buffer *b = &run->graph->buffers.at[id];
     int64_t first, last;
     if (b->init.kind == GY_INIT_NPY || b->init.kind == GY_INIT_RAW)
-        return read_init(packed, b, err);
+        return read_init(run->graph, packed, b, err);
     void *made = gy_alloc_array(b->bytes);
     if (!made)
         return gy_fail_nomem(err);

@@ -153,6 +153,10 @@ void gy_run_feeds_free(gantry_run *run);
 
 /* inputs.c: what a buffer that persists begins with, packed. */
 gantry_status gy_run_contents(gantry_run *run, uint32_t id, const void **packed, gantry_error *err);
+/* Tells where the init is whose file could not be read, as `status` and `err` say, and what to do if it is not there.
+ */
+gantry_status gy_run_fail_init(const gantry_graph *graph, const gy_buffer *buffer, gantry_status status,
+                               gantry_error *err);
 /* E_INVALID: nothing is bound to the buffer, and a start finds what it begins with. */
 gantry_status gy_run_fail_unbound(const gantry_graph *graph, const gy_buffer *buffer, gantry_error *err);
 

@@ -91,9 +91,26 @@ def check_ways_out(p):
         p.expect_graph(name, graph(**{key: name}), 3, name, "leads out of the folder", words=("--allow-code",))
 
 
+def check_missing(p):
+    """A file that is not there is told at the place that names it, with what to do."""
+    for kind in ("npy", "raw"):
+        p.expect_graph(f"no {kind}", graph({kind: "none." + kind}), 1, "g.json:1:", f": /buffers/x/init/{kind}: ", f"cannot open ./none.{kind}: ",
+                       "; write it first, or bind the buffer (gantry_run_bind, --input x=FILE)")
+    p.expect("as JSON", ["run", "g.json", "--devices", "1", "--json"], 1, '"file": "g.json"', '"line": 1', '"where": "/buffers/x/init/raw"',
+             '"remedy": "write it first, or bind the buffer (gantry_run_bind, --input x=FILE)"')
+    (p.here / "data").mkdir()
+    (p.here / "data" / "inner.json").write_text(json.dumps(graph({"npy": "none.npy"})))
+    user = {"gantry": 1, "buffers": {"z": {"dtype": "f32", "shape": [2], "output": True}},
+            "nodes": [{"id": "u", "use": "data/inner.json", "with": {"y": "z"}}]}
+    p.expect_graph("no npy of a used graph", user, 1, "data/inner.json:1:", ": /buffers/x/init/npy: ", "./data/none.npy", "; write it first, or give that buffer one of the graph around by \"with\"", "used as \"u\" at g.json:1")
+    user["buffers"]["x"] = {"dtype": "f32", "shape": [2], "init": 1}
+    user["nodes"][0]["with"]["x"] = "x"
+    p.expect_graph("one of the graph around", user, 0)
+    p.expect_graph("no graph", graph(use="none.json"), 3, "cannot open ./none.json: ", "; name a graph that is there")
+
+
 def check_inside(p):
     """Links that stay inside are fine."""
-    (p.here / "data").mkdir()
     (p.here / "data" / "v2.raw").write_bytes(bytes(8))
     p.link("latest", "data/v2.raw")
     p.link("here", ".")
@@ -203,7 +220,7 @@ def main(gantry, source):
     with tempfile.TemporaryDirectory() as root:
         p = Place(os.path.abspath(gantry), pathlib.Path(source), pathlib.Path(root))
         (p.here / "g2.json").write_text(json.dumps(graph()))
-        for check in (check_ways_out, check_inside, check_kinds, check_sizes, check_fits, check_strangers_bytes, check_users_files):
+        for check in (check_ways_out, check_missing, check_inside, check_kinds, check_sizes, check_fits, check_strangers_bytes, check_users_files):
             check(p)
         print("\n".join(p.wrong))
         print(f"{p.cases} cases, {len(p.wrong)} wrong")

@@ -22,7 +22,7 @@ static bool fail(char why[GY_DECODER_WHY], const char *text)
 
 static bool look_with(tjhandle handle, const void *data, size_t length, gy_image_size *image, char why[GY_DECODER_WHY])
 {
-    int width, height, samples, space;
+    int width = 0, height = 0, samples = 0, space = 0; /* left as they are by a file that ends ahead of its sizes */
     if (tjDecompressHeader3(handle, data, (unsigned long)length, &width, &height, &samples, &space))
         return fail(why, tjGetErrorStr2(handle));
     if (space == TJCS_CMYK || space == TJCS_YCCK)

@@ -56,7 +56,8 @@ bool gy_is_expr_name(const char *name);
 bool gy_is_expr_word(const char *name);
 /* A scalar as an expression over indices of loops (in graph->arena); constant ones become numbers. */
 void gy_node_scalar_expr(gantry_graph *graph, gantry_node node, const char *name, const gy_expr *expr, bool dynamic);
-/* The flag of a `when` within that of another: both must be set where the nodes that this adds are, ahead of its own.
+/* The flag of a `when` within that of another, both of which are flags (gy_build_is_flag): both must be set where the
+ * nodes that this adds are, ahead of its own.
  */
 gantry_region gy_build_within(gantry_graph *graph, gantry_region outer, gantry_region inner);
 /* An expression over `devices` (in graph->arena). */

@@ -199,19 +199,24 @@ void gantry_node_algorithm(gantry_graph *graph, gantry_node node, const char *al
 
 /* ---- a condition ---- */
 
-static void say_no_flag(gantry_graph *g, const gy_node *n, const gy_access *a)
+bool gy_build_is_flag(gantry_graph *graph, const char *node, const gantry_region *flag, gy_access *found)
 {
-    const gy_buffer *b = &g->buffers.at[a->buffer];
-    long long elements = (long long)(gy_buffer_span(b, a->first, a->last) / (int64_t)gantry_dtype_size(b->dtype));
-    char what[48];
-    snprintf(what, sizeof what, "%lld elements of it", elements);
-    gy_graph_mistake(g, GANTRY_E_GRAPH,
-                     "node \"%s\" has a when on \"%s\", %s; a flag is one element of a buffer without tiles and "
-                     "automatic parts",
-                     n->id, b->name,
+    if (!gy_building(graph) || !gy_region_resolve(graph, flag, found))
+        return false;
+    const gy_buffer *b = &graph->buffers.at[found->buffer];
+    int64_t elements = gy_access_bytes(graph, found) / (int64_t)gantry_dtype_size(b->dtype);
+    char seen[48];
+    if (!b->tiles[0] && !b->split_auto && elements == 1)
+        return true;
+    snprintf(seen, sizeof seen, "%lld elements of it", (long long)elements);
+    gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                     "%s%s%s has a when on \"%s\", %s; a flag is one element of a buffer without tiles and automatic "
+                     "parts",
+                     node ? "node \"" : "each node here", node ? node : "", node ? "\"" : "", b->name,
                      b->tiles[0]     ? "which is in tiles"
                      : b->split_auto ? "which is in automatic parts"
-                                     : what);
+                                     : seen);
+    return false;
 }
 
 static bool has_flag(const gantry_graph *g, const gy_node *n)
@@ -265,15 +270,9 @@ void gantry_node_when(gantry_graph *graph, gantry_node node, gantry_region flag)
 {
     gy_node *n = open_node(graph, node);
     gy_access access;
-    if (!n || !gy_region_resolve(graph, &flag, &access))
-        return;
-    const gy_buffer *b = &graph->buffers.at[access.buffer];
-    if (has_flag(graph, n))
+    if (n && has_flag(graph, n))
         say_second_flag(graph, n);
-    else if (b->tiles[0] || b->split_auto ||
-             gy_buffer_span(b, access.first, access.last) != (int64_t)gantry_dtype_size(b->dtype))
-        say_no_flag(graph, n, &access);
-    else
+    else if (n && gy_build_is_flag(graph, n->id, &flag, &access))
         gy_build_flag(graph, node.id, access);
 }
 

@@ -134,6 +134,8 @@ void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, g
                      bool as_list);
 /* The access is the node's: appended where its others are, or kept until gantry_graph_check merges. */
 void gy_build_push_access(gantry_graph *graph, gy_node *node, gy_access access);
+/* True if nodes may run by it; else that is a mistake, of this node, or of all that are at hand (NULL). */
+bool gy_build_is_flag(gantry_graph *graph, const char *node, const gantry_region *flag, gy_access *found);
 /* The node runs by this flag, and by those that it has. */
 void gy_build_flag(gantry_graph *graph, uint32_t node, gy_access flag);
 /* It is the flag of a loop that ends within another (build_until.c). */

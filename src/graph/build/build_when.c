@@ -14,9 +14,6 @@ gantry_region gy_build_within(gantry_graph *graph, gantry_region outer, gantry_r
     if (!gy_building(graph) || !gy_region_resolve(graph, &inner, &access))
         return inner;
     const gy_buffer *flag = &graph->buffers.at[access.buffer];
-    if (flag->tiles[0] || flag->split_auto ||
-        gy_buffer_span(flag, access.first, access.last) != (int64_t)gantry_dtype_size(flag->dtype))
-        return inner; /* it is no flag: gantry_node_when says so, of the node */
     bool unique = graph->build_->unique_ids;
     gantry_buffer both = gy_build_beside(graph, access.buffer, "both", flag->dtype, 1, &(int64_t){ 1 });
     const char *name = graph->error.status ? "" : graph->buffers.at[both.id].name;

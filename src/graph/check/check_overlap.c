@@ -32,15 +32,22 @@ static gantry_status say_overlap(const gantry_graph *g, const gy_node *n, const 
     gy_access_text(&other, g, b);
     int64_t first = a->first > b->first ? a->first : b->first, last = a->last < b->last ? a->last : b->last;
     gy_rows_text(&both, g, a->buffer, first, last);
-    gantry_status status =
-        one.failed || other.failed || both.failed
-            ? gy_fail_nomem(err)
-            : gy_graph_fail(
-                  g, n->origin, err, GANTRY_E_GRAPH,
-                  "node \"%s\" has access %s to %s and %s to %s: %s is in both; accesses of a node may overlap only if "
-                  "all read: use a second buffer",
-                  n->id, gantry_access_name(gy_access_given(a)), one.at, gantry_access_name(gy_access_given(b)),
-                  other.at, both.at);
+    gantry_status status = GANTRY_OK;
+    if (one.failed || other.failed || both.failed)
+        status = gy_fail_nomem(err);
+    else if (b->arg == GY_ARG_WHEN)
+        status =
+            gy_graph_fail(g, n->origin, err, GANTRY_E_GRAPH,
+                          "node \"%s\" has access %s to %s and a \"when\" on %s: a node may only read the flag that it "
+                          "runs by; write a second buffer, and copy that to %s by a node behind this one",
+                          n->id, gantry_access_name(gy_access_given(a)), one.at, other.at, other.at);
+    else
+        status = gy_graph_fail(
+            g, n->origin, err, GANTRY_E_GRAPH,
+            "node \"%s\" has access %s to %s and %s to %s: %s is in both; accesses of a node may overlap only if "
+            "all read: use a second buffer",
+            n->id, gantry_access_name(gy_access_given(a)), one.at, gantry_access_name(gy_access_given(b)), other.at,
+            both.at);
     gy_text_free(&one);
     gy_text_free(&other);
     gy_text_free(&both);

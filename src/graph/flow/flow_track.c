@@ -169,9 +169,34 @@ static bool is_unwritten(const gy_track_state *s)
 
 /* ---- mistakes ---- */
 
+static bool gives(const gantry_graph *g, const gy_node *n, uint32_t buffer)
+{
+    for (uint32_t k = n->access; k < n->access + n->accesses; k++)
+        if (g->access.at[k].buffer == buffer && g->access.at[k].mode != GANTRY_READ)
+            return true;
+    return false;
+}
+
+/* The node that whoever made the graph knows: the copies of what a collective with a `when` gives (build_flags.c) are
+ * part of it. */
+static uint32_t known_node(const gantry_graph *g, uint32_t node)
+{
+    const gy_node *n = &g->nodes.at[node];
+    if (n->kind != GY_NODE_COPY || !n->has_when)
+        return node;
+    for (uint32_t i = node; i > 0; i--) {
+        const gy_node *of = &g->nodes.at[i - 1];
+        bool meets = of->kind == GY_NODE_COLLECTIVE && gy_node_extra_of(g, i - 1)->meets && of->origin == n->origin;
+        if (meets && gives(g, of, g->access.at[n->access].buffer))
+            return i - 1;
+    }
+    return node;
+}
+
 /* "node "b"", "node "b" (iteration 3)". */
 static void add_who(gy_text *to, const gantry_graph *g, uint32_t node, uint32_t iteration)
 {
+    node = known_node(g, node);
     gy_text_printf(to, "node \"%s\"", g->nodes.at[node].id);
     if (g->nodes.at[node].loop != GY_NONE)
         gy_text_printf(to, " (iteration %u)", iteration);
@@ -185,7 +210,9 @@ static gantry_status say_unwritten(const gy_track *t, uint32_t node, uint32_t it
     int64_t first = access->first, last = access->last;
     gy_track_unwritten(t, value, &first, &last);
     add_who(&text, g, node, iteration);
-    gy_text_add(&text, access->is_kept ? " runs under a \"when\" and else keeps what is in " : " reads ");
+    gy_text_add(&text, access->is_kept              ? " runs under a \"when\" and else keeps what is in "
+                       : access->arg == GY_ARG_WHEN ? " has a \"when\" on "
+                                                    : " reads ");
     gy_rows_text(&text, g, access->buffer, first, last);
     gantry_status status =
         text.failed

@@ -207,7 +207,7 @@ static gantry_status group_turn(gy_reader *r, const gy_json_at *at, void *contex
     const gantry_region *around = r->when;
     gantry_region flag;
     if (e->value[GY_KEY_WHEN]) {
-        GY_TRY(gy_read_when(r, at, e->value[GY_KEY_WHEN], &flag));
+        GY_TRY(gy_read_when(r, at, e->value[GY_KEY_WHEN], NULL, &flag));
         r->when = &flag;
     }
     gy_json_at nodes = gy_read_at(at, "nodes", e->value[GY_KEY_NODES]);

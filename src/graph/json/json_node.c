@@ -335,7 +335,7 @@ gantry_status gy_read_node(gy_reader *r, const gy_json_at *at, const json_t *con
     const gantry_region *around = r->when;
     gantry_region flag;
     if (value[GY_KEY_WHEN]) { /* ahead of the node, since it may add some */
-        GY_TRY(gy_read_when(r, at, value[GY_KEY_WHEN], &flag));
+        GY_TRY(gy_read_when(r, at, value[GY_KEY_WHEN], r->id.at, &flag));
         r->when = &flag;
     }
     gantry_status status = read_kind(r, at, value, kind->key);

@@ -307,8 +307,9 @@ gantry_status gy_read_attributes(gy_reader *r, const gy_json_at *at, const json_
 
 /* ---- json_when.c ---- */
 
-/* The flag of a `when`: `value` is that of the element `up`. */
-gantry_status gy_read_when(gy_reader *r, const gy_json_at *up, const json_t *value, gantry_region *flag);
+/* The flag of a `when`: `value` is that of the element `up`, which is the node of this id, or has several (NULL). */
+gantry_status gy_read_when(gy_reader *r, const gy_json_at *up, const json_t *value, const char *node,
+                           gantry_region *flag);
 /* Gives the node the `when` that it is under; `value`: its own, of the element `at`, or NULL. */
 gantry_status gy_read_node_when(gy_reader *r, const gy_json_at *at, const json_t *value, gantry_node node);
 

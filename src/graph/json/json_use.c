@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "graph/build/build_state.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,8 @@ enum { MOST_DEPTH = 16, MOST_BYTES = 1 << 26 };
 static gantry_status fail_use(gy_reader *r, const gy_json_at *at, const gantry_error *why)
 {
     gantry_error inner = *why;
-    return inner.status == GANTRY_E_NOMEM ? gy_read_nomem(r) : gy_read_fail(r, at, "%s", inner.text);
+    const char *remedy = inner.native == ENOENT ? "; name a graph that is there, or write this one first" : "";
+    return inner.status == GANTRY_E_NOMEM ? gy_read_nomem(r) : gy_read_fail(r, at, "%s%s", inner.text, remedy);
 }
 
 static gantry_status read_file(gy_reader *r, const gy_json_at *at, const char *path, gy_used_file *file)

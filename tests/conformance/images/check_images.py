@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from images import COMMAND, NAMED, Image, expect, graph_of, np, refuse, run, wrong
+from images import COMMAND, NAMED, Image, expect, graph_of, np, refuse, refuse_prefixes, run, wrong
 
 GRAPHS = pathlib.Path(sys.argv[2])
 
@@ -102,6 +102,14 @@ def damaged(folder, photos, r):
         refuse(folder, "the first of two damaged files", graph_of([14, 75, 101, 3]), photos / "*.jpg", 2, "/b.jpg: cannot be read")
 
 
+def cut_off(folder, r):
+    small = folder / "small.jpg"
+    picture(r, 8, 8, 1).save(small, quality=30, optimize=True)
+    refuse_prefixes(folder, small.read_bytes(), "JPEG")
+    (folder / "tables.jpg").write_bytes(b"\xff\xd8\xff\xd9")  # a whole file in the way of JPEG, of tables alone
+    refuse(folder, "no image", graph_of(NAMED), folder / "tables.jpg", 2, "tables.jpg: cannot be read as JPEG: ", "4 bytes", "0 high and 0 wide", "at least 1")
+
+
 def straight_into_the_blur(folder, photos):
     """The graph of the quick start takes files as they are."""
     out = folder / "blurred.npy"
@@ -119,6 +127,7 @@ def main():
         do_not_fit(folder, photos, r)
         straight_into_the_blur(folder, photos)
         refuse(folder, "no module", graph_of(NAMED), photos / "a.jpg", 2, "libturbojpeg0-dev", ".npy", env={"GANTRY_MODULES": name})
+        cut_off(folder, r)
         damaged(folder, photos, r)
     print("wrong" if wrong else "all as Pillow has it")
     return bool(wrong)

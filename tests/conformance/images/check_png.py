@@ -9,7 +9,7 @@ import sys
 import tempfile
 import zlib
 
-from images import NAMED, Image, expect, graph_of, np, refuse, run, wrong
+from images import NAMED, Image, expect, graph_of, np, refuse, refuse_prefixes, run, wrong
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 GRAY, RGB, PALETTE, GRAY_ALPHA, RGBA = 0, 2, 3, 4, 6
@@ -192,6 +192,7 @@ def main():
         photos = several(folder, r)
         left_out(folder, photos, r)
         damaged(folder, photos, r)
+        refuse_prefixes(folder, png(numbers(r, 2, 3, 3), RGB), "PNG")
         fed(folder, r)
     print("wrong" if wrong else "all as it was written")
     return bool(wrong)

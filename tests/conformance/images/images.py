@@ -48,3 +48,15 @@ def expect(holds, what):
 def refuse(folder, title, form, pattern, code, *texts, words=(), env=None):
     found, said, out = run(folder, form, pattern, *words, env=env)
     expect(found == code and out is None and all(text in said for text in texts), f"{title}: exit {found}, {said!r}, not {code} with {texts}")
+
+
+def refuse_prefixes(folder, whole, kind):
+    """A file that ends too early is refused wherever it ends, and each time with the same words: nothing is said, or done, by what
+    happens to be in memory."""
+    cut = folder / f"cut.{kind.lower()}"
+    for length in range(len(whole)):
+        cut.write_bytes(whole[:length])
+        first, second = (run(folder, graph_of(NAMED), cut) for _ in range(2))
+        fits = first[0] == 2 and first[2] is None and f"cut.{kind.lower()}: cannot be read as {kind}: " in first[1] and "leave it out" in first[1]
+        expect(fits and first == second, f"{length} of {len(whole)} bytes of a {kind}: {first}, then {second}")
+    cut.unlink()

@@ -151,6 +151,36 @@ class Strategies(unittest.TestCase):
             self.assertEqual(place(nodes[f"fc1[{part}]"]), part // 2)
             self.assertEqual(place(nodes[f"loss[{part}]"]), 2 + part // 2)
 
+    def test_stages_are_even(self):
+        """Stages follow each other, none is empty, and the largest has as little as any cut of the chain leaves it, by trying all cuts."""
+        random = np.random.default_rng(7)
+        for case in range(60):
+            layers, pp = int(random.integers(2, 6)), int(random.integers(2, 5))
+            count = 2 * layers + 1
+            chunks = int(random.integers(1, count // pp + 1))
+            costs = random.integers(0, 9, count) * 10 ** random.integers(0, 4, count) # some are none, some more than all others together
+            text = chain(layers)
+            for node, flops in zip(text["nodes"], costs):
+                node["cost"] = {"flops": int(flops)}
+            for micro in 1, 2:
+                nodes = nodes_of(text, f"pp={pp},interleave={chunks},micro={micro}")
+                for piece in range(micro):
+                    where = [place(nodes[node["id"] + (f"[{piece}]" if micro > 1 else "")]) for node in text["nodes"]]
+                    cuts = [0, *(i for i in range(1, count) if where[i] != where[i - 1]), count]
+                    with self.subTest(costs=costs.tolist(), pp=pp, chunks=chunks, where=where):
+                        self.assertEqual([where[i] for i in cuts[:-1]], [stage % pp for stage in range(pp * chunks)])
+                        def largest(cut):
+                            return max(costs[a:b].sum() for a, b in itertools.pairwise(cut))
+                        self.assertEqual(largest(cuts), min(largest((0, *cut, count)) for cut in itertools.combinations(range(1, count), pp * chunks - 1)))
+
+    def test_no_stage_is_empty(self):
+        """A product that takes longer than all others together left the stages beside it without a node."""
+        text = json.loads((ROOT / "graphs/models/mlp.json").read_text())
+        for strategy, wanted in (("pp=4", {0, 1, 2, 3}), ("pp=5", {0, 1, 2, 3, 4}), ("pp=2,interleave=2", {0, 1})):
+            for params in {}, {"batch": 99, "inputs": 500, "hidden": 2003, "classes": 101}:
+                nodes = json.loads(gantry.parse(text, params, devices=5, train=True, strategy=strategy).json())["nodes"]
+                self.assertEqual({place(node) for node in nodes if "on" in node}, wanted, (strategy, params))
+
     def test_chunks(self):
         """Chunk c of stage s is on device s; backward passes come when the chunks were gone through, gradients of weights a round later."""
         nodes = nodes_of(chain(), "pp=2,interleave=2,micro=4")
@@ -616,6 +646,7 @@ class Refused(unittest.TestCase):
         self.check("pp=2,interleave=0", "interleave is 0; 1 to 65536")
         self.check("pp=60", "pp=60 and interleave=1 are 60 stages", "a pp and an interleave whose product is at most")
         self.check("pp=2,interleave=30", "pp=2 and interleave=30 are 60 stages")
+        self.check("tp=2,pp=8", "pp=8 and interleave=1 are 8 stages", "has 7 nodes", "whose product is at most 7") # of a node in slices all are in one stage
         self.check("dp=60000,micro=60000", "more than 65536 devices, stages or pieces")
         self.check("dp=2,pp=2", "for 4 devices, and there are 2", devices=2)
 

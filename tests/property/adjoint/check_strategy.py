@@ -608,6 +608,32 @@ class Auto(unittest.TestCase):
         self.assertLess(min(times.values()), 0.95 * min(times[count] for count in (1, 2, 4, 8)))
         self.assertLessEqual(rows[0][1], 1.001 * min(times.values()), out)
 
+    def test_equals(self):
+        """Of strategies that take equally long it is the one on fewer devices, though another has less in each memory: a node that takes no
+        time is on a device of its own."""
+        gpus = [{"id": f"gpu{i}", "kind": "gpu", "type": "gpu", "memory": f"mem{i}", "lanes": 1, "copy_engines": 1, "gflops": {"f32": 1000},
+                 "bandwidth_gbs": 100, "launch_us": 0, "ordinal": i} for i in range(2)]
+        machine = {"gantry_machine": 1, "name": "alike", "source": "declared: launches take no time", "devices": gpus, "resources": {},
+                   "memories": [{"id": "host", "capacity": "8GiB", "pinned": True}, *({"id": f"mem{i}", "capacity": "1GiB"} for i in range(2))],
+                   "routes": [{"from": "host", "to": ["mem0", "mem1"], "both": True, "latency_us": 10, "bandwidth_gbs": 1}]}
+        cost, const = {"flops": 0, "bytes": 0}, {"class": "const", "init": 1}
+        model = {"gantry": 1, "name": "beside", "train": {"loss": "loss", "weights": ["w"], "learning_rate": 0.1, "batch": ["x", "e"]},
+                 "buffers": {"x": buffer([8, 4], "f32", **const), "w": buffer([1, 4], "f32", **const), "y": buffer([8, 4], "f32"),
+                             "loss": buffer([1], "f32", output=True), "e": buffer([8, 4096], "f32", **const), "side": buffer([8, 4096], "f32")},
+                 "nodes": [{"id": "y", "map": {"y": "x * w"}, "args": {"x": "x", "w": "w", "y": "y"}, "on": 0, "cost": cost | {"time_us": 10}},
+                           {"id": "loss", "reduce": {"l": "sum(square(y))"}, "args": {"y": "y", "l": "loss"}, "on": 0, "cost": cost | {"time_us": 10}},
+                           {"id": "side", "map": {"y": "e + 1"}, "args": {"e": "e", "y": "side"}, "cost": cost | {"time_us": 0}}]}
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            (folder / "machine.json").write_text(json.dumps(machine))
+            (folder / "model.json").write_text(json.dumps(model))
+            out = subprocess.run([os.environ["GANTRY"], "schedule", folder / "model.json", "--machine", folder / "machine.json", "--effort", "0",
+                                  "--strategy", "auto"], text=True, capture_output=True, check=True).stdout
+        rows = {text: (time, float(peak)) for text, time, peak in re.findall(r"^(\S+=\S+) +([\d.]+ us) +([\d.]+) KiB", out, re.M)}
+        self.assertEqual(next(iter(rows)), "dp=1", out)
+        self.assertEqual(rows["pp=2"][0], rows["dp=1"][0], out)
+        self.assertLess(rows["pp=2"][1], rows["dp=1"][1], out)
+
     def test_room(self):
         """What does not fit is said, and something that does is taken."""
         rows, out = self.table("mlp", "--devices", "4", "--param", "batch=64", "--param", "inputs=1024", "--param", "hidden=1024",

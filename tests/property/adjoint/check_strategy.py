@@ -608,6 +608,18 @@ class Auto(unittest.TestCase):
         self.assertLess(min(times.values()), 0.95 * min(times[count] for count in (1, 2, 4, 8)))
         self.assertLessEqual(rows[0][1], 1.001 * min(times.values()), out)
 
+    def test_fewer_than_half(self):
+        """Three of eight devices are the best of all replicas here: 15 sequences are for 3, 5 or 15."""
+        words = {"layers": 5, "heads": 5, "dim": 32, "tokens": 64, "batch": 15, "words": 960}
+        rows, out = self.table("gpt", "--machine", "h200-8", "--effort", "0", *(word for name, value in words.items() for word in ("--param", f"{name}={value}")))
+        whole = gantry.Machine.load(ROOT / "graphs/machines/h200-8.json")
+        times = {}
+        for count in 1, 3, 5:
+            graph = gantry.load(ROOT / "graphs/models/gpt.json", words, devices=8, train=True, strategy=f"dp={count}")
+            times[count] = graph.schedule(whole.select(count), effort=0).makespan
+        self.assertEqual(min(times, key=times.get), 3, times)
+        self.assertLessEqual(rows[0][1], 1.001 * times[3], out)
+
     def test_equals(self):
         """Of strategies that take equally long it is the one on fewer devices, though another has less in each memory: a node that takes no
         time is on a device of its own."""

@@ -235,7 +235,11 @@ static int compare(const void *one, const void *other)
         return a->us > 0 ? -1 : 1;
     if (a->us < b->us || a->us > b->us)
         return a->us < b->us ? -1 : 1;
-    return (a->peak > b->peak) - (a->peak < b->peak);
+    if (a->devices != b->devices)
+        return a->devices < b->devices ? -1 : 1;
+    if (a->peak != b->peak)
+        return a->peak < b->peak ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
 }
 
 void sort_candidates(candidates *all, size_t count)
@@ -252,7 +256,9 @@ int add(candidates *all, const choice *which, int64_t effort)
         return fail_nomem();
     all->at = grown;
     candidate *c = &grown[all->count];
-    *c = (candidate){ .choice = *which };
+    *c = (candidate){ .choice = *which, .number = all->count, .devices = (size_t)devices_of(&which->strategy) };
+    if (which->on == ON_ALL)
+        c->devices = gantry_machine_worker_count(all->machine);
     gantry_strategy_text(&which->strategy, c->text, sizeof c->text);
     int code = predict(all, c, effort, &fits);
     all->count += fits;

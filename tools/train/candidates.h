@@ -18,10 +18,12 @@ typedef struct choice {
 
 typedef struct candidate {
     choice choice;
+    size_t number; /* how many were added before */
     char text[STRATEGY_TEXT];
     double us;       /* predicted; 0: it does not fit */
     double bound_us; /* no schedule is faster; 0: not known */
     double busy_us;  /* of the device that computes longest */
+    size_t devices;  /* that it has */
     uint64_t moved, peak;
     char limit[140];   /* what is busiest, and which parts of the batch there are where these are not equal */
     char refusal[512]; /* why it does not fit: the text of the scheduler */
@@ -56,7 +58,8 @@ bool are_others_better(const candidates *all, int32_t count);
 int predict(const candidates *all, candidate *c, int64_t effort, bool *fits);
 /* Adds a choice, and predicts it. */
 int add(candidates *all, const choice *c, int64_t effort);
-/* The faster first, those that do not fit last; of equals the one with less in memory. The first `count` alone. */
+/* The faster first, those that do not fit last; of equals the one on fewer devices, then the one with less in memory,
+ * then the one that was added first. The first `count` alone. */
 void sort_candidates(candidates *all, size_t count);
 /* One device, alone: what there is to compute, and by which devices it is computed fastest. */
 int find_work(candidates *all);

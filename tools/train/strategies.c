@@ -70,13 +70,13 @@ static int predict_on(candidates *all, int32_t count, int32_t micro)
 }
 
 /* Numbers of devices that do not divide all: heads, columns or a batch may be divisible so, and fewer devices meet
- * sooner. With as many micro-batches as the best so far, and more than half of the devices, as the half was tried. */
+ * sooner. With as many micro-batches as the best so far, and up to 16, so that there are no more on larger machines. */
 static int predict_between(candidates *all, int32_t devices)
 {
     enum { MANY = 16 };
     int32_t micro = all->count && all->at[0].us > 0 ? all->at[0].choice.strategy.micro : 1;
     int code = EXIT_FINE;
-    for (int32_t count = devices - 1; 2 * count > devices && devices <= MANY && !code; count--)
+    for (int32_t count = devices > MANY ? MANY : devices - 1; count > 1 && !code; count--)
         code = is_worth_trying(all, devices, count) ? code : predict_on(all, count, micro);
     if (!code)
         sort_candidates(all, all->count);

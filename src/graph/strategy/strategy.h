@@ -105,6 +105,13 @@ static inline uint32_t gy_spread_count(const gy_spreading *s, uint32_t node)
 }
 /* cut.c: nodes of several pieces become one node a piece, those in slices one a slice. */
 gantry_status gy_spread_cut(gy_spreading *s);
+/* Of which micro-batch a node is; those of all replicas have one row of numbers. */
+static inline uint32_t gy_spread_micro(const gy_spreading *s, uint32_t node)
+{
+    return s->of[node].from / (uint32_t)s->strategy.tp;
+}
+/* stages.c: of which stage each node is that computes pieces. */
+gantry_status gy_spread_stages(gy_spreading *s, uint32_t *stage);
 /* place.c: `on` and `priority` of nodes. */
 gantry_status gy_spread_place(gy_spreading *s);
 /* shards.c: weights are cut into shards. */

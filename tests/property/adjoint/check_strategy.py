@@ -151,6 +151,36 @@ class Strategies(unittest.TestCase):
             self.assertEqual(place(nodes[f"fc1[{part}]"]), part // 2)
             self.assertEqual(place(nodes[f"loss[{part}]"]), 2 + part // 2)
 
+    def test_stages_are_even(self):
+        """Stages follow each other, none is empty, and the largest has as little as any cut of the chain leaves it, by trying all cuts."""
+        random = np.random.default_rng(7)
+        for case in range(60):
+            layers, pp = int(random.integers(2, 6)), int(random.integers(2, 5))
+            count = 2 * layers + 1
+            chunks = int(random.integers(1, count // pp + 1))
+            costs = random.integers(0, 9, count) * 10 ** random.integers(0, 4, count) # some are none, some more than all others together
+            text = chain(layers)
+            for node, flops in zip(text["nodes"], costs):
+                node["cost"] = {"flops": int(flops)}
+            for micro in 1, 2:
+                nodes = nodes_of(text, f"pp={pp},interleave={chunks},micro={micro}")
+                for piece in range(micro):
+                    where = [place(nodes[node["id"] + (f"[{piece}]" if micro > 1 else "")]) for node in text["nodes"]]
+                    cuts = [0, *(i for i in range(1, count) if where[i] != where[i - 1]), count]
+                    with self.subTest(costs=costs.tolist(), pp=pp, chunks=chunks, where=where):
+                        self.assertEqual([where[i] for i in cuts[:-1]], [stage % pp for stage in range(pp * chunks)])
+                        def largest(cut):
+                            return max(costs[a:b].sum() for a, b in itertools.pairwise(cut))
+                        self.assertEqual(largest(cuts), min(largest((0, *cut, count)) for cut in itertools.combinations(range(1, count), pp * chunks - 1)))
+
+    def test_no_stage_is_empty(self):
+        """A product that takes longer than all others together left the stages beside it without a node."""
+        text = json.loads((ROOT / "graphs/models/mlp.json").read_text())
+        for strategy, wanted in (("pp=4", {0, 1, 2, 3}), ("pp=5", {0, 1, 2, 3, 4}), ("pp=2,interleave=2", {0, 1})):
+            for params in {}, {"batch": 99, "inputs": 500, "hidden": 2003, "classes": 101}:
+                nodes = json.loads(gantry.parse(text, params, devices=5, train=True, strategy=strategy).json())["nodes"]
+                self.assertEqual({place(node) for node in nodes if "on" in node}, wanted, (strategy, params))
+
     def test_chunks(self):
         """Chunk c of stage s is on device s; backward passes come when the chunks were gone through, gradients of weights a round later."""
         nodes = nodes_of(chain(), "pp=2,interleave=2,micro=4")
@@ -578,6 +608,44 @@ class Auto(unittest.TestCase):
         self.assertLess(min(times.values()), 0.95 * min(times[count] for count in (1, 2, 4, 8)))
         self.assertLessEqual(rows[0][1], 1.001 * min(times.values()), out)
 
+    def test_fewer_than_half(self):
+        """Three of eight devices are the best of all replicas here: 15 sequences are for 3, 5 or 15."""
+        words = {"layers": 5, "heads": 5, "dim": 32, "tokens": 64, "batch": 15, "words": 960}
+        rows, out = self.table("gpt", "--machine", "h200-8", "--effort", "0", *(word for name, value in words.items() for word in ("--param", f"{name}={value}")))
+        whole = gantry.Machine.load(ROOT / "graphs/machines/h200-8.json")
+        times = {}
+        for count in 1, 3, 5:
+            graph = gantry.load(ROOT / "graphs/models/gpt.json", words, devices=8, train=True, strategy=f"dp={count}")
+            times[count] = graph.schedule(whole.select(count), effort=0).makespan
+        self.assertEqual(min(times, key=times.get), 3, times)
+        self.assertLessEqual(rows[0][1], 1.001 * times[3], out)
+
+    def test_equals(self):
+        """Of strategies that take equally long it is the one on fewer devices, though another has less in each memory: a node that takes no
+        time is on a device of its own."""
+        gpus = [{"id": f"gpu{i}", "kind": "gpu", "type": "gpu", "memory": f"mem{i}", "lanes": 1, "copy_engines": 1, "gflops": {"f32": 1000},
+                 "bandwidth_gbs": 100, "launch_us": 0, "ordinal": i} for i in range(2)]
+        machine = {"gantry_machine": 1, "name": "alike", "source": "declared: launches take no time", "devices": gpus, "resources": {},
+                   "memories": [{"id": "host", "capacity": "8GiB", "pinned": True}, *({"id": f"mem{i}", "capacity": "1GiB"} for i in range(2))],
+                   "routes": [{"from": "host", "to": ["mem0", "mem1"], "both": True, "latency_us": 10, "bandwidth_gbs": 1}]}
+        cost, const = {"flops": 0, "bytes": 0}, {"class": "const", "init": 1}
+        model = {"gantry": 1, "name": "beside", "train": {"loss": "loss", "weights": ["w"], "learning_rate": 0.1, "batch": ["x", "e"]},
+                 "buffers": {"x": buffer([8, 4], "f32", **const), "w": buffer([1, 4], "f32", **const), "y": buffer([8, 4], "f32"),
+                             "loss": buffer([1], "f32", output=True), "e": buffer([8, 4096], "f32", **const), "side": buffer([8, 4096], "f32")},
+                 "nodes": [{"id": "y", "map": {"y": "x * w"}, "args": {"x": "x", "w": "w", "y": "y"}, "on": 0, "cost": cost | {"time_us": 10}},
+                           {"id": "loss", "reduce": {"l": "sum(square(y))"}, "args": {"y": "y", "l": "loss"}, "on": 0, "cost": cost | {"time_us": 10}},
+                           {"id": "side", "map": {"y": "e + 1"}, "args": {"e": "e", "y": "side"}, "cost": cost | {"time_us": 0}}]}
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            (folder / "machine.json").write_text(json.dumps(machine))
+            (folder / "model.json").write_text(json.dumps(model))
+            out = subprocess.run([os.environ["GANTRY"], "schedule", folder / "model.json", "--machine", folder / "machine.json", "--effort", "0",
+                                  "--strategy", "auto"], text=True, capture_output=True, check=True).stdout
+        rows = {text: (time, float(peak)) for text, time, peak in re.findall(r"^(\S+=\S+) +([\d.]+ us) +([\d.]+) KiB", out, re.M)}
+        self.assertEqual(next(iter(rows)), "dp=1", out)
+        self.assertEqual(rows["pp=2"][0], rows["dp=1"][0], out)
+        self.assertLess(rows["pp=2"][1], rows["dp=1"][1], out)
+
     def test_room(self):
         """What does not fit is said, and something that does is taken."""
         rows, out = self.table("mlp", "--devices", "4", "--param", "batch=64", "--param", "inputs=1024", "--param", "hidden=1024",
@@ -616,6 +684,7 @@ class Refused(unittest.TestCase):
         self.check("pp=2,interleave=0", "interleave is 0; 1 to 65536")
         self.check("pp=60", "pp=60 and interleave=1 are 60 stages", "a pp and an interleave whose product is at most")
         self.check("pp=2,interleave=30", "pp=2 and interleave=30 are 60 stages")
+        self.check("tp=2,pp=8", "pp=8 and interleave=1 are 8 stages", "has 7 nodes", "whose product is at most 7") # of a node in slices all are in one stage
         self.check("dp=60000,micro=60000", "more than 65536 devices, stages or pieces")
         self.check("dp=2,pp=2", "for 4 devices, and there are 2", devices=2)
 

@@ -147,8 +147,10 @@ static void add_to_norm(const optimiser *s, uint32_t weight, int64_t part)
     gantry_graph *g = s->graph;
     const char *formula =
         g->buffers.at[weight].dtype == GANTRY_F64 ? "norm = sum(square(g))" : "norm = sum(square(f64(g)))";
+    gantry_buffer gradient =
+        gradient_of(s->a, weight); /* one that nobody gave to is filled here, ahead of its reader */
     gantry_node node = gantry_graph_reduce(g, id_of(s, weight, "norm", part), formula);
-    gantry_node_arg(g, node, "g", gy_adjoint_part(g, gradient_of(s->a, weight), part));
+    gantry_node_arg(g, node, "g", gy_adjoint_part(g, gradient, part));
     gantry_node_arg_as(g, node, "norm", gantry_all(s->norm), GANTRY_SUM);
     gy_adjoint_own(s->a, node, weight, part);
 }

@@ -373,6 +373,11 @@ def check_training(here):
     text = gantry(here, "least.json", "--devices", "1", "--steps", "3", "--input", "x=tx.npy", "--input", "y=ty/*.npy", command="train").stdout
     expect(f"step 3  loss {losses[2]:.9g}" in text, f"the loss is printed as ever: {text}")
     expect("x=tx.npy: 4 arrays, one a start; the others are not read: --steps says" in text, f"the option that there is: {text}")
+    np.save(here / "ty3.npy", y[:3])
+    for steps, more, said in (4, [], True), (3, [], False), (3, ["--feed", "once"], False):
+        done = gantry(here, "least.json", "--devices", "1", "--steps", str(steps), "--input", "x=tx.npy", "--input", "y=ty3.npy", *more, command="train")
+        warned = "warning: --input x=tx.npy has 4 arrays, and --input y=ty3.npy 3: each goes around by itself, so from step 4 on arrays meet others" in done.stderr
+        expect(done.returncode == 0 and warned == said, f"as many arrays of each, {steps} steps {more}: exit {done.returncode}, {done.stderr}")
 
 
 def main():

@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import tempfile
 import unittest
+import warnings
 
 from differences import compare, gantry, np
 from suite import ROOT
@@ -241,6 +242,28 @@ class Training(unittest.TestCase):
                     np.testing.assert_allclose(out["loss"][0], np.mean(h * h), rtol=1e-12, err_msg=f"{more}, {parts} parts, step {step}")
                     np.testing.assert_allclose(out["v"], v, rtol=1e-12, err_msg=f"{more}, {parts} parts, step {step}")
                     np.testing.assert_array_equal(out["w"], 1.5)
+
+    def test_numbers_of_other_optimizers(self):
+        """What the optimizer has none of is told, and is no mistake: the first step is as without it."""
+        def first(**train):
+            buffers = {"w": {"dtype": "f64", "shape": [2], "init": 1, "output": True}, "loss": {"dtype": "f64", "shape": [1]}}
+            text = {"gantry": 1, "name": "small", "train": {"loss": "loss", "weights": ["w"], "learning_rate": 0.1, **train}, "buffers": buffers,
+                    "nodes": [{"id": "loss", "reduce": {"l": "sum(square(w))"}, "args": {"w": "w", "l": "loss"}}]}
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                run = gantry.parse(text, train=True).schedule(1, effort=0).run(backend="host")
+            return [run()["w"][0] for _ in range(2)], [str(one.message) for one in seen]
+        for optimizer, others in ("sgd", {"momentum", "beta1", "beta2", "epsilon"}), ("momentum", {"beta1", "beta2", "epsilon"}), ("adam", {"momentum"}), ("adamw", {"momentum"}):
+            wanted, told = first(optimizer=optimizer)
+            self.assertEqual(told, [])
+            for name in "momentum", "beta1", "beta2", "epsilon":
+                got, told = first(optimizer=optimizer, **{name: 0.5})
+                if name in others:
+                    self.assertEqual(got, wanted, f"{name} of {optimizer}")
+                    self.assertEqual(len(told), 1)
+                    self.assertIn(f'"{name}" says nothing to optimizer "{optimizer}"', told[0])
+                else:
+                    self.assertEqual(told, [], f"{name} of {optimizer}")
 
     def test_graph_that_was_made(self):
         """Its normal form is read again, says nothing of training, and gives the same losses."""

@@ -78,7 +78,7 @@ static void warn_of_unequal(const session *s)
 
 int check_fed(const session *s)
 {
-    if (s->o->train)
+    if (s->o->train && !s->o->quiet)
         warn_of_unequal(s);
     if (s->o->feed && !may_be_fed(s)) {
         complain(

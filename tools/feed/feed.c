@@ -57,8 +57,29 @@ static bool may_be_fed(const session *s)
     return is_fed(s);
 }
 
+/* An example and its label are arrays of one number. */
+static void warn_of_unequal(const session *s)
+{
+    size_t first = s->o->inputs.count;
+    for (size_t i = s->o->inputs.count; i-- > 0;)
+        first = s->fed[i] ? i : first;
+    for (size_t i = first + 1; i < s->o->inputs.count; i++) {
+        uint64_t fewer = s->fed[i] < s->fed[first] ? s->fed[i] : s->fed[first];
+        if (!s->fed[i] || s->fed[i] == s->fed[first] || fewer >= s->starts)
+            continue;
+        fprintf(stderr,
+                "warning: --input %s has %" PRIu64 " array%s, and --input %s %" PRIu64 ": each goes around by itself, "
+                "so from step %" PRIu64 " on arrays meet others than those of their number; give as many of each\n",
+                s->o->inputs.at[first], s->fed[first], s->fed[first] == 1 ? "" : "s", s->o->inputs.at[i], s->fed[i],
+                fewer + 1);
+        return;
+    }
+}
+
 int check_fed(const session *s)
 {
+    if (s->o->train && !s->o->quiet)
+        warn_of_unequal(s);
     if (s->o->feed && !may_be_fed(s)) {
         complain(
             "--feed %s: no --input has several arrays; give a pattern of files, or a .npy file with one more axis in "

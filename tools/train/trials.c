@@ -103,40 +103,41 @@ static void keep_together(json_t *graph)
     }
 }
 
-/* "3 % devices", as strategies write it; other texts stay. */
-static void shift_text(json_t *on, int64_t first)
+/* Where a strategy has put nodes: an index, or "3 % devices"; -1: other texts, which stay. */
+static long long index_in_group(const json_t *on)
 {
     long long index;
     int end = 0;
-    char text[48];
-    const char *was = json_string_value(on);
-    if (!was || sscanf(was, "%lld %% devices%n", &index, &end) != 1 || end == 0 || was[end])
-        return;
-    snprintf(text, sizeof text, "%lld %% devices", index + (long long)first);
-    json_string_set(on, text);
+    const char *text = json_string_value(on);
+    if (json_is_integer(on))
+        return json_integer_value(on);
+    return text && sscanf(text, "%lld %% devices%n", &index, &end) == 1 && end && !text[end] ? index : -1;
 }
 
-static void shift_one(json_t *on, int64_t first)
+/* Which group it is follows from how many devices there are, so it is left open: a training that is resumed has the
+ * same graph on any number of them. */
+static json_t *place_in_group(const json_t *on, size_t turn, int32_t width)
 {
-    if (json_is_integer(on))
-        json_integer_set(on, json_integer_value(on) + first);
-    else
-        shift_text(on, first);
+    long long index = index_in_group(on);
+    return index < 0 ? json_deep_copy(on)
+                     : json_sprintf("(%lld + %d * (%zu %% max(1, devices // %d))) %% devices", index, (int)width, turn,
+                                    (int)width);
 }
 
 /* Devices 0 to width - 1, where the strategy has put nodes, become those of the group of the trial. */
-static void shift(json_t *graph, int64_t first)
+static void shift(json_t *graph, size_t turn, int32_t width)
 {
     json_t *node, *place;
     size_t i, k;
     json_array_foreach(json_object_get(graph, "nodes"), i, node)
     {
         json_t *on = json_object_get(node, "on");
-        shift_one(on, first);
         json_array_foreach(on, k, place)
         {
-            shift_one(place, first);
+            json_array_set_new(on, k, place_in_group(place, turn, width));
         }
+        if (on && !json_is_array(on))
+            json_object_set_new(node, "on", place_in_group(on, turn, width));
     }
 }
 
@@ -196,13 +197,12 @@ int load_with(gantry_graph **graph, const options *o, const char *param)
     return code;
 }
 
-/* The groups that the machine has. */
-static int count_groups(const session *s, const trials *t, const gantry_graph *graph, int64_t *groups)
+/* A training that is resumed may have fewer devices than its strategy is for. */
+static int check_devices(const session *s, const trials *t, const gantry_graph *graph)
 {
     int32_t devices = 0;
-    int code = count_devices(&devices, s->o, graph);
-    *groups = devices / t->width;
-    if (code || *groups)
+    int code = s->o->resume ? EXIT_FINE : count_devices(&devices, s->o, graph);
+    if (code || s->o->resume || devices >= t->width)
         return code;
     complain("--strategy %s is for %d devices, which each trial takes, and there are %d; give smaller numbers, or more "
              "devices\n",
@@ -215,10 +215,9 @@ static int load_trial(const session *s, trials *all, size_t i, char **loss)
 {
     trial *t = &all->at[i];
     gantry_graph *graph = NULL;
-    int64_t groups = 1;
     int code = load_with(&graph, s->o, t->param);
     if (!code && s->o->strategy)
-        code = count_groups(s, all, graph, &groups);
+        code = check_devices(s, all, graph);
     if (!code && gantry_graph_loss(graph).id == GANTRY_NONE) {
         complain("--trials: graph \"%s\" has no loss\n", gantry_graph_name(graph));
         code = EXIT_USAGE;
@@ -226,7 +225,7 @@ static int load_trial(const session *s, trials *all, size_t i, char **loss)
     if (!code)
         code = take_json(t, graph);
     if (!code && s->o->strategy)
-        shift(t->json, (int64_t)i % groups * all->width);
+        shift(t->json, i, all->width);
     if (!code && !*loss)
         code = take_name(loss, graph);
     gantry_graph_free(graph);

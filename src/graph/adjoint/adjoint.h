@@ -140,6 +140,10 @@ gantry_buffer gy_adjoint_named(gy_adjoint *a, uint32_t like, const char *suffix,
                                gantry_dtype dtype);
 /* A buffer of one element of f64, with '_' behind the name where that is taken. */
 gantry_buffer gy_adjoint_number(gy_adjoint *a, const char *name);
+static inline bool gy_train_is_adam(gantry_optimizer optimizer)
+{
+    return optimizer == GANTRY_OPTIMIZER_ADAM || optimizer == GANTRY_OPTIMIZER_ADAMW;
+}
 static inline bool gy_train_scales_itself(const gantry_train_options *o)
 {
     return o->loss_scale == GANTRY_LOSS_SCALE_AUTO;

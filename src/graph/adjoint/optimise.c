@@ -23,11 +23,6 @@ typedef struct named {
     double number;
 } named;
 
-static bool is_adam(const gantry_train_options *o)
-{
-    return o->optimizer == GANTRY_OPTIMIZER_ADAM || o->optimizer == GANTRY_OPTIMIZER_ADAMW;
-}
-
 static gantry_buffer gradient_of(gy_adjoint *a, uint32_t weight)
 {
     return gy_adjoint_buffer(a, weight);
@@ -147,8 +142,10 @@ static void add_to_norm(const optimiser *s, uint32_t weight, int64_t part)
     gantry_graph *g = s->graph;
     const char *formula =
         g->buffers.at[weight].dtype == GANTRY_F64 ? "norm = sum(square(g))" : "norm = sum(square(f64(g)))";
+    gantry_buffer gradient =
+        gradient_of(s->a, weight); /* one that nobody gave to is filled here, ahead of its reader */
     gantry_node node = gantry_graph_reduce(g, id_of(s, weight, "norm", part), formula);
-    gantry_node_arg(g, node, "g", gy_adjoint_part(g, gradient_of(s->a, weight), part));
+    gantry_node_arg(g, node, "g", gy_adjoint_part(g, gradient, part));
     gantry_node_arg_as(g, node, "norm", gantry_all(s->norm), GANTRY_SUM);
     gy_adjoint_own(s->a, node, weight, part);
 }
@@ -258,7 +255,7 @@ static const char *step_text(const optimiser *s, gantry_dtype dtype)
     const char *g = gradient_text(s, cast);
     if (!rate || !g)
         return NULL;
-    if (is_adam(s->o))
+    if (gy_train_is_adam(s->o->optimizer))
         return adam_text(s, cast, rate, g);
     if (s->o->optimizer == GANTRY_OPTIMIZER_SGD)
         return becomes(s, "w", gy_arena_printf(&s->a->scratch, "w - %s * %s", rate, g));
@@ -285,7 +282,7 @@ static void step(const optimiser *s, uint32_t weight)
         gy_build_nomem(g);
     gantry_buffer_set_class(g, (gantry_buffer){ weight, g->number }, GANTRY_STATE);
     gantry_buffer m = o->optimizer == GANTRY_OPTIMIZER_SGD ? none : make_state(s, weight, "m");
-    gantry_buffer v = is_adam(o) ? make_state(s, weight, "v") : none;
+    gantry_buffer v = gy_train_is_adam(o->optimizer) ? make_state(s, weight, "v") : none;
     const named all[] = {
         { "w", CUT, { weight, g->number }, 0 },
         { "g", CUT, gradient_of(s->a, weight), 0 },
@@ -326,11 +323,11 @@ gantry_status gy_adjoint_optimise(gy_adjoint *a)
         make_norm(&s);
     if (scales)
         make_ok(&s);
-    if (is_adam(s.o) || s.o->schedule)
+    if (gy_train_is_adam(s.o->optimizer) || s.o->schedule)
         count_steps(&s);
     if (s.o->schedule)
         make_rate(&s);
-    if (is_adam(s.o))
+    if (gy_train_is_adam(s.o->optimizer))
         make_unbias(&s);
     if (s.o->clip_norm > 0)
         make_clip(&s);

@@ -200,6 +200,7 @@ static gantry_status parse(gantry_graph **graph, const gy_reader *how, const cha
         gy_build_free_files(r.graph->build_);
     if (!status)
         status = check(&r);
+    status = status ? status : gy_read_check_inputs(&r);
     if (status) {
         gantry_graph_free(r.graph);
         if (err)

@@ -205,8 +205,8 @@ static gantry_status take_input(gy_reader *r, const gy_json_at *buffers, size_t 
     if (!file || !*file)
         return gy_fail(&r->error, GANTRY_E_INVALID, NULL, "--input %s: write buffer=file", option);
     gy_json_at buffer = member_named(r, buffers, option, length);
-    if (!buffer.value)
-        return fail_member(r, &buffer, "--input", "buffer");
+    if (!buffer.value) /* one that a use or the training makes is not there yet: gy_read_check_inputs */
+        return memchr(option, '.', length) ? GANTRY_OK : fail_member(r, &buffer, "--input", "buffer");
     gy_json_at shape = gy_json_key(&buffer, "shape");
     bool names_sizes = false; /* mistakes of the shape are found when the buffer is read */
     for (size_t k = 0; k < json_array_size(shape.value); k++)
@@ -214,6 +214,44 @@ static gantry_status take_input(gy_reader *r, const gy_json_at *buffers, size_t 
     if (names_sizes && gy_images_named(file))
         return take_images(r, &shape, file, all);
     return names_sizes && is_npy(file) ? take_npy(r, &shape, file, all) : GANTRY_OK;
+}
+
+/* Does the name before one of the signs belong to a buffer? */
+static gantry_status has_buffer(gy_reader *r, const char *option, bool *found)
+{
+    *found = false;
+    for (const char *sign = strchr(option, '='); sign && !*found; sign = strchr(sign + 1, '=')) {
+        const char *name = gy_arena_strndup(&r->graph->arena, option, (size_t)(sign - option));
+        if (!name)
+            return gy_read_nomem(r);
+        *found = gy_names_find(&r->graph->buffer_names, name) != GY_NO_NAME;
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status fail_input(gy_reader *r, const char *option)
+{
+    const gantry_graph *g = r->graph;
+    gy_near near = { 0 };
+    const char *name = gy_arena_strndup(&r->graph->arena, option, strcspn(option, "="));
+    if (!name)
+        return gy_read_nomem(r);
+    for (size_t i = 0; i < g->buffers.count; i++)
+        gy_near_offer(&near, name, g->buffers.at[i].name);
+    return gy_fail(&r->error, GANTRY_E_INVALID, NULL,
+                   "--input %.80s: graph \"%.80s\" has no buffer of that name%s%.80s%s", name, g->name,
+                   near.best ? " (did you mean \"" : "", near.best ? near.best : "", near.best ? "\"?)" : "");
+}
+
+gantry_status gy_read_check_inputs(gy_reader *r)
+{
+    for (size_t i = 0; i < r->options->input_count; i++) {
+        bool found;
+        GY_TRY(has_buffer(r, r->options->inputs[i], &found));
+        if (!found)
+            return fail_input(r, r->options->inputs[i]);
+    }
+    return GANTRY_OK;
 }
 
 bool gy_read_is_fed(gy_reader *r, const gy_json_at *buffer)

@@ -207,6 +207,9 @@ gantry_status gy_read_count(gy_reader *r, const gy_json_at *element);
 /* ---- json_param.c ---- */
 
 gantry_status gy_read_params(gy_reader *r, const gy_json_at *root);
+/* That each input which the caller names has a buffer, once all are made: of the file, of graphs it uses, of training.
+ */
+gantry_status gy_read_check_inputs(gy_reader *r);
 /* True if the caller gives the buffer several .npy arrays, one for each start (gantry_run_feed_files). */
 bool gy_read_is_fed(gy_reader *r, const gy_json_at *buffer);
 /* A number or an expression; whole if it can be. */

@@ -100,6 +100,34 @@ static gantry_status check_needed(gy_reader *r, const gy_json_at *at, const json
     return GANTRY_OK;
 }
 
+/* A rate that some optimizer has, given to one that has not, is most often meant for the other. */
+static gantry_status warn_unused(gy_reader *r, const json_t *const *value, gantry_optimizer optimizer)
+{
+    bool is_adam = gy_train_is_adam(optimizer);
+    const struct {
+        key key;
+        bool is_used;
+        const char *of;
+    } all[] = {
+        { MOMENTUM, optimizer == GANTRY_OPTIMIZER_MOMENTUM, "\"momentum\"" },
+        { BETA1, is_adam, "\"adam\" and \"adamw\"" },
+        { BETA2, is_adam, "\"adam\" and \"adamw\"" },
+        { EPSILON, is_adam, "\"adam\" and \"adamw\"" },
+    };
+    gantry_graph *g = r->graph;
+    for (size_t i = 0; i < COUNT(all); i++) {
+        if (!value[all[i].key] || all[i].is_used)
+            continue;
+        const char *text = gy_arena_printf(
+            &g->arena, "\"%s\" says nothing to optimizer \"%s\": it is of %s; take another optimizer, or leave it out",
+            keys[all[i].key], gantry_optimizer_name(optimizer), all[i].of);
+        gy_warning warning = { g->train_origin, text };
+        if (!text || !gy_vec_push(&g->warnings, warning))
+            return gy_read_nomem(r);
+    }
+    return GANTRY_OK;
+}
+
 gantry_status gy_read_train(gy_reader *r, const gy_json_at *root)
 {
     const json_t *value[KEYS];
@@ -123,7 +151,7 @@ gantry_status gy_read_train(gy_reader *r, const gy_json_at *root)
     GY_TRY(read_numbers(r, &at, value, &o));
     gy_read_origin(r, &at);
     gantry_status status = gy_train_note(r->graph, &o, &r->error);
-    return status ? gy_read_placed(r) : GANTRY_OK;
+    return status ? gy_read_placed(r) : warn_unused(r, value, o.optimizer);
 }
 
 /* ---- the model without its training ---- */

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "graph/adjoint/adjoint.h"
 #include "graph/halo.h"
 #include "graph/nest.h"
 #include <inttypes.h>
@@ -163,10 +164,13 @@ static void write_train(gy_text *to, const gantry_graph *g)
         gy_write_key(to, "schedule");
         gy_text_json(to, o->schedule);
     }
-    write_option(to, "momentum", o->momentum);
-    write_option(to, "beta1", o->beta1);
-    write_option(to, "beta2", o->beta2);
-    write_option(to, "epsilon", o->epsilon);
+    if (o->optimizer == GANTRY_OPTIMIZER_MOMENTUM)
+        write_option(to, "momentum", o->momentum);
+    if (gy_train_is_adam(o->optimizer)) {
+        write_option(to, "beta1", o->beta1);
+        write_option(to, "beta2", o->beta2);
+        write_option(to, "epsilon", o->epsilon);
+    }
     write_option(to, "weight_decay", o->weight_decay);
     write_option(to, "clip_norm", o->clip_norm);
     if (o->loss_scale == GANTRY_LOSS_SCALE_AUTO) {

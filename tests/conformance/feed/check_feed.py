@@ -373,6 +373,43 @@ def check_training(here):
     text = gantry(here, "least.json", "--devices", "1", "--steps", "3", "--input", "x=tx.npy", "--input", "y=ty/*.npy", command="train").stdout
     expect(f"step 3  loss {losses[2]:.9g}" in text, f"the loss is printed as ever: {text}")
     expect("x=tx.npy: 4 arrays, one a start; the others are not read: --steps says" in text, f"the option that there is: {text}")
+    np.save(here / "ty3.npy", y[:3])
+    for steps, more, said in (4, [], True), (3, [], False), (3, ["--feed", "once"], False):
+        done = gantry(here, "least.json", "--devices", "1", "--steps", str(steps), "--input", "x=tx.npy", "--input", "y=ty3.npy", *more, command="train")
+        warned = "warning: --input x=tx.npy has 4 arrays, and --input y=ty3.npy 3: each goes around by itself, so from step 4 on arrays meet others" in done.stderr
+        expect(done.returncode == 0 and warned == said, f"as many arrays of each, {steps} steps {more}: exit {done.returncode}, {done.stderr}")
+
+
+def check_made(here):
+    """Weights of a used graph, and what the optimiser keeps of them, are written and read by their names: two trainings, one behind the other with
+    another strategy, are one by NumPy."""
+    block = {"gantry": 1, "params": {"n": 4}, "buffers": {"x": {"dtype": "f64", "shape": ["n", 3], "init": 1}, "y": {"dtype": "f64", "shape": ["n", 3], "output": True},
+                                                          "gain": {"dtype": "f64", "shape": [1, 3], "init": 1}},
+             "nodes": [{"id": "y", "map": {"y": "tanh(x * g)"}, "args": {"x": "x", "g": "gain", "y": "y"}}]}
+    model = {"gantry": 1, "name": "made", "train": {"loss": "loss", "weights": ["layer.*.gain"], "optimizer": "momentum", "momentum": 0.8, "learning_rate": 0.3, "batch": ["x"]},
+             "buffers": {"x": {"dtype": "f64", "shape": [4, 3], "class": "input"}, "y": {"dtype": "f64", "shape": [4, 3]}, "loss": {"dtype": "f64", "shape": [1]}},
+             "nodes": [{"id": "layer[i]", "for": {"i": 1}, "use": "block.json", "with": {"x": "x", "y": "y"}},
+                       {"id": "loss", "reduce": {"l": "mean(square(y))"}, "args": {"y": "y", "l": "loss"}}]}
+    (here / "block.json").write_text(json.dumps(block))
+    (here / "made.json").write_text(json.dumps(model))
+    draw = np.random.default_rng(6)
+    x, gain = draw.standard_normal((4, 3)), draw.standard_normal((1, 3))
+    np.save(here / "made-x.npy", x), np.save(here / "gain.npy", gain)
+    kept, losses = 0, []
+    for step in range(6):
+        y = np.tanh(x * gain)
+        losses.append(np.mean(y ** 2))
+        kept = 0.8 * kept + np.sum(2 * y / 12 * (1 - y ** 2) * x, 0, keepdims=True)
+        gain = gain - 0.3 * kept
+    found = []
+    for more in ["--input", "layer.0.gain=gain.npy"], ["--input", "layer.0.gain=after.npy", "--input", "layer.0.gain.m=kept.npy", "--strategy", "dp=2"]:
+        told, _ = lines(gantry(here, "made.json", "--devices", "2", "--steps", "3", "--input", "x=made-x.npy", "--output", "layer.0.gain=after.npy", "--output",
+                               "layer.0.gain.m=kept.npy", "--watch", "loss", "--json", *more, command="train"))
+        found += [line["loss"] for line in told]
+    expect(np.allclose(found, losses, rtol=1e-12) and np.allclose(np.load(here / "after.npy"), gain, rtol=1e-12), f"a used graph: {found}, not {losses}")
+    for name, said in ("layer.0.gian", ' (did you mean "layer.0.gain"?)'), ("nobody.knows", ""):
+        refuse(here, "a buffer that is not made", 2, f'--input {name}: graph "made" has no buffer of that name{said}', words=["--input", "x=made-x.npy", "--input", f"{name}=gain.npy"],
+               graph="made.json", command="train")
 
 
 def main():
@@ -400,6 +437,7 @@ def main():
         check_interrupt(here)
         check_weights(here)
         check_training(here)
+        check_made(here)
     print(f"{len(wrong)} wrong")
     return bool(wrong)
 

@@ -112,6 +112,21 @@ def check_strategies(here):
            f"too few devices: exit {done.returncode}, {done.stderr}")
 
 
+def check_resumed(here):
+    """Trials of a strategy go on where there are fewer groups of devices, or more, than they began with: with the same losses."""
+    small = ["mlp", "--param", "batch=32", "--param", "hidden=16", "--trials", "lr=0.05,0.01,0.002", "--json", "--effort", "0"]
+    watched = [word for i in range(3) for word in ("--watch", f"trial{i}.loss")]
+    for strategy, devices, others in ("dp=2", "4", ("2", "3", "6", "1")), ("dp=2,pp=2,micro=2", "8", ("4", "2")), ("tp=2", "2", ("5",)):
+        words = [*small, *watched, "--strategy", strategy]
+        want, _ = lines(train(here, *words, "--devices", devices, "--steps", "5"))
+        kept = f"kept-{strategy.replace(',', '-')}"
+        lines(train(here, *words, "--devices", devices, "--steps", "3", "--checkpoint", f"3:{kept}"))
+        for other in others:
+            found, _ = lines(train(here, *words, "--devices", other, "--steps", "5", "--resume", kept))
+            same = len(found) == 2 and all(np.isclose(found[k][f"trial{i}.loss"], want[3 + k][f"trial{i}.loss"], rtol=1e-6) for k in range(2) for i in range(3))
+            expect(same, f"{strategy}, {devices} to {other}: {found}, not {want[3:]}")
+
+
 def check_text(here):
     done = train(here, "least.json", "--devices", "2", "--steps", "4", "--trials", "lr=0.1,0.2", "--every", "2")
     shown = [line for line in done.stdout.splitlines() if line.startswith("step ")]
@@ -147,6 +162,7 @@ def main():
         check_bits(here)
         check_numpy(here)
         check_strategies(here)
+        check_resumed(here)
         check_text(here)
         check_refusals(here, model)
     print(f"{len(wrong)} wrong")

@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import tempfile
 import unittest
+import warnings
 
 from differences import compare, gantry, np
 from suite import ROOT
@@ -218,6 +219,51 @@ class Training(unittest.TestCase):
             np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6, err_msg=f"{optimizer} step {step}")
             self.assertEqual(float(run.state("train.scale")[0]), scale, f"step {step}")
         self.assertEqual(skipped > 0, factor > 1)
+
+    def test_weights_that_nothing_goes_back_to(self):
+        """The gradient of a weight that is only rounded is 0, whole or in parts, also where gradients are looked at before they are used."""
+        rng = np.random.default_rng(8)
+        x, first = rng.normal(size=(6, 4)), rng.normal(size=4)
+        for parts in 1, 2:
+            buffers = {"x": {"dtype": "f64", "shape": [6, 4], "class": "input"}, "v": {"dtype": "f64", "shape": [4], "class": "input", "output": True},
+                       "w": {"dtype": "f64", "shape": [4], "init": 1.5, "output": True, "split": parts}, "h": {"dtype": "f64", "shape": [6, 4]},
+                       "loss": {"dtype": "f64", "shape": [1], "output": True}}
+            nodes = [{"id": "h", "map": {"h": "v * x + floor(w)"}, "args": {"x": "x", "v": "v", "w": "w", "h": "h"}},
+                     {"id": "loss", "reduce": {"l": "mean(square(h))"}, "args": {"h": "h", "l": "loss"}}]
+            for more in {}, {"clip_norm": 0.1}, {"loss_scale": "auto"}, {"clip_norm": 0.1, "loss_scale": "auto", "optimizer": "momentum", "momentum": 0}:
+                text = {"gantry": 1, "name": "rounded", "train": {"loss": "loss", "weights": ["v", "w"], "learning_rate": 0.5, **more}, "buffers": buffers, "nodes": nodes}
+                run = gantry.parse(text, train=True).schedule(2, effort=0).run(backend="host")
+                v = first
+                for step in range(4):
+                    out = run(x=x, v=first)
+                    h = v * x + 1
+                    gradient = 2 / 24 * (h * x).sum(0)
+                    v = v - 0.5 * gradient * min(1, more.get("clip_norm", 1e9) / np.linalg.norm(gradient))
+                    np.testing.assert_allclose(out["loss"][0], np.mean(h * h), rtol=1e-12, err_msg=f"{more}, {parts} parts, step {step}")
+                    np.testing.assert_allclose(out["v"], v, rtol=1e-12, err_msg=f"{more}, {parts} parts, step {step}")
+                    np.testing.assert_array_equal(out["w"], 1.5)
+
+    def test_numbers_of_other_optimizers(self):
+        """What the optimizer has none of is told, and is no mistake: the first step is as without it."""
+        def first(**train):
+            buffers = {"w": {"dtype": "f64", "shape": [2], "init": 1, "output": True}, "loss": {"dtype": "f64", "shape": [1]}}
+            text = {"gantry": 1, "name": "small", "train": {"loss": "loss", "weights": ["w"], "learning_rate": 0.1, **train}, "buffers": buffers,
+                    "nodes": [{"id": "loss", "reduce": {"l": "sum(square(w))"}, "args": {"w": "w", "l": "loss"}}]}
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                run = gantry.parse(text, train=True).schedule(1, effort=0).run(backend="host")
+            return [run()["w"][0] for _ in range(2)], [str(one.message) for one in seen]
+        for optimizer, others in ("sgd", {"momentum", "beta1", "beta2", "epsilon"}), ("momentum", {"beta1", "beta2", "epsilon"}), ("adam", {"momentum"}), ("adamw", {"momentum"}):
+            wanted, told = first(optimizer=optimizer)
+            self.assertEqual(told, [])
+            for name in "momentum", "beta1", "beta2", "epsilon":
+                got, told = first(optimizer=optimizer, **{name: 0.5})
+                if name in others:
+                    self.assertEqual(got, wanted, f"{name} of {optimizer}")
+                    self.assertEqual(len(told), 1)
+                    self.assertIn(f'"{name}" says nothing to optimizer "{optimizer}"', told[0])
+                else:
+                    self.assertEqual(told, [], f"{name} of {optimizer}")
 
     def test_graph_that_was_made(self):
         """Its normal form is read again, says nothing of training, and gives the same losses."""

@@ -36,6 +36,7 @@ enum { IN_PROGRESS = 7, F32 = 7, SUM = 0, ELEMENT = 4, LEAST_VERSION = 21400 };
     X(int, ncclAllReduce, (const void *from, void *to, size_t n, int type, int op, communicator c, CUstream s))        \
     X(int, ncclReduceScatter, (const void *from, void *to, size_t n, int type, int op, communicator c, CUstream s))    \
     X(int, ncclBroadcast, (const void *from, void *to, size_t n, int type, int root, communicator c, CUstream s))      \
+    X(int, ncclReduce, (const void *from, void *to, size_t n, int type, int op, int root, communicator c, CUstream s)) \
     X(int, ncclAllGather, (const void *from, void *to, size_t n, int type, communicator c, CUstream s))                \
     X(int, ncclSend, (const void *from, size_t n, int type, int peer, communicator c, CUstream s))                     \
     X(int, ncclRecv, (void *to, size_t n, int type, int peer, communicator c, CUstream s))
@@ -46,8 +47,20 @@ typedef struct library {
 #undef X_
 } library;
 
-typedef enum kind { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, ALL_TO_ALL, KINDS } kind;
-static const char *const names[] = { "all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all" };
+/* The first ones are calls of NCCL, the others are sends and receives in a group. */
+typedef enum kind {
+    ALL_REDUCE,
+    ALL_GATHER,
+    REDUCE_SCATTER,
+    BROADCAST,
+    REDUCE,
+    ALL_TO_ALL,
+    SCATTER,
+    GATHER,
+    KINDS
+} kind;
+static const char *const names[] = { "all_reduce", "all_gather", "reduce_scatter", "broadcast",
+                                     "reduce",     "all_to_all", "scatter",        "gather" };
 
 struct baseline_nccl {
     library f;
@@ -191,12 +204,29 @@ static char *to_of(const baseline_nccl *n, int rank, int part)
     return from_of(n, rank, part) + n->g->bytes;
 }
 
+/* Of the pairs of ranks and peers that a kind has: of scatter those that rank 0 gives to, of gather those that give to
+ * it. A part for each peer, but where each rank has one. */
+static int exchange(const baseline_nccl *n, int r)
+{
+    int result = 0;
+    for (int k = 0; k < n->g->count && is_fine(result); k++) {
+        bool gives = n->kind == SCATTER ? r == 0 : n->kind == GATHER ? k == 0 : true;
+        bool takes = n->kind == SCATTER ? k == 0 : n->kind == GATHER ? r == 0 : true;
+        const char *from = from_of(n, r, n->kind == GATHER ? 0 : k);
+        char *to = to_of(n, r, n->kind == SCATTER ? 0 : k);
+        if (gives)
+            result = n->f.ncclSend(from, n->elements, F32, k, n->comm[r], n->g->at[r].stream[0]);
+        if (takes && is_fine(result))
+            result = n->f.ncclRecv(to, n->elements, F32, k, n->comm[r], n->g->at[r].stream[0]);
+    }
+    return result;
+}
+
 static int call_rank(const baseline_nccl *n, int r)
 {
     const char *from = from_of(n, r, 0);
     char *to = to_of(n, r, 0);
     CUstream stream = n->g->at[r].stream[0];
-    int result = 0;
     switch (n->kind) {
     case ALL_REDUCE:
         return n->f.ncclAllReduce(from, to, n->elements, F32, SUM, n->comm[r], stream);
@@ -204,18 +234,17 @@ static int call_rank(const baseline_nccl *n, int r)
         return n->f.ncclReduceScatter(from, to, n->elements, F32, SUM, n->comm[r], stream);
     case BROADCAST:
         return n->f.ncclBroadcast(from, to, n->elements, F32, 0, n->comm[r], stream);
+    case REDUCE:
+        return n->f.ncclReduce(from, to, n->elements, F32, SUM, 0, n->comm[r], stream);
     case ALL_GATHER:
         return n->f.ncclAllGather(from, to, n->elements, F32, n->comm[r], stream);
     case ALL_TO_ALL:
+    case SCATTER:
+    case GATHER:
     case KINDS:
         break;
     }
-    for (int k = 0; k < n->g->count && is_fine(result); k++) {
-        result = n->f.ncclSend(from_of(n, r, k), n->elements, F32, k, n->comm[r], stream);
-        if (is_fine(result))
-            result = n->f.ncclRecv(to_of(n, r, k), n->elements, F32, k, n->comm[r], stream);
-    }
-    return result;
+    return exchange(n, r);
 }
 
 /* One group call for all ranks. */
@@ -284,7 +313,8 @@ static bool can_be_ranks(const gpus *g)
 /* Parts that the bytes of a kind are cut into. */
 static uint64_t parts_of(kind k, uint64_t ranks)
 {
-    return k == ALL_REDUCE || k == BROADCAST ? 1 : k == ALL_TO_ALL ? ranks * ranks : ranks;
+    bool is_whole = k == ALL_REDUCE || k == BROADCAST || k == REDUCE;
+    return is_whole ? 1 : k == ALL_TO_ALL ? ranks * ranks : ranks;
 }
 
 gantry_status baseline_nccl_open(baseline *b, const gantry_machine *machine, const char *collective, gantry_error *err)

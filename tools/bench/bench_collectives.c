@@ -22,13 +22,23 @@ typedef struct collective {
 #define BY_COUNTERS (4.0 / 3)
 
 static const collective list[] = {
-    { "all_reduce", "nccl", 8 * KIB, BY_NCCL },     { "all_reduce", "nccl", MIB, BY_NCCL },
-    { "all_reduce", "nccl", 16 * MIB, BY_NCCL },    { "all_reduce", "nccl", 256 * MIB, BY_NCCL },
-    { "all_gather", "nccl", 16 * MIB, BY_NCCL },    { "reduce_scatter", "nccl", 16 * MIB, BY_NCCL },
-    { "broadcast", "nccl", 16 * MIB, BY_NCCL },     { "all_to_all", "nccl", 16 * MIB, BY_NCCL },
-    { "all_reduce", "two_shot", 8 * KIB, 1 },       { "all_reduce", "two_shot", 64 * KIB, 1 },
-    { "all_reduce", "two_shot", MIB, 1 },           { "all_reduce", "two_shot", 4 * MIB, 1 },
-    { "all_reduce", "counters", MIB, BY_COUNTERS }, { "all_reduce", "counters", 4 * MIB, BY_COUNTERS },
+    { "all_reduce", "nccl", 8 * KIB, BY_NCCL },
+    { "all_reduce", "nccl", MIB, BY_NCCL },
+    { "all_reduce", "nccl", 16 * MIB, BY_NCCL },
+    { "all_reduce", "nccl", 256 * MIB, BY_NCCL },
+    { "all_gather", "nccl", 16 * MIB, BY_NCCL },
+    { "reduce_scatter", "nccl", 16 * MIB, BY_NCCL },
+    { "broadcast", "nccl", 16 * MIB, BY_NCCL },
+    { "all_to_all", "nccl", 16 * MIB, BY_NCCL },
+    { "reduce", "nccl", 16 * MIB, BY_NCCL },
+    { "scatter", "nccl", 16 * MIB, BY_NCCL },
+    { "gather", "nccl", 16 * MIB, BY_NCCL },
+    { "all_reduce", "two_shot", 8 * KIB, 1 },
+    { "all_reduce", "two_shot", 64 * KIB, 1 },
+    { "all_reduce", "two_shot", MIB, 1 },
+    { "all_reduce", "two_shot", 4 * MIB, 1 },
+    { "all_reduce", "counters", MIB, BY_COUNTERS },
+    { "all_reduce", "counters", 4 * MIB, BY_COUNTERS },
 };
 
 /* So many in a start that what it costs weighs little. */
@@ -149,10 +159,12 @@ gantry_graph *bench_collective_graph(const bench_collective *c, gantry_error *er
 static gantry_graph *collective_graph(const collective *c, int gpus, int64_t bytes, int calls)
 {
     gantry_error err;
-    bool reduce = strstr(c->kind, "reduce") != NULL, root = strcmp(c->kind, "broadcast") == 0;
-    bool each_out = root || strcmp(c->kind, "all_reduce") == 0 || strcmp(c->kind, "all_gather") == 0;
+    bool is_broadcast = strcmp(c->kind, "broadcast") == 0, is_gather = strcmp(c->kind, "gather") == 0;
+    bool each_in = is_broadcast || strstr(c->kind, "reduce") || strcmp(c->kind, "scatter") == 0;
+    bool each_out = is_broadcast || is_gather || strcmp(c->kind, "all_reduce") == 0 ||
+                    strcmp(c->kind, "all_gather") == 0 || strcmp(c->kind, "reduce") == 0;
     bench_collective made = { .kind = c->kind, .algorithm = c->algorithm, .ranks = gpus, .calls = calls };
-    made.in_bytes = reduce || root ? bytes : bytes / gpus;
+    made.in_bytes = each_in ? bytes : bytes / gpus;
     made.out_bytes = each_out ? bytes : bytes / gpus;
     gantry_graph *graph = bench_collective_graph(&made, &err);
     if (!graph)

@@ -33,6 +33,8 @@ static const work_case cases[] = {
     { "build", "stencil", 2, 0, "cuGraphInstantiateWithFlags", 1 },
     { "nccl", "all_reduce", 2, 1.0 * BYTES *COPIES, "cuGraphLaunch", 1 },
     { "nccl", "all_to_all", 3, 1.0 * ALL_TO_ALL *COPIES, "cuGraphLaunch", 1 },
+    { "nccl", "scatter", 2, 1.0 * BYTES *COPIES, "cuGraphLaunch", 1 },
+    { "nccl", "gather", 2, 1.0 * BYTES *COPIES, "cuGraphLaunch", 1 },
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -280,7 +282,10 @@ START_TEST(nccl_calls)
         int each; /* for one collective of 4 ranks */
     } kinds[] = { { "all_reduce", "ncclAllReduce", 4 }, { "broadcast", "ncclBroadcast", 4 },
                   { "all_gather", "ncclAllGather", 4 }, { "reduce_scatter", "ncclReduceScatter", 4 },
-                  { "all_to_all", "ncclSend", 16 },     { "all_to_all", "ncclRecv", 16 } };
+                  { "all_to_all", "ncclSend", 16 },     { "all_to_all", "ncclRecv", 16 },
+                  { "reduce", "ncclReduce", 4 },        { "scatter", "ncclSend", 4 },
+                  { "scatter", "ncclRecv", 4 },         { "gather", "ncclSend", 4 },
+                  { "gather", "ncclRecv", 4 } };
     fakeCudaDevices(4, "all", 0);
     gantry_machine *m = gpu_machine(4, false);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
